@@ -1,0 +1,1 @@
+"""Files to passages, pages and tables to a knowledge base."""

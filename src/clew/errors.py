@@ -1,0 +1,97 @@
+"""The one tree of errors.
+
+Every error says what was expected, what arrived and what to do about it.
+
+ClewError
+├── InputError            the caller's input is wrong (exit code 2)
+│   ├── SourceError       a source file: carries file and line
+│   ├── NotFoundError     a node, relation, type, method or file that does not exist
+│   └── SchemaError       a schema file or a query that does not fit the schema
+├── StorageError          a knowledge-base folder cannot be used (exit code 1)
+│   ├── CorruptError      a file was cut or altered
+│   ├── FormatError       the folder was written by a newer version
+│   └── LockedError       another process is building it
+├── ModelError            a language model or an embedder failed (exit code 1)
+│   ├── ReplyError        a reply could not be parsed or validated
+│   ├── BudgetError       a cap on dollars, tokens, calls or seconds was reached
+│   └── PendingError      a batch waits for its replies
+├── EmbedderMismatch      the base was embedded by another embedder (exit code 2)
+└── MissingExtraError     an optional dependency is not installed (exit code 2)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class ClewError(Exception):
+    """Anything Clew reports to its user; `exit_code` is what the command line returns."""
+
+    exit_code = 1
+
+
+class InputError(ClewError):
+    """The caller's input is wrong."""
+
+    exit_code = 2
+
+
+class SourceError(InputError):
+    """A source file cannot be read as what it should be; names the file and, where known, the line."""
+
+    def __init__(self, message: str, *, file: str | Path | None = None, line: int | None = None) -> None:
+        self.file = None if file is None else str(file)
+        self.line = line
+        place = "" if self.file is None else f"{self.file}{'' if line is None else f', line {line}'}: "
+        super().__init__(place + message)
+
+
+class NotFoundError(InputError):
+    """Something was asked for by a name that nothing has."""
+
+
+class SchemaError(InputError):
+    """A schema file, or a query, does not fit the knowledge base."""
+
+
+class StorageError(ClewError):
+    """A knowledge-base folder cannot be read or written."""
+
+
+class CorruptError(StorageError):
+    """A file of a knowledge base was cut or altered."""
+
+
+class FormatError(StorageError):
+    """A knowledge base was written in a format this version does not read."""
+
+
+class LockedError(StorageError):
+    """Another process is writing the same knowledge base."""
+
+
+class ModelError(ClewError):
+    """A language model or an embedder could not be used."""
+
+
+class ReplyError(ModelError):
+    """A model's reply could not be parsed into what was asked for."""
+
+
+class BudgetError(ModelError):
+    """A cap on dollars, tokens, calls or seconds was reached."""
+
+
+class PendingError(ModelError):
+    """Requests were written to a batch and wait for their replies."""
+
+
+class EmbedderMismatch(InputError):  # noqa: N818 - a state, not a failure
+    """The base holds vectors of another embedder."""
+
+
+class MissingExtraError(InputError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed: pip install 'clew[{extra}]'")

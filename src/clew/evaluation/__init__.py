@@ -1,0 +1,1 @@
+"""Metrics, runs, reports and comparisons."""

@@ -1,0 +1,97 @@
+"""What a knowledge base is made of: node types and relations, inferred at build and edited in a small TOML file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from clew.errors import SchemaError
+
+
+@dataclass(frozen=True, slots=True)
+class NodeType:
+    """A type of node: how many there are, how to call it, and whether it may be an answer."""
+
+    name: str
+    count: int
+    display: str = ""
+    """How people call it; the name itself where empty."""
+    description: str = ""
+    answer: bool = True
+    attributes: tuple[str, ...] = ()
+    """Attributes its nodes have, in the order in which documents show them."""
+
+    @property
+    def label(self) -> str:
+        """The display name, or the name with underscores read as spaces."""
+        return self.display or self.name.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A relation between two node types with the number of its edges; one row per (name, head, tail)."""
+
+    name: str
+    head: str
+    tail: str
+    count: int
+    display: str = ""
+    inverse: str = ""
+    """How people call it read from tail to head."""
+    description: str = ""
+    transitive: bool = False
+    """Marks a hierarchy, such as is_a: a constant may stand for its descendants."""
+
+    @property
+    def label(self) -> str:
+        """The display name, or the name with underscores read as spaces."""
+        return self.display or self.name.replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Node types and relations; a relation's code is the position of its name in `relation_names`."""
+
+    node_types: tuple[NodeType, ...]
+    relations: tuple[Relation, ...]
+    attribute_types: dict[str, str] = field(default_factory=dict)
+    """Node attribute → "text", "integer", "number", "boolean", "date" or "list"."""
+    edge_attributes: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def relation_names(self) -> tuple[str, ...]:
+        """Every relation name once, in order of code."""
+        return tuple(dict.fromkeys(relation.name for relation in self.relations))
+
+    @cached_property
+    def relation_code(self) -> dict[str, int]:
+        """Relation name → code."""
+        return {name: code for code, name in enumerate(self.relation_names)}
+
+    @cached_property
+    def type_names(self) -> tuple[str, ...]:
+        """Every node type, in order of code."""
+        return tuple(node_type.name for node_type in self.node_types)
+
+    @cached_property
+    def type_code(self) -> dict[str, int]:
+        """Node type → code."""
+        return {name: code for code, name in enumerate(self.type_names)}
+
+    @property
+    def answer_types(self) -> tuple[str, ...]:
+        """The types whose nodes may be answers."""
+        return tuple(node_type.name for node_type in self.node_types if node_type.answer)
+
+    def node_type(self, name: str) -> NodeType:
+        """A node type by name."""
+        if name not in self.type_code:
+            raise SchemaError(f"no node type {name!r}; there are: {', '.join(self.type_names)}")
+        return self.node_types[self.type_code[name]]
+
+    def relation_rows(self, name: str) -> tuple[Relation, ...]:
+        """The rows of a relation, one per pair of head and tail type."""
+        rows = tuple(relation for relation in self.relations if relation.name == name)
+        if not rows:
+            raise SchemaError(f"no relation {name!r}; there are: {', '.join(self.relation_names)}")
+        return rows

@@ -1,0 +1,1 @@
+"""Language models and embedders: protocols, prompts, wrappers and adapters."""

@@ -1,0 +1,1 @@
+"""The steps that methods are composed of: functions from values to values."""

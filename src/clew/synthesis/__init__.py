@@ -1,0 +1,1 @@
+"""A benchmark from any knowledge base."""

@@ -1,0 +1,255 @@
+"""The values that travel between the layers: node sets, nodes, evidence, rankings and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Direction = Literal["out", "in", "any"]
+IntArray = NDArray[np.int32]
+
+
+@final
+class NodeSet:
+    """An immutable sorted set of node ids with set algebra, held in one integer array."""
+
+    __slots__ = ("array",)
+    array: IntArray
+
+    def __init__(self, array: IntArray) -> None:
+        """Wrap an array that is already sorted and free of duplicates; `NodeSet.of` takes anything else."""
+        self.array = array
+
+    @classmethod
+    def of(cls, nodes: Iterable[int] | NDArray[np.integer[Any]]) -> NodeSet:
+        """Sort and de-duplicate any collection of node ids."""
+        array = nodes if isinstance(nodes, np.ndarray) else np.fromiter(nodes, dtype=np.int32)
+        return cls(np.unique(array).astype(np.int32, copy=False))
+
+    @classmethod
+    def range(cls, count: int) -> NodeSet:
+        """All ids from 0 to count - 1."""
+        return cls(np.arange(count, dtype=np.int32))
+
+    def __and__(self, other: NodeSet) -> NodeSet:
+        small, large = sorted((self.array, other.array), key=len)
+        if len(small) * 8 < len(large):  # binary search of the few in the many
+            return NodeSet(small[_member(small, large)])
+        merged = np.concatenate((small, large))
+        merged.sort(kind="stable")  # two sorted runs: one linear merge
+        return NodeSet(merged[:-1][merged[1:] == merged[:-1]])
+
+    def __or__(self, other: NodeSet) -> NodeSet:
+        merged = np.concatenate((self.array, other.array))
+        merged.sort(kind="stable")
+        if len(merged) < 2:
+            return NodeSet(merged)
+        keep = np.empty(len(merged), dtype=np.bool_)
+        keep[0] = True
+        np.not_equal(merged[1:], merged[:-1], out=keep[1:])
+        return NodeSet(merged[keep])
+
+    def __sub__(self, other: NodeSet) -> NodeSet:
+        return NodeSet(self.array[~_member(self.array, other.array)])
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.array.tolist())
+
+    def __contains__(self, node: object) -> bool:
+        if not isinstance(node, int | np.integer):
+            return False
+        return bool(_member(np.array([node], dtype=np.int32), self.array)[0])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NodeSet) and np.array_equal(self.array, other.array)
+
+    def __hash__(self) -> int:
+        return hash(self.array.tobytes())
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(str, self.array[:8].tolist()))
+        return f"NodeSet({len(self)}: {shown}{', …' if len(self) > 8 else ''})"
+
+
+EMPTY = NodeSet(np.empty(0, dtype=np.int32))
+
+
+def _member(needles: IntArray, sorted_haystack: IntArray) -> NDArray[np.bool_]:
+    if not len(sorted_haystack):
+        return np.zeros(len(needles), dtype=np.bool_)
+    places = sorted_haystack.searchsorted(needles)
+    places[places == len(sorted_haystack)] = 0
+    return np.asarray(sorted_haystack[places] == needles)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One entity: the user's key, its type, its names and what is written about it."""
+
+    id: int
+    key: str
+    type: str
+    name: str
+    aliases: tuple[str, ...] = ()
+    text: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRef:
+    """A node by key, name and type: enough to show it without the knowledge base."""
+
+    id: int
+    key: str
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """One edge, always in its stored direction."""
+
+    head: int
+    relation: str
+    tail: int
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RelationUse:
+    """A relation that leaves ("out") or enters ("in") a set of nodes, with the number of its edges."""
+
+    relation: str
+    direction: Direction
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A triple of the knowledge base as evidence."""
+
+    head: NodeRef
+    relation: str
+    tail: NodeRef
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def in_words(self) -> str:
+        """`head —relation→ tail`, with the edge's attributes in brackets."""
+        shown = ", ".join(f"{name} {value}" for name, value in self.attributes.items() if value not in (None, ""))
+        return f"{self.head.name} —{self.relation}→ {self.tail.name}" + (f" ({shown})" if shown else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Facts that lead from what the question names to the answer, in reading order."""
+
+    facts: tuple[Fact, ...]
+
+    def in_words(self) -> str:
+        """The facts one after another."""
+        return "; ".join(fact.in_words() for fact in self.facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A quoted span of a node's text or of a document: file, page and character span where there is a file."""
+
+    node: NodeRef
+    text: str
+    file: str | None = None
+    page: int | None = None
+    start: int | None = None
+    end: int | None = None
+
+    def in_words(self) -> str:
+        """The quotation with its place."""
+        place = "" if self.file is None else f" [{self.file}{'' if self.page is None else f', page {self.page}'}]"
+        return f"“{self.text}”{place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a model, an index or a ranker said about a candidate, and why."""
+
+    by: str
+    score: float | None = None
+    reason: str = ""
+
+    def in_words(self) -> str:
+        """Who judged, the score and the reason."""
+        score = "" if self.score is None else f" {self.score:.3f}"
+        return f"{self.by}{score}" + (f": {self.reason}" if self.reason else "")
+
+
+Evidence = Fact | Path | Passage | Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A possible answer with its score and the evidence for it."""
+
+    node: NodeRef
+    score: float
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """Node ids with scores, best first, ties by smaller id; what an index returns."""
+
+    nodes: IntArray
+    scores: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, nodes: Sequence[int] | IntArray, scores: Sequence[float] | NDArray[Any], k: int | None = None) -> Ranking:
+        """Order by score, highest first, ties by smaller id, and keep the first k."""
+        ids = np.asarray(nodes, dtype=np.int32)
+        values = np.asarray(scores, dtype=np.float32)
+        order = np.lexsort((ids, -values))[:k]
+        return cls(ids[order], values[order])
+
+    def top(self, k: int) -> Ranking:
+        """The first k."""
+        return Ranking(self.nodes[:k], self.scores[:k])
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[tuple[int, float]]:
+        return zip(self.nodes.tolist(), self.scores.tolist(), strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """A step that could not do what it was meant to do, and what was done instead."""
+
+    step: str
+    reason: str
+    instead: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The ranked candidates for a question, each with its evidence, and how they were found."""
+
+    question: str
+    method: str
+    candidates: tuple[Candidate, ...]
+    model: str = "none"
+    text: str | None = None
+    """A written answer, where a method reads passages."""
+    evidence: tuple[Evidence, ...] = ()
+    """Evidence for the written answer or for the answer as a whole."""
+    query: Mapping[str, Any] = field(default_factory=dict)
+    """The formal query behind the answer: as parsed, how it was grounded, and as SPARQL and Cypher."""
+    fallbacks: tuple[Fallback, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the reader should know: which method was picked, what was cut short, what was not covered."""
+    seconds: float = 0.0
