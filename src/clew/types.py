@@ -208,7 +208,9 @@ class Ranking:
     scores: NDArray[np.float32]
 
     @classmethod
-    def of(cls, nodes: Sequence[int] | IntArray, scores: Sequence[float] | NDArray[Any], k: int | None = None) -> Ranking:
+    def of(
+        cls, nodes: Sequence[int] | IntArray, scores: Sequence[float] | NDArray[Any], k: int | None = None
+    ) -> Ranking:
         """Order by score, highest first, ties by smaller id, and keep the first k."""
         ids = np.asarray(nodes, dtype=np.int32)
         values = np.asarray(scores, dtype=np.float32)

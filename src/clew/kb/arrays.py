@@ -1,0 +1,278 @@
+"""The embedded knowledge base: arrays on disk, memory-mapped, shared by all processes that open them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from clew.errors import CorruptError, NotFoundError
+from clew.kb import render
+from clew.kb.adjacency import Adjacency, map_array, positions
+from clew.kb.protocol import Edges
+from clew.kb.schema import NodeType, Relation, Schema
+from clew.kb.storage import Manifest, open_generation
+from clew.kb.tables import Piece, Tables
+from clew.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
+
+BITMAP_FRACTION = 32
+"""Above one value per this many nodes a bitmap is faster than sorting."""
+
+
+class ArrayKnowledgeBase:
+    """A knowledge base opened from its folder."""
+
+    def __init__(self, folder: Path, manifest: Manifest, generation: Path) -> None:
+        """Use `ArrayKnowledgeBase.open`."""
+        self.folder = folder
+        self.manifest = manifest
+        self.generation = generation
+        self.schema = schema_from_json(manifest.facts["schema"])
+        self.count: int = manifest.facts["nodes"]
+        self.edge_count: int = manifest.facts["edges"]
+        self.outward = Adjacency.open(generation / "graph", "out")
+        self.inward = Adjacency.open(generation / "graph", "in")
+        self.types: IntArray = map_array(generation / "types.npy")
+        self._by_type: IntArray = map_array(generation / "by_type.npy")
+        self._nodes = _open_batch(generation / "nodes.arrow")
+        self._keys, self._names = self._nodes.column("key"), self._nodes.column("name")
+        self._type_starts = np.append(0, np.cumsum([node_type.count for node_type in self.schema.node_types]))
+
+    @classmethod
+    def open(cls, folder: str | Path) -> ArrayKnowledgeBase:
+        """Map the current generation of a knowledge-base folder."""
+        manifest, generation = open_generation(Path(folder))
+        return cls(Path(folder), manifest, generation)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __repr__(self) -> str:
+        return f"ArrayKnowledgeBase({self.folder.name!r}: {self.count} nodes, {self.edge_count} edges)"
+
+    # Nodes
+
+    def node(self, node: int) -> Node:
+        """Everything stored about one node."""
+        self._check(node)
+        row = {name: self._nodes.column(name)[node].as_py() for name in self._nodes.schema.names}
+        key, name, aliases, text = (row.pop(part) for part in ("key", "name", "aliases", "text"))
+        attributes = {name: content for name, content in row.items() if content is not None}
+        return Node(node, key, self.type_of(node), name, tuple(aliases or ()), text, attributes)
+
+    def type_of(self, node: int) -> str:
+        """The type of one node."""
+        return self.schema.type_names[int(self.types[node])]
+
+    def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
+        """Key, name and type of many nodes, in the given order."""
+        return [
+            NodeRef(node, self._keys[node].as_py(), self._names[node].as_py(), self.type_of(node))
+            for node in map(int, nodes)
+        ]
+
+    def find(self, key: str) -> int:
+        """The id of the node with this key: ids follow the order of the keys."""
+        place = bisect_left(range(self.count), key.encode(), key=lambda node: self._keys[node].as_buffer().to_pybytes())
+        if place == self.count or self._keys[place].as_py() != key:
+            raise NotFoundError(f"no node has the key {key!r}: `clew find` looks names up")
+        return place
+
+    def nodes(self, type: str | None = None) -> NodeSet:
+        """All nodes, or those of one type."""
+        if type is None:
+            return NodeSet.range(self.count)
+        self.schema.node_type(type)
+        code = self.schema.type_code[type]
+        return NodeSet(self._by_type[self._type_starts[code] : self._type_starts[code + 1]])
+
+    def text(self, node: int, *, relations: bool = False) -> str:
+        """The node's document, rendered by the schema."""
+        content = self.node(node)
+        text = render.document(content, self.schema.node_type(content.type))
+        return render.SEPARATOR.join([text, *self._relation_lines(node)]) if relations else text
+
+    def columns(self) -> pa.RecordBatch:
+        """The stored columns of all nodes, mapped."""
+        return self._nodes
+
+    # Edges
+
+    def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
+        """The nodes one edge away."""
+        code = None if relation is None else self._code(relation)
+        found = [self._targets(side, nodes, code) for side in self._sides(direction)]
+        return self._as_set(found[0] if len(found) == 1 else np.concatenate(found))
+
+    def relations(self, nodes: NodeSet) -> list[RelationUse]:
+        """Which relations leave and enter these nodes, with counts, in schema order."""
+        out, into = self.outward.relation_counts(nodes), self.inward.relation_counts(nodes)
+        uses = []
+        for code, name in enumerate(self.schema.relation_names):
+            if out[code]:
+                uses.append(RelationUse(name, "out", int(out[code])))
+            if into[code]:
+                uses.append(RelationUse(name, "in", int(into[code])))
+        return uses
+
+    def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
+        """The edges that leave, enter or touch these nodes; "any" gives each edge once."""
+        code = None if relation is None else self._code(relation)
+        if direction == "out":
+            return self._edges_out(nodes, code)
+        sources, others, codes = self._incident(self.inward, nodes, code)
+        if direction == "in":
+            return Edges(others, codes, sources)
+        outside = ~np.isin(others, nodes.array)  # edges between two of the nodes leave one of them already
+        outgoing = self._edges_out(nodes, code)
+        return Edges(
+            np.concatenate((outgoing.heads, others[outside])),
+            np.concatenate((outgoing.relations, codes[outside])),
+            np.concatenate((outgoing.tails, sources[outside])),
+        )
+
+    def triples(self, node: int) -> list[Triple]:
+        """Every edge of one node with its attributes, outgoing first."""
+        self._check(node)
+        names = self.schema.relation_names
+        found = []
+        first, last = self.outward.slice_of(node)
+        codes = self.outward.relations_at(np.arange(first, last))
+        for place, code, tail in zip(range(first, last), codes, self.outward.targets[first:last].tolist(), strict=True):
+            found.append(Triple(node, names[code], tail, self._attributes(place)))
+        first, last = self.inward.slice_of(node)
+        codes = self.inward.relations_at(np.arange(first, last))
+        repeats: dict[tuple[int, int], int] = {}
+        for code, head in zip(codes.tolist(), self.inward.targets[first:last].tolist(), strict=True):
+            nth = repeats.get((code, head), 0)
+            repeats[code, head] = nth + 1
+            if head != node:
+                found.append(Triple(head, names[code], node, self._attributes(self._place(head, code, node) + nth)))
+        return found
+
+    def edge_attributes(self, head: int, relation: str, tail: int) -> list[Mapping[str, Any]]:
+        """The attributes of every parallel edge head —relation→ tail; empty where there is no such edge."""
+        code = self._code(relation)
+        first, last = self.outward.slice_of(head, code)
+        own = self.outward.targets[first:last]
+        left, right = (int(own.searchsorted(np.int32(tail), side=side)) for side in ("left", "right"))
+        return [self._attributes(first + place) for place in range(left, right)]
+
+    def to_tables(self) -> Tables:
+        """The sources this base could be built from again."""
+        nodes = pa.Table.from_batches([self._nodes])
+        type_names = pa.array(self.schema.type_names, pa.large_string())
+        nodes = nodes.append_column(
+            "type", pa.DictionaryArray.from_arrays(pa.array(self.types), type_names).cast(pa.large_string())
+        )
+        edges = self._edges_out(self.nodes(), None)
+        relation_names = pa.array(self.schema.relation_names, pa.large_string())
+        table = pa.table(
+            {
+                "head": self._keys.take(pa.array(edges.heads)),
+                "relation": pa.DictionaryArray.from_arrays(pa.array(edges.relations), relation_names).cast(
+                    pa.large_string()
+                ),
+                "tail": self._keys.take(pa.array(edges.tails)),
+            }
+        )
+        if self._edge_columns is not None:
+            for name in self._edge_columns.schema.names:
+                table = table.append_column(name, self._edge_columns.column(name))
+        place = str(self.folder)
+        return Tables((Piece(nodes, place),), (Piece(table, place),), notes=tuple(self.manifest.facts["notes"]))
+
+    # Inside
+
+    @cached_property
+    def _edge_columns(self) -> pa.RecordBatch | None:
+        file = self.generation / "edges.arrow"
+        return _open_batch(file) if file.exists() else None
+
+    def _attributes(self, place: int) -> dict[str, Any]:
+        columns = self._edge_columns
+        if columns is None:
+            return {}
+        row = {name: columns.column(name)[place].as_py() for name in columns.schema.names}
+        return {name: content for name, content in row.items() if content is not None}
+
+    def _place(self, head: int, code: int, tail: int) -> int:
+        first, last = self.outward.slice_of(head, code)
+        return first + int(self.outward.targets[first:last].searchsorted(np.int32(tail)))
+
+    def _sides(self, direction: Direction) -> tuple[Adjacency, ...]:
+        return {"out": (self.outward,), "in": (self.inward,), "any": (self.outward, self.inward)}[direction]
+
+    def _targets(self, side: Adjacency, nodes: NodeSet, code: int | None) -> IntArray:
+        if len(nodes) == 1:
+            return side.of(int(nodes.array[0]), code)
+        _, starts, ends = side.ranges(nodes, code)
+        return side.targets[positions(starts, ends)[0]]
+
+    def _incident(self, side: Adjacency, nodes: NodeSet, code: int | None) -> tuple[IntArray, IntArray, IntArray]:
+        owners, starts, ends = side.ranges(nodes, code)
+        places, lengths = positions(starts, ends)
+        codes = side.relations_at(places) if code is None else np.full(len(places), code, dtype=np.int32)
+        return np.repeat(owners, lengths), side.targets[places], codes
+
+    def _edges_out(self, nodes: NodeSet, code: int | None) -> Edges:
+        heads, tails, codes = self._incident(self.outward, nodes, code)
+        return Edges(heads, codes, tails)
+
+    def _as_set(self, values: IntArray) -> NodeSet:
+        if not len(values):
+            return EMPTY
+        if len(values) * BITMAP_FRACTION > self.count:
+            marks = np.zeros(self.count, dtype=np.bool_)
+            marks[values] = True
+            return NodeSet(np.flatnonzero(marks).astype(np.int32))
+        ordered = np.sort(values)
+        keep = np.empty(len(ordered), dtype=np.bool_)
+        keep[0] = True
+        np.not_equal(ordered[1:], ordered[:-1], out=keep[1:])
+        return NodeSet(ordered[keep])
+
+    def _relation_lines(self, node: int) -> list[str]:
+        shown: dict[str, dict[str, list[str]]] = {}
+        totals: dict[tuple[str, str], int] = {}
+        one = NodeSet(np.array([node], dtype=np.int32))
+        for use in self.relations(one):
+            rows = self.schema.relation_rows(use.relation)
+            label = rows[0].label if use.direction == "out" else rows[0].inverse or f"{rows[0].label} (of)"
+            others = self.neighbors(one, use.relation, use.direction)
+            for code in np.unique(self.types[others.array]).tolist():
+                same = others.array[self.types[others.array] == code]
+                kind = self.schema.node_types[code].label
+                shown.setdefault(label, {})[kind] = [ref.name for ref in self.refs(same[: render.MOST_LISTED])]
+                totals[label, kind] = len(same)
+        return list(render.relation_lines(shown, totals))
+
+    def _code(self, relation: str) -> int:
+        code = self.schema.relation_code.get(relation)
+        return self.schema.relation_code[self.schema.relation_rows(relation)[0].name] if code is None else code
+
+    def _check(self, node: int) -> None:
+        if not 0 <= node < self.count:
+            raise NotFoundError(f"no node {node}: ids go from 0 to {self.count - 1}")
+
+
+def schema_from_json(raw: Mapping[str, Any]) -> Schema:
+    """The schema as the manifest keeps it."""
+    return Schema(
+        tuple(NodeType(**{**row, "attributes": tuple(row["attributes"])}) for row in raw["node_types"]),
+        tuple(Relation(**row) for row in raw["relations"]),
+        dict(raw["attribute_types"]),
+        dict(raw["edge_attributes"]),
+    )
+
+
+def _open_batch(file: Path) -> pa.RecordBatch:
+    try:
+        return pa.ipc.open_file(pa.memory_map(str(file))).get_batch(0)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise CorruptError(f"{file} is damaged ({error}): build the knowledge base again") from error

@@ -1,0 +1,166 @@
+"""From source tables to the files of a generation: canonical order in, the same bytes out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.errors import SourceError
+from clew.kb.adjacency import Adjacency, LongArray
+from clew.kb.edge_table import EdgeColumns, edge_columns
+from clew.kb.node_table import node_table
+from clew.kb.problems import Problems
+from clew.kb.schema import NodeType, Relation, Schema
+from clew.kb.tables import NODE_COLUMNS, Tables
+from clew.types import IntArray
+
+HIERARCHIES = frozenset(
+    {"is_a", "isa", "subclass_of", "subclassof", "part_of", "parent", "parent_of", "broader", "narrower"}
+)
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """What the manifest keeps about the graph."""
+
+    nodes: int
+    edges: int
+    schema: Schema
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"nodes": self.nodes, "edges": self.edges, "schema": asdict(self.schema), "notes": list(self.notes)}
+
+
+def write_graph(tables: Tables, folder: Path, problems: Problems) -> GraphFacts:
+    """Write nodes.arrow, edges.arrow, types.npy and graph/*.npy; ids follow the order of the keys."""
+    nodes = node_table(tables, problems)
+    if not nodes.num_rows:
+        raise SourceError("the sources hold no node: give at least one row", file=_files(tables))
+    type_names = tuple(sorted(pc.unique(nodes["type"]).to_pylist()))
+    types = pc.index_in(nodes["type"], value_set=pa.array(type_names, pa.large_string())).to_numpy().astype(np.int32)
+    edges = edge_columns(tables.edges, nodes["key"].combine_chunks(), problems)
+    schema = infer_schema(nodes, types, type_names, edges)
+    _write_table(nodes.drop_columns(["type"]), folder / "nodes.arrow")
+    np.save(folder / "types.npy", types)
+    np.save(folder / "by_type.npy", np.argsort(types, kind="stable").astype(np.int32))
+    graph = folder / "graph"
+    graph.mkdir()
+    count, relations = nodes.num_rows, len(edges.relation_names)
+    if edges.attributes.num_columns:
+        edges = _canonical(edges)
+        _write_table(edges.attributes, folder / "edges.arrow")
+    outward = sorted_edges(edges.heads, edges.relations, edges.tails, count, relations)
+    Adjacency.build(*outward, count, relations).save(graph, "out")
+    del outward
+    inward = sorted_edges(edges.tails, edges.relations, edges.heads, count, relations)
+    Adjacency.build(*inward, count, relations).save(graph, "in")
+    return GraphFacts(count, len(edges.heads), schema, tables.notes)
+
+
+def sorted_edges(
+    sources: IntArray, relations: IntArray, targets: IntArray, nodes: int, kinds: int
+) -> tuple[LongArray, IntArray]:
+    """Edges by (source, relation, target): source * kinds + relation of each, and its target."""
+    groups = sources.astype(np.int64)
+    groups *= max(kinds, 1)
+    groups += relations
+    if nodes * max(kinds, 1) * nodes >= 2**63:  # too wide for one integer a row
+        order = np.lexsort((targets, groups))
+        return groups[order], targets[order]
+    groups *= nodes
+    groups += targets
+    groups.sort()
+    last = (groups % nodes).astype(np.int32)
+    groups //= nodes
+    return groups, last
+
+
+def infer_schema(nodes: pa.Table, types: IntArray, type_names: tuple[str, ...], edges: EdgeColumns) -> Schema:
+    """Node types with counts and attributes, relations with head type, tail type and count."""
+    counts = np.bincount(types, minlength=len(type_names))
+    attributes = [name for name in nodes.column_names if name not in NODE_COLUMNS]
+    owners: dict[str, set[int]] = {}
+    for name in attributes:
+        owners[name] = set(np.unique(types[nodes[name].is_valid().to_numpy()]).tolist())
+    node_types = tuple(
+        NodeType(name, int(counts[code]), attributes=tuple(a for a in attributes if code in owners[a]))
+        for code, name in enumerate(type_names)
+    )
+    wide = len(type_names)
+    signature = edges.relations.astype(np.int64)
+    signature *= wide
+    signature += types[edges.heads]
+    signature *= wide
+    signature += types[edges.tails]
+    space = len(edges.relation_names) * wide * wide
+    if space <= 10_000_000:
+        tally = np.bincount(signature, minlength=space)
+        rows = np.flatnonzero(tally)
+        amounts = tally[rows]
+    else:
+        rows, amounts = np.unique(signature, return_counts=True)
+    relations = []
+    for row, amount in zip(rows.tolist(), amounts.tolist(), strict=True):
+        code, head, tail = row // wide // wide, row // wide % wide, row % wide
+        name = edges.relation_names[code]
+        hierarchy = head == tail and name.lower().replace(" ", "_") in HIERARCHIES
+        relations.append(Relation(name, type_names[head], type_names[tail], amount, transitive=hierarchy))
+    return Schema(
+        node_types,
+        tuple(relations),
+        {name: kind_of(nodes.schema.field(name).type) for name in attributes},
+        {name: kind_of(edges.attributes.schema.field(name).type) for name in edges.attributes.column_names},
+    )
+
+
+def kind_of(arrow_type: pa.DataType) -> str:
+    """The kind of an attribute in the words of the schema."""
+    if pa.types.is_integer(arrow_type):
+        return "integer"
+    if pa.types.is_floating(arrow_type):
+        return "number"
+    if pa.types.is_boolean(arrow_type):
+        return "boolean"
+    if pa.types.is_temporal(arrow_type):
+        return "date"
+    return "list" if pa.types.is_large_list(arrow_type) else "text"
+
+
+def _canonical(edges: EdgeColumns) -> EdgeColumns:
+    """Edges with attributes in one order, whatever the order of the sources: parallel ones by their attributes."""
+    by = {"head": edges.heads, "relation": edges.relations, "tail": edges.tails}
+    keys = pa.table(by)
+    for name in edges.attributes.column_names:
+        column = edges.attributes[name]
+        if pa.types.is_large_list(column.type):
+            column = pc.binary_join(column, "\x00")
+        keys = keys.append_column(f"attribute {name}", column)
+    order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
+    taken = order.to_numpy()
+    return EdgeColumns(
+        edges.heads[taken],
+        edges.relations[taken],
+        edges.tails[taken],
+        edges.relation_names,
+        edges.attributes.take(order),
+    )
+
+
+def _write_table(table: pa.Table, file: Path) -> None:
+    """One uncompressed record batch, so that any row can be read from the mapped file."""
+    whole = table.combine_chunks()
+    columns = [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in whole.columns]
+    batch = pa.record_batch(columns, names=whole.column_names)
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+def _files(tables: Tables) -> str:
+    return ", ".join(piece.file for piece in (*tables.nodes, *tables.edges)) or "no file"

@@ -1,0 +1,67 @@
+"""Node documents: what is written about a node, in a fixed order driven by the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.kb.schema import NodeType
+from clew.types import Node
+
+MOST_LISTED = 20
+"""How many values of a list, or neighbours by one relation, a document shows before it gives the count alone."""
+SEPARATOR = "\n"
+
+
+def document(node: Node, node_type: NodeType) -> str:
+    """Name and type, other names, text, then the attributes; empty ones are left out."""
+    lines = [f"{node.name} ({node_type.label})"]
+    aliases = [alias for alias in node.aliases if alias != node.name]
+    if aliases:
+        lines.append(f"also called: {listed(aliases)}")
+    if node.text:
+        lines.append(node.text)
+    for name in node_type.attributes:
+        shown = value(node.attributes.get(name))
+        if shown:
+            lines.append(f"{name.replace('_', ' ')}: {shown}")
+    return SEPARATOR.join(lines)
+
+
+def relation_lines(
+    groups: Mapping[str, Mapping[str, list[str]]], totals: Mapping[tuple[str, str], int]
+) -> Iterable[str]:
+    """`relation: {type: (names…)}` with the number of those left out."""
+    for relation, by_type in groups.items():
+        parts = [f"{kind}: ({listed(names, totals[relation, kind])})" for kind, names in by_type.items()]
+        yield f"{relation}: {{{'; '.join(parts)}}}"
+
+
+def listed(values: list[str], total: int | None = None) -> str:
+    """The first values, and how many more there are."""
+    shown = values[:MOST_LISTED]
+    more = (len(values) if total is None else total) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def value(content: Any) -> str:
+    """An attribute's value as text; empty where there is nothing to show."""
+    if content is None or content == "" or content == []:
+        return ""
+    return listed([str(part) for part in content]) if isinstance(content, list) else str(content)
+
+
+def searchable(nodes: pa.RecordBatch) -> pa.ChunkedArray:
+    """The words of every node's document at once, for the lexical index: name, aliases, text and attributes."""
+    string = pa.large_string()
+    parts = [nodes["name"], pc.fill_null(pc.binary_join(nodes["aliases"], SEPARATOR), ""), nodes["text"]]
+    for name in nodes.schema.names:
+        if name in ("key", "name", "aliases", "text"):
+            continue
+        column = nodes[name]
+        flat = pc.binary_join(column, SEPARATOR) if pa.types.is_large_list(column.type) else column.cast(string)
+        parts.append(pc.fill_null(flat, ""))
+    return pc.binary_join_element_wise(*(part.cast(string) for part in parts), SEPARATOR)

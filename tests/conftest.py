@@ -1,0 +1,67 @@
+"""One tiny graph serves most tests; real data is used where it is present."""
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.build import write_graph
+from clew.kb.problems import Problems
+from clew.kb.storage import commit, locked, staging
+from clew.kb.tables import Piece, Tables
+
+DATA = Path(os.environ.get("CLEW_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
+
+NODES = [
+    ("BBS2", "gene", "BBS2", ["Bardet-Biedl syndrome 2 gene"], "A gene of the BBSome."),
+    ("FBN1", "gene", "FBN1", [], "Encodes fibrillin 1."),
+    ("BBS", "disease", "Bardet-Biedl syndrome", ["BBS"], "A ciliopathy with many signs."),
+    ("MFS", "disease", "Marfan syndrome", ["MFS"], "A disorder of connective tissue."),
+    ("P1", "phenotype", "Polydactyly", ["extra fingers"], "More than five digits on a hand or foot."),
+    ("P2", "phenotype", "Rod-cone dystrophy", [], "Progressive loss of photoreceptors."),
+    ("P3", "phenotype", "Arachnodactyly", ["long fingers"], "Abnormally long and slender fingers."),
+    ("P4", "phenotype", "Abnormal finger", [], "Any anomaly of a finger."),
+]
+EDGES = [
+    ("BBS2", "associated_with", "BBS", None),
+    ("FBN1", "associated_with", "MFS", None),
+    ("BBS", "has_phenotype", "P1", "80-99%"),
+    ("BBS", "has_phenotype", "P2", "100%"),
+    ("MFS", "has_phenotype", "P3", "80-99%"),
+    ("P1", "is_a", "P4", None),
+    ("P3", "is_a", "P4", None),
+]
+
+
+def tables(nodes=NODES, edges=EDGES) -> Tables:
+    columns = dict(zip(("key", "type", "name", "aliases", "text"), map(list, zip(*nodes, strict=True)), strict=True))
+    links = dict(zip(("head", "relation", "tail", "frequency"), map(list, zip(*edges, strict=True)), strict=True))
+    return Tables((Piece(pa.table(columns), "nodes.jsonl"),), (Piece(pa.table(links), "edges.tsv", 2),))
+
+
+def build_graph(source: Tables, folder: Path, *, skip: bool = False) -> ArrayKnowledgeBase:
+    """The graph alone, without indexes."""
+    with locked(folder), staging(folder) as stage:
+        facts = write_graph(source, stage, Problems(skip))
+        commit(folder, stage, facts.to_json())
+    return ArrayKnowledgeBase.open(folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_tables() -> Tables:
+    return tables()
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> ArrayKnowledgeBase:
+    return build_graph(tables(), tmp_path / "tiny.kb")
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real data sets."""
+    if not DATA.is_dir():
+        pytest.skip(f"no data sets at {DATA}: set CLEW_DATA to their folder")
+    return DATA
