@@ -40,6 +40,8 @@ class GraphFacts:
 
 def write_graph(tables: Tables, folder: Path, problems: Problems) -> GraphFacts:
     """Write nodes.arrow, edges.arrow, types.npy and graph/*.npy; ids follow the order of the keys."""
+    for skipped in tables.skipped:
+        problems.add(skipped.message, skipped.file, skipped.line)
     nodes = node_table(tables, problems)
     if not nodes.num_rows:
         raise SourceError("the sources hold no node: give at least one row", file=_files(tables))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from clew.kb.problems import Problem
+
 NODE_COLUMNS = ("key", "type", "name", "aliases", "text")
 """Columns with a meaning of their own; all others are attributes. Only `key` is required."""
 EDGE_COLUMNS = ("head", "relation", "tail")
@@ -40,3 +42,5 @@ class Tables:
     """The type of nodes that only edges name, as heads; `--class movie` sets it."""
     notes: tuple[str, ...] = ()
     """Attribution and version of the sources, shown by `clew info`."""
+    skipped: tuple[Problem, ...] = ()
+    """Rows the readers left out, where they were told to."""

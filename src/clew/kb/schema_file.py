@@ -1,0 +1,168 @@
+"""The editable side of a schema as a small TOML file: display names, descriptions, answer types, shown attributes."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from clew.errors import NotFoundError, SchemaError
+from clew.kb.schema import NodeType, Relation, Schema
+
+_HEADING = """\
+# How this knowledge base is shown and asked. Edit what you like and leave out what you keep:
+#   [types.NAME]      display, description, answer (may its nodes be answers?), show (attributes in documents, in order)
+#   [relations.NAME]  display, inverse (read from tail to head), description, transitive (a hierarchy such as is_a)
+"""
+
+
+class TypeEdit(BaseModel):
+    """What a schema file says about a node type; None leaves it as it is."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    display: str | None = None
+    description: str | None = None
+    answer: bool | None = None
+    show: list[str] | None = None
+
+
+class RelationEdit(BaseModel):
+    """What a schema file says about a relation, for every pair of types it joins."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    display: str | None = None
+    inverse: str | None = None
+    description: str | None = None
+    transitive: bool | None = None
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+    types: dict[str, TypeEdit] = {}
+    relations: dict[str, RelationEdit] = {}
+
+
+@dataclass(frozen=True)
+class SchemaEdits:
+    """Edits by name, to be laid over an inferred schema."""
+
+    types: Mapping[str, TypeEdit] = field(default_factory=dict)
+    relations: Mapping[str, RelationEdit] = field(default_factory=dict)
+
+    def apply(self, schema: Schema) -> Schema:
+        """The schema with the edits; a name that the schema does not have is an error."""
+        _check_known("node type", self.types, schema.type_names)
+        _check_known("relation", self.relations, schema.relation_names)
+        for name, edit in self.types.items():
+            _check_known(f"attribute to show of {name!r}", edit.show or (), tuple(schema.attribute_types))
+        return replace(
+            schema,
+            node_types=tuple(
+                _edited_type(node_type, self.types.get(node_type.name)) for node_type in schema.node_types
+            ),
+            relations=tuple(_edited_relation(row, self.relations.get(row.name)) for row in schema.relations),
+        )
+
+
+def read_schema_file(file: Path) -> SchemaEdits:
+    """The edits of a TOML file."""
+    try:
+        return parse_schema(file.read_text("utf-8"), str(file))
+    except FileNotFoundError as missing:
+        raise NotFoundError(f"{file}: no such schema file") from missing
+    except (UnicodeDecodeError, OSError) as failure:
+        raise SchemaError(f"{file}: cannot be read: {failure}") from failure
+
+
+def parse_schema(text: str, file: str = "schema.toml") -> SchemaEdits:
+    """The edits of a TOML text; every unknown key or wrong value is an error that names it."""
+    try:
+        content = _File.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as broken:
+        raise SchemaError(f"{file}: not TOML: {broken}") from broken
+    except ValidationError as wrong:
+        problem = wrong.errors()[0]
+        place = ".".join(map(str, problem["loc"]))
+        known = ", ".join(_known_keys(problem["loc"]))
+        raise SchemaError(f"{file}: {place}: {problem['msg'].lower()}; known here: {known}") from wrong
+    return SchemaEdits(content.types, content.relations)
+
+
+def write_schema(schema: Schema) -> str:
+    """The schema as a TOML file to edit; reading it back and applying it changes nothing."""
+    parts = [_HEADING]
+    for node_type in schema.node_types:
+        lines = {
+            "display": node_type.display,
+            "description": node_type.description,
+            "answer": node_type.answer,
+            "show": list(node_type.attributes),
+        }
+        parts.append(_section("types", node_type.name, lines, [f"{node_type.count:,} nodes"]))
+    for name in schema.relation_names:
+        rows = schema.relation_rows(name)
+        first = rows[0]
+        lines = {
+            "display": first.display,
+            "inverse": first.inverse,
+            "description": first.description,
+        }
+        if len({row.transitive for row in rows}) == 1:  # rows that differ are left to the inference
+            lines["transitive"] = first.transitive
+        parts.append(
+            _section("relations", name, lines, [f"{row.head} → {row.tail}: {row.count:,} edges" for row in rows])
+        )
+    return "\n".join(parts)
+
+
+def find_schema_file(sources: Iterable[Path]) -> Path | None:
+    """`schema.toml` or `NAME.schema.toml` beside the first source that has one."""
+    for source in sources:
+        folder = source if source.is_dir() else source.parent
+        for name in (f"{source.name.split('.')[0]}.schema.toml", "schema.toml"):
+            if (folder / name).is_file():
+                return folder / name
+    return None
+
+
+def _edited_type(node_type: NodeType, edit: TypeEdit | None) -> NodeType:
+    if edit is None:
+        return node_type
+    return replace(
+        node_type,
+        display=node_type.display if edit.display is None else edit.display,
+        description=node_type.description if edit.description is None else edit.description,
+        answer=node_type.answer if edit.answer is None else edit.answer,
+        attributes=node_type.attributes if edit.show is None else tuple(edit.show),
+    )
+
+
+def _edited_relation(relation: Relation, edit: RelationEdit | None) -> Relation:
+    return relation if edit is None else replace(relation, **edit.model_dump(exclude_none=True))
+
+
+def _check_known(what: str, names: Iterable[str], known: tuple[str, ...]) -> None:
+    for name in names:
+        if name not in known:
+            raise SchemaError(f"the schema file names a {what} {name!r}; there are: {', '.join(known) or 'none'}")
+
+
+def _known_keys(place: tuple[int | str, ...]) -> list[str]:
+    model: type[BaseModel] = _File
+    if len(place) > 1:
+        model = TypeEdit if place[0] == "types" else RelationEdit
+    return list(model.model_fields)
+
+
+def _section(table: str, name: str, values: Mapping[str, Any], comments: list[str]) -> str:
+    # JSON strings, booleans and lists of strings are written as TOML writes them, once DEL is escaped
+    lines = [
+        f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f") for key, value in values.items()
+    ]
+    header = f"[{table}.{json.dumps(name, ensure_ascii=False)}]".replace("\x7f", "\\u007f")
+    return "\n".join([header, *(f"# {comment}".replace("\n", " ") for comment in comments), *lines, ""])

@@ -1,0 +1,188 @@
+"""CSV, TSV and other separated text, read by pyarrow's threads with the line of every row known."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.csv as pcsv
+
+from clew.errors import SourceError
+from clew.kb.problems import Problem
+from clew.kb.sources.files import kind_of
+from clew.kb.sources.pieces import RawTable
+
+if TYPE_CHECKING:
+    import _csv
+
+_SEPARATORS = ("\t", "|", ",", ";")
+_SAMPLE_BYTES = 1 << 16
+_SAMPLE_ROWS = 50
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a file separates its fields, and whether a quotation mark at the start of a field opens a quotation."""
+
+    separator: str
+    quoted: bool
+    rows: tuple[tuple[str, ...], ...]
+    """The first rows, the header or first row of data included."""
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The first row."""
+        return self.rows[0]
+
+
+def sniff(data: bytes, path: Path) -> Dialect:
+    """The separator that splits the first rows most evenly, and the quoting."""
+    sample = data[:_SAMPLE_BYTES]
+    cut = sample.rfind(b"\n")
+    if len(data) > len(sample) and cut > 0:
+        sample = sample[:cut]
+    text = sample.decode("utf-8", errors="ignore")
+    by_suffix = {".tsv": "\t", ".tab": "\t", ".csv": ","}.get(kind_of(path), "")
+    best: tuple[tuple[float, int, int], Dialect] | None = None
+    for place, separator in enumerate(_SEPARATORS):
+        quoted = _is_quoted(data, separator)
+        rows = tuple(_rows(text, separator, quoted))
+        widths = Counter(len(row) for row in rows)
+        width, agreeing = widths.most_common(1)[0] if widths else (0, 0)
+        if width < 2 and separator != by_suffix:
+            continue
+        score = (agreeing / len(rows) + (separator == by_suffix), len(rows[0]), -place)
+        if best is None or score > best[0]:
+            best = score, Dialect(separator, quoted, rows)
+    if best is None:
+        return Dialect(",", True, tuple(_rows(text, ",", True)))  # one column
+    return best[1]
+
+
+def read_delimited(
+    data: bytes, dialect: Dialect, file: str, names: Sequence[str] | None = None, *, skip_bad: bool = False
+) -> tuple[RawTable, list[Problem]]:
+    """Every field as text; `names` for a file without header; returns also the rows left out by `skip_bad`."""
+    if names is None:
+        _check_header(dialect.header, file)
+    table, bad = _parse(data, dialect, file, names, skip_bad)
+    header_rows = int(names is None)
+    newlines = data.count(b"\n") + (not data.endswith(b"\n"))
+    if table.num_rows + header_rows == newlines:
+        return RawTable(table, file, 1 + header_rows, typed=False), []
+    lines = record_lines(data, dialect)[header_rows:]
+    kept = lines if not bad else [line for number, line in enumerate(lines, 1 + header_rows) if number not in bad]
+    skipped = [Problem(reason, file, lines[number - 1 - header_rows]) for number, reason in sorted(bad.items())]
+    places = pa.array(kept, pa.int64()) if len(kept) == table.num_rows else None
+    return RawTable(table, file, 1 + header_rows, places, typed=False), skipped
+
+
+def record_lines(data: bytes, dialect: Dialect) -> list[int]:
+    """The line on which each record starts, the header's included; slow, for files whose records and lines differ."""
+    lines = []
+    with _unlimited_fields():
+        reader = _reader(io.StringIO(data.decode("utf-8"), newline=""), dialect.separator, dialect.quoted)
+        start = 1
+        for row in reader:
+            if row:
+                lines.append(start)
+            start = reader.line_num + 1
+    return lines
+
+
+def _parse(
+    data: bytes, dialect: Dialect, file: str, names: Sequence[str] | None, skip_bad: bool
+) -> tuple[pa.Table, dict[int, str]]:
+    """The table and the bad rows by record number, counted from 1, the header included."""
+    bad: dict[int, str] = {}
+
+    def remember(row: pcsv.InvalidRow) -> str:
+        bad[row.number] = f"{row.actual_columns} fields instead of {row.expected_columns}"
+        return "skip"
+
+    def parse(block: int, careful: bool) -> pa.Table:
+        return pcsv.read_csv(
+            pa.BufferReader(data),
+            pcsv.ReadOptions(use_threads=not careful, block_size=block, column_names=names),
+            pcsv.ParseOptions(
+                delimiter=dialect.separator,
+                quote_char='"' if dialect.quoted else False,
+                newlines_in_values=dialect.quoted,
+                invalid_row_handler=remember if careful else None,
+            ),
+            pcsv.ConvertOptions(
+                column_types=dict.fromkeys(names or dialect.header, pa.string()),
+                strings_can_be_null=False,
+                check_utf8=False,
+            ),
+        )
+
+    whole = min(len(data) + 1, (1 << 31) - 1)
+    try:
+        try:
+            return parse(min(_BLOCK, whole), careful=False), bad
+        except pa.ArrowInvalid as wrong:
+            if "straddling" not in str(wrong):
+                raise
+            return parse(whole, careful=False), bad  # a record longer than a block
+    except pa.ArrowInvalid as wrong:
+        table = parse(whole, careful=True)  # in one thread, so that bad rows have numbers
+        if not bad:
+            raise SourceError(str(wrong), file=file) from wrong
+        if skip_bad:
+            return table, bad
+        number, reason = min(bad.items())
+        raise SourceError(
+            f"{reason}; quote fields that hold the separator {dialect.separator!r}, or leave such rows out: --skip-bad",
+            file=file,
+            line=record_lines(data, dialect)[number - 1],
+        ) from wrong
+
+
+def _check_header(header: Sequence[str], file: str) -> None:
+    repeated = [name for name, count in Counter(header).items() if count > 1]
+    if repeated:
+        raise SourceError(f"the column {repeated[0]!r} appears more than once; rename one", file=file, line=1)
+
+
+def _is_quoted(data: bytes, separator: str) -> bool:
+    """Commas need quoting; elsewhere quotation marks are often plain characters, unless they come in matching pairs."""
+    if b'"' not in data:
+        return False
+    if separator in ",;":
+        return True
+    mark = separator.encode()
+    data = data.replace(b"\r\n", b"\n")
+    opened = data.startswith(b'"') + data.count(b'\n"') + data.count(mark + b'"')
+    closed = data.endswith(b'"') + data.count(b'"\n') + data.count(b'"' + mark)
+    return opened == closed
+
+
+def _rows(text: str, separator: str, quoted: bool) -> Iterator[tuple[str, ...]]:
+    with _unlimited_fields():
+        for row in itertools.islice(_reader(io.StringIO(text, newline=""), separator, quoted), _SAMPLE_ROWS):
+            if row:
+                yield tuple(row)
+
+
+def _reader(stream: io.StringIO, separator: str, quoted: bool) -> _csv._reader:
+    return csv.reader(stream, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
+
+
+@contextmanager
+def _unlimited_fields() -> Iterator[None]:
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)

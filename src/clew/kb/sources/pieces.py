@@ -1,0 +1,203 @@
+"""A table as a file holds it → a piece of the knowledge base: roles assigned, keys checked, attributes typed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.errors import SourceError
+from clew.kb.sources.files import stem_of
+from clew.kb.sources.options import SourceOptions
+from clew.kb.sources.roles import Kind, edge_roles, kind_of_columns, node_roles
+from clew.kb.sources.values import integers_where_canonical, missing_to_null, typed_by_content
+from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
+
+_PLAIN_NODE_FILES = {"nodes", "node", "entities", "entity", "vertices", "node_list", "nodelist", "table", ""}
+_PLAIN_EDGE_FILES = {"edges", "edge", "links", "relations", "triples", "edge_list", "edgelist", "table", ""}
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """Rows as they stand in a file; `typed` is false where every value is text that may mean a number."""
+
+    table: pa.Table
+    file: str
+    first_line: int = 1
+    lines: pa.Array | None = None
+    typed: bool = True
+
+    def line(self, row: int) -> int:
+        """The line a row came from."""
+        return Piece(self.table, self.file, self.first_line, self.lines).line(row)
+
+
+def kind_of_table(raw: RawTable, options: SourceOptions) -> Kind:
+    """Nodes or edges; an error that says how to say it where the columns tell neither."""
+    names = raw.table.column_names
+    kind = kind_of_columns(names, options.columns)
+    if kind is None:
+        raise SourceError(
+            "no column that looks like a node key (id, key, identifier …) and no pair like head and tail (source and "
+            f"target …); {_columns(names)}. Name them: --map key=COLUMN for nodes, --map head=COLUMN --map tail=COLUMN "
+            "for edges, or give the file with --nodes, --edges or --triples",
+            file=raw.file,
+        )
+    return kind
+
+
+def as_nodes(raw: RawTable, options: SourceOptions) -> Piece:
+    """A node table with the columns key, type, name, aliases, text as far as they are there, then attributes."""
+    roles = node_roles(raw.table.column_names, options.columns)
+    if "key" not in roles:
+        raise SourceError(
+            f"a node table needs a key column (id, key, identifier …); {_columns(raw.table.column_names)}. "
+            "Name it with --map key=COLUMN",
+            file=raw.file,
+        )
+    columns = {"key": _keys(raw, roles["key"], "key")}
+    if "type" in roles:
+        columns["type"] = _words(_first_of_list(raw.table[roles["type"]]))
+    else:
+        stem = stem_of(Path(raw.file))
+        kind = options.node_type or ("entity" if stem.lower() in _PLAIN_NODE_FILES else stem)
+        columns["type"] = _constant(kind, raw.table.num_rows)
+    if "name" in roles:
+        columns["name"] = _words(raw.table[roles["name"]])
+    if "aliases" in roles:
+        columns["aliases"] = as_lists(raw.table[roles["aliases"]])
+    if "text" in roles:
+        columns["text"] = _as_text(raw.table[roles["text"]])
+    return _piece(raw, columns, set(roles.values()), NODE_COLUMNS)
+
+
+def as_edges(raw: RawTable, options: SourceOptions) -> Piece:
+    """An edge table with the columns head, relation, tail, then attributes."""
+    roles = edge_roles(raw.table.column_names, options.columns)
+    for role, known in (("head", "head, source, from, subject"), ("tail", "tail, target, to, object")):
+        if role not in roles:
+            raise SourceError(
+                f"an edge table needs a {role} column ({known} …); {_columns(raw.table.column_names)}. "
+                f"Name it with --map {role}=COLUMN",
+                file=raw.file,
+            )
+    columns = {"head": _keys(raw, roles["head"], "head")}
+    if "relation" in roles:
+        columns["relation"] = _words(_first_of_list(raw.table[roles["relation"]]))
+        _check_present(raw, columns["relation"], roles["relation"], "relation")
+    else:
+        stem = stem_of(Path(raw.file))
+        name = "related_to" if stem.lower() in _PLAIN_EDGE_FILES else stem
+        columns["relation"] = _constant(name, raw.table.num_rows)
+    columns["tail"] = _keys(raw, roles["tail"], "tail")
+    return _piece(raw, columns, set(roles.values()), EDGE_COLUMNS)
+
+
+def as_lists(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of lists of text, from lists, from JSON lists in text, or from text with `|` or `;` between items."""
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        return pc.cast(column, pa.list_(pa.string()))
+    texts = _as_text(column)
+    if pc.any(pc.starts_with(texts, "[")).as_py():
+        return pa.chunked_array([pa.array(map(_json_list, texts.to_pylist()), pa.list_(pa.string()))])
+    texts = missing_to_null(texts, pa.array([""]))
+    separator = "|" if pc.any(pc.match_substring(texts, "|")).as_py() else ";"
+    parts = pc.split_pattern(texts, separator)
+    chunks = []
+    for chunk in parts.chunks:
+        items = pc.utf8_trim_whitespace(chunk.flatten())
+        # offsets of a sliced list do not start at zero, flatten() does
+        offsets = pc.subtract(chunk.offsets, chunk.offsets[0])
+        chunks.append(pa.ListArray.from_arrays(offsets, items))
+    lists = pa.chunked_array(chunks, pa.list_(pa.string()))
+    return pc.if_else(pc.is_null(texts), pa.scalar(None, lists.type), lists)
+
+
+def _piece(raw: RawTable, columns: dict[str, pa.ChunkedArray], used: set[str], reserved: tuple[str, ...]) -> Piece:
+    for name in raw.table.column_names:
+        if name not in used:
+            attribute = name.strip() or "unnamed"
+            while attribute in columns or attribute in reserved:
+                attribute += "_"  # a second column called like a role keeps its values under its own name
+            columns[attribute] = _attribute(raw.table[name], raw.typed)
+    return Piece(pa.table(columns), raw.file, raw.first_line, raw.lines)
+
+
+def _keys(raw: RawTable, name: str, role: str) -> pa.ChunkedArray:
+    column = raw.table[name]
+    if pa.types.is_integer(column.type):
+        keys = column
+    elif pa.types.is_floating(column.type) and pc.all(pc.equal(pc.floor(column), column)).as_py():
+        keys = pc.cast(column, pa.int64())  # what a data frame makes of integers beside a gap
+    else:
+        keys = _words(column)
+        if not raw.typed:
+            keys = integers_where_canonical(keys)
+    _check_present(raw, keys, name, role)
+    return keys
+
+
+def _check_present(raw: RawTable, column: pa.ChunkedArray, name: str, role: str) -> None:
+    absent = pc.is_null(column)
+    if pa.types.is_string(column.type):
+        absent = pc.or_(absent, pc.fill_null(pc.equal(column, ""), True))
+    row = pc.index(absent, True).as_py()
+    if row >= 0:
+        raise SourceError(f"the {role} (column {name!r}) is empty", file=raw.file, line=raw.line(row))
+
+
+def _attribute(column: pa.ChunkedArray, typed: bool) -> pa.ChunkedArray:
+    if pa.types.is_dictionary(column.type):
+        column = pc.cast(column, column.type.value_type)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return typed_by_content(pc.cast(column, pa.string()), dates_only=typed)
+    if pa.types.is_struct(column.type) or pa.types.is_map(column.type):
+        return _as_text(column)
+    return column
+
+
+def _words(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.utf8_trim_whitespace(_as_text(column))
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = column.type
+    if pa.types.is_string(kind):
+        return column
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        lists = pc.cast(column, pa.list_(pa.string()))
+        return pc.binary_join(lists, "\n")
+    if pa.types.is_struct(kind) or pa.types.is_map(kind):
+        written = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in column.to_pylist()]
+        return pa.chunked_array([pa.array(written, pa.string())])
+    return pc.cast(column, pa.string())
+
+
+def _first_of_list(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        firsts = [values[0] if values else None for values in column.to_pylist()]
+        return pa.chunked_array([pa.array(firsts, column.type.value_type)])
+    return column
+
+
+def _json_list(text: str | None) -> list[str] | None:
+    if not text:
+        return None
+    if text.startswith("["):
+        try:
+            items = json.loads(text)
+        except json.JSONDecodeError:
+            return [text]
+        return [str(item) for item in items if item is not None]
+    return [text]
+
+
+def _constant(value: str, count: int) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.repeat(pa.scalar(value), count)])
+
+
+def _columns(names: list[str]) -> str:
+    return f"the columns are: {', '.join(names)}"

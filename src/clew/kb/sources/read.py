@@ -1,0 +1,119 @@
+"""Any sources → tables: each file is recognised by its suffix, its columns or its records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from clew.errors import InputError, SourceError
+from clew.kb.problems import Problem
+from clew.kb.sources.delimited import read_delimited, sniff
+from clew.kb.sources.files import kind_of, read_utf8
+from clew.kb.sources.jsonl import read_json, read_json_lines
+from clew.kb.sources.options import SourceOptions
+from clew.kb.sources.parquet import read_parquet
+from clew.kb.sources.pieces import RawTable, as_edges, as_nodes, kind_of_table
+from clew.kb.sources.roles import kind_of_columns
+from clew.kb.sources.triples import looks_like_triples, read_triples
+from clew.kb.tables import Piece, Tables
+
+Said = Literal["nodes", "edges", "triples"] | None
+_DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ""}
+_JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
+_PARQUET = {".parquet", ".pq"}
+_READABLE = (_DELIMITED | _JSON_LINES | _PARQUET | {".json"}) - {""}
+
+
+@dataclass
+class _Found:
+    """What has been read so far."""
+
+    nodes: list[Piece] = field(default_factory=list)
+    edges: list[Piece] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    skipped: list[Problem] = field(default_factory=list)
+    implicit: bool = False
+    columns: dict[str, None] = field(default_factory=dict)
+
+    def add(self, raw: RawTable, said: Said, options: SourceOptions) -> None:
+        self.columns.update(dict.fromkeys(raw.table.column_names))
+        if (said or kind_of_table(raw, options)) == "nodes":
+            self.nodes.append(as_nodes(raw, options))
+        else:
+            self.edges.append(as_edges(raw, options))
+
+
+def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = None) -> Tables:
+    """All nodes and edges of some files and folders; triples make nodes of the entities they name."""
+    options = options or SourceOptions()
+    said: list[tuple[Path, Said]] = [(Path(path), None) for path in paths]
+    said += [(Path(path), "nodes") for path in options.nodes]
+    said += [(Path(path), "edges") for path in options.edges]
+    said += [(Path(path), "triples") for path in options.triples]
+    if not said:
+        raise InputError("no sources: name files or folders to read")
+    found = _Found()
+    for path, kind in said:
+        for file in _files(path) if path.is_dir() else [path]:
+            _read(file, kind, options, found)
+    _check_mapping(found, options)
+    implicit_type = options.node_type or "entity"
+    return Tables(
+        tuple(found.nodes),
+        tuple(found.edges),
+        found.implicit or not found.nodes,
+        implicit_type,
+        tuple(found.notes),
+        tuple(found.skipped),
+    )
+
+
+def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None:
+    kind = kind_of(path)
+    if kind in _PARQUET:
+        found.add(read_parquet(path), said, options)
+    elif kind in _JSON_LINES:
+        raw, skipped = read_json_lines(read_utf8(path, options.encoding), str(path), skip_bad=options.skip_bad)
+        found.skipped += skipped
+        found.add(raw, said, options)
+    elif kind == ".json":
+        for raw in read_json(read_utf8(path, options.encoding), str(path)):
+            found.add(raw, said, options)
+    elif kind in _DELIMITED:
+        _read_delimited(path, said, options, found)
+    else:
+        raise SourceError(
+            f"cannot tell the format from {kind!r}; readable are {', '.join(sorted(_READABLE))}", file=path
+        )
+
+
+def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Found) -> None:
+    data = read_utf8(path, options.encoding)
+    dialect = sniff(data, path)
+    has_header = kind_of_columns(dialect.header, options.columns) is not None
+    if said == "triples" or (said is None and not has_header and looks_like_triples(dialect, path)):
+        piece, skipped = read_triples(data, dialect, str(path), options)
+        found.edges.append(piece)
+        found.implicit = True
+    else:
+        raw, skipped = read_delimited(data, dialect, str(path), skip_bad=options.skip_bad)
+        if not raw.table.num_rows:
+            raise SourceError("a header and no rows", file=path)
+        found.add(raw, said, options)
+    found.skipped += skipped
+
+
+def _files(folder: Path) -> list[Path]:
+    files = sorted(path for path in folder.iterdir() if path.is_file() and kind_of(path) in _READABLE)
+    if not files:
+        raise SourceError(f"nothing readable in this folder; readable are {', '.join(sorted(_READABLE))}", file=folder)
+    return files
+
+
+def _check_mapping(found: _Found, options: SourceOptions) -> None:
+    """A mapped column that no file has is a mistake: it would silently fall back to guessing."""
+    for role, column in options.columns.items():
+        if column not in found.columns:
+            raise InputError(f"--map {role}={column}: no source has that column; there are: {', '.join(found.columns)}")
