@@ -54,7 +54,12 @@ def test_the_demo_base_equals_the_published_one(data):
 
     def phenotypes(tables):  # the published file keeps the escapes of the OBO format
         return {
-            (row["key"], row["text"].replace("\\", ""), row["comment"] or "", tuple(row["aliases"]))
+            (
+                row["key"],
+                row["text"].replace("\\n", "\n").replace("\\", ""),
+                row["comment"] or "",
+                tuple(row["aliases"]),
+            )
             for row in tables.nodes[0].table.to_pylist()
             if row["type"] == "phenotype"
         }

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pcsv
@@ -20,9 +20,6 @@ from clew.errors import SourceError
 from clew.kb.problems import Problem
 from clew.kb.sources.files import kind_of
 from clew.kb.sources.pieces import RawTable
-
-if TYPE_CHECKING:
-    import _csv
 
 _SEPARATORS = ("\t", "|", ",", ";")
 _SAMPLE_BYTES = 1 << 16
@@ -175,7 +172,7 @@ def _rows(text: str, separator: str, quoted: bool) -> Iterator[tuple[str, ...]]:
                 yield tuple(row)
 
 
-def _reader(stream: io.StringIO, separator: str, quoted: bool) -> _csv._reader:
+def _reader(stream: io.StringIO, separator: str, quoted: bool) -> Any:  # the standard library has no public name for it
     return csv.reader(stream, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
 
 
