@@ -4,21 +4,66 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from threading import Lock
-from typing import Any, ParamSpec, TypeVar
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any, ParamSpec, TypeVar, cast
 
+from clew.errors import PendingError
 from clew.types import Fallback
 
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
+
+GRACE_SECONDS = 3.0
+"""How long work under way may go on after Ctrl-C."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One request to a language model: the hash of its prompt, what it consumed, and the beginning of the reply."""
+
+    prompt_hash: str
+    prompt_tokens: int
+    completion_tokens: int
+    dollars: float
+    seconds: float
+    cached: bool
+    error: str | None = None
+    reply: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What the model calls of an answer came to; cached calls cost nothing."""
+
+    calls: int = 0
+    cached: int = 0
+    failed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    dollars: float = 0.0
+
+    @classmethod
+    def of(cls, calls: Iterable[ModelCall]) -> Spending:
+        """The sum over calls; tokens and dollars of those that were really made."""
+        known = list(calls)
+        paid = [call for call in known if not call.cached]
+        return cls(
+            calls=len(known),
+            cached=len(known) - len(paid),
+            failed=sum(call.error is not None for call in known),
+            prompt_tokens=sum(call.prompt_tokens for call in paid),
+            completion_tokens=sum(call.completion_tokens for call in paid),
+            dollars=sum(call.dollars for call in paid),
+        )
 
 
 @dataclass
@@ -32,6 +77,7 @@ class Span:
     seconds: float | None = None
     details: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
+    calls: list[ModelCall] = field(default_factory=list)
 
     def note(self, **details: Any) -> None:
         """Add what is known only after the step has begun."""
@@ -63,9 +109,13 @@ class Recorder:
         if self._on_span:
             self._on_span(span)
 
+    def spending(self) -> Spending:
+        """What the model calls so far came to."""
+        return Spending.of(call for span in self.spans for call in span.calls)
+
     def write(self, file: Path) -> None:
         """One JSON line per span, then one per fallback."""
-        lines = [{"kind": "span", **vars(span)} for span in self.spans]
+        lines = [{"kind": "span", **vars(span), "calls": [asdict(call) for call in span.calls]} for span in self.spans]
         lines += [
             {"kind": "fallback", "step": f.step, "reason": f.reason, "instead": f.instead} for f in self.fallbacks
         ]
@@ -109,6 +159,11 @@ def span(name: str, **details: Any) -> Iterator[Span]:
         recorder.end(opened, time.perf_counter() - begun, error)
 
 
+def is_recording() -> bool:
+    """Whether anything listens, for what is costly to prepare."""
+    return _recorder.get() is not None
+
+
 def step(function: Callable[P, R]) -> Callable[P, R]:
     """Record each call of a function as a span named after it."""
 
@@ -134,16 +189,78 @@ def fallback(step: str, reason: str, instead: str) -> None:
 
 def concurrently(function: Callable[[T], R], items: Iterable[T], limit: int = 8) -> list[R]:
     """Apply a function to every item in threads, results in order, spans kept below the caller's."""
-    work = list(items)
-    if len(work) <= 1 or limit <= 1:
-        return [function(item) for item in work]
-    with ThreadPoolExecutor(max_workers=min(limit, len(work))) as pool:
-        futures = [pool.submit(copy_context().run, function, item) for item in work]
+    return [result for _, result in sorted(as_completed(function, items, limit), key=lambda pair: pair[0])]
+
+
+def as_completed(function: Callable[[T], R], items: Iterable[T], limit: int = 8) -> Iterator[tuple[int, R]]:
+    """Results with the positions of their items as they come; an item is drawn only when a thread is free for it.
+
+    After a failure no more items are drawn and the first failed item's error is raised once those under way are done;
+    a `PendingError` lets the others go on, so that one round collects all that is pending. After Ctrl-C those under
+    way have a few seconds to be handed out, so that what was paid for is not lost; the threads never hold up an exit.
+    """
+    if limit <= 1 or (isinstance(items, Sequence) and len(items) <= 1):
+        yield from _one_by_one(function, items)
+        return
+    done: SimpleQueue[tuple[int, R | None, BaseException | None]] = SimpleQueue()
+
+    def work(place: int, item: T) -> None:
         try:
-            return [future.result() for future in futures]
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+            done.put((place, function(item), None))
+        except BaseException as failure:  # carried over to the caller's thread
+            done.put((place, None, failure))
+
+    source = enumerate(items)
+    failures: dict[int, BaseException] = {}
+    interrupted: KeyboardInterrupt | None = None
+    under_way, deadline = 0, math.inf
+    while True:
+        try:
+            while under_way < limit and interrupted is None and _only_pending(failures):
+                place, item = next(source, (-1, None))
+                if place < 0:
+                    break
+                context = copy_context()
+                Thread(target=context.run, args=(work, place, item), daemon=True).start()
+                under_way += 1
+            if not under_way:
+                break
+            place, result, failure = done.get(
+                timeout=None if interrupted is None else max(0.0, deadline - time.monotonic())
+            )
+        except KeyboardInterrupt as interrupt:
+            if interrupted is not None:
+                raise
+            interrupted, deadline = interrupt, time.monotonic() + GRACE_SECONDS
+            continue
+        except Empty:
+            break
+        under_way -= 1
+        if failure is None:
+            yield place, cast("R", result)
+        else:
+            failures[place] = failure
+    if interrupted is not None:
+        raise interrupted
+    if failures:
+        raise failures[min(failures, key=lambda place: (isinstance(failures[place], PendingError), place))]
+
+
+def _one_by_one(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[int, R]]:
+    pending: PendingError | None = None
+    for place, item in enumerate(items):
+        try:
+            result = function(item)
+        except PendingError as wait:
+            pending = pending or wait
+            continue
+        yield place, result
+    if pending is not None:
+        raise pending
+
+
+def _only_pending(failures: dict[int, BaseException]) -> bool:
+    return all(isinstance(failure, PendingError) for failure in failures.values())
 
 
 def _brief(value: Any) -> str:

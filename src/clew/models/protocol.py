@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,8 @@ class Request:
     """A JSON schema the reply must follow, where the model can be constrained."""
     stop: tuple[str, ...] = ()
     seed: int | None = 0
+    top_logprobs: int = 0
+    """How many alternatives of each reply token to report with their log-probabilities, where the model can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,23 @@ class Usage:
     cached: bool = False
 
 
+Alternatives = Mapping[str, float]
+"""What could have stood at one place of a reply: token → log-probability."""
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A reply; where the request failed for good, `error` says why and `text` is empty."""
+    """A reply; where the request failed, `error` says why and `text` is empty."""
 
     text: str
     usage: Usage = Usage()
     error: str | None = None
+    retry_after: float | None = None
+    """Seconds after which asking again may help; None where it never will, or nothing failed."""
+    cut: bool = False
+    """Whether the reply reached `max_tokens` before its end."""
+    logprobs: tuple[Alternatives, ...] = ()
+    """For each token of the reply its alternatives, where the request asked for them and the model has them."""
 
 
 class LanguageModel(Protocol):
@@ -61,9 +73,35 @@ class LanguageModel(Protocol):
         """What identifies the model in caches, traces and reports."""
         ...
 
-    def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """Answer every request."""
+    @property
+    def context_tokens(self) -> int:
+        """How many tokens a prompt and its reply may have together."""
         ...
+
+    def complete(self, requests: Sequence[Request]) -> list[Completion]:
+        """Answer every request; raises only `PendingError`, where replies come later."""
+        ...
+
+
+@runtime_checkable
+class Streaming(Protocol):
+    """A model that hands out each completion as soon as it has it, with the position of its request."""
+
+    def each(self, requests: Iterable[Request]) -> Iterator[tuple[int, Completion]]:
+        """Every request's completion once, in any order; requests are drawn only when there is room for them."""
+        ...
+
+
+def each(model: LanguageModel, requests: Iterable[Request]) -> Iterator[tuple[int, Completion]]:
+    """Completions as they come where the model can, and all at the end where it cannot."""
+    if isinstance(model, Streaming):
+        return model.each(requests)
+    return iter(enumerate(model.complete(list(requests))))
+
+
+def in_order(completions: Iterable[tuple[int, Completion]]) -> list[Completion]:
+    """Completions by the position of their request."""
+    return [completion for _, completion in sorted(completions, key=lambda pair: pair[0])]
 
 
 class Embedder(Protocol):

@@ -1,0 +1,148 @@
+"""From a spec on the command line to a model with its wrappers: the one table of kinds of models.
+
+none                            no model (the default)
+openai:gpt-4o-mini              OpenAI's API, key in OPENAI_API_KEY
+http://127.0.0.1:8080/v1#qwen   any OpenAI-compatible endpoint, model name after the #
+gguf:/path/file.gguf            a local file through llama.cpp (extra `local`)
+hf:FOLDER                       a folder for the transformers library (torch and transformers installed)
+batch:DIR                       collects requests in a folder and reads replies from it; batch:DIR#NAME names the model
+scripted:FILE                   replies from a file, for tests and trials
+NAME                            a model named in the configuration file
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from clew.errors import InputError
+from clew.models.budgeted import Budgeted, Ledger
+from clew.models.cached import Cached
+from clew.models.limited import Limited
+from clew.models.openai_chat import OpenAIChat
+from clew.models.prices import FREE, Price, PriceTable
+from clew.models.protocol import LanguageModel
+from clew.models.reply_store import ReplyStore
+from clew.models.retrying import Retrying
+from clew.models.scripted import ScriptedModel
+from clew.models.settings import NamedModel, Settings
+from clew.models.traced import Traced
+
+EXPECTED = (
+    "none, openai:NAME, http://HOST/v1#NAME, gguf:FILE, hf:FOLDER, batch:DIR, scripted:FILE or a name from the "
+    "configuration file"
+)
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A bare model and how it likes to be called."""
+
+    model: LanguageModel
+    concurrency: int = 1
+    batch: int = 1
+    price: Price = FREE
+    remote: bool = False
+    """Whether somebody may send a bill."""
+
+
+def open_model(
+    spec: str | None,
+    *,
+    ledger: Ledger | None = None,
+    cache: bool = True,
+    concurrency: int | None = None,
+    per_minute: float | None = None,
+    settings: Settings | None = None,
+) -> LanguageModel | None:
+    """The model a spec names, traced, cached, budgeted, limited and retrying; None for `none`.
+
+    Keep the `ledger` to see afterwards what was spent and whether the budget cut anything short.
+    """
+    if spec is None or spec.strip() in ("", "none"):
+        return None
+    settings = settings or Settings.load()
+    named = settings.models.get(spec, NamedModel(spec))
+    adapter = open_adapter(named, settings)
+    ledger = ledger or Ledger()
+    if ledger.budget.dollars is not None and adapter.remote and adapter.price == FREE:
+        raise InputError(
+            f"a budget in dollars, but no price for {named.spec!r}: add it to {settings.price_file} "
+            "(in the form of clew/models/prices.toml), or give the budget in tokens or calls"
+        )
+    if named.spec.startswith("batch:"):  # its folder is cache and queue at once
+        return Traced(adapter.model)
+    model: LanguageModel = Retrying(adapter.model)
+    model = Limited(
+        model,
+        concurrency=concurrency or named.concurrency or adapter.concurrency,
+        per_minute=per_minute or named.per_minute,
+        batch=adapter.batch,
+    )
+    model = Budgeted(model, ledger)
+    if cache and not named.spec.startswith("scripted:"):
+        model = Cached(model, ReplyStore(settings.cache_folder / "replies.sqlite"))
+    return Traced(model)
+
+
+def open_adapter(named: NamedModel, settings: Settings) -> Adapter:
+    """The bare model of a spec."""
+    for prefix, opened in _KINDS.items():
+        if named.spec.startswith(prefix):
+            return opened(named, settings)
+    raise InputError(f"no model {named.spec!r}: expected {EXPECTED}")
+
+
+def _openai(named: NamedModel, settings: Settings) -> Adapter:
+    model = named.spec.removeprefix("openai:")
+    price = PriceTable.load(settings.price_file).of(model)
+    chat = OpenAIChat(
+        settings.openai_url,
+        model,
+        key=settings.openai_key(),
+        price=price,
+        context_tokens=named.context_tokens or price.context or 8192,
+    )
+    return Adapter(chat, concurrency=8, price=price, remote=True)
+
+
+def _http(named: NamedModel, settings: Settings) -> Adapter:
+    base_url, _, model = named.spec.partition("#")
+    parts = urlsplit(base_url)
+    if not parts.hostname or not model:
+        raise InputError(
+            f"{named.spec!r}: expected a URL and, after #, the model's name: http://127.0.0.1:8080/v1#qwen"
+        )
+    if parts.username or parts.password:
+        raise InputError("a URL with a user name or password in it: put the key into CLEW_MODEL_KEY instead")
+    price = PriceTable.load(settings.price_file).of(model)
+    chat = OpenAIChat(
+        base_url.rstrip("/"),
+        model,
+        key=settings.endpoint_key(base_url),
+        price=price,
+        context_tokens=named.context_tokens or price.context or 8192,
+    )
+    return Adapter(chat, concurrency=8, price=price, remote=not _is_local(parts.hostname))
+
+
+def _scripted(named: NamedModel, _: Settings) -> Adapter:
+    return Adapter(ScriptedModel.load(Path(named.spec.removeprefix("scripted:"))))
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return host == "localhost" or host.endswith(".local")
+
+
+_KINDS: dict[str, Callable[[NamedModel, Settings], Adapter]] = {
+    "openai:": _openai,
+    "http://": _http,
+    "https://": _http,
+    "scripted:": _scripted,
+}

@@ -1,0 +1,80 @@
+"""Models that say what they were told to say: for tests, for trying out a pipeline, and as `scripted:FILE`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from clew.errors import SourceError
+from clew.models.protocol import Completion, Request, Usage
+from clew.models.tokens import count_request_tokens, count_tokens
+
+
+@dataclass
+class ScriptedModel:
+    """Answers through a function of the request and remembers what it was asked; a reply of None is an error."""
+
+    reply: Callable[[Request], str | None]
+    name: str = "scripted"
+    context_tokens: int = 8192
+    asked: list[Request] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def saying(cls, *replies: str) -> ScriptedModel:
+        """Says these one after another and then goes on with the last."""
+        left = list(replies)
+        return cls(lambda _: left.pop(0) if len(left) > 1 else left[0])
+
+    @classmethod
+    def load(cls, file: Path) -> ScriptedModel:
+        """Rules from JSON lines `{"contains": "…", "reply": …}`: the first that occurs in the last message answers.
+
+        A reply that is no string is sent as JSON; a rule without `contains` always matches.
+        """
+        rules = _read_rules(file)
+
+        def reply(request: Request) -> str | None:
+            asked = request.messages[-1].content
+            return next((rule.text for rule in rules if rule.contains in asked), None)
+
+        return cls(reply, name=f"scripted:{file.name}")
+
+    def complete(self, requests: Sequence[Request]) -> list[Completion]:
+        """The scripted replies, with estimated token counts."""
+        self.asked.extend(requests)
+        return [self._one(request) for request in requests]
+
+    def _one(self, request: Request) -> Completion:
+        text = self.reply(request)
+        usage = Usage(count_request_tokens(request), count_tokens(text or ""))
+        return Completion(text, usage) if text is not None else Completion("", usage, error="no rule for this prompt")
+
+
+class _Rule(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    contains: str = ""
+    reply: str | dict[str, object] | list[object] | float
+
+    @property
+    def text(self) -> str:
+        return self.reply if isinstance(self.reply, str) else json.dumps(self.reply, ensure_ascii=False)
+
+
+def _read_rules(file: Path) -> list[_Rule]:
+    rules = []
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except OSError as failure:
+        raise SourceError(f"cannot be read as a script of replies: {failure.strerror}", file=file) from failure
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            rules.append(_Rule.model_validate_json(line))
+        except ValidationError as failure:
+            raise SourceError(f'expected {{"contains": …, "reply": …}}: {failure}', file=file, line=number) from failure
+    return rules

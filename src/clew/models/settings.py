@@ -1,0 +1,150 @@
+"""The one place that reads the environment and the user's configuration file, and the only one that sees keys.
+
+OPENAI_API_KEY     the key for `openai:` models, sent to OpenAI (or OPENAI_BASE_URL) and nowhere else
+OPENAI_BASE_URL    another server for `openai:` models
+CLEW_MODEL_KEY     the key for `http…#model` models
+CLEW_CONFIG        the configuration file, default ~/.config/clew/config.toml
+CLEW_CACHE         the folder of the reply cache, default ~/.cache/clew
+
+The configuration file may hold keys, and is refused where others than its owner can read it:
+
+    [keys]
+    openai = "…"
+    "https://models.example.org/v1" = "…"
+    [models.fast]
+    spec = "https://models.example.org/v1#qwen"
+    context_tokens = 32768
+    concurrency = 16
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from clew.errors import InputError, SourceError
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+
+@final
+class Secret:
+    """A key: shows as dots wherever it is printed, logged, compared or traced."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """The key itself; only to be put into a request."""
+        return self._text
+
+    def hide_in(self, message: str) -> str:
+        """The message with dots in place of the key."""
+        return message.replace(self._text, "•••") if self._text else message
+
+    def __repr__(self) -> str:
+        return "Secret(•••)"
+
+    def __reduce__(self) -> str:
+        raise InputError("a key is never written to disk")
+
+
+NO_KEY = Secret("")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedModel:
+    """A model the user has given a name, with what cannot be seen from its spec."""
+
+    spec: str
+    context_tokens: int | None = None
+    concurrency: int | None = None
+    per_minute: float | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the environment and the configuration file say about models."""
+
+    models: Mapping[str, NamedModel] = field(default_factory=dict)
+    openai_url: str = OPENAI_URL
+    cache_folder: Path = Path()
+    config_file: Path = Path()
+    _keys: Mapping[str, Secret] = field(default_factory=dict, repr=False)
+    _endpoint_key: Secret = field(default=NO_KEY, repr=False)
+
+    @classmethod
+    def load(cls, environment: Mapping[str, str] | None = None) -> Settings:
+        """Read them now; a configuration file that is wrong, or that others can read, is refused."""
+        given = os.environ if environment is None else environment
+        home = Path(given.get("HOME") or Path.home())
+        config = Path(given.get("XDG_CONFIG_HOME") or home / ".config") / "clew" / "config.toml"
+        config = Path(given.get("CLEW_CONFIG") or config)
+        cache = Path(given.get("XDG_CACHE_HOME") or home / ".cache") / "clew"
+        file = _read(config) if config.is_file() else _File()
+        keys = {name.rstrip("/"): Secret(key) for name, key in file.keys.items()}
+        if given.get("OPENAI_API_KEY"):
+            keys["openai"] = Secret(given["OPENAI_API_KEY"].strip())
+        return cls(
+            models={name: NamedModel(**row.model_dump()) for name, row in file.models.items()},
+            openai_url=(given.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/"),
+            cache_folder=Path(given.get("CLEW_CACHE") or cache),
+            config_file=config,
+            _keys=keys,
+            _endpoint_key=Secret(given.get("CLEW_MODEL_KEY", "").strip()) if given.get("CLEW_MODEL_KEY") else NO_KEY,
+        )
+
+    @property
+    def price_file(self) -> Path:
+        """The user's own prices, which need not exist."""
+        return self.config_file.with_name("prices.toml")
+
+    def openai_key(self) -> Secret:
+        """The key for `openai:` models."""
+        return self._keys.get("openai", NO_KEY)
+
+    def endpoint_key(self, base_url: str) -> Secret:
+        """The key for a server: the one filed under its URL or host, or else CLEW_MODEL_KEY; never OpenAI's."""
+        parts = urlsplit(base_url)
+        for name in (base_url.rstrip("/"), parts.netloc, parts.hostname or ""):
+            if name and name in self._keys:
+                return self._keys[name]
+        return self._endpoint_key
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    spec: str
+    context_tokens: int | None = Field(None, gt=0)
+    concurrency: int | None = Field(None, gt=0)
+    per_minute: float | None = Field(None, gt=0)
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+    keys: dict[str, str] = Field(default_factory=dict)
+    models: dict[str, _Model] = Field(default_factory=dict)
+
+
+def _read(file: Path) -> _File:
+    try:
+        parsed = _File.model_validate(tomllib.loads(file.read_text("utf-8")))
+    except (OSError, UnicodeDecodeError) as failure:
+        raise SourceError(f"cannot be read: {failure}", file=file) from None
+    except tomllib.TOMLDecodeError as failure:
+        raise SourceError(f"no TOML: {failure}", file=file) from None
+    except ValidationError as failure:
+        wrong = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in failure.errors())
+        raise SourceError(f"not a configuration: {wrong}", file=file) from None
+    if parsed.keys and os.name == "posix" and file.stat().st_mode & 0o077:
+        raise SourceError(f"holds keys and can be read by others: chmod 600 '{file}'", file=file)
+    return parsed

@@ -1,0 +1,160 @@
+"""The HTTP adapter against a real server on loopback that misbehaves on demand."""
+
+import json
+import time
+
+import pytest
+
+from chat_server import drips, drops_the_connection, is_silent, raw, says, serving, status, stops_halfway
+from clew.models.openai_chat import OpenAIChat
+from clew.models.prices import Price
+from clew.models.protocol import Message, Request
+from clew.models.retrying import Retrying
+from clew.models.settings import Secret
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
+
+
+def request(text: str = "hello", **options) -> Request:
+    return Request((Message("user", text),), **options)
+
+
+def test_a_reply_carries_its_text_tokens_and_price():
+    with serving() as server:
+        model = OpenAIChat(server.url, "m", price=Price(input=1.0, output=2.0))
+        [done] = model.complete([request(stop=("END",))])
+    assert (done.text, done.error) == ("fine", None)
+    assert (done.usage.prompt_tokens, done.usage.completion_tokens) == (100, 10)
+    assert done.usage.dollars == pytest.approx(120e-6)
+    assert server.bodies[0]["stop"] == ["END"]
+    assert server.bodies[0]["messages"] == [{"role": "user", "content": "hello"}]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        (status(429), "429"),
+        (status(500, b"<html>oops"), "500"),
+        (status(503, b""), "503"),
+        (raw(b'{"choices": [{"mess'), "no chat completion"),
+        (raw(b""), "no chat completion"),
+        (raw(b'{"choices": []}'), "no chat completion"),
+        (raw(b'{"choices": [{"message": {"content": 7}}]}'), "no chat completion"),
+        (raw(b"\xff\xfe not even text"), "no chat completion"),
+        (drops_the_connection, "127.0.0.1"),
+        (stops_halfway, "127.0.0.1"),
+        (is_silent(0.6), "timed out"),
+        (drips(0.01), "longer than"),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_what_fails_for_the_moment_is_asked_again(behaviour, words):
+    with serving(misbehave=[behaviour, behaviour]) as server:
+        bare = OpenAIChat(server.url, "m", seconds=0.3, idle_seconds=0.4)
+        [failed] = bare.complete([request()])
+        assert failed.error is not None
+        assert words in failed.error
+        assert failed.retry_after is not None
+        [done] = Retrying(bare, first_pause=0.01).complete([request()])
+        assert done.text == "fine"
+        assert len(server.bodies) == 3
+
+
+@pytest.mark.parametrize("code", [400, 401, 403, 404, 422])
+def test_a_wrong_request_is_not_asked_again(code):
+    with serving(misbehave=[status(code)] * 5) as server:
+        [failed] = Retrying(OpenAIChat(server.url, "m"), first_pause=0.01).complete([request()])
+        assert str(code) in (failed.error or "")
+        assert failed.retry_after is None
+        assert len(server.bodies) == 1
+
+
+def test_the_server_decides_how_long_to_wait():
+    pauses: list[float] = []
+    with serving(misbehave=[status(429, Retry_After="7"), status(429, Retry_After="soon"), status(500)]) as server:
+        model = Retrying(OpenAIChat(server.url, "m"), sleep=pauses.append, jitter=lambda: 1.0)
+        [done] = model.complete([request()])
+    assert done.text == "fine"
+    assert pauses == [7.0, 1.0, 2.0]
+
+
+def test_a_reply_of_ten_megabytes_is_given_up_without_being_kept():
+    with serving(misbehave=[says("x" * 10_000_000)]) as server:
+        begun = time.perf_counter()
+        [failed] = OpenAIChat(server.url, "m").complete([request()])
+        assert "longer than" in (failed.error or "")
+        assert failed.retry_after is None
+        assert time.perf_counter() - begun < 5
+
+
+def test_one_failure_does_not_spoil_the_others():
+    with serving(misbehave=[says("one"), status(400), says("three")]) as server:
+        texts = [done.text for done in OpenAIChat(server.url, "m").complete([request(str(n)) for n in range(3)])]
+    assert texts == ["one", "", "three"]
+
+
+def test_a_server_without_json_schema_is_asked_in_words_from_then_on():
+    def only_prompts(body):
+        return json.dumps({"a": 1})
+
+    refusal = b'{"error": {"message": "response_format is not supported"}}'
+    with serving(only_prompts, misbehave=[status(400, refusal), status(400, refusal)]) as server:
+        model = OpenAIChat(server.url, "m")
+        first, second = model.complete([request(schema=SCHEMA), request("again", schema=SCHEMA)])
+    assert first.text == second.text == '{"a": 1}'
+    modes = [body.get("response_format", {}).get("type") for body in server.bodies]
+    assert modes == ["json_schema", "json_object", None, None]
+    assert "JSON schema" in server.bodies[-1]["messages"][-1]["content"]
+
+
+def test_parameters_a_model_does_not_know_are_said_otherwise_or_left_out():
+    refusals = [
+        status(400, b"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
+        status(400, b"'temperature' does not support 0.0 with this model"),
+        status(422, b"logprobs are not available"),
+    ]
+    with serving(misbehave=refusals) as server:
+        [done] = OpenAIChat(server.url, "m").complete([request(top_logprobs=5)])
+    assert done.text == "fine"
+    last = server.bodies[-1]
+    assert "max_completion_tokens" in last
+    assert not {"max_tokens", "temperature", "logprobs", "top_logprobs"} & last.keys()
+
+
+def test_logprobs_arrive_as_alternatives():
+    reply = {
+        "choices": [
+            {
+                "message": {"content": "yes"},
+                "finish_reason": "length",
+                "logprobs": {
+                    "content": [
+                        {
+                            "token": "yes",
+                            "logprob": -0.1,
+                            "top_logprobs": [{"token": "yes", "logprob": -0.1}, {"token": "no", "logprob": -2.3}],
+                        }
+                    ]
+                },
+            }
+        ]
+    }
+    with serving(misbehave=[raw(json.dumps(reply).encode())]) as server:
+        [done] = OpenAIChat(server.url, "m").complete([request(top_logprobs=2)])
+    assert done.logprobs == ({"yes": -0.1, "no": -2.3},)
+    assert done.cut
+
+
+def test_a_key_that_the_server_repeats_does_not_reach_the_error():
+    key = "sk-very-secret-123"
+    with serving(misbehave=[status(401, f"Incorrect API key provided: {key}".encode())]) as server:
+        model = OpenAIChat(server.url, "m", key=Secret(key))
+        [failed] = model.complete([request()])
+        assert server.headers[0]["Authorization"] == f"Bearer {key}"
+    assert "401" in (failed.error or "")
+    assert key not in repr(failed) + repr(model)
+
+
+def test_models_are_listed():
+    with serving() as server:
+        assert OpenAIChat(server.url, "m").models() == ["qwen", "other"]
