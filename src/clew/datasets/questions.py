@@ -1,0 +1,92 @@
+"""Questions with their gold answers, and data sets of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from clew.errors import InputError
+from clew.kb.tables import Tables
+
+Kind = Literal["retrieval", "graph", "documents"]
+"""Which metrics apply: ranked nodes, answer sets over a graph, or passages and a written answer."""
+
+Match = Literal["key", "strict", "lenient"]
+"""How a candidate is compared with gold: by key, by normalised name, or by Think-on-Graph's substring rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and what is known about its answer; nothing here but `text` reaches a method."""
+
+    id: str
+    text: str
+    answers: tuple[str, ...]
+    """Gold keys or names; the accepted wordings of the one answer where the data set is about documents."""
+    type: str | None = None
+    topics: tuple[str, ...] = ()
+    """The entities the question is about, by name or key."""
+    passages: tuple[str, ...] = ()
+    """Keys of the passages that support the answer."""
+    structures: tuple[str, ...] = ()
+    """Keys of the pages and tables the question names."""
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Further accepted names of an answer, or keys of a passage that serves as well as a gold one."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What else the data set says: gold paths, supporting sentences, decompositions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph of a document data set; `sentences` are its text, cut as the data set cuts it."""
+
+    key: str
+    title: str
+    sentences: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The sentences as one text."""
+        return " ".join(sentence.strip() for sentence in self.sentences)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Questions of one split, with the knowledge base the data set brings, where it brings one."""
+
+    name: str
+    questions: tuple[Question, ...]
+    kind: Kind
+    split: str | None = None
+    match: Match = "strict"
+    base: Tables | None = None
+    paragraphs: tuple[Paragraph, ...] = ()
+    """The pooled corpus of a document data set."""
+    contexts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Question id → keys of the paragraphs given with it, for the setting with one small corpus per question."""
+    portion: str = "full"
+    """Which part of the split this is, so that full, sampled and human sets are never mixed."""
+
+    def __post_init__(self) -> None:
+        """Refuse two questions with one id: a run could not tell their answers apart."""
+        seen: set[str] = set()
+        for question in self.questions:
+            if question.id in seen:
+                raise InputError(f"{self.name}: two questions have the id {question.id!r}; ids must be unique")
+            seen.add(question.id)
+
+    def sample(self, limit: int | None, seed: int = 0) -> Dataset:
+        """A random part of the questions, in their original order; the whole where `limit` reaches it."""
+        if limit is None or limit >= len(self.questions):
+            return self
+        if limit < 1:
+            raise InputError(f"the limit must be at least 1, not {limit}")
+        chosen = sorted(random.Random(seed).sample(range(len(self.questions)), limit))
+        portion = f"{limit} of {len(self.questions)}, seed {seed}"
+        return replace(
+            self,
+            questions=tuple(self.questions[place] for place in chosen),
+            portion=portion if self.portion == "full" else f"{self.portion}: {portion}",
+        )
