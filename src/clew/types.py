@@ -255,3 +255,13 @@ class Answer:
     notes: tuple[str, ...] = ()
     """What the reader should know: which method was picked, what was cut short, what was not covered."""
     seconds: float = 0.0
+    answer_count: int | None = None
+    """How many of the first candidates are the answer, where a method knows; None: those that share the best score."""
+
+    @property
+    def answer_set(self) -> tuple[Candidate, ...]:
+        """The candidates put forward as the answer, as opposed to those that are merely ranked below it."""
+        if self.answer_count is not None:
+            return self.candidates[: self.answer_count]
+        best = max((candidate.score for candidate in self.candidates), default=0.0)
+        return tuple(candidate for candidate in self.candidates if candidate.score >= best - 1e-9)

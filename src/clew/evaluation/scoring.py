@@ -1,0 +1,85 @@
+"""From an answer and what is known about the question to its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clew.datasets.questions import Kind, Match, Question
+from clew.evaluation import metrics
+from clew.evaluation.matching import Gold, NamesOf
+from clew.types import Answer
+
+PRIMARY: Mapping[Kind, str] = {"retrieval": "hit@1", "graph": "hit@1", "documents": "recall@5"}
+"""The metric shown first, compared between methods, and by which failures are sorted."""
+
+BUDGET = 30
+"""Passages KGP hands to its reader: SF-EM and precision are taken over so many."""
+
+READING = ("em", "f1")
+"""Metrics of a written answer, left out where no answer of a run has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The metrics of one question, how many gold answers it has, and the places at which they were found."""
+
+    metrics: Mapping[str, float]
+    gold: int
+    places: tuple[int, ...] = ()
+
+
+def score(question: Question, answer: Answer | None, kind: Kind, match: Match, names_of: NamesOf) -> Score:
+    """The metrics of this kind of data set; all are 0 where there is no answer."""
+    if kind == "documents":
+        return _score_documents(question, answer)
+    gold = Gold(question.answers, question.aliases, match)
+    found = gold.find(answer.candidates, names_of) if answer else []
+    count = len(gold)
+    values = {
+        "hit@1": metrics.hit(found, 1),
+        "hit@5": metrics.hit(found, 5),
+        "recall@20": metrics.recall(found, count, 20),
+        "recall@20/min": metrics.capped_recall(found, count, 20),
+        "mrr": metrics.reciprocal_rank(found),
+    }
+    if kind == "graph":
+        proposed = gold.find(answer.answer_set, names_of) if answer else []
+        values |= {
+            "hits@1": values["hit@1"],
+            "f1": metrics.f1(proposed, count),
+            "exact": metrics.exact(proposed, count),
+        }
+    return Score(values, count, first_places(found))
+
+
+def _score_documents(question: Question, answer: Answer | None) -> Score:
+    gold = Gold(question.passages, question.aliases, "key")
+    found = gold.find(answer.candidates, _no_names) if answer else []
+    values = {f"recall@{k}": metrics.recall(found, len(gold), k) for k in (2, 5, 20)}
+    values |= {
+        "sf-em": metrics.covered(found, len(gold), BUDGET),
+        "precision": metrics.precision(found[:BUDGET]),
+    }
+    if question.answers:
+        text = (answer.text or "") if answer else ""
+        values |= {"em": metrics.text_exact(text, question.answers), "f1": metrics.text_f1(text, question.answers)}
+    if question.structures:
+        named = Gold(question.structures, {}, "key")
+        places = named.find(answer.candidates, _no_names) if answer else []
+        values["struct-em"] = metrics.covered(places, len(named), BUDGET)
+    return Score(values, len(gold), first_places(found))
+
+
+def first_places(found: metrics.Found) -> tuple[int, ...]:
+    """For each gold answer that was found its first place, counted from 1."""
+    seen: set[int] = set()
+    places: list[int] = []
+    for place, named in enumerate(found, 1):
+        places += [place] * len(named - seen)
+        seen |= named
+    return tuple(places)
+
+
+def _no_names(_: object) -> tuple[str, ...]:
+    return ()
