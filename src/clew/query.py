@@ -48,12 +48,28 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
+class Count:
+    """A requirement on how many different nodes of variable `of` go with one node of `variable` in all solutions."""
+
+    variable: str
+    of: str
+    comparison: Comparison
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
 class TripletQuery:
-    """Triplets and conditions; `target` names the variable whose nodes are the answers."""
+    """Triplets and conditions; `target` names the variable whose nodes are the answers.
+
+    A variable that only forbidden triplets tie to the target stands for no node at all: "a disease with no drug".
+    """
 
     triplets: tuple[Triplet, ...]
     target: Variable
     conditions: tuple[Condition, ...] = ()
+    counts: tuple[Count, ...] = ()
+    asks: Literal["nodes", "number"] = "nodes"
+    """Whether the answers themselves are asked for or how many they are."""
     score: float = 1.0
     unexplained: tuple[str, ...] = ()
     """Words of the question that no part of the query accounts for: the textual requirement."""
@@ -81,4 +97,6 @@ class TripletQuery:
             f"{'NOT ' if t.negated else ''}({shown(t.head)} {t.relation or '*'} {shown(t.tail)})" for t in self.triplets
         ]
         parts += [f"{c.variable}.{c.attribute} {c.comparison} {c.value}" for c in self.conditions]
-        return f"{shown(self.target)} where " + " and ".join(parts or ["nothing is required"])
+        parts += [f"count of {c.of} per {c.variable} {c.comparison} {c.value}" for c in self.counts]
+        asked = "how many " if self.asks == "number" else ""
+        return f"{asked}{shown(self.target)} where " + " and ".join(parts or ["nothing is required"])

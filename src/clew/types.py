@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 Direction = Literal["out", "in", "any"]
 IntArray = NDArray[np.int32]
+MANY = 20_000
+"""From this many look-ups on, marking all members in a bitmap is faster than searching for each."""
 
 
 @final
@@ -55,6 +57,14 @@ class NodeSet:
 
     def __sub__(self, other: NodeSet) -> NodeSet:
         return NodeSet(self.array[~_member(self.array, other.array)])
+
+    def holds(self, nodes: IntArray) -> NDArray[np.bool_]:
+        """For each of these nodes, in any order, whether it is in the set."""
+        if not len(self.array) or len(nodes) < MANY:
+            return _member(nodes, self.array)
+        marks = np.zeros(max(int(self.array[-1]), int(nodes.max())) + 1, dtype=np.bool_)
+        marks[self.array] = True
+        return np.asarray(marks[nodes])
 
     def __len__(self) -> int:
         return len(self.array)

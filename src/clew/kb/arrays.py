@@ -97,6 +97,12 @@ class ArrayKnowledgeBase:
         text = render.document(content, self.schema.node_type(content.type))
         return render.SEPARATOR.join([text, *self._relation_lines(node)]) if relations else text
 
+    def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
+        """An attribute of many nodes, None where a node has none."""
+        if attribute not in self._nodes.schema.names:
+            return [None] * len(nodes)
+        return list(self._nodes.column(attribute).take(pa.array(nodes.array)).to_pylist())
+
     def columns(self) -> pa.RecordBatch:
         """The stored columns of all nodes, mapped."""
         return self._nodes

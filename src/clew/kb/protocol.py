@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from clew.kb.schema import Schema
 from clew.types import Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
@@ -44,6 +44,10 @@ class KnowledgeBase(Protocol):
 
     def nodes(self, type: str | None = None) -> NodeSet:
         """All nodes, or those of one type."""
+        ...
+
+    def values(self, nodes: NodeSet, attribute: str) -> Sequence[Any]:
+        """An attribute of many nodes, None where a node has none."""
         ...
 
     def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
