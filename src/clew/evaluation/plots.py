@@ -1,0 +1,139 @@
+"""Line plots as SVG text, with no dependency: readable in light and dark, on their own or inside a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, HEIGHT = 640, 340
+LEFT, RIGHT, TOP, BOTTOM = 56, 16, 34, 44
+LIGHT = ("#2a6fbb", "#d1495b", "#2e8b57", "#a8740a", "#7b4fa3", "#00808f", "#8c564b", "#5a5a5a")
+DARK = ("#6ea8e8", "#f08a98", "#6cc596", "#e0b74c", "#b795dd", "#4fc3d4", "#d0a797", "#b0b0b0")
+DASHES = ("", "6 3", "2 3", "8 3 2 3")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A labelled line through points."""
+
+    label: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What an axis shows; where `logarithmic`, every value is above 0."""
+
+    label: str
+    logarithmic: bool = False
+    low: float | None = None
+    high: float | None = None
+
+
+def line_plot(title: str, series: Sequence[Series], x: Axis, y: Axis, *, marks: bool = False) -> str:
+    """An SVG with axes, one line per series and a legend; `marks` puts a dot with its values on every point."""
+    drawn = [line for line in series if line.points]
+    across, x_ticks = _scale(x, [point[0] for line in drawn for point in line.points], LEFT, WIDTH - RIGHT)
+    legend_rows = math.ceil(len(drawn) / 3)
+    height = HEIGHT + 18 * legend_rows
+    up, y_ticks = _scale(y, [point[1] for line in drawn for point in line.points], HEIGHT - BOTTOM, TOP)
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" class="clew-plot"'
+    parts = [
+        f'{opening} aria-label="{escape(title, quote=True)}">',
+        f"<style>{_style()}</style>",
+        f'<text class="title" x="{LEFT}" y="18">{escape(title)}</text>',
+    ]
+    for tick in y_ticks:
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(tick):.1f}" y2="{up(tick):.1f}"/>')
+        parts.append(f'<text class="tick end" x="{LEFT - 6}" y="{up(tick) + 4:.1f}">{_number(tick)}</text>')
+    for tick in x_ticks:
+        parts.append(
+            f'<text class="tick middle" x="{across(tick):.1f}" y="{HEIGHT - BOTTOM + 16}">{_number(tick)}</text>'
+        )
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    parts.append(f'<text class="label middle" x="{middle:.0f}" y="{HEIGHT - 10}">{escape(x.label)}</text>')
+    centre = (TOP + HEIGHT - BOTTOM) / 2
+    parts.append(
+        f'<text class="label middle" transform="translate(14 {centre:.0f}) rotate(-90)">{escape(y.label)}</text>'
+    )
+    for place, line in enumerate(drawn):
+        parts += _line(place, line, across, up, marks)
+    for place, line in enumerate(drawn):
+        left, below = LEFT + (place % 3) * 194, HEIGHT + 4 + 18 * (place // 3)
+        parts.append(f'<path class="line {_look(place)}" d="M{left} {below}h22"{_dash(place)}/>')
+        parts.append(f'<text class="tick" x="{left + 28}" y="{below + 4}">{escape(_short(line.label))}</text>')
+    return "".join(parts) + "</svg>"
+
+
+def _line(
+    place: int, line: Series, across: Callable[[float], float], up: Callable[[float], float], marks: bool
+) -> list[str]:
+    places = [(across(x), up(y)) for x, y in line.points]
+    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+    parts = [f'<path class="line {_look(place)}" d="{path}"{_dash(place)}><title>{escape(line.label)}</title></path>']
+    if marks:
+        parts += [
+            f'<circle class="mark {_look(place)}" cx="{left:.1f}" cy="{top:.1f}" r="3.5">'
+            f"<title>{escape(line.label)}: {_number(x)}, {_number(y)}</title></circle>"
+            for (left, top), (x, y) in zip(places, line.points, strict=True)
+        ]
+    return parts
+
+
+def _scale(
+    axis: Axis, values: Sequence[float], start: float, end: float
+) -> tuple[Callable[[float], float], list[float]]:
+    low = axis.low if axis.low is not None else min(values, default=0.0)
+    high = axis.high if axis.high is not None else max(values, default=1.0)
+    if axis.logarithmic:
+        low, high = math.floor(math.log10(low)), math.ceil(math.log10(high))
+        high = max(high, low + 1)
+        ticks = [10.0**power for power in range(low, high + 1)]
+        return lambda value: start + (math.log10(value) - low) / (high - low) * (end - start), ticks
+    if high <= low:
+        high = low + 1.0
+    step = _round_step((high - low) / 5)
+    first = math.ceil(low / step - 1e-9)
+    ticks = [n * step for n in range(first, math.floor(high / step + 1e-9) + 1)]
+    return lambda value: start + (value - low) / (high - low) * (end - start), ticks
+
+
+def _round_step(step: float) -> float:
+    power = 10.0 ** math.floor(math.log10(step))
+    return power * next(factor for factor in (1, 2, 5, 10) if factor * power >= step - 1e-12)
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= 26 else label[:25] + "…"
+
+
+def _look(place: int) -> str:
+    return f"s{place % len(LIGHT)}"
+
+
+def _dash(place: int) -> str:
+    pattern = DASHES[place // len(LIGHT) % len(DASHES)]
+    return f' stroke-dasharray="{pattern}"' if pattern else ""
+
+
+def _style() -> str:
+    def colours(palette: tuple[str, ...]) -> str:
+        return "".join(
+            f".clew-plot .line.s{n}{{stroke:{colour}}}.clew-plot .mark.s{n}{{fill:{colour}}}"
+            for n, colour in enumerate(palette)
+        )
+
+    return (
+        ".clew-plot{font:12px system-ui,sans-serif;max-width:100%}.clew-plot .line{fill:none;stroke-width:2}"
+        ".clew-plot text{fill:#444}.clew-plot .title{font-weight:600;font-size:13px;fill:#111}"
+        ".clew-plot .grid{stroke:#8884;stroke-width:1}.clew-plot .end{text-anchor:end}"
+        ".clew-plot .middle{text-anchor:middle}"
+        f"{colours(LIGHT)}@media(prefers-color-scheme:dark){{.clew-plot text{{fill:#bbb}}"
+        f".clew-plot .title{{fill:#eee}}{colours(DARK)}}}"
+    )

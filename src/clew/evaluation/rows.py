@@ -1,0 +1,179 @@
+"""What a run keeps about each question: one JSON line, enough to score, to compare and to see what went wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from clew.datasets.questions import Question
+from clew.evaluation.scoring import Score
+from clew.trace import Recorder, Span
+from clew.types import Answer, Candidate, Fallback
+
+SHOWN_GOLD = 50
+SHOWN_RANKING = 100
+SHOWN_EVIDENCE = 3
+LONGEST_EVIDENCE = 500
+SHOWN_SPANS = 60
+LONGEST_DETAIL = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate as a run keeps it; the first few with their evidence in words."""
+
+    key: str
+    name: str
+    score: float
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TraceLine:
+    """One step of the trace: how deep it lies, how long it took, and what it was given and found."""
+
+    depth: int
+    name: str
+    seconds: float | None
+    details: str = ""
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One question of a run."""
+
+    id: str
+    question: str
+    type: str | None
+    gold: tuple[str, ...]
+    """The first gold answers; `gold_count` counts them all."""
+    gold_count: int
+    metrics: Mapping[str, float]
+    places: tuple[int, ...] = ()
+    """Where gold answers were found, counted from 1."""
+    ranking: tuple[Ranked, ...] = ()
+    answers: int = 0
+    """How many candidates were put forward as the answer."""
+    text: str | None = None
+    seconds: float = 0.0
+    calls: int = 0
+    cached: int = 0
+    """How many of the calls were answered from the cache."""
+    tokens: int = 0
+    """Of all calls, cached ones included: what the method needs."""
+    cost: float = 0.0
+    """Dollars really paid."""
+    fallbacks: tuple[Fallback, ...] = ()
+    error: str | None = None
+    trace: tuple[TraceLine, ...] = ()
+    """Kept where the primary metric is below 1."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What the answer says about itself: the query behind it, notes."""
+
+    def to_line(self) -> bytes:
+        """One line of UTF-8, its newline included; what is empty is left out."""
+        values = {name: getattr(self, name) for name in _ROW_FIELDS}
+        values["ranking"] = [_slim(entry.key, entry.name, entry.score, entry.evidence) for entry in self.ranking]
+        values["fallbacks"] = [asdict(fallback) for fallback in self.fallbacks]
+        values["trace"] = [asdict(line) for line in self.trace]
+        kept = {name: value for name, value in values.items() if value or value == 0}
+        return (
+            json.dumps(kept, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "replace") + b"\n"
+        )
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Row:
+        """The row a line holds; fields of other versions are passed over."""
+        known = {name: raw[name] for name in _ROW_FIELDS if name in raw}
+        known["gold"] = tuple(known.get("gold", ()))
+        known["places"] = tuple(known.get("places", ()))
+        known["ranking"] = tuple(
+            Ranked(entry["key"], entry["name"], entry["score"], tuple(entry.get("evidence", ())))
+            for entry in known.get("ranking", ())
+        )
+        known["fallbacks"] = tuple(Fallback(**fallback) for fallback in known.get("fallbacks", ()))
+        known["trace"] = tuple(TraceLine(**line) for line in known.get("trace", ()))
+        return cls(**{"type": None, "gold_count": 0, "question": "", **known})
+
+
+def _slim(key: str, name: str, score: float, evidence: tuple[str, ...]) -> dict[str, Any]:
+    # By hand: dataclasses.asdict copies deeply and would cost more than judging the answer.
+    shown: dict[str, Any] = {"key": key, "name": name, "score": score}
+    return shown | {"evidence": evidence} if evidence else shown
+
+
+_ROW_FIELDS = tuple(part.name for part in fields(Row))
+
+
+def make_row(
+    question: Question,
+    answer: Answer | None,
+    score: Score,
+    recorder: Recorder,
+    *,
+    seconds: float,
+    failed: bool,
+    error: str | None = None,
+) -> Row:
+    """Put together what is kept; the trace only where the question failed."""
+    calls = [call for span in recorder.spans for call in span.calls]
+    known = answer.fallbacks if answer else ()
+    return Row(
+        id=question.id,
+        question=question.text,
+        type=question.type,
+        gold=(question.passages or question.answers)[:SHOWN_GOLD],
+        gold_count=score.gold,
+        metrics={name: round(value, 6) for name, value in score.metrics.items()},
+        places=score.places,
+        ranking=_ranking(answer.candidates) if answer else (),
+        answers=len(answer.answer_set) if answer else 0,
+        text=answer.text if answer else None,
+        seconds=round(seconds, 6),
+        calls=len(calls),
+        cached=sum(call.cached for call in calls),
+        tokens=sum(call.prompt_tokens + call.completion_tokens for call in calls),
+        cost=sum(call.dollars for call in calls if not call.cached),
+        fallbacks=tuple(dict.fromkeys((*known, *recorder.fallbacks))),
+        error=error,
+        trace=trace_lines(recorder.spans) if failed else (),
+        extra=_about(answer) if answer and failed else {},
+    )
+
+
+def _ranking(candidates: tuple[Candidate, ...]) -> tuple[Ranked, ...]:
+    return tuple(
+        Ranked(
+            candidate.node.key,
+            candidate.node.name,
+            round(float(candidate.score), 6),
+            tuple(_cut(piece.in_words(), LONGEST_EVIDENCE) for piece in candidate.evidence[:SHOWN_EVIDENCE])
+            if place < SHOWN_EVIDENCE
+            else (),
+        )
+        for place, candidate in enumerate(candidates[:SHOWN_RANKING])
+    )
+
+
+def _about(answer: Answer) -> dict[str, Any]:
+    about = {"query": {name: _cut(str(value), LONGEST_EVIDENCE) for name, value in answer.query.items()}}
+    return {name: value for name, value in (about | {"notes": list(answer.notes)}).items() if value}
+
+
+def trace_lines(spans: list[Span]) -> tuple[TraceLine, ...]:
+    """The spans of an answer as lines, in the order in which they began."""
+    depth: dict[int | None, int] = {None: -1}
+    lines = []
+    for span in spans[:SHOWN_SPANS]:
+        depth[span.id] = depth.get(span.parent, -1) + 1
+        details = ", ".join(f"{name}: {value}" for name, value in span.details.items())
+        seconds = None if span.seconds is None else round(span.seconds, 6)
+        lines.append(TraceLine(depth[span.id], span.name, seconds, _cut(details, LONGEST_DETAIL), span.error))
+    return tuple(lines)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[:longest] + "…"

@@ -1,0 +1,109 @@
+"""A run on disk: `run.json` says what it is, `answers.jsonl` grows by one line per question and survives a kill."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from clew.errors import CorruptError, LockedError, NotFoundError, StorageError
+from clew.evaluation.rows import Row
+from clew.evaluation.setup import Setup
+
+SETUP = "run.json"
+ANSWERS = "answers.jsonl"
+
+
+class RunFolder:
+    """An open run that takes rows; one process at a time."""
+
+    def __init__(self, folder: Path, rows: list[Row], descriptor: int) -> None:
+        """Use `open_run`."""
+        self.folder = folder
+        self.rows = rows
+        """What earlier sittings have answered."""
+        self._descriptor = descriptor
+
+    def append(self, row: Row) -> None:
+        """Add a row in one write, so that a kill leaves it whole or, at worst, torn at the end of the file."""
+        line = row.to_line()
+        try:
+            written = os.write(self._descriptor, line)
+        except OSError as error:
+            raise StorageError(f"cannot write {self.folder / ANSWERS}: {error.strerror}; run again to go on") from error
+        if written != len(line):
+            raise StorageError(f"{self.folder / ANSWERS} could not take a whole line; free some space and run again")
+
+
+@contextmanager
+def open_run(folder: Path, setup: Setup) -> Iterator[RunFolder]:
+    """Begin a run or go on with it; another setup's folder is refused, and a torn last line is dropped."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / ANSWERS, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    except OSError as error:
+        raise StorageError(f"cannot write {folder}: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise LockedError(f"another process is writing {folder}: wait for it, or choose another --out") from None
+        if (folder / SETUP).exists():
+            setup.refuse(read_setup(folder), folder)
+        else:
+            draft = folder / f".{SETUP}"
+            draft.write_text(json.dumps(setup.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
+            draft.replace(folder / SETUP)
+        rows, whole = _parse(folder / ANSWERS)
+        os.ftruncate(descriptor, whole)
+        yield RunFolder(folder, rows, descriptor)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_setup(folder: Path) -> Setup:
+    """What a run folder says it is."""
+    file = folder / SETUP
+    try:
+        return Setup.from_json(json.loads(file.read_text("utf-8")))
+    except FileNotFoundError:
+        raise NotFoundError(f"{folder} is no run of `clew eval`: it has no {SETUP}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise CorruptError(f"{file} is damaged ({error}): remove the folder and run again") from error
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """The answers of a run so far, each question once."""
+    return _parse(folder / ANSWERS)[0]
+
+
+def find_runs(folders: Iterable[Path]) -> list[Path]:
+    """Every run at or below these folders, in order and once."""
+    found: dict[Path, None] = {}
+    for folder in folders:
+        here = [folder] if (folder / SETUP).exists() else sorted(file.parent for file in folder.rglob(SETUP))
+        if not here:
+            raise NotFoundError(f"no run of `clew eval` at or below {folder}")
+        found.update(dict.fromkeys(place.resolve() for place in here))
+    return list(found)
+
+
+def _parse(file: Path) -> tuple[list[Row], int]:
+    """The rows and the length of the file up to its last whole line."""
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError:
+        return [], 0
+    whole = data.rfind(b"\n") + 1
+    rows: dict[str, Row] = {}
+    for number, line in enumerate(data[:whole].split(b"\n")[:-1], 1):
+        try:
+            row = Row.from_json(json.loads(line))
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptError(f"{file}, line {number} is damaged ({error}): remove that line and run again") from error
+        rows.setdefault(row.id, row)
+    return list(rows.values()), whole

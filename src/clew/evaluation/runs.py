@@ -1,0 +1,148 @@
+"""Runs: every question of a data set put to a method, concurrently, resumably, each answer judged as it comes."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
+
+from clew.datasets.questions import Question
+from clew.errors import BudgetError, ClewError, EmbedderMismatch, MissingExtraError, PendingError, StorageError
+from clew.evaluation.matching import NamesOf
+from clew.evaluation.rows import Row, make_row
+from clew.evaluation.run_folder import open_run
+from clew.evaluation.scoring import PRIMARY, score
+from clew.evaluation.setup import Setup
+from clew.trace import Recorder, as_completed, recording
+from clew.types import Answer
+
+Answering = Callable[[Question], Answer]
+"""What is evaluated; it sees the question's text, never its gold answers."""
+
+FATAL = (MissingExtraError, EmbedderMismatch, StorageError)
+"""Errors of the setting, not of a question: they end the run instead of scoring 0 again and again."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The answers to the questions of a data set, in its order; `waiting` questions wait for replies of a batch."""
+
+    setup: Setup
+    rows: tuple[Row, ...]
+    waiting: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every question has been answered, rightly or wrongly."""
+        return len(self.rows) == self.setup.n
+
+
+def evaluate(
+    questions: Sequence[Question],
+    answering: Answering,
+    setup: Setup,
+    *,
+    names_of: NamesOf,
+    out: Path | None = None,
+    concurrency: int = 1,
+    on_row: Callable[[Row], None] = lambda _: None,
+    on_interrupt: Callable[[], None] = lambda: None,
+) -> Run:
+    """Answer and judge every question not answered before; a question that fails scores 0 and is counted.
+
+    With `out`, answers are on disk as they come: kill the run at any moment and run it again. Questions whose replies
+    are pending in a batch stay open, and so do those that a spent budget cut short (BudgetError). After Ctrl-C no
+    further question is begun, those under way are kept, and KeyboardInterrupt is raised; a second one stops at once.
+    """
+    with _folder(out, setup) as (known, keep), _interrupts(on_interrupt) as interrupted:
+        rows = {row.id: row for row in known}
+        for row in known:
+            on_row(row)
+        todo = [question for question in questions if question.id not in rows]
+        waiting = 0
+
+        def judged(question: Question) -> Row | None:
+            return _answer(question, answering, setup, names_of)
+
+        for _, done in as_completed(judged, _until(interrupted, todo), concurrency):
+            if done is None:
+                waiting += 1
+                continue
+            keep(done)
+            rows[done.id] = done
+            on_row(done)
+        if interrupted():
+            raise KeyboardInterrupt
+    return Run(setup, tuple(rows[question.id] for question in questions if question.id in rows), waiting)
+
+
+def _until(stopped: Callable[[], bool], questions: Sequence[Question]) -> Iterator[Question]:
+    for question in questions:
+        if stopped():
+            return
+        yield question
+
+
+@contextmanager
+def _interrupts(say: Callable[[], None]) -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed; the first press only sets this, the second interrupts wherever the run is."""
+    pressed = False
+
+    def press(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+        say()
+
+    if current_thread() is not main_thread():  # only the main thread may handle signals
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _folder(out: Path | None, setup: Setup) -> Iterator[tuple[list[Row], Callable[[Row], None]]]:
+    if out is None:
+        yield [], lambda _: None
+        return
+    with open_run(out, setup) as folder:
+        yield folder.rows, folder.append
+
+
+def _answer(question: Question, answering: Answering, setup: Setup, names_of: NamesOf) -> Row | None:
+    """The row of one question, or None where it waits for a batch."""
+    answer: Answer | None = None
+    error: str | None = None
+    with recording() as recorder:
+        begun = time.perf_counter()
+        try:
+            answer = answering(question)
+        except PendingError:
+            return None
+        except (*FATAL, BudgetError):
+            raise
+        except ClewError as failure:
+            error = f"{type(failure).__name__}: {failure}"
+        seconds = time.perf_counter() - begun
+    _refuse_cut_short(recorder)
+    judged = score(question, answer, setup.kind, setup.match, names_of)
+    failed = judged.metrics[PRIMARY[setup.kind]] < 1
+    return make_row(question, answer, judged, recorder, seconds=seconds, failed=failed, error=error)
+
+
+def _refuse_cut_short(recorder: Recorder) -> None:
+    """An answer that a spent budget cut short says nothing about the method: it is not kept, and the run stops."""
+    for span in recorder.spans:
+        for call in span.calls:
+            if call.error is not None and call.error.startswith("budget"):
+                raise BudgetError(f"{call.error.removeprefix('budget: ')}; run again with a larger one to go on")

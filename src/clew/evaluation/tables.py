@@ -1,0 +1,102 @@
+"""The tables of a report, their cells ready to be shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clew.evaluation.report import Section, types_of
+
+LABELS = {
+    "hit@1": "Hit@1",
+    "hit@5": "Hit@5",
+    "recall@20": "Recall@20 of all gold",
+    "recall@20/min": "Recall@20 of min(20, gold)",
+    "mrr": "MRR",
+    "f1": "F1",
+    "exact": "exact set",
+    "recall@2": "Recall@2",
+    "recall@5": "Recall@5",
+    "sf-em": "SF-EM",
+    "precision": "precision",
+    "em": "EM",
+    "struct-em": "Struct-EM",
+}
+"""How tables call the metrics; Hits@1 is Hit@1 by another name and not shown twice."""
+
+MOST_TYPES = 30
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table of cells that are ready to be shown."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def metric_name(metric: str) -> str:
+    """What tables call a metric."""
+    return LABELS.get(metric, metric)
+
+
+def overview(section: Section) -> Table:
+    """One row per run: metrics in percent with 95 % intervals, then what they cost."""
+    metrics = [name for name in LABELS if any(name in summary.metrics for summary in section.summaries)]
+    rows = []
+    for (label, run), summary in zip(section.runs, section.summaries, strict=True):
+        done = f"{summary.n:,}" if run.complete else f"{summary.n:,} of {run.setup.n:,}"
+        cells = [label, done]
+        for name in metrics:
+            if name in summary.metrics:
+                interval = summary.intervals[name]
+                cells.append(f"{percent(summary.metrics[name])} [{percent(interval.low)}–{percent(interval.high)}]")
+            else:
+                cells.append("–")
+        cells += [f"{summary.p50_ms:,.1f}", f"{summary.p95_ms:,.1f}", f"{summary.calls:,}", f"{summary.tokens:,}"]
+        cells += [f"${summary.cost:,.4f}", f"{summary.fallbacks:,}", f"{summary.failed:,}"]
+        rows.append(tuple(cells))
+    columns = ("method", "n", *(LABELS[name] for name in metrics))
+    costs = ("p50 ms", "p95 ms", "calls", "tokens", "cost", "fallbacks", "failed")
+    note = "Metrics in percent with bootstrap 95 % intervals; failed questions score 0 and are counted."
+    return Table(section.title, columns + costs, tuple(rows), note)
+
+
+def comparison_table(section: Section) -> Table:
+    """Every pair of runs on the questions both answered."""
+    rows = tuple(
+        (
+            pair.first,
+            pair.second,
+            f"{pair.n:,}",
+            f"{100 * pair.difference:+.1f} [{100 * pair.interval.low:+.1f}, {100 * pair.interval.high:+.1f}]",
+            _p(pair.p),
+            _p(pair.corrected),
+        )
+        for pair in section.comparisons
+    )
+    columns = ("method", "against", "n", f"difference in {metric_name(section.metric)}", "p", "p corrected")
+    note = "Paired randomisation test, two-sided; corrected for the number of pairs by Holm's method."
+    return Table("Paired comparison", columns, rows, note)
+
+
+def type_table(section: Section) -> Table:
+    """The chosen metric by question type, most frequent types first."""
+    types = types_of(section)
+    rows = tuple(
+        (name, f"{n:,}", *("–" if mean is None else percent(mean) for mean in means))
+        for name, n, means in types[:MOST_TYPES]
+    )
+    note = f"The {MOST_TYPES} most frequent of {len(types)} types." if len(types) > MOST_TYPES else ""
+    columns = ("type", "n", *(label for label, _ in section.runs))
+    return Table(f"{metric_name(section.metric)} by type", columns, rows, note)
+
+
+def percent(value: float) -> str:
+    """A share in percent with one decimal."""
+    return f"{100 * value:.1f}"
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

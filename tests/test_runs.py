@@ -1,0 +1,254 @@
+"""Runs resume after any kill with no question lost or counted twice, and what failed is counted."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from clew.datasets.questions import Dataset, Question
+from clew.errors import BudgetError, CorruptError, InputError, LockedError, MissingExtraError, ModelError, PendingError
+from clew.evaluation.report import load_runs, make_report, report_json
+from clew.evaluation.rows import Row
+from clew.evaluation.run_folder import ANSWERS, open_run, read_rows
+from clew.evaluation.runs import evaluate
+from clew.evaluation.setup import Setup, parameters
+from clew.evaluation.summary import summarise
+from clew.trace import ModelCall, fallback, span
+from clew.types import Answer, Candidate, Judgement, NodeRef
+
+COUNT = 40
+DATASET = Dataset(
+    "toy", tuple(Question(f"q{n}", f"what is {n}?", (f"a{n}",), f"t{n % 3}") for n in range(COUNT)), "graph"
+)
+
+
+def setup_of(dataset=DATASET, method="parity", **options):
+    return Setup.of(dataset, method, options, "none", "base-1", per_question=False)
+
+
+def parity(question: Question) -> Answer:
+    """Right on every even question, second on every third, with a fallback on every fifth."""
+    number = int(question.id[1:])
+    with span("look", number=number):
+        if number % 5 == 0:
+            fallback("look", "tired", "guessed")
+    keys = [f"a{number}" if number % 2 == 0 else "x", f"a{number}" if number % 3 == 0 else "y"]
+    found = tuple(Candidate(NodeRef(0, k, k, "t"), 1.0 - p, (Judgement("eye", 0.5),)) for p, k in enumerate(keys))
+    return Answer(question.text, "parity", found)
+
+
+def no_names(node):
+    return ()
+
+
+def run(answering=parity, dataset=DATASET, setup=None, **more):
+    return evaluate(dataset.questions, answering, setup or setup_of(dataset), names_of=no_names, **more)
+
+
+def without_times(report):
+    for entry in report["runs"]:
+        del entry["latency_ms"]
+    for failure in report["failures"]:
+        del failure["trace"]
+    return report
+
+
+def report_of(folder):
+    return without_times(report_json(make_report(load_runs([folder]))))
+
+
+def test_a_run_judges_every_question_and_counts_what_it_took(tmp_path):
+    done = run(out=tmp_path / "r", concurrency=4)
+    summary = summarise(done)
+    assert summary.n == COUNT
+    assert done.complete
+    assert [row.id for row in done.rows] == [question.id for question in DATASET.questions]
+    assert summary.metrics["hit@1"] == 0.5
+    assert summary.metrics["hits@1"] == 0.5
+    assert summary.metrics["mrr"] == pytest.approx((20 + 7 * 0.5) / COUNT)
+    assert summary.fallback_steps == {"look": 8}
+    assert summary.intervals["hit@1"].low < 0.5 < summary.intervals["hit@1"].high
+    assert read_rows(tmp_path / "r")[0].to_line()
+    assert {row.id: row for row in read_rows(tmp_path / "r")} == {row.id: row for row in done.rows}
+
+
+def test_only_failed_questions_keep_their_trace():
+    for row in run().rows:
+        assert bool(row.trace) == (row.metrics["hit@1"] < 1)
+
+
+def test_model_calls_tokens_and_cost_are_counted():
+    def with_calls(question):
+        with span("model") as opened:
+            opened.calls.append(ModelCall("h", 10, 5, 0.01, 0.1, cached=False))
+            opened.calls.append(ModelCall("h", 10, 5, 0.01, 0.1, cached=True))
+        return parity(question)
+
+    summary = summarise(run(with_calls))
+    assert (summary.calls, summary.cached, summary.tokens) == (80, 40, 40 * 30)
+    assert summary.cost == pytest.approx(0.4)  # what came from the cache was not paid for again
+
+
+def test_a_question_that_fails_scores_zero_and_is_counted():
+    def fails(question):
+        if question.id == "q4":
+            raise ModelError("no reply")
+        return parity(question)
+
+    done = run(fails)
+    failed = next(row for row in done.rows if row.id == "q4")
+    assert failed.error == "ModelError: no reply"
+    assert set(failed.metrics.values()) == {0.0}
+    summary = summarise(done)
+    assert (summary.n, summary.failed) == (COUNT, 1)
+    assert summary.metrics["hit@1"] == pytest.approx(19 / COUNT)
+
+
+def test_an_error_of_the_setting_ends_the_run():
+    def fails(question):
+        raise MissingExtraError("torch", "train")
+
+    with pytest.raises(MissingExtraError):
+        run(fails)
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_questions_whose_replies_are_pending_wait_and_are_asked_again(tmp_path, concurrency):
+    def pending(question):
+        if int(question.id[1:]) >= 30:
+            raise PendingError("batch")
+        return parity(question)
+
+    first = run(pending, out=tmp_path / "r", concurrency=concurrency)
+    assert (len(first.rows), first.waiting, first.complete) == (30, 10, False)
+    second = run(out=tmp_path / "r")
+    assert second.complete
+    assert len(read_rows(tmp_path / "r")) == COUNT
+
+
+def test_answers_cut_short_by_a_spent_budget_are_not_kept(tmp_path):
+    def cut(question):
+        with span("model") as opened:
+            if question.id == "q7":
+                opened.calls.append(ModelCall("h", 0, 0, 0, 0, cached=False, error="budget: 10 calls are spent"))
+        return parity(question)
+
+    with pytest.raises(BudgetError, match="10 calls are spent; run again"):
+        run(cut, out=tmp_path / "r")
+    assert [row.id for row in read_rows(tmp_path / "r")] == [f"q{n}" for n in range(7)]
+
+
+def test_another_configuration_in_the_same_folder_is_refused(tmp_path):
+    run(out=tmp_path / "r")
+    with pytest.raises(InputError, match=r"holds another run \(parameters is .*choose another --out"):
+        run(setup=setup_of(k=5), out=tmp_path / "r")
+    sampled = DATASET.sample(5)
+    with pytest.raises(InputError, match="portion is 'full', not '5 of 40, seed 0'"):
+        run(dataset=sampled, out=tmp_path / "r")
+
+
+def test_two_processes_never_write_one_run(tmp_path):
+    with open_run(tmp_path / "r", setup_of()), pytest.raises(LockedError):
+        run(out=tmp_path / "r")
+
+
+def test_a_torn_last_line_is_asked_again_and_a_damaged_one_is_named(tmp_path):
+    run(out=tmp_path / "r")
+    file = tmp_path / "r" / ANSWERS
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-20])
+    asked = []
+
+    def watched(question):
+        asked.append(question.id)
+        return parity(question)
+
+    run(watched, out=tmp_path / "r")
+    assert len(asked) == 1
+    assert len(read_rows(tmp_path / "r")) == COUNT
+    lines = file.read_bytes().split(b"\n")
+    file.write_bytes(b"\n".join([*lines[:3], b'{"id": oops', *lines[3:]]))
+    with pytest.raises(CorruptError, match="line 4"):
+        run(out=tmp_path / "r")
+
+
+def test_ctrl_c_keeps_what_is_finished(tmp_path):
+    gate = Barrier(2)
+
+    def slow(question):
+        if question.id == "q1":
+            gate.wait(5)
+            os.kill(os.getpid(), signal.SIGINT)
+        elif question.id == "q0":
+            gate.wait(5)
+            time.sleep(0.3)  # under way when the interrupt comes
+        return parity(question)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(slow, out=tmp_path / "r", concurrency=2)
+    kept = {row.id for row in read_rows(tmp_path / "r")}
+    assert {"q0", "q1"} <= kept
+    assert len(kept) < COUNT
+    assert run(out=tmp_path / "r").complete
+
+
+def test_a_row_survives_the_way_to_disk_and_back():
+    for row in run().rows:
+        assert Row.from_json(json.loads(row.to_line())) == row
+
+
+def test_parameters_tell_two_settings_of_one_method_apart():
+    @dataclass(frozen=True)
+    class Ranker:
+        depth: int = 2
+
+    @dataclass(frozen=True)
+    class Method:
+        base: object
+        ranker: Ranker
+        names: tuple[str, ...] = ("a",)
+
+    first, second = parameters(Method(object(), Ranker())), parameters(Method(object(), Ranker(3)))
+    assert first == {"": "Method", "base": "object", "ranker": {"": "Ranker", "depth": 2}, "names": ["a"]}
+    assert first != second
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from test_runs import run, parity
+print("ready", flush=True)
+def slow(question):
+    time.sleep(0.004)
+    return parity(question)
+run(slow, out=Path({out!r}), concurrency=3)
+"""
+
+
+def test_a_run_killed_at_random_moments_gives_the_identical_report(tmp_path):
+    run(out=tmp_path / "whole")
+    expected = report_of(tmp_path / "whole")
+    dice = random.Random(11)
+    script = KILLED.format(tests=str(Path(__file__).parent), out=str(tmp_path / "killed"))
+    kills = 0
+    for _ in range(int(os.environ.get("CLEW_KILLS", "4"))):
+        process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(dice.uniform(0, 0.03))
+        process.send_signal(signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+        process.stdout.close()
+    assert kills
+    run(out=tmp_path / "killed")
+    assert len((tmp_path / "killed" / ANSWERS).read_bytes().splitlines()) == COUNT
+    assert report_of(tmp_path / "killed") == expected
