@@ -33,7 +33,7 @@ def imported_layers(file: Path) -> set[str]:
             assert node.level == 0, f"{file}: imports are absolute"
             names = [node.module or ""]
             if node.module == "clew":
-                names = [f"clew.{alias.name}" for alias in node.names]
+                names = [f"clew.{alias.name}" for alias in node.names if alias.name != "__version__"]
         found |= {name.split(".")[1] for name in names if name.startswith("clew.")}
     return found
 
