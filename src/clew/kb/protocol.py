@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -60,6 +60,10 @@ class KnowledgeBase(Protocol):
 
     def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
         """The edges that leave ("out"), enter ("in") or touch ("any", each once) these nodes, parallel edges kept."""
+        ...
+
+    def edge_attributes(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
+        """The attributes of every parallel edge head —relation→ tail; empty where there is no such edge."""
         ...
 
     def triples(self, node: int) -> Sequence[Triple]:
