@@ -9,7 +9,6 @@ import pytest
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.problems import Problems
-from clew.kb.storage import commit, locked, staging
 from clew.kb.tables import Piece, Tables
 
 DATA = Path(os.environ.get("CLEW_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
@@ -42,11 +41,9 @@ def tables(nodes=NODES, edges=EDGES) -> Tables:
 
 
 def build_graph(source: Tables, folder: Path, *, skip: bool = False) -> ArrayKnowledgeBase:
-    """The graph alone, without indexes."""
-    with locked(folder), staging(folder) as stage:
-        facts = write_graph(source, stage, Problems(skip))
-        commit(folder, stage, facts.to_json())
-    return ArrayKnowledgeBase.open(folder)
+    """The graph alone, without indexes and not committed: quick."""
+    folder.mkdir(exist_ok=True)
+    return ArrayKnowledgeBase.staged(folder, write_graph(source, folder, Problems(skip)).to_json())
 
 
 @pytest.fixture(scope="session")

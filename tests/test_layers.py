@@ -11,13 +11,13 @@ LAYERS = [
     {"trace"},
     {"kb", "models"},
     {"index"},
-    {"toolbox"},
+    {"toolbox", "building"},
     {"steps"},
     {"methods", "documents"},
     {"training", "datasets", "synthesis"},
     {"evaluation"},
-    {"catalog"},
-    {"demo"},
+    {"catalog", "presentation"},
+    {"demo", "api"},
     {"web", "cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -1,1 +1,79 @@
 """The command line: parse, call one library function, show."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from importlib import import_module
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from clew import __version__
+from clew.cli.output import err
+from clew.errors import ClewError
+
+COMMANDS = {
+    "build": "clew.cli.build:build",
+    "verify": "clew.cli.inspect:verify",
+    "info": "clew.cli.inspect:info",
+    "schema": "clew.cli.inspect:schema",
+    "show": "clew.cli.inspect:show",
+    "ask": "clew.cli.ask:ask",
+    "methods": "clew.cli.ask:methods",
+}
+"""Every command and the function behind it."""
+
+app = typer.Typer(
+    name="clew",
+    help="Answers questions over a knowledge base and hands over the thread: the facts, paths and passages behind it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+@app.callback()
+def _common(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"clew {__version__}")
+        raise typer.Exit
+    _settings["debug"] = debug
+
+
+_settings = {"debug": False}
+
+
+def _register() -> None:
+    for name, place in COMMANDS.items():
+        module, function = place.split(":")
+        app.command(name)(getattr(import_module(module), function))
+
+
+def main() -> None:
+    """Run a command; every error becomes one clear line and an exit code."""
+    _register()
+    try:
+        app(standalone_mode=True)
+    except ClewError as error:
+        if _settings["debug"]:
+            traceback.print_exc()
+        err.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        err.print("stopped; what was finished is kept")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(1)
+    except Exception as error:
+        if _settings["debug"]:
+            traceback.print_exc()
+        else:
+            err.print(f"[red]internal error:[/red] {type(error).__name__}: {escape(str(error))}", soft_wrap=True)
+            err.print("this is a fault of Clew: run again with `clew --debug …` and report it")
+        sys.exit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from clew.kb.schema import NodeType, Relation, Schema
 from clew.kb.tables import NODE_COLUMNS, Tables
 from clew.types import IntArray
 
+BLOCK = 1_000_000
 HIERARCHIES = frozenset(
     {"is_a", "isa", "subclass_of", "subclassof", "part_of", "parent", "parent_of", "broader", "narrower"}
 )
@@ -79,7 +81,8 @@ def sorted_edges(
     groups *= nodes
     groups += targets
     groups.sort()
-    last = (groups % nodes).astype(np.int32)
+    last = np.empty(len(groups), dtype=np.int32)
+    np.remainder(groups, nodes, out=last, casting="unsafe")
     groups //= nodes
     return groups, last
 
@@ -96,20 +99,8 @@ def infer_schema(nodes: pa.Table, types: IntArray, type_names: tuple[str, ...], 
         for code, name in enumerate(type_names)
     )
     wide = len(type_names)
-    signature = edges.relations.astype(np.int64)
-    signature *= wide
-    signature += types[edges.heads]
-    signature *= wide
-    signature += types[edges.tails]
-    space = len(edges.relation_names) * wide * wide
-    if space <= 10_000_000:
-        tally = np.bincount(signature, minlength=space)
-        rows = np.flatnonzero(tally)
-        amounts = tally[rows]
-    else:
-        rows, amounts = np.unique(signature, return_counts=True)
     relations = []
-    for row, amount in zip(rows.tolist(), amounts.tolist(), strict=True):
+    for row, amount in sorted(_signatures(edges, types, wide).items()):
         code, head, tail = row // wide // wide, row // wide % wide, row % wide
         name = edges.relation_names[code]
         hierarchy = head == tail and name.lower().replace(" ", "_") in HIERARCHIES
@@ -120,6 +111,19 @@ def infer_schema(nodes: pa.Table, types: IntArray, type_names: tuple[str, ...], 
         {name: kind_of(nodes.schema.field(name).type) for name in attributes},
         {name: kind_of(edges.attributes.schema.field(name).type) for name in edges.attributes.column_names},
     )
+
+
+def _signatures(edges: EdgeColumns, types: IntArray, wide: int) -> Counter[int]:
+    """How many edges each (relation, head type, tail type) has, block by block so that no large copy is made."""
+    tally: Counter[int] = Counter()
+    for start in range(0, len(edges.heads), BLOCK):
+        block = slice(start, start + BLOCK)
+        signature = edges.relations[block].astype(np.int64) * wide + types[edges.heads[block]]
+        signature = np.sort(signature * wide + types[edges.tails[block]])
+        begins = np.flatnonzero(np.append(True, signature[1:] != signature[:-1]))
+        amounts = np.diff(np.append(begins, len(signature)))
+        tally.update(dict(zip(signature[begins].tolist(), amounts.tolist(), strict=True)))
+    return tally
 
 
 def kind_of(arrow_type: pa.DataType) -> str:

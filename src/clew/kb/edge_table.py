@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -40,9 +41,7 @@ class KeyMap:
     def ids(self, column: pa.ChunkedArray) -> IntArray:
         """The id of each key, -1 where no node has it."""
         if pa.types.is_integer(column.type) and (dense := self._dense_table()) is not None:
-            values = column.to_numpy()
-            inside = (values >= 0) & (values < len(dense))
-            return np.where(inside, dense[np.where(inside, values, 0)], np.int32(-1))
+            return _joined([_looked_up(chunk.to_numpy(zero_copy_only=False), dense) for chunk in column.chunks])
         found = pc.index_in(column.cast(STRING), value_set=self._keys)
         return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int32)
 
@@ -57,6 +56,13 @@ class KeyMap:
                     self._dense = np.full(keys.max() + 1, -1, dtype=np.int32)
                     self._dense[keys] = np.arange(len(keys), dtype=np.int32)
         return self._dense
+
+
+def _looked_up(keys: NDArray[np.integer[Any]], dense: IntArray) -> IntArray:
+    inside = (keys >= 0) & (keys < len(dense))
+    if inside.all():
+        return np.asarray(dense[keys])
+    return np.where(inside, dense[np.where(inside, keys, 0)], np.int32(-1))
 
 
 def edge_columns(pieces: tuple[Piece, ...], keys: pa.Array, problems: Problems) -> EdgeColumns:

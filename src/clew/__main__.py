@@ -1,0 +1,5 @@
+"""`python -m clew` is the command line."""
+
+from clew.cli import main
+
+main()

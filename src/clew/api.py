@@ -1,0 +1,53 @@
+"""The library in two functions: `build` a knowledge base, `open` it and ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew import catalog
+from clew.building import BuildReport
+from clew.building import build as build_base
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.schema_file import read_schema_file
+from clew.kb.sources import SourceOptions, read_sources
+from clew.kb.tables import Tables
+from clew.toolbox import Toolbox
+from clew.types import Answer
+
+
+@dataclass(frozen=True)
+class Base:
+    """An open knowledge base that answers questions."""
+
+    tools: Toolbox
+
+    @property
+    def kb(self) -> ArrayKnowledgeBase:
+        """The graph and its texts."""
+        return self.tools.kb
+
+    def ask(self, question: str, method: str = catalog.DEFAULT_METHOD, **options: object) -> Answer:
+        """Answer a question; `clew methods` lists the methods and their options."""
+        built = catalog.create(method, self.tools, {name: str(value) for name, value in options.items()})
+        return catalog.ask(built, question)
+
+
+def open(folder: str | Path) -> Base:
+    """Open a knowledge base in milliseconds."""
+    return Base(Toolbox.open(folder))
+
+
+def build(
+    sources: Tables | Sequence[str | Path],
+    folder: str | Path,
+    *,
+    options: SourceOptions | None = None,
+    schema: str | Path | None = None,
+    skip_bad: bool = False,
+) -> BuildReport:
+    """Build a knowledge base from files, or from tables made of Python objects."""
+    tables = sources if isinstance(sources, Tables) else read_sources([Path(source) for source in sources], options)
+    edits = None if schema is None else read_schema_file(Path(schema))
+    return build_base(tables, Path(folder), edits=edits, skip_bad=skip_bad)

@@ -1,0 +1,105 @@
+"""The one table: names of methods and the classes behind them."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import types
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
+
+from clew.errors import InputError, NotFoundError
+from clew.methods.protocol import Method
+from clew.toolbox import Toolbox
+from clew.trace import Recorder, recording
+from clew.types import Answer
+
+
+class MethodClass(Protocol):
+    """A method's class: `build` takes the toolbox and the method's options as keyword arguments."""
+
+    def build(self, toolbox: Toolbox, **options: Any) -> Method:
+        """A method ready to answer."""
+        ...
+
+
+METHODS: dict[str, type] = {}
+DEFAULT_METHOD = "hybrid"
+
+
+def create(name: str, toolbox: Toolbox, options: Mapping[str, str] | None = None) -> Method:
+    """A method by name; options arrive as text and are read by the types of the method's `build`."""
+    if name not in METHODS:
+        raise NotFoundError(f"no method {name!r}; there are: {', '.join(METHODS)}")
+    build = cast(MethodClass, METHODS[name]).build
+    return build(toolbox, **parse_options(name, build, options or {}))
+
+
+def ask(method: Method, question: str, recorder: Recorder | None = None) -> Answer:
+    """Answer one question with the time it took and the fallbacks on the way."""
+    if not question.strip():
+        raise InputError("the question is empty: ask in words, such as “Which genes …?”")
+    begun = time.perf_counter()
+    with recording(recorder) as recorded:
+        answer = method.answer(question.strip())
+    fallbacks = tuple(dict.fromkeys((*answer.fallbacks, *recorded.fallbacks)))
+    return replace(answer, seconds=time.perf_counter() - begun, fallbacks=fallbacks)
+
+
+def describe(name: str) -> tuple[str, dict[str, str]]:
+    """What a method does, in a sentence, and its options with their defaults."""
+    kind = METHODS[name]
+    options = {
+        option.name: f"{_shown(option.annotation)} = {option.default}"
+        for option in _options(cast(MethodClass, kind).build).values()
+    }
+    return (inspect.getdoc(kind) or "").split("\n")[0], options
+
+
+def parse_options(name: str, build: Any, options: Mapping[str, str]) -> dict[str, Any]:
+    """Options of the command line as the values the method wants."""
+    known = _options(build)
+    parsed = {}
+    for option, text in options.items():
+        if option not in known:
+            there = ", ".join(known) or "none"
+            raise InputError(f"{name} has no option {option!r}; it has: {there}")
+        parsed[option] = _value(f"{name}: {option}", text, known[option].annotation)
+    return parsed
+
+
+def _options(build: Any) -> dict[str, inspect.Parameter]:
+    hints = get_type_hints(build)
+    parameters = list(inspect.signature(build).parameters.values())[1:]
+    return {p.name: p.replace(annotation=hints.get(p.name, str)) for p in parameters}
+
+
+def _value(what: str, text: str, kind: Any) -> Any:
+    if get_origin(kind) in (Union, types.UnionType):
+        if text.lower() == "none" and type(None) in get_args(kind):
+            return None
+        kind = next(part for part in get_args(kind) if part is not type(None))
+    if get_origin(kind) is Literal:
+        literals = {str(choice): choice for choice in get_args(kind)}
+        if text not in literals:
+            raise InputError(f"{what} must be one of {', '.join(literals)}, not {text!r}")
+        return literals[text]
+    if kind is bool:
+        if text.lower() not in ("true", "false", "yes", "no", "1", "0"):
+            raise InputError(f"{what} must be true or false, not {text!r}")
+        return text.lower() in ("true", "yes", "1")
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            raise InputError(f"{what} must be a number, not {text!r}") from None
+    if get_origin(kind) is tuple:
+        return tuple(_value(what, part, get_args(kind)[0]) for part in text.split(",") if part)
+    return text
+
+
+def _shown(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return "|".join(str(choice) for choice in get_args(kind))
+    return getattr(kind, "__name__", str(kind))

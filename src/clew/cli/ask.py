@@ -1,0 +1,75 @@
+"""`clew ask` and `clew methods`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from clew.catalog import DEFAULT_METHOD, METHODS, create, describe
+from clew.catalog import ask as answer_question
+from clew.cli.options import AsJson, Base, Options, assignments
+from clew.cli.output import out, print_json, print_table
+from clew.presentation import answer_json
+from clew.toolbox import Toolbox
+from clew.trace import Recorder
+from clew.types import Answer
+
+MOST_EVIDENCE = 3
+
+
+def ask(
+    base: Base,
+    question: Annotated[str, typer.Argument(help="The question, in words.")],
+    method: Annotated[str, typer.Option("--method", "-m", help="How to answer; see `clew methods`.")] = DEFAULT_METHOD,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many answers to show.")] = 10,
+    option: Options = None,
+    trace: Annotated[Path | None, typer.Option("--trace", help="Write the steps to this file as JSON lines.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a question and see the answers with their evidence."""
+    tools = Toolbox.open(base)
+    recorder = Recorder()
+    answer = answer_question(create(method, tools, assignments(option)), question, recorder)
+    if trace is not None:
+        recorder.write(trace)
+    if as_json:
+        shown = answer_json(answer)
+        print_json({**shown, "answers": shown["answers"][:k]})
+    else:
+        show_answer(answer, k)
+
+
+def show_answer(answer: Answer, k: int) -> None:
+    """An answer for people: rank, name, type, score, and the evidence below each."""
+    if answer.text is not None:
+        out.print(f"[bold]{escape(answer.text)}[/bold]")
+        for number, piece in enumerate(answer.evidence, start=1):
+            out.print(f"  \\[{number}] {escape(piece.in_words())}")
+    if not answer.candidates:
+        out.print("no answer found")
+    for rank, candidate in enumerate(answer.candidates[:k], start=1):
+        node = candidate.node
+        about = f"[dim]{escape(node.type)}  {escape(node.key)}[/dim]  {candidate.score:.3f}"
+        out.print(f"[bold]{rank:>3}  {escape(node.name)}[/bold]  {about}")
+        for piece in candidate.evidence[:MOST_EVIDENCE]:
+            out.print(f"       {escape(piece.in_words())}")
+    for note in answer.notes:
+        out.print(f"[dim]{escape(note)}[/dim]")
+    for fallback in answer.fallbacks:
+        out.print(f"[yellow]{escape(fallback.step)}: {escape(fallback.reason)}; {escape(fallback.instead)}[/yellow]")
+    out.print(f"[dim]{answer.method}, model {answer.model}, {answer.seconds:.3f} s[/dim]")
+
+
+def methods(as_json: AsJson = False) -> None:
+    """List the methods and their options."""
+    rows = [(name, *describe(name)) for name in METHODS]
+    if as_json:
+        print_json([{"name": name, "summary": summary, "options": options} for name, summary, options in rows])
+    else:
+        shown = [
+            (name, summary, ", ".join(f"{o} ({v})" for o, v in options.items())) for name, summary, options in rows
+        ]
+        print_table("", ("method", "what it does", "options"), shown)

@@ -1,0 +1,89 @@
+"""`clew info`, `schema`, `show` and `verify`: what is in a knowledge base, and whether it is sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from clew.building import check
+from clew.cli.options import AsJson, Base, find_node, open_base, open_tools
+from clew.cli.output import out, print_json, print_table
+from clew.errors import CorruptError
+from clew.kb.description import describe, node_page
+from clew.kb.schema_file import write_schema
+
+
+def info(base: Base, as_json: AsJson = False) -> None:
+    """Show node types, relations, sizes and degrees of a knowledge base."""
+    facts = describe(open_base(base))
+    if as_json:
+        print_json(facts)
+        return
+    out.print(
+        f"[bold]{base}[/bold]  {facts['nodes']:,} nodes, {facts['edges']:,} edges, {facts['bytes'] / 1e6:,.1f} MB"
+    )
+    print_table(
+        "Node types",
+        ("type", "nodes", "answers", "attributes", "description"),
+        [
+            (t["name"], t["count"], "yes" if t["answer"] else "no", ", ".join(t["attributes"]), t["description"])
+            for t in facts["node_types"]
+        ],
+    )
+    print_table(
+        "Relations",
+        ("head", "relation", "tail", "edges", "description"),
+        [(r["head"], r["name"], r["tail"], r["count"], r["description"]) for r in facts["relations"]],
+    )
+    print_table(
+        "Degrees",
+        ("", "mean", "median", "90 %", "largest", "node with most edges"),
+        [(side, d["mean"], d["median"], d["p90"], d["max"], d["most"]) for side, d in facts["degrees"].items()],
+    )
+    for note in facts["notes"]:
+        out.print(note, markup=False)
+
+
+def schema(base: Base) -> None:
+    """Print the schema as TOML: edit it, and give it to `clew build --schema FILE`."""
+    out.print(write_schema(open_base(base).schema), markup=False, end="")
+
+
+def show(
+    base: Base,
+    node: Annotated[str, typer.Argument(help="The key of a node, or a name.")],
+    most: Annotated[int, typer.Option("--most", min=1, help="Neighbours shown per relation.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show one node: its document, aliases and neighbours by relation."""
+    tools = open_tools(base)
+    page = node_page(tools.kb, find_node(tools, node), most)
+    if as_json:
+        print_json(page)
+        return
+    out.print(f"[bold]{page['name']}[/bold]  {page['type']}  {page['key']}", highlight=False)
+    out.print(page["document"], markup=False)
+    for group in page["neighbors"]:
+        arrow = "→" if group["direction"] == "out" else "←"
+        names = "; ".join(_with_attributes(other) for other in group["nodes"])
+        more = group["count"] - len(group["nodes"])
+        ending = f" and {more} more" if more else ""
+        out.print(f"{arrow} {group['relation']} ({group['count']}): {names}{ending}", markup=False)
+
+
+def verify(base: Base, as_json: AsJson = False) -> None:
+    """Check every file of a knowledge base against its checksums, and that it fits together."""
+    problems = check(Path(base))
+    if as_json:
+        print_json({"base": str(base), "sound": not problems, "problems": problems})
+    elif not problems:
+        out.print(f"{base} is sound")
+    if problems:
+        raise CorruptError("; ".join(problems))
+
+
+def _with_attributes(node: dict[str, Any]) -> str:
+    attributes = ", ".join(str(value) for value in node.get("attributes", {}).values())
+    return f"{node['name']} ({attributes})" if attributes else str(node["name"])

@@ -1,0 +1,45 @@
+"""Arguments that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clew.errors import InputError
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.toolbox import Toolbox
+
+Base = Annotated[Path, typer.Argument(metavar="KB", help="The folder of a knowledge base.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Options = Annotated[
+    list[str] | None,
+    typer.Option("--option", "-O", metavar="NAME=VALUE", help="An option of the method; `clew methods` lists them."),
+]
+
+
+def open_base(folder: Path) -> ArrayKnowledgeBase:
+    """Open a knowledge base named on the command line."""
+    return ArrayKnowledgeBase.open(folder)
+
+
+def assignments(given: list[str] | None, flag: str = "--option") -> dict[str, str]:
+    """`["k=5"]` → `{"k": "5"}`."""
+    pairs = {}
+    for text in given or []:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise InputError(f"{flag} {text}: expected NAME=VALUE")
+        pairs[name.strip()] = value
+    return pairs
+
+
+def open_tools(folder: Path) -> Toolbox:
+    """A knowledge base with its indexes."""
+    return Toolbox.open(folder)
+
+
+def find_node(tools: Toolbox, text: str) -> int:
+    """A node by key."""
+    return tools.kb.find(text)
