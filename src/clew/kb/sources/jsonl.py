@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from clew.kb.problems import Problem
 from clew.kb.sources.files import line_at
 from clew.kb.sources.pieces import RawTable
 
+_TOGETHER: tuple[set[type], ...] = ({str}, {int, float}, {bool}, {date}, {datetime})
 _EDGE_LISTS = ("edges", "links", "relationships")
 
 
@@ -84,10 +86,11 @@ def column_of(values: Sequence[Any]) -> pa.Array:
     kinds = {type(value) for value in values if value is not None}
     if list in kinds or tuple in kinds:
         return pa.array([_texts(value) for value in values], pa.list_(pa.string()))
-    if kinds and not kinds <= {str} and not kinds <= {int} and not kinds <= {int, float} and not kinds <= {bool}:
+    if not any(kinds <= together for together in _TOGETHER):
         return pa.array([None if value is None else _text(value) for value in values], pa.string())
     try:
-        return pa.array(values, pa.string() if kinds <= {str} else None)
+        kind = pa.string() if kinds <= {str} else pa.float64() if float in kinds else None
+        return pa.array(values, kind)
     except (pa.ArrowInvalid, OverflowError):  # an integer beyond 64 bits
         return pa.array([None if value is None else _text(value) for value in values], pa.string())
 
@@ -110,4 +113,6 @@ def _texts(value: Any) -> list[str] | None:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, str | date):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False, default=str)

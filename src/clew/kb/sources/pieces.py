@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +17,31 @@ from clew.kb.sources.roles import Kind, edge_roles, kind_of_columns, node_roles
 from clew.kb.sources.values import integers_where_canonical, missing_to_null, typed_by_content
 from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
 
-_PLAIN_NODE_FILES = {"nodes", "node", "entities", "entity", "vertices", "node_list", "nodelist", "table", ""}
-_PLAIN_EDGE_FILES = {"edges", "edge", "links", "relations", "triples", "edge_list", "edgelist", "table", ""}
+_PLAIN_NODE_FILES = {
+    "nodes",
+    "node",
+    "entities",
+    "entity",
+    "vertices",
+    "node_list",
+    "nodelist",
+    "nodes_list",
+    "table",
+    "",
+}
+_PLAIN_EDGE_FILES = {
+    "edges",
+    "edge",
+    "links",
+    "relations",
+    "triples",
+    "edge_list",
+    "edgelist",
+    "kb",
+    "graph",
+    "table",
+    "",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +74,10 @@ def kind_of_table(raw: RawTable, options: SourceOptions) -> Kind:
 
 
 def as_nodes(raw: RawTable, options: SourceOptions) -> Piece:
-    """A node table with the columns key, type, name, aliases, text as far as they are there, then attributes."""
+    """A node table with the columns key, type, name, aliases, text as far as they are there, then attributes.
+
+    Where no column tells the type, the file's name does: the nodes of actors.csv are of type actors.
+    """
     roles = node_roles(raw.table.column_names, options.columns)
     if "key" not in roles:
         raise SourceError(
@@ -61,16 +88,14 @@ def as_nodes(raw: RawTable, options: SourceOptions) -> Piece:
     columns = {"key": _keys(raw, roles["key"], "key")}
     if "type" in roles:
         columns["type"] = _words(_first_of_list(raw.table[roles["type"]]))
-    else:
-        stem = stem_of(Path(raw.file))
-        kind = options.node_type or ("entity" if stem.lower() in _PLAIN_NODE_FILES else stem)
+    elif kind := options.node_type or _telling_stem(raw.file, _PLAIN_NODE_FILES):
         columns["type"] = _constant(kind, raw.table.num_rows)
     if "name" in roles:
         columns["name"] = _words(raw.table[roles["name"]])
     if "aliases" in roles:
         columns["aliases"] = as_lists(raw.table[roles["aliases"]])
     if "text" in roles:
-        columns["text"] = _as_text(raw.table[roles["text"]])
+        columns["text"] = as_text(raw.table[roles["text"]])
     return _piece(raw, columns, set(roles.values()), NODE_COLUMNS)
 
 
@@ -89,21 +114,25 @@ def as_edges(raw: RawTable, options: SourceOptions) -> Piece:
         columns["relation"] = _words(_first_of_list(raw.table[roles["relation"]]))
         _check_present(raw, columns["relation"], roles["relation"], "relation")
     else:
-        stem = stem_of(Path(raw.file))
-        name = "related_to" if stem.lower() in _PLAIN_EDGE_FILES else stem
+        name = _telling_stem(raw.file, _PLAIN_EDGE_FILES) or "related_to"
         columns["relation"] = _constant(name, raw.table.num_rows)
     columns["tail"] = _keys(raw, roles["tail"], "tail")
     return _piece(raw, columns, set(roles.values()), EDGE_COLUMNS)
 
 
-def as_lists(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds lists."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def as_lists(column: pa.ChunkedArray, *, split: bool = True) -> pa.ChunkedArray:
     """A column of lists of text, from lists, from JSON lists in text, or from text with `|` or `;` between items."""
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+    if is_list(column.type):
         return pc.cast(column, pa.list_(pa.string()))
-    texts = _as_text(column)
-    if pc.any(pc.starts_with(texts, "[")).as_py():
-        return pa.chunked_array([pa.array(map(_json_list, texts.to_pylist()), pa.list_(pa.string()))])
-    texts = missing_to_null(texts, pa.array([""]))
+    texts = missing_to_null(as_text(column), pa.array([""]))
+    if not split or pc.any(pc.starts_with(texts, "[")).as_py():
+        lists = map(_json_list if split else _single, texts.to_pylist())
+        return pa.chunked_array([pa.array(lists, pa.list_(pa.string()))])
     separator = "|" if pc.any(pc.match_substring(texts, "|")).as_py() else ";"
     parts = pc.split_pattern(texts, separator)
     chunks = []
@@ -152,22 +181,23 @@ def _check_present(raw: RawTable, column: pa.ChunkedArray, name: str, role: str)
 def _attribute(column: pa.ChunkedArray, typed: bool) -> pa.ChunkedArray:
     if pa.types.is_dictionary(column.type):
         column = pc.cast(column, column.type.value_type)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
         return typed_by_content(pc.cast(column, pa.string()), dates_only=typed)
     if pa.types.is_struct(column.type) or pa.types.is_map(column.type):
-        return _as_text(column)
+        return as_text(column)
     return column
 
 
 def _words(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.utf8_trim_whitespace(_as_text(column))
+    return pc.utf8_trim_whitespace(as_text(column))
 
 
-def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Any column as text: the items of lists one a line, nested values as JSON."""
     kind = column.type
     if pa.types.is_string(kind):
         return column
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if is_list(kind):
         lists = pc.cast(column, pa.list_(pa.string()))
         return pc.binary_join(lists, "\n")
     if pa.types.is_struct(kind) or pa.types.is_map(kind):
@@ -177,10 +207,14 @@ def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _first_of_list(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+    if is_list(column.type):
         firsts = [values[0] if values else None for values in column.to_pylist()]
         return pa.chunked_array([pa.array(firsts, column.type.value_type)])
     return column
+
+
+def _single(text: str | None) -> list[str] | None:
+    return None if text is None else [text]
 
 
 def _json_list(text: str | None) -> list[str] | None:
@@ -193,6 +227,12 @@ def _json_list(text: str | None) -> list[str] | None:
             return [text]
         return [str(item) for item in items if item is not None]
     return [text]
+
+
+def _telling_stem(file: str, plain_names: set[str]) -> str:
+    """The file's name without suffixes, or nothing where it only says that these are nodes or edges."""
+    stem = stem_of(Path(file))
+    return "" if re.sub(r"[\W\d_]+$", "", stem.lower()) in plain_names else stem
 
 
 def _constant(value: str, count: int) -> pa.ChunkedArray:

@@ -9,13 +9,16 @@ from typing import Literal
 
 from clew.errors import InputError, SourceError
 from clew.kb.problems import Problem
+from clew.kb.sources.agreement import agreed
 from clew.kb.sources.delimited import read_delimited, sniff
 from clew.kb.sources.files import kind_of, read_utf8
 from clew.kb.sources.jsonl import read_json, read_json_lines
 from clew.kb.sources.options import SourceOptions
 from clew.kb.sources.parquet import read_parquet
 from clew.kb.sources.pieces import RawTable, as_edges, as_nodes, kind_of_table
+from clew.kb.sources.rdf import FORMATS, RdfGraph
 from clew.kb.sources.roles import kind_of_columns
+from clew.kb.sources.stark import read_stark, stark_folder
 from clew.kb.sources.triples import looks_like_triples, read_triples
 from clew.kb.tables import Piece, Tables
 
@@ -23,7 +26,7 @@ Said = Literal["nodes", "edges", "triples"] | None
 _DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ""}
 _JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
 _PARQUET = {".parquet", ".pq"}
-_READABLE = (_DELIMITED | _JSON_LINES | _PARQUET | {".json"}) - {""}
+_READABLE = (_DELIMITED | _JSON_LINES | _PARQUET | {".json"} | set(FORMATS)) - {""}
 
 
 @dataclass
@@ -34,6 +37,7 @@ class _Found:
     edges: list[Piece] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     skipped: list[Problem] = field(default_factory=list)
+    rdf: RdfGraph = field(default_factory=RdfGraph)
     implicit: bool = False
     columns: dict[str, None] = field(default_factory=dict)
 
@@ -54,15 +58,24 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
     said += [(Path(path), "triples") for path in options.triples]
     if not said:
         raise InputError("no sources: name files or folders to read")
-    found = _Found()
+    found = _Found(rdf=RdfGraph(options.language))
     for path, kind in said:
+        if path.is_dir() and (folder := stark_folder(path)):
+            nodes, edges = read_stark(folder, options)
+            found.nodes += nodes
+            found.edges.append(edges)
+            continue
         for file in _files(path) if path.is_dir() else [path]:
             _read(file, kind, options, found)
+    if found.rdf.files:
+        described, linked = found.rdf.pieces()
+        found.nodes.append(described)
+        found.edges.append(linked)
     _check_mapping(found, options)
     implicit_type = options.node_type or "entity"
     return Tables(
-        tuple(found.nodes),
-        tuple(found.edges),
+        agreed(found.nodes),
+        agreed(found.edges),
         found.implicit or not found.nodes,
         implicit_type,
         tuple(found.notes),
@@ -81,6 +94,8 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
     elif kind == ".json":
         for raw in read_json(read_utf8(path, options.encoding), str(path)):
             found.add(raw, said, options)
+    elif kind in FORMATS:
+        found.rdf.read(path, options)
     elif kind in _DELIMITED:
         _read_delimited(path, said, options, found)
     else:

@@ -1,0 +1,58 @@
+"""One type per attribute across all pieces: what one file writes as numbers and another as words becomes text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.kb.sources.pieces import as_lists, as_text, is_list
+from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
+
+
+def agreed(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """The pieces with every attribute that differs in type cast to a type that holds all of its values."""
+    kinds: dict[str, set[pa.DataType]] = {}
+    for piece in pieces:
+        for column in piece.table.schema:
+            if column.name not in NODE_COLUMNS + EDGE_COLUMNS and not pa.types.is_null(column.type):
+                kinds.setdefault(column.name, set()).add(column.type)
+    wanted = {name: common_type(types) for name, types in kinds.items() if len(types) > 1}
+    if not wanted:
+        return tuple(pieces)
+    return tuple(replace(piece, table=_cast(piece.table, wanted)) for piece in pieces)
+
+
+def common_type(types: set[pa.DataType]) -> pa.DataType:
+    """The narrowest type that holds the values of all."""
+    if len(types) == 1:
+        return next(iter(types))
+    if any(map(is_list, types)):
+        return pa.list_(pa.string())
+    for belongs, common in (
+        (pa.types.is_integer, pa.int64()),
+        (lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind), pa.float64()),
+        (lambda kind: pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None), pa.timestamp("us")),
+    ):
+        if all(map(belongs, types)):
+            return common
+    return pa.string()
+
+
+def cast_to(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """The column in a type that `common_type` found for it and others."""
+    if column.type == kind:
+        return column
+    if is_list(kind):
+        return column.cast(kind) if is_list(column.type) else as_lists(column, split=False)
+    return as_text(column) if pa.types.is_string(kind) else pc.cast(column, kind)
+
+
+def _cast(table: pa.Table, wanted: dict[str, pa.DataType]) -> pa.Table:
+    for name, kind in wanted.items():
+        if name in table.column_names:
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, cast_to(table[name], kind))
+    return table

@@ -1,0 +1,104 @@
+"""Python objects → tables: pyarrow, pandas and polars tables, and NetworkX graphs; and back to NetworkX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from clew.errors import InputError, MissingExtraError
+from clew.kb.sources.agreement import agreed
+from clew.kb.sources.jsonl import table_of_records
+from clew.kb.sources.options import SourceOptions
+from clew.kb.sources.pieces import RawTable, as_edges, as_nodes
+from clew.kb.tables import Piece, Tables
+
+if TYPE_CHECKING:
+    import networkx
+
+_RELATION_NAMES = ("relation", "predicate", "edge_type", "type", "label")
+
+
+def from_tables(nodes: Any = None, edges: Any = None, options: SourceOptions | None = None) -> Tables:
+    """Tables from pyarrow, pandas or polars (or a list of dictionaries), their columns recognised as in files.
+
+    Either may be a list of several; without nodes the entities that edges name become nodes.
+    """
+    options = options or SourceOptions()
+    node_pieces = [as_nodes(_raw(table, f"nodes[{i}]"), options) for i, table in enumerate(_several(nodes))]
+    edge_pieces = [as_edges(_raw(table, f"edges[{i}]"), options) for i, table in enumerate(_several(edges))]
+    if not node_pieces and not edge_pieces:
+        raise InputError("no tables: give nodes, edges or both")
+    return Tables(agreed(node_pieces), agreed(edge_pieces), not node_pieces, options.node_type or "entity")
+
+
+def from_networkx(graph: networkx.Graph[Any], options: SourceOptions | None = None) -> Tables:
+    """A graph's nodes and edges with their data; an undirected edge keeps the direction in which it is listed.
+
+    The relation of an edge is its `relation` (or predicate, edge_type, type, label), or its key in a multigraph.
+    """
+    options = options or SourceOptions()
+    plain = all(isinstance(node, int) for node in graph.nodes) or all(isinstance(node, str) for node in graph.nodes)
+    key: Any = (lambda node: node) if plain else str
+    nodes = [{"key": key(node), **_without(data, "key")} for node, data in graph.nodes(data=True)]
+    edges = []
+    listed: Any = graph.edges  # its call takes keys only where the graph is a multigraph
+    links = listed(keys=True, data=True) if graph.is_multigraph() else ((u, v, 0, data) for u, v, data in listed.data())
+    for head, tail, number, data in links:
+        found = next((name for name in _RELATION_NAMES if isinstance(data.get(name), str)), None)
+        relation = data[found] if found else number if isinstance(number, str) else "related_to"
+        edges.append(
+            {**_without(data, found, "head", "tail"), "head": key(head), "relation": relation, "tail": key(tail)}
+        )
+    columns = {**options.columns, "key": "key", "head": "head", "relation": "relation", "tail": "tail"}
+    named = SourceOptions(columns=columns, node_type=options.node_type)
+    node_pieces = (as_nodes(_raw(nodes, "nodes"), named),) if nodes else ()
+    return Tables(node_pieces, (as_edges(_raw(edges, "edges"), named),) if edges else ())
+
+
+def to_networkx(tables: Tables) -> networkx.MultiDiGraph[Any]:
+    """A directed multigraph by key: parallel edges kept, each with its `relation` and attributes."""
+    try:
+        import networkx
+    except ImportError as missing:
+        raise MissingExtraError("networkx", "networkx") from missing
+    graph: networkx.MultiDiGraph[Any] = networkx.MultiDiGraph()
+    for row in rows(tables.nodes):
+        graph.add_node(str(row.pop("key")), **_present(row))
+    for row in rows(tables.edges):
+        graph.add_edge(str(row.pop("head")), str(row.pop("tail")), **_present(row))
+    return graph
+
+
+def rows(pieces: Iterable[Piece]) -> Iterable[dict[str, Any]]:
+    """Every row as a dictionary, a batch in memory at a time."""
+    for piece in pieces:
+        for batch in piece.table.to_batches(max_chunksize=10_000):
+            yield from batch.to_pylist()
+
+
+def _raw(table: Any, name: str) -> RawTable:
+    try:
+        converted = table_of_records(table) if isinstance(table, Sequence) else pa.table(table)
+    except (TypeError, pa.ArrowInvalid, pa.ArrowTypeError) as wrong:
+        raise InputError(
+            f"{name}: expected a pyarrow, pandas or polars table or a list of dictionaries: {wrong}"
+        ) from wrong
+    return RawTable(converted, name)
+
+
+def _several(tables: Any) -> list[Any]:
+    if tables is None:
+        return []
+    if isinstance(tables, Sequence) and tables and not isinstance(tables[0], Mapping):
+        return list(tables)
+    return [tables]
+
+
+def _without(data: Mapping[Any, Any], *names: str | None) -> dict[str, Any]:
+    return {str(name): value for name, value in data.items() if name not in names}
+
+
+def _present(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if value is not None}

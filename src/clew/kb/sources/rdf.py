@@ -1,0 +1,159 @@
+"""RDF: labels become names, comments become texts, literals become attributes, everything else becomes edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from clew.errors import MissingExtraError, SourceError
+from clew.kb.sources.files import kind_of, read_utf8
+from clew.kb.sources.jsonl import column_of
+from clew.kb.sources.options import SourceOptions
+from clew.kb.sources.rdf_terms import (
+    ALIASES,
+    NAMES,
+    PLAIN_TYPES,
+    TEXTS,
+    TYPE,
+    Text,
+    in_language,
+    local_name,
+    short_names,
+)
+from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
+
+FORMATS = {
+    ".nt": "N_TRIPLES",
+    ".ntriples": "N_TRIPLES",
+    ".ttl": "TURTLE",
+    ".turtle": "TURTLE",
+    ".nq": "N_QUADS",
+    ".nquads": "N_QUADS",
+    ".trig": "TRIG",
+    ".n3": "N3",
+    ".rdf": "RDF_XML",
+    ".owl": "RDF_XML",
+}
+"""Suffix → format in pyoxigraph's words."""
+
+
+@dataclass
+class _Resource:
+    """What the triples say about one subject, by predicate."""
+
+    types: list[str] = field(default_factory=list)
+    literals: dict[str, list[Text]] = field(default_factory=dict)
+
+
+@dataclass
+class RdfGraph:
+    """The triples of one or more files, sorted into resources and edges."""
+
+    language: str = "en"
+    resources: dict[str, _Resource] = field(default_factory=dict)
+    edges: list[tuple[str, str, str]] = field(default_factory=list)
+    prefixes: dict[str, str] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+
+    def read(self, path: Path, options: SourceOptions) -> None:
+        """Add the triples of a file; blank nodes are numbered, so that reading twice gives the same keys."""
+        try:
+            import pyoxigraph as ox
+        except ImportError as missing:
+            raise MissingExtraError("pyoxigraph", "sparql") from missing
+        data = read_utf8(path, options.encoding)
+        rdf_format = getattr(ox.RdfFormat, FORMATS[kind_of(path)])
+        base = f"file:///{path.name}" if kind_of(path) not in (".nt", ".ntriples", ".nq", ".nquads") else None
+        blanks: dict[str, str] = {}
+        scope = f"{len(self.files)}-" if self.files else ""
+        self.files.append(str(path))
+
+        def key(term: Any) -> str:
+            if isinstance(term, ox.BlankNode):
+                return blanks.setdefault(term.value, f"_:{scope}b{len(blanks)}")
+            return str(term.value)
+
+        named = ox.NamedNode | ox.BlankNode
+        try:
+            triples = ox.parse(data, format=rdf_format, base_iri=base)
+            for subject, predicate, value, *_ in triples:
+                if not isinstance(subject, named):
+                    continue  # a statement about a statement
+                resource = self.resources.setdefault(key(subject), _Resource())
+                relation = predicate.value
+                if isinstance(value, ox.Literal):
+                    text = Text(value.value, (value.language or "").lower(), value.datatype.value)
+                    resource.literals.setdefault(relation, []).append(text)
+                elif isinstance(value, named):
+                    if relation == TYPE:
+                        resource.types.append(key(value))
+                    else:
+                        self.edges.append((key(subject), relation, key(value)))
+            self.prefixes |= triples.prefixes
+        except SyntaxError as wrong:
+            raise SourceError(f"not {rdf_format.name}: {wrong.msg}", file=path, line=wrong.lineno) from wrong
+        if not self.resources:
+            raise SourceError("no triples in this file", file=path)
+
+    def pieces(self) -> tuple[Piece, Piece]:
+        """Nodes and edges; an edge `type` leads to each class that the sources describe as well."""
+        labels = {iri: name for iri in self.resources if (name := self._label(iri))}
+        file = ", ".join(self.files)
+        edges = list(self.edges)
+        for key, resource in self.resources.items():
+            edges += [(key, TYPE, kind) for kind in resource.types if kind in self.resources]
+        relations = short_names({relation for _, relation, _ in edges}, labels, self.prefixes)
+        heads, names, tails = zip(*edges, strict=True) if edges else ((), (), ())
+        columns = (heads, [relations[name] for name in names], tails)
+        table = pa.table(
+            {role: pa.array(column, pa.string()) for role, column in zip(EDGE_COLUMNS, columns, strict=True)}
+        )
+        keys = dict.fromkeys([*self.resources, *(key for head, _, tail in edges for key in (head, tail))])
+        return Piece(self._nodes(list(keys), labels), file), Piece(table, file)
+
+    def _nodes(self, keys: list[str], labels: dict[str, str]) -> pa.Table:
+        resources = [self.resources.get(key, _Resource()) for key in keys]
+        kinds = [self._kind(resource) for resource in resources]
+        kind_names = short_names({kind for kind in kinds if kind}, labels, self.prefixes)
+        described = {*NAMES, *ALIASES, *TEXTS}
+        predicates = {relation for resource in resources for relation in resource.literals if relation not in described}
+        attributes = short_names(predicates, labels, self.prefixes)
+        columns: dict[str, Any] = {
+            "key": keys,
+            "type": pa.array([kind_names[kind] if kind else None for kind in kinds], pa.string()),
+            "name": [labels.get(key) or (key if key.startswith("_:") else local_name(key)) for key in keys],
+            "aliases": pa.array([self._aliases(key) for key in keys], pa.list_(pa.string())),
+            "text": ["\n".join(self._texts(resource, TEXTS)) for resource in resources],
+        }
+        for predicate, name in attributes.items():
+            free = name + "_" if name in NODE_COLUMNS else name
+            columns[free] = column_of([self._value(resource.literals.get(predicate)) for resource in resources])
+        return pa.table(columns)
+
+    def _label(self, iri: str) -> str | None:
+        return next(iter(self._texts(self.resources[iri], NAMES)), None)
+
+    def _aliases(self, key: str) -> list[str]:
+        if key not in self.resources:
+            return []
+        names = self._texts(self.resources[key], NAMES)
+        return list(dict.fromkeys([*names[1:], *self._texts(self.resources[key], ALIASES)]))
+
+    def _texts(self, resource: _Resource, predicates: Iterable[str]) -> list[str]:
+        """The literals of several predicates in the language of the reader, in the order of the predicates."""
+        found = [text for predicate in predicates for text in resource.literals.get(predicate, ())]
+        return list(dict.fromkeys(text.value for text in in_language(found, self.language)))
+
+    def _kind(self, resource: _Resource) -> str:
+        telling = [kind for kind in resource.types if kind not in PLAIN_TYPES]
+        return min(telling or resource.types, default="")
+
+    def _value(self, texts: list[Text] | None) -> object:
+        if not texts:
+            return None
+        values = [text.parsed() for text in in_language(texts, self.language)]
+        return values[0] if len(values) == 1 else [str(value) for value in values]
