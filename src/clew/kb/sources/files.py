@@ -48,7 +48,7 @@ def read_bytes(path: Path) -> bytes:
             raise SourceError(
                 f"the gzip data is cut or damaged ({broken}); fetch or compress it again", file=path
             ) from broken
-    if not data.strip():
+    if not data or data.isspace():
         raise SourceError("the file is empty", file=path)
     return data
 

@@ -84,6 +84,7 @@ class _PlainUnpickler(pickle.Unpickler):
         self._storages = storages
 
     def find_class(self, module: str, name: str) -> Any:
+        module = "builtins" if module == "__builtin__" else module  # as protocol 2 calls it
         if (module, name) in _CONTAINERS:
             return _CONTAINERS[module, name]
         if (module, name) in _STAND_INS:
