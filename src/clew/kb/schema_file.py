@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -165,4 +166,4 @@ def _section(table: str, name: str, values: Mapping[str, Any], comments: list[st
         f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f") for key, value in values.items()
     ]
     header = f"[{table}.{json.dumps(name, ensure_ascii=False)}]".replace("\x7f", "\\u007f")
-    return "\n".join([header, *(f"# {comment}".replace("\n", " ") for comment in comments), *lines, ""])
+    return "\n".join([header, *("# " + re.sub(r"[\x00-\x1f\x7f]", " ", comment) for comment in comments), *lines, ""])

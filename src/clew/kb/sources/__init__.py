@@ -1,6 +1,20 @@
-"""Import: files and Python objects → tables, one file per format."""
+"""Import: files and Python objects → tables, one file per format; deltas; and export."""
 
+from clew.kb.sources.delta import Delta, apply_delta, read_delta
+from clew.kb.sources.graphml import write_graphml
+from clew.kb.sources.objects import from_networkx, from_tables, to_networkx
 from clew.kb.sources.options import SourceOptions, parse_columns
 from clew.kb.sources.read import read_sources
 
-__all__ = ["SourceOptions", "parse_columns", "read_sources"]
+__all__ = [
+    "Delta",
+    "SourceOptions",
+    "apply_delta",
+    "from_networkx",
+    "from_tables",
+    "parse_columns",
+    "read_delta",
+    "read_sources",
+    "to_networkx",
+    "write_graphml",
+]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clew.kb.sources.pieces import as_lists, as_text, is_list
+from clew.kb.sources.pieces import as_lists, as_text, is_list, is_text
 from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
 
 
@@ -30,7 +30,7 @@ def common_type(types: set[pa.DataType]) -> pa.DataType:
     if len(types) == 1:
         return next(iter(types))
     if any(map(is_list, types)):
-        return pa.list_(pa.string())
+        return pa.large_list(pa.large_string())
     for belongs, common in (
         (pa.types.is_integer, pa.int64()),
         (lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind), pa.float64()),
@@ -38,16 +38,16 @@ def common_type(types: set[pa.DataType]) -> pa.DataType:
     ):
         if all(map(belongs, types)):
             return common
-    return pa.string()
+    return pa.large_string()
 
 
 def cast_to(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """The column in a type that `common_type` found for it and others."""
     if column.type == kind:
         return column
-    if is_list(kind):
-        return column.cast(kind) if is_list(column.type) else as_lists(column, split=False)
-    return as_text(column) if pa.types.is_string(kind) else pc.cast(column, kind)
+    if is_list(kind) and not is_list(column.type):
+        column = as_lists(column, split=False)
+    return pc.cast(as_text(column) if is_text(kind) else column, kind)
 
 
 def _cast(table: pa.Table, wanted: dict[str, pa.DataType]) -> pa.Table:

@@ -54,10 +54,9 @@ def sniff(data: bytes, path: Path) -> Dialect:
     for place, separator in enumerate(_SEPARATORS):
         quoted = _is_quoted(data, separator)
         rows = tuple(_rows(text, separator, quoted))
-        widths = Counter(len(row) for row in rows)
-        width, agreeing = widths.most_common(1)[0] if widths else (0, 0)
-        if width < 2 and separator != by_suffix:
+        if not rows or len(rows[0]) < 2:
             continue
+        agreeing = sum(len(row) == len(rows[0]) for row in rows)
         score = (agreeing / len(rows) + (separator == by_suffix), len(rows[0]), -place)
         if best is None or score > best[0]:
             best = score, Dialect(separator, quoted, rows)

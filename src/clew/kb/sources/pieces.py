@@ -73,10 +73,11 @@ def kind_of_table(raw: RawTable, options: SourceOptions) -> Kind:
     return kind
 
 
-def as_nodes(raw: RawTable, options: SourceOptions) -> Piece:
+def as_nodes(raw: RawTable, options: SourceOptions, *, partial: bool = False) -> Piece:
     """A node table with the columns key, type, name, aliases, text as far as they are there, then attributes.
 
-    Where no column tells the type, the file's name does: the nodes of actors.csv are of type actors.
+    Where no column tells the type, the file's name does, unless the table is `partial` and only changes nodes: the
+    nodes of actors.csv are of type actors.
     """
     roles = node_roles(raw.table.column_names, options.columns)
     if "key" not in roles:
@@ -88,7 +89,7 @@ def as_nodes(raw: RawTable, options: SourceOptions) -> Piece:
     columns = {"key": _keys(raw, roles["key"], "key")}
     if "type" in roles:
         columns["type"] = _words(_first_of_list(raw.table[roles["type"]]))
-    elif kind := options.node_type or _telling_stem(raw.file, _PLAIN_NODE_FILES):
+    elif kind := options.node_type or (not partial and _telling_stem(raw.file, _PLAIN_NODE_FILES)):
         columns["type"] = _constant(kind, raw.table.num_rows)
     if "name" in roles:
         columns["name"] = _words(raw.table[roles["name"]])
@@ -118,6 +119,11 @@ def as_edges(raw: RawTable, options: SourceOptions) -> Piece:
         columns["relation"] = _constant(name, raw.table.num_rows)
     columns["tail"] = _keys(raw, roles["tail"], "tail")
     return _piece(raw, columns, set(roles.values()), EDGE_COLUMNS)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def is_list(kind: pa.DataType) -> bool:
@@ -171,7 +177,7 @@ def _keys(raw: RawTable, name: str, role: str) -> pa.ChunkedArray:
 
 def _check_present(raw: RawTable, column: pa.ChunkedArray, name: str, role: str) -> None:
     absent = pc.is_null(column)
-    if pa.types.is_string(column.type):
+    if is_text(column.type):
         absent = pc.or_(absent, pc.fill_null(pc.equal(column, ""), True))
     row = pc.index(absent, True).as_py()
     if row >= 0:
@@ -181,8 +187,10 @@ def _check_present(raw: RawTable, column: pa.ChunkedArray, name: str, role: str)
 def _attribute(column: pa.ChunkedArray, typed: bool) -> pa.ChunkedArray:
     if pa.types.is_dictionary(column.type):
         column = pc.cast(column, column.type.value_type)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
-        return typed_by_content(pc.cast(column, pa.string()), dates_only=typed)
+    if pa.types.is_string_view(column.type):
+        column = pc.cast(column, pa.large_string())
+    if is_text(column.type):
+        return typed_by_content(column, dates_only=typed)
     if pa.types.is_struct(column.type) or pa.types.is_map(column.type):
         return as_text(column)
     return column
@@ -195,7 +203,7 @@ def _words(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Any column as text: the items of lists one a line, nested values as JSON."""
     kind = column.type
-    if pa.types.is_string(kind):
+    if is_text(kind):
         return column
     if is_list(kind):
         lists = pc.cast(column, pa.list_(pa.string()))
@@ -203,7 +211,7 @@ def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_struct(kind) or pa.types.is_map(kind):
         written = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in column.to_pylist()]
         return pa.chunked_array([pa.array(written, pa.string())])
-    return pc.cast(column, pa.string())
+    return pc.cast(column, pa.large_string())
 
 
 def _first_of_list(column: pa.ChunkedArray) -> pa.ChunkedArray:

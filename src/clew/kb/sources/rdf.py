@@ -99,8 +99,11 @@ class RdfGraph:
         if not self.resources:
             raise SourceError("no triples in this file", file=path)
 
-    def pieces(self) -> tuple[Piece, Piece]:
-        """Nodes and edges; an edge `type` leads to each class that the sources describe as well."""
+    def pieces(self, *, partial: bool = False) -> tuple[Piece, Piece]:
+        """Nodes and edges; an edge `type` leads to each class that the sources describe as well.
+
+        Where they are `partial`, changes to a base, no name is made up from an IRI.
+        """
         labels = {iri: name for iri in self.resources if (name := self._label(iri))}
         file = ", ".join(self.files)
         edges = list(self.edges)
@@ -113,9 +116,9 @@ class RdfGraph:
             {role: pa.array(column, pa.string()) for role, column in zip(EDGE_COLUMNS, columns, strict=True)}
         )
         keys = dict.fromkeys([*self.resources, *(key for head, _, tail in edges for key in (head, tail))])
-        return Piece(self._nodes(list(keys), labels), file), Piece(table, file)
+        return Piece(self._nodes(list(keys), labels, partial), file), Piece(table, file)
 
-    def _nodes(self, keys: list[str], labels: dict[str, str]) -> pa.Table:
+    def _nodes(self, keys: list[str], labels: dict[str, str], partial: bool) -> pa.Table:
         resources = [self.resources.get(key, _Resource()) for key in keys]
         kinds = [self._kind(resource) for resource in resources]
         kind_names = short_names({kind for kind in kinds if kind}, labels, self.prefixes)
@@ -125,7 +128,7 @@ class RdfGraph:
         columns: dict[str, Any] = {
             "key": keys,
             "type": pa.array([kind_names[kind] if kind else None for kind in kinds], pa.string()),
-            "name": [labels.get(key) or (key if key.startswith("_:") else local_name(key)) for key in keys],
+            "name": pa.array([labels.get(key) or (None if partial else _name(key)) for key in keys], pa.string()),
             "aliases": pa.array([self._aliases(key) for key in keys], pa.list_(pa.string())),
             "text": ["\n".join(self._texts(resource, TEXTS)) for resource in resources],
         }
@@ -157,3 +160,7 @@ class RdfGraph:
             return None
         values = [text.parsed() for text in in_language(texts, self.language)]
         return values[0] if len(values) == 1 else [str(value) for value in values]
+
+
+def _name(key: str) -> str:
+    return key if key.startswith("_:") else local_name(key)

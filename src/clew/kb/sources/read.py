@@ -23,34 +23,39 @@ from clew.kb.sources.triples import looks_like_triples, read_triples
 from clew.kb.tables import Piece, Tables
 
 Said = Literal["nodes", "edges", "triples"] | None
-_DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ""}
+DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
+"""Suffixes of separated text."""
 _JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
 _PARQUET = {".parquet", ".pq"}
-_READABLE = (_DELIMITED | _JSON_LINES | _PARQUET | {".json"} | set(FORMATS)) - {""}
+_READABLE = (DELIMITED | _JSON_LINES | _PARQUET | {".json"} | set(FORMATS)) - {""}
 
 
 @dataclass
 class _Found:
     """What has been read so far."""
 
+    rdf: RdfGraph
+    partial: bool
     nodes: list[Piece] = field(default_factory=list)
     edges: list[Piece] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     skipped: list[Problem] = field(default_factory=list)
-    rdf: RdfGraph = field(default_factory=RdfGraph)
     implicit: bool = False
     columns: dict[str, None] = field(default_factory=dict)
 
     def add(self, raw: RawTable, said: Said, options: SourceOptions) -> None:
         self.columns.update(dict.fromkeys(raw.table.column_names))
         if (said or kind_of_table(raw, options)) == "nodes":
-            self.nodes.append(as_nodes(raw, options))
+            self.nodes.append(as_nodes(raw, options, partial=self.partial))
         else:
             self.edges.append(as_edges(raw, options))
 
 
-def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = None) -> Tables:
-    """All nodes and edges of some files and folders; triples make nodes of the entities they name."""
+def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = None, *, partial: bool = False) -> Tables:
+    """All nodes and edges of some files and folders; triples make nodes of the entities they name.
+
+    Where they are `partial`, changes to a base, nothing is filled in that the sources do not say.
+    """
     options = options or SourceOptions()
     said: list[tuple[Path, Said]] = [(Path(path), None) for path in paths]
     said += [(Path(path), "nodes") for path in options.nodes]
@@ -58,7 +63,7 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
     said += [(Path(path), "triples") for path in options.triples]
     if not said:
         raise InputError("no sources: name files or folders to read")
-    found = _Found(rdf=RdfGraph(options.language))
+    found = _Found(RdfGraph(options.language), partial)
     for path, kind in said:
         if path.is_dir() and (folder := stark_folder(path)):
             nodes, edges = read_stark(folder, options)
@@ -68,7 +73,7 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
         for file in _files(path) if path.is_dir() else [path]:
             _read(file, kind, options, found)
     if found.rdf.files:
-        described, linked = found.rdf.pieces()
+        described, linked = found.rdf.pieces(partial=partial)
         found.nodes.append(described)
         found.edges.append(linked)
     _check_mapping(found, options)
@@ -76,7 +81,7 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
     return Tables(
         agreed(found.nodes),
         agreed(found.edges),
-        found.implicit or not found.nodes,
+        found.implicit or not (found.nodes or partial),
         implicit_type,
         tuple(found.notes),
         tuple(found.skipped),
@@ -96,7 +101,7 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
             found.add(raw, said, options)
     elif kind in FORMATS:
         found.rdf.read(path, options)
-    elif kind in _DELIMITED:
+    elif kind in DELIMITED:
         _read_delimited(path, said, options, found)
     else:
         raise SourceError(

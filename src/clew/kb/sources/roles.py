@@ -114,6 +114,9 @@ def node_roles(names: Sequence[str], columns: Mapping[str, str]) -> dict[str, st
     for role, candidates in _NODE_ROLES.items():
         if role not in found:
             _take(role, candidates, names, found)
+    for role in ("aliases", "text"):  # a record's details may hold what the record itself does not
+        if role not in found:
+            _take(role, _NODE_ROLES[role], names, found, nested=True)
     if "key" not in found and found.get("name") and plain(found["name"]) in ("name", "title"):
         found["key"] = found["name"]
     return found
@@ -138,8 +141,15 @@ def _mapped(names: Sequence[str], columns: Mapping[str, str], roles: Sequence[st
     return {role: columns[role] for role in roles if columns.get(role) in names}
 
 
-def _take(role: str, candidates: Sequence[str], names: Sequence[str], found: dict[str, str]) -> None:
-    free = {plain(name): name for name in reversed(names) if name not in found.values()}
+def _take(
+    role: str, candidates: Sequence[str], names: Sequence[str], found: dict[str, str], *, nested: bool = False
+) -> None:
+    """Give the role to the first candidate that is free; where `nested`, `details.summary` counts as `summary`."""
+    free = {
+        plain(name.rpartition(".")[2] if nested else name): name
+        for name in reversed(names)
+        if name not in found.values()
+    }
     for candidate in candidates:
         if candidate in free:
             found[role] = free[candidate]

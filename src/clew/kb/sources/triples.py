@@ -16,10 +16,11 @@ _FEW = 20
 
 
 def looks_like_triples(dialect: Dialect, path: Path) -> bool:
-    """Three fields in every row, and a first row that is a fact: its relation comes again, or the file is short."""
-    if {len(row) for row in dialect.rows} != {3}:
+    """Three fields in most rows, and a first row that is a fact: its relation comes again, or the file is short."""
+    widths = Counter(len(row) for row in dialect.rows)
+    if len(dialect.header) != 3 or widths[3] * 2 <= len(dialect.rows):
         return False
-    relations = Counter(row[1] for row in dialect.rows)
+    relations = Counter(row[1] for row in dialect.rows if len(row) == 3)
     first = relations[dialect.header[1]]
     return first > 1 or (len(dialect.rows) <= _FEW and kind_of(path) != ".csv")
 

@@ -1,0 +1,221 @@
+"""Changes to a knowledge base: the old tables and a delta → the new tables, as if built afresh."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.errors import InputError, SourceError
+from clew.kb.problems import Problem
+from clew.kb.sources.agreement import agreed, cast_to, common_type
+from clew.kb.sources.delimited import sniff
+from clew.kb.sources.files import kind_of, read_utf8
+from clew.kb.sources.options import SourceOptions
+from clew.kb.sources.pieces import is_list, is_text
+from clew.kb.sources.read import DELIMITED, read_sources
+from clew.kb.sources.roles import kind_of_columns
+from clew.kb.tables import EDGE_COLUMNS, Piece, Tables
+
+_TEXT = pa.large_string()
+_NOTHING = Tables((), ())
+
+
+@dataclass(frozen=True, eq=False)
+class Delta:
+    """Deletions first, then additions and changes.
+
+    A node with a known key changes in the values that are given and keeps the others; to empty one, delete the node in
+    the same delta. The edges given for a (head, relation, tail) take the place of all that were there. Deleting a node
+    deletes its edges.
+    """
+
+    upserts: Tables = _NOTHING
+    delete_nodes: tuple[Piece, ...] = ()
+    """Tables with a column `key`."""
+    delete_edges: tuple[Piece, ...] = ()
+    """Tables with the columns `head`, `relation` and `tail`."""
+
+
+def read_delta(
+    paths: Sequence[Path | str] = (),
+    options: SourceOptions | None = None,
+    *,
+    delete_nodes: Sequence[Path | str] = (),
+    delete_edges: Sequence[Path | str] = (),
+) -> Delta:
+    """A delta from files; `delete_nodes` takes keys as well as files that list them, one a line or as a table."""
+    options = options or SourceOptions()
+    given = [*paths, *options.nodes, *options.edges, *options.triples]
+    if not given and not delete_nodes and not delete_edges:
+        raise InputError("no changes: name files to add, or --delete-nodes, or --delete-edges")
+    upserts = read_sources(paths, options, partial=True) if given else _NOTHING
+    removed_nodes: list[Piece] = []
+    named: list[str] = []
+    for source in delete_nodes:
+        if Path(source).is_file():
+            removed_nodes.append(_key_piece(Path(source), options))
+        else:
+            named.append(str(source))
+    if named:
+        removed_nodes.append(Piece(pa.table({"key": named}), "--delete-nodes"))
+    removed_edges = [piece for path in delete_edges for piece in _edge_pieces(Path(path), options)]
+    return Delta(upserts, tuple(removed_nodes), tuple(removed_edges))
+
+
+def apply_delta(old: Tables, delta: Delta) -> Tables:
+    """The new tables; whatever the delta deletes without its being there is listed in `skipped`."""
+    nodes, skipped = _without_nodes(old.nodes, delta.delete_nodes)
+    edges, missing = _without_edges(old.edges, delta.delete_edges)
+    edges = tuple(_kept(piece, _touched(piece, delta.delete_nodes)) for piece in edges)
+    known = _joined([piece.table.select(["key"]) for piece in nodes], ("key",))["key"]
+    changed = tuple(_changed(piece, nodes, known) for piece in delta.upserts.nodes)
+    for piece in delta.upserts.nodes:
+        nodes = tuple(_kept(other, pc.is_in(_text(other, "key"), value_set=_text(piece, "key"))) for other in nodes)
+    edges, _ = _without_edges(edges, delta.upserts.edges)
+    return replace(
+        old,
+        nodes=agreed([*nodes, *changed]),
+        edges=agreed([*edges, *delta.upserts.edges]),
+        implicit=old.implicit or delta.upserts.implicit,
+        implicit_type=delta.upserts.implicit_type if delta.upserts.implicit else old.implicit_type,
+        notes=tuple(dict.fromkeys((*old.notes, *delta.upserts.notes))),
+        skipped=(*old.skipped, *delta.upserts.skipped, *skipped, *missing),
+    )
+
+
+def _without_nodes(nodes: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], list[Problem]]:
+    skipped = []
+    for gone in deleted:
+        keys = _text(gone, "key")
+        there = pa.chunked_array([chunk for piece in nodes for chunk in _text(piece, "key").chunks], _TEXT)
+        absent = pc.invert(pc.is_in(keys, value_set=there))
+        for row in pc.indices_nonzero(absent).to_pylist():
+            skipped.append(
+                Problem(f"no node has the key {keys[row].as_py()!r}, to be deleted", gone.file, gone.line(row))
+            )
+    for gone in deleted:
+        nodes = tuple(_kept(piece, pc.is_in(_text(piece, "key"), value_set=_text(gone, "key"))) for piece in nodes)
+    return nodes, skipped
+
+
+def _without_edges(edges: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], list[Problem]]:
+    """The edges less those with a listed (head, relation, tail), and the listed ones that were not there."""
+    wanted: dict[tuple[str, ...], tuple[str, int]] = {}
+    for gone in deleted:
+        for row, triple in enumerate(zip(*(_text(gone, name).to_pylist() for name in EDGE_COLUMNS), strict=True)):
+            wanted.setdefault(triple, (gone.file, gone.line(row)))
+    if not wanted:
+        return edges, []
+    found: set[tuple[str, ...]] = set()
+    heads = pa.array({head for head, _, _ in wanted}, _TEXT)
+    kept = []
+    for piece in edges:
+        # few edges share a head with the listed ones: only those are compared one by one
+        candidates = pc.indices_nonzero(pc.is_in(_text(piece, "head"), value_set=heads))
+        near = piece.table.select(EDGE_COLUMNS).take(candidates)
+        triples = list(zip(*(near[name].cast(_TEXT).to_pylist() for name in EDGE_COLUMNS), strict=True))
+        found.update(wanted.keys() & set(triples))
+        rows = [row for row, triple in zip(candidates.to_pylist(), triples, strict=True) if triple in wanted]
+        if rows:
+            numbers = pa.array(range(piece.table.num_rows), pa.int64())
+            piece = _kept(piece, pc.is_in(numbers, value_set=pa.array(rows, pa.int64())))
+        kept.append(piece)
+    missing = [
+        Problem(f"no edge {' —'.join(triple[:2])}→ {triple[2]}, to be deleted", *place)
+        for triple, place in wanted.items()
+        if triple not in found
+    ]
+    return tuple(kept), missing
+
+
+def _touched(edges: Piece, deleted: tuple[Piece, ...]) -> pa.ChunkedArray:
+    """Which edges begin or end at a deleted node."""
+    keys = pa.chunked_array([chunk for gone in deleted for chunk in _text(gone, "key").chunks], _TEXT)
+    return pc.or_(*(pc.is_in(_text(edges, end), value_set=keys) for end in ("head", "tail")))
+
+
+def _changed(piece: Piece, old: tuple[Piece, ...], known: pa.ChunkedArray) -> Piece:
+    """The rows of a delta, filled up with what the old nodes of the same keys have."""
+    places = pc.index_in(_text(piece, "key"), value_set=known.cast(_TEXT))
+    columns = {"key": _text(piece, "key")}
+    names = dict.fromkeys([*piece.table.column_names, *(name for other in old for name in other.table.column_names)])
+    for name in names:
+        if name == "key":
+            continue
+        given = piece.table[name] if name in piece.table.column_names else None
+        before = _old_column(old, name)
+        if before is not None:
+            before = before.take(places)
+        columns[name] = _preferred(given, before)
+    return Piece(pa.table(columns), piece.file, piece.first_line, piece.lines)
+
+
+def _old_column(old: tuple[Piece, ...], name: str) -> pa.ChunkedArray | None:
+    types = {piece.table[name].type for piece in old if name in piece.table.column_names}
+    types = {kind for kind in types if not pa.types.is_null(kind)}
+    if not types:
+        return None
+    kind = common_type(types)
+    chunks = []
+    for piece in old:
+        if name in piece.table.column_names:
+            chunks += cast_to(piece.table[name], kind).chunks
+        else:
+            chunks.append(pa.nulls(piece.table.num_rows, kind))
+    return pa.chunked_array(chunks, kind)
+
+
+def _preferred(given: pa.ChunkedArray | None, before: pa.ChunkedArray | None) -> pa.ChunkedArray:
+    """The given value where there is one, otherwise the one before."""
+    if given is None or before is None:
+        return before if given is None else given
+    kind = common_type({given.type, before.type} - {pa.null()}) if given.type != before.type else given.type
+    given, before = cast_to(given, kind), cast_to(before, kind)
+    present = pc.is_valid(given)
+    if is_list(kind):
+        present = pc.and_(present, pc.fill_null(pc.greater(pc.list_value_length(given), 0), False))
+    elif is_text(kind):
+        present = pc.and_(present, pc.fill_null(pc.not_equal(given, ""), False))
+    return pc.if_else(present, given, before)
+
+
+def _kept(piece: Piece, gone: pa.ChunkedArray | pa.Array) -> Piece:
+    """The piece without the marked rows, which keep their lines."""
+    if not pc.any(gone).as_py():
+        return piece
+    stay = pc.invert(gone)
+    rows = pc.indices_nonzero(stay).to_pylist()
+    return Piece(piece.table.filter(stay), piece.file, lines=pa.array([piece.line(row) for row in rows], pa.int64()))
+
+
+def _joined(tables: Sequence[pa.Table], names: tuple[str, ...]) -> pa.Table:
+    if not tables:
+        return pa.table({name: pa.chunked_array([], _TEXT) for name in names})
+    return pa.concat_tables([table.cast(pa.schema([(name, _TEXT) for name in names])) for table in tables])
+
+
+def _text(piece: Piece, name: str) -> pa.ChunkedArray:
+    return piece.table[name].cast(_TEXT)
+
+
+def _key_piece(path: Path, options: SourceOptions) -> Piece:
+    """The keys of a node table, or of a list with one key a line."""
+    if kind_of(path) in DELIMITED:
+        data = read_utf8(path, options.encoding)
+        if kind_of_columns(sniff(data, path).header, options.columns) is None:
+            lines = data.decode("utf-8").split("\n")
+            keys = {number: key for number, line in enumerate(lines, 1) if (key := line.strip())}
+            return Piece(pa.table({"key": list(keys.values())}), str(path), lines=pa.array(keys, pa.int64()))
+    (piece,) = read_sources((), replace(options, nodes=(path,), edges=(), triples=())).nodes
+    return replace(piece, table=piece.table.select(["key"]))
+
+
+def _edge_pieces(path: Path, options: SourceOptions) -> tuple[Piece, ...]:
+    pieces = read_sources([path], replace(options, nodes=(), edges=(), triples=())).edges
+    if not pieces:
+        raise SourceError("--delete-edges needs head, relation and tail", file=path)
+    return tuple(replace(piece, table=piece.table.select(EDGE_COLUMNS)) for piece in pieces)
