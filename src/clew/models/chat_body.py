@@ -9,12 +9,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.errors import ReplyError
+from clew.models.batch_runner import SCHEMA_REQUEST
 from clew.models.protocol import Completion, Request, Usage
 
 JsonMode = Literal["json_schema", "json_object", "prompt"]
 """How a server is told what JSON to write: constrained by the schema, constrained to JSON, or only asked to."""
-
-SCHEMA_REQUEST = "Reply with JSON only, no other text, following this JSON schema:\n"
 
 
 def chat_body(request: Request, model: str, *, json_mode: JsonMode = "json_schema") -> dict[str, Any]:
@@ -70,6 +69,8 @@ class _Choice(_Lenient):
 class _Usage(_Lenient):
     prompt_tokens: int = Field(0, ge=0)
     completion_tokens: int = Field(0, ge=0)
+    seconds: float = Field(0.0, ge=0)
+    """Said by our own batch runner."""
 
 
 class _ChatReply(_Lenient):
@@ -89,8 +90,8 @@ def read_chat_reply(body: bytes | str | Mapping[str, Any]) -> Completion:
         place = ".".join(str(part) for part in first["loc"]) or "the body"
         raise ReplyError(f"the server's reply is no chat completion: {place}: {first['msg']}") from failure
     choice = reply.choices[0]
-    usage = reply.usage or _Usage(prompt_tokens=0, completion_tokens=0)
-    spent = Usage(usage.prompt_tokens, usage.completion_tokens)
+    usage = reply.usage or _Usage(prompt_tokens=0, completion_tokens=0, seconds=0.0)
+    spent = Usage(usage.prompt_tokens, usage.completion_tokens, seconds=usage.seconds)
     if choice.message.content is None:
         return Completion("", spent, error=f"the model refused: {choice.message.refusal or 'no content'}")
     tokens = choice.logprobs.content if choice.logprobs and choice.logprobs.content else []

@@ -19,8 +19,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from clew.errors import InputError
+from clew.models.batch import BatchFolder
 from clew.models.budgeted import Budgeted, Ledger
 from clew.models.cached import Cached
+from clew.models.estimating import EstimatingModel
+from clew.models.gguf import GgufModel
+from clew.models.huggingface import HuggingFaceModel
 from clew.models.limited import Limited
 from clew.models.openai_chat import OpenAIChat
 from clew.models.prices import FREE, Price, PriceTable
@@ -88,6 +92,19 @@ def open_model(
     return Traced(model)
 
 
+def open_estimating(spec: str, *, settings: Settings | None = None) -> EstimatingModel:
+    """A stand-in for the model a spec names that counts what a run would ask and pay."""
+    settings = settings or Settings.load()
+    adapter = open_adapter(settings.models.get(spec, NamedModel(spec)), settings)
+    store = settings.cache_folder / "replies.sqlite"
+    return EstimatingModel(
+        adapter.model.name,
+        price=adapter.price,
+        context_tokens=adapter.model.context_tokens,
+        store=ReplyStore(store) if store.is_file() else None,
+    )
+
+
 def open_adapter(named: NamedModel, settings: Settings) -> Adapter:
     """The bare model of a spec."""
     for prefix, opened in _KINDS.items():
@@ -129,6 +146,24 @@ def _http(named: NamedModel, settings: Settings) -> Adapter:
     return Adapter(chat, concurrency=8, price=price, remote=not _is_local(parts.hostname))
 
 
+def _gguf(named: NamedModel, _: Settings) -> Adapter:
+    file = Path(named.spec.removeprefix("gguf:")).expanduser()
+    return Adapter(GgufModel(file, context_tokens=named.context_tokens or 8192))
+
+
+def _huggingface(named: NamedModel, _: Settings) -> Adapter:
+    spec = named.spec.removeprefix("hf:")
+    return Adapter(HuggingFaceModel(spec, context_tokens=named.context_tokens or 8192), batch=64)
+
+
+def _batch(named: NamedModel, settings: Settings) -> Adapter:
+    folder, _, model = named.spec.removeprefix("batch:").partition("#")
+    prices = PriceTable.load(settings.price_file)
+    price = prices.of(model).discounted(prices.batch_discount)
+    context = named.context_tokens or price.context or 8192
+    return Adapter(BatchFolder(Path(folder), model or "local", price=price, context_tokens=context), price=price)
+
+
 def _scripted(named: NamedModel, _: Settings) -> Adapter:
     return Adapter(ScriptedModel.load(Path(named.spec.removeprefix("scripted:"))))
 
@@ -144,5 +179,8 @@ _KINDS: dict[str, Callable[[NamedModel, Settings], Adapter]] = {
     "openai:": _openai,
     "http://": _http,
     "https://": _http,
+    "gguf:": _gguf,
+    "hf:": _huggingface,
+    "batch:": _batch,
     "scripted:": _scripted,
 }

@@ -1,0 +1,127 @@
+"""Batch mode: requests are collected in a folder, the replies are put there later, by whatever means.
+
+DIR/requests.jsonl   what waits, one OpenAI batch line each; custom_id is the hash of the request and the model's name
+DIR/replies.jsonl    OpenAI batch output lines, in any order, from any round
+
+Content-addressed: a rerun asks only what no reply answers, so runs go on where they were, round by round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from clew.errors import InputError, PendingError, ReplyError
+from clew.models.batch_runner import append_lines, parse_lines, read_lines
+from clew.models.chat_body import chat_body, read_chat_reply
+from clew.models.identity import digest
+from clew.models.prices import FREE, Price
+from clew.models.protocol import Completion, Request
+
+
+class BatchFolder:
+    """A model whose replies lie in a folder, or will."""
+
+    def __init__(self, folder: Path, model: str = "local", *, price: Price = FREE, context_tokens: int = 8192) -> None:
+        """Open the folder, make it where it is missing, and drop from the queue what has been answered."""
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{folder} is no folder; batch:DIR needs one")
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder, self.model, self.price, self.context_tokens = folder, model, price, context_tokens
+        self._lock = Lock()
+        self._replies: dict[str, Completion] = {}
+        self._read_until = 0
+        self._refresh()
+        waiting = {line["custom_id"]: line for line in read_lines(self.requests_file)}
+        self._waiting = {key: line for key, line in waiting.items() if key not in self._replies}
+        if len(self._waiting) < len(waiting):
+            _replace(self.requests_file, self._waiting.values())
+
+    @property
+    def name(self) -> str:
+        """The model the requests are meant for."""
+        return f"batch:{self.model}"
+
+    @property
+    def requests_file(self) -> Path:
+        """Where requests wait."""
+        return self.folder / "requests.jsonl"
+
+    @property
+    def replies_file(self) -> Path:
+        """Where replies are looked for."""
+        return self.folder / "replies.jsonl"
+
+    @property
+    def waiting(self) -> int:
+        """How many requests have no reply yet."""
+        with self._lock:
+            return len(self._waiting)
+
+    def complete(self, requests: Sequence[Request]) -> list[Completion]:
+        """Known replies; where one is missing, all that are go to the queue and PendingError is raised."""
+        keys = [digest(request, self.name) for request in requests]
+        with self._lock:
+            if any(key not in self._replies for key in keys):
+                self._refresh()
+            missing = {key: one for key, one in zip(keys, requests, strict=True) if key not in self._replies}
+            self._queue(missing)
+            if missing:
+                raise PendingError(
+                    f"{len(missing)} of {len(keys)} requests wait for a reply ({len(self._waiting):,} in "
+                    f"{self.requests_file}); answer them with `clew batch run {self.folder} --model …` and run again"
+                )
+            return [self._replies[key] for key in keys]
+
+    def _queue(self, missing: Mapping[str, Request]) -> None:
+        fresh = {
+            key: {
+                "custom_id": key,
+                "method": "POST",
+                "url": "/v1/chat/completions",
+                "body": chat_body(request, self.model),
+            }
+            for key, request in missing.items()
+            if key not in self._waiting
+        }
+        if fresh:
+            append_lines(self.requests_file, fresh.values())
+            self._waiting.update(fresh)
+
+    def _refresh(self) -> None:
+        """Read what has been added to the replies; a failed request counts as answered, with its error."""
+        if not self.replies_file.is_file():
+            return
+        if self.replies_file.stat().st_size < self._read_until:  # another file was put in its place
+            self._replies, self._read_until = {}, 0
+        with self.replies_file.open("rb") as file:
+            file.seek(self._read_until)
+            text = file.read()
+        for line in parse_lines(text):
+            key = line["custom_id"]
+            completion = self._completion(line)
+            if completion.error is None or key not in self._replies:
+                self._replies[key] = completion
+        self._read_until += text.rfind(b"\n") + 1  # an unfinished last line is read again next time
+
+    def _completion(self, line: Mapping[str, Any]) -> Completion:
+        response, error = line.get("response"), line.get("error")
+        if error or not isinstance(response, Mapping) or response.get("status_code") != 200:
+            return Completion("", error=f"the batch failed for this request: {error or response}"[:500])
+        try:
+            completion = read_chat_reply(response.get("body") or {})
+        except ReplyError as failure:
+            return Completion("", error=str(failure))
+        usage = completion.usage
+        dollars = self.price.dollars(usage.prompt_tokens, usage.completion_tokens)
+        return replace(completion, usage=replace(usage, dollars=dollars))
+
+
+def _replace(file: Path, lines: Iterable[dict[str, Any]]) -> None:
+    beside = file.with_suffix(".partial")
+    beside.unlink(missing_ok=True)
+    append_lines(beside, lines)
+    beside.replace(file)

@@ -1,0 +1,348 @@
+"""Answers a batch folder with a local model: python batch_runner.py DIR --model hf:FOLDER
+
+Stands alone: needs torch and transformers, nothing else, so that it can be copied to a machine with a GPU. Reads
+DIR/requests.jsonl and appends to DIR/replies.jsonl (OpenAI's batch formats); killed and started again, it goes on.
+`hf:FOLDER#file.gguf` loads a GGUF file through transformers, dequantised (needs the package `gguf`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SCHEMA_REQUEST = "Reply with JSON only, no other text, following this JSON schema:\n"
+TOKENS_AT_ONCE = {"cuda": 96_000, "cpu": 4_000}
+"""Prompt and reply tokens of one batch, padding included."""
+
+
+def log(message: str) -> None:
+    """A line for the person who waits."""
+    sys.stderr.write(message + "\n")
+    sys.stderr.flush()
+
+
+def chat_messages(body: dict[str, Any]) -> list[dict[str, str]]:
+    """The messages, with the JSON schema in words where one is asked for, as nothing constrains the reply here."""
+    messages = [dict(message) for message in body["messages"]]
+    described = (body.get("response_format") or {}).get("json_schema") or {}
+    if described.get("schema"):
+        messages[-1]["content"] += "\n\n" + SCHEMA_REQUEST + json.dumps(described["schema"], ensure_ascii=False)
+    return messages
+
+
+def has_whole_json(text: str) -> bool:
+    """Whether a JSON object stands in the text from its first brace on."""
+    start = text.find("{")
+    if start < 0:
+        return False
+    try:
+        json.JSONDecoder(strict=False).raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Job:
+    """A request ready to be computed."""
+
+    place: int
+    tokens: list[int]
+    max_tokens: int
+    temperature: float
+    top_logprobs: int
+    wants_json: bool
+    stop: tuple[str, ...] = ()
+
+    @property
+    def group(self) -> tuple[float, int]:
+        """Requests of one group can be computed together."""
+        return self.temperature, self.top_logprobs
+
+
+@dataclass
+class Reply:
+    """What the model wrote."""
+
+    text: str
+    prompt_tokens: int
+    completion_tokens: int
+    cut: bool
+    seconds: float
+    """Its share of the time its batch took."""
+    logprobs: list[dict[str, Any]] = field(default_factory=list)
+
+    def body(self, model: str) -> dict[str, Any]:
+        """As the body of a chat completion."""
+        choice: dict[str, Any] = {
+            "index": 0,
+            "message": {"role": "assistant", "content": self.text},
+            "finish_reason": "length" if self.cut else "stop",
+            "logprobs": {"content": self.logprobs} if self.logprobs else None,
+        }
+        usage = {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "total_tokens": self.prompt_tokens + self.completion_tokens,
+            "seconds": self.seconds,
+        }
+        return {"id": "local", "object": "chat.completion", "model": model, "choices": [choice], "usage": usage}
+
+
+class LocalModel:
+    """A transformers model that answers many requests at once, those of like length together, greedily."""
+
+    def __init__(self, spec: str, *, tokens_at_once: int | None = None) -> None:
+        """Load `FOLDER` or `FOLDER#file.gguf`, on a GPU where there is one."""
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        folder, _, file = spec.removeprefix("hf:").partition("#")
+        options: dict[str, Any] = {"gguf_file": file} if file else {}
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        dtype = torch.bfloat16 if self.device == "cuda" else torch.float32
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(folder, padding_side="left", **options)
+        self.model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **options).to(self.device).eval()
+        if self.tokenizer.pad_token_id is None:
+            self.tokenizer.pad_token = self.tokenizer.eos_token
+        self.context_tokens = int(getattr(self.model.config, "max_position_embeddings", 8192))
+        self.tokens_at_once = tokens_at_once or TOKENS_AT_ONCE[self.device]
+
+    def answer(self, bodies: Sequence[dict[str, Any]]) -> Iterator[tuple[int, Reply | str]]:
+        """(position, reply or error) for every chat body, batch by batch."""
+        jobs = []
+        for place, body in enumerate(bodies):
+            job = self._job(place, body)
+            if len(job.tokens) + job.max_tokens > self.context_tokens:
+                yield place, f"{len(job.tokens)} prompt tokens do not fit into a context of {self.context_tokens}"
+            else:
+                jobs.append(job)
+        for batch in self._batches(jobs):
+            yield from self._answer_smaller(batch)
+
+    def _job(self, place: int, body: dict[str, Any]) -> Job:
+        text = self.tokenizer.apply_chat_template(chat_messages(body), tokenize=False, add_generation_prompt=True)
+        stop = body.get("stop") or ()
+        return Job(
+            place,
+            self.tokenizer(text, add_special_tokens=False)["input_ids"],
+            max_tokens=int(body.get("max_tokens") or body.get("max_completion_tokens") or 512),
+            temperature=float(body.get("temperature") or 0.0),
+            top_logprobs=int(body.get("top_logprobs") or 0) if body.get("logprobs") else 0,
+            wants_json="response_format" in body,
+            stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        )
+
+    def _batches(self, jobs: list[Job]) -> Iterator[list[Job]]:
+        """Longest first, so that memory runs out at once or never."""
+        batch: list[Job] = []
+        widest = 0
+        for job in sorted(jobs, key=lambda job: (job.group, -len(job.tokens) - job.max_tokens, job.place)):
+            width = max(widest, len(job.tokens) + job.max_tokens)
+            if batch and (job.group != batch[0].group or width * (len(batch) + 1) > self.tokens_at_once):
+                yield batch
+                batch, width = [], len(job.tokens) + job.max_tokens
+            batch.append(job)
+            widest = width
+        if batch:
+            yield batch
+
+    def _answer_smaller(self, batch: list[Job]) -> Iterator[tuple[int, Reply | str]]:
+        """The batch at once, or in halves where memory does not suffice."""
+        import torch
+
+        try:
+            replies = self._generate(batch)
+        except torch.cuda.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            if len(batch) == 1:
+                yield batch[0].place, "out of memory"
+                return
+            self.tokens_at_once //= 2
+            middle = len(batch) // 2
+            yield from self._answer_smaller(batch[:middle])
+            yield from self._answer_smaller(batch[middle:])
+            return
+        yield from zip((job.place for job in batch), replies, strict=True)
+
+    def _generate(self, batch: list[Job]) -> list[Reply]:
+        import torch
+
+        begun = time.perf_counter()
+        with torch.inference_mode():
+            width = max(len(job.tokens) for job in batch)
+            pad = self.tokenizer.pad_token_id
+            rows = [[pad] * (width - len(job.tokens)) + job.tokens for job in batch]
+            mask = [[0] * (width - len(job.tokens)) + [1] * len(job.tokens) for job in batch]
+            record = _Logprobs(batch[0].top_logprobs)
+            temperature = batch[0].temperature
+            sampling = {"do_sample": True, "temperature": temperature} if temperature else _GREEDY
+            torch.manual_seed(0)
+            output = self.model.generate(
+                input_ids=torch.tensor(rows, device=self.device),
+                attention_mask=torch.tensor(mask, device=self.device),
+                max_new_tokens=max(job.max_tokens for job in batch),
+                pad_token_id=pad,
+                stopping_criteria=[_Finished(self.tokenizer, batch, width)],
+                logits_processor=[record] if record.count else [],
+                **sampling,
+            )
+        written = output[:, width:].tolist()
+        seconds = (time.perf_counter() - begun) / len(batch)
+        return [self._reply(job, written[row], record, row, seconds) for row, job in enumerate(batch)]
+
+    def _reply(self, job: Job, tokens: list[int], record: _Logprobs, row: int, seconds: float) -> Reply:
+        ends = set(_end_tokens(self.model, self.tokenizer))
+        length = next((place for place, token in enumerate(tokens) if token in ends), len(tokens))
+        kept = tokens[: min(length, job.max_tokens)]
+        text = self.tokenizer.decode(kept, skip_special_tokens=True)
+        stopped = [text.find(stop) for stop in job.stop if stop in text]
+        text = text[: min(stopped)] if stopped else text
+        cut = length >= job.max_tokens and not stopped and not (job.wants_json and has_whole_json(text))
+        return Reply(text, len(job.tokens), len(kept), cut, seconds, record.of(row, kept, self.tokenizer))
+
+
+_GREEDY: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+
+
+def _end_tokens(model: Any, tokenizer: Any) -> list[int]:
+    ends = model.generation_config.eos_token_id
+    found = ends if isinstance(ends, list) else [ends]
+    return [int(token) for token in (*found, tokenizer.eos_token_id) if token is not None]
+
+
+class _Finished:
+    """Stops a row that has written a whole JSON object, a stop word, or as much as it may."""
+
+    def __init__(self, tokenizer: Any, batch: list[Job], width: int) -> None:
+        self.tokenizer, self.batch, self.width = tokenizer, batch, width
+        self.done = [False] * len(batch)
+        self.pieces: dict[int, bool] = {}
+
+    def __call__(self, ids: Any, _scores: Any, **_: Any) -> Any:
+        import torch
+
+        written = ids.shape[1] - self.width
+        last = ids[:, -1].tolist()
+        for row, job in enumerate(self.batch):
+            if not self.done[row]:
+                self.done[row] = written >= job.max_tokens or self._ends(job, ids[row], last[row])
+        return torch.tensor(self.done, device=ids.device)
+
+    def _ends(self, job: Job, row: Any, last: int) -> bool:
+        if not job.wants_json and not job.stop:
+            return False
+        if job.wants_json and not job.stop and not self._closes(last):
+            return False
+        text = self.tokenizer.decode(row[self.width :].tolist(), skip_special_tokens=True)
+        return (job.wants_json and has_whole_json(text)) or any(stop in text for stop in job.stop)
+
+    def _closes(self, token: int) -> bool:
+        if token not in self.pieces:
+            self.pieces[token] = "}" in self.tokenizer.decode([token])
+        return self.pieces[token]
+
+
+class _Logprobs:
+    """Keeps the most probable tokens of each step, as the whole distributions would fill the memory."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.steps: list[tuple[Any, Any]] = []
+
+    def __call__(self, _ids: Any, scores: Any) -> Any:
+        import torch
+
+        best = torch.topk(torch.log_softmax(scores.float(), dim=-1), self.count, dim=-1)
+        self.steps.append((best.values.cpu(), best.indices.cpu()))
+        return scores
+
+    def of(self, row: int, tokens: list[int], tokenizer: Any) -> list[dict[str, Any]]:
+        """One entry per reply token, in OpenAI's form."""
+        entries = []
+        for token, (values, indices) in zip(tokens, self.steps, strict=False):
+            pairs = list(zip(indices[row].tolist(), values[row].tolist(), strict=True))
+            top = [{"token": tokenizer.decode([index]), "logprob": value} for index, value in pairs]
+            own = next((value for index, value in pairs if index == token), pairs[-1][1])
+            entries.append({"token": tokenizer.decode([token]), "logprob": own, "top_logprobs": top})
+        return entries
+
+
+def parse_lines(text: bytes) -> Iterator[dict[str, Any]]:
+    """The lines of a batch file that can be read; half a line that a killed run left is passed over."""
+    for raw in text.split(b"\n"):
+        try:
+            line = json.loads(raw)
+        except ValueError:
+            continue
+        if isinstance(line, dict) and isinstance(line.get("custom_id"), str):
+            yield line
+
+
+def read_lines(file: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a batch file, which need not exist."""
+    return parse_lines(file.read_bytes() if file.is_file() else b"")
+
+
+def append_lines(file: Path, lines: Iterable[dict[str, Any]]) -> None:
+    """Add lines at once, after ending a line that a killed run left unfinished."""
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    with file.open("ab+") as opened:
+        if opened.tell():
+            opened.seek(-1, 2)
+            if opened.read(1) != b"\n":
+                text = "\n" + text
+        opened.write(text.encode("ascii"))
+
+
+def waiting(folder: Path) -> list[dict[str, Any]]:
+    """The requests of a batch folder that have no reply, each once."""
+    answered = {line["custom_id"] for line in read_lines(folder / "replies.jsonl")}
+    lines = {line["custom_id"]: line for line in read_lines(folder / "requests.jsonl")}
+    return [line for key, line in lines.items() if key not in answered]
+
+
+def reply_line(custom_id: str, reply: Reply | str, model: str) -> dict[str, Any]:
+    """A line of OpenAI's batch output."""
+    if isinstance(reply, str):
+        return {"custom_id": custom_id, "response": None, "error": {"code": "failed", "message": reply}}
+    return {"custom_id": custom_id, "response": {"status_code": 200, "body": reply.body(model)}, "error": None}
+
+
+def run(folder: Path, spec: str, *, tokens_at_once: int | None = None) -> int:
+    """Answer all that waits in a folder; returns how many replies were added."""
+    lines = waiting(folder)
+    if not lines:
+        return 0
+    log(f"{len(lines):,} requests wait; loading {spec}")
+    model = LocalModel(spec, tokens_at_once=tokens_at_once)
+    name = spec.rstrip("/").rpartition("/")[2]
+    begun, done, written = time.time(), 0, 0
+    for place, reply in model.answer([line["body"] for line in lines]):
+        append_lines(folder / "replies.jsonl", [reply_line(lines[place]["custom_id"], reply, name)])
+        done, written = done + 1, written + (0 if isinstance(reply, str) else reply.completion_tokens)
+        if done % 200 == 0 or done == len(lines):
+            seconds = time.time() - begun
+            speed = f"{written / seconds:,.0f} reply tokens/s on {model.device}"
+            log(f"{done:,}/{len(lines):,} in {seconds:.0f} s, {speed}")
+    return done
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Answer a batch folder with a local model.")
+    parser.add_argument("folder", type=Path, help="the folder with requests.jsonl")
+    parser.add_argument("--model", required=True, help="hf:FOLDER, or hf:FOLDER#file.gguf")
+    parser.add_argument("--tokens-at-once", type=int, help="prompt and reply tokens of one batch, padding included")
+    options = parser.parse_args()
+    log(f"{run(options.folder, options.model, tokens_at_once=options.tokens_at_once):,} replies added")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Ask, parse, validate; ask once more showing the error; then give up on this one reply and on no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from clew import trace
+from clew.errors import ReplyError
+from clew.models.protocol import Completion, LanguageModel, Message, Request
+
+T = TypeVar("T")
+SHOWN_REPLY = 1500
+"""Characters of a wrong reply that the model is shown again."""
+AGAIN = "That reply cannot be used: {problem}. Reply again, with nothing but what was asked for."
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Generic[T]):
+    """A request and how its reply is read; `read` raises ReplyError where the reply is not what was asked for."""
+
+    messages: tuple[Message, ...]
+    read: Callable[[Completion], T]
+    schema: Mapping[str, Any] | None = None
+    max_tokens: int = 512
+    temperature: float = 0.0
+    top_logprobs: int = 0
+    seed: int = 0
+
+    def request(self, *further: Message) -> Request:
+        """The request, with further messages after its own."""
+        return Request(
+            (*self.messages, *further),
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            schema=self.schema,
+            seed=self.seed,
+            top_logprobs=self.top_logprobs,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T]):
+    """What a reply said, or the problem that remained after asking again."""
+
+    value: T | None
+    problem: str | None = None
+
+
+def ask(model: LanguageModel, asks: Sequence[Ask[T]], *, role: str) -> list[Outcome[T]]:
+    """One outcome per ask, in the same order; the caller states its fallback for those that have a problem."""
+    if not asks:
+        return []
+    with trace.span(role, asked=len(asks)) as span:
+        completions = model.complete([one.request() for one in asks])
+        outcomes = [_read(one, completion) for one, completion in zip(asks, completions, strict=True)]
+        # A call that failed is not asked again: retrying is a wrapper's work, and a spent budget stays spent.
+        wrong = [
+            place
+            for place, outcome in enumerate(outcomes)
+            if outcome.problem is not None and completions[place].error is None
+        ]
+        if wrong:
+            again = model.complete([_again(asks[place], completions[place], outcomes[place]) for place in wrong])
+            for place, completion in zip(wrong, again, strict=True):
+                outcomes[place] = _read(asks[place], completion)
+        span.note(asked_again=len(wrong), failed=sum(outcome.problem is not None for outcome in outcomes))
+    return outcomes
+
+
+def _read(one: Ask[T], completion: Completion) -> Outcome[T]:
+    if completion.error is not None:
+        return Outcome(None, completion.error)
+    try:
+        return Outcome(one.read(completion))
+    except ReplyError as failure:
+        cut = f" (the reply was cut off after {one.max_tokens} tokens)" if completion.cut else ""
+        return Outcome(None, f"{failure}{cut}")
+
+
+def _again(one: Ask[T], completion: Completion, outcome: Outcome[T]) -> Request:
+    said = Message("assistant", completion.text[:SHOWN_REPLY] or "(nothing)")
+    return one.request(said, Message("user", AGAIN.format(problem=outcome.problem)))
