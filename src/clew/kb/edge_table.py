@@ -94,16 +94,14 @@ def relation_names(pieces: tuple[Piece, ...]) -> tuple[str, ...]:
     """Every relation in alphabetical order; the position is its code."""
     found: set[str] = set()
     for piece in pieces:
-        found |= set(pc.unique(piece.table["relation"].cast(STRING)).to_pylist())
+        found |= set(pc.unique(piece.table["relation"]).cast(STRING).to_pylist())
     return tuple(sorted(found))
 
 
 def _one_piece(piece: Piece, key_map: KeyMap, names: tuple[str, ...], problems: Problems) -> EdgeColumns:
     table = piece.table
     heads, tails = key_map.ids(table["head"]), key_map.ids(table["tail"])
-    relations = (
-        pc.index_in(table["relation"].cast(STRING), value_set=pa.array(names, STRING)).to_numpy().astype(np.int32)
-    )
+    relations = _relation_codes(table["relation"], pa.array(names, STRING))
     attributes = attribute_table(table, [name for name in table.column_names if name not in EDGE_COLUMNS])
     good: NDArray[np.bool_] = (heads >= 0) & (tails >= 0)
     if not good.all():
@@ -114,6 +112,17 @@ def _one_piece(piece: Piece, key_map: KeyMap, names: tuple[str, ...], problems: 
         heads, relations, tails = heads[good], relations[good], tails[good]
         attributes = attributes.filter(pa.array(good)) if attributes.num_columns else attributes
     return EdgeColumns(heads, relations, tails, names, attributes)
+
+
+def _relation_codes(column: pa.ChunkedArray, names: pa.Array) -> IntArray:
+    """The position of each relation among the names; a dictionary is looked up once a chunk, not once a row."""
+    if not pa.types.is_dictionary(column.type):
+        return np.asarray(pc.index_in(column.cast(STRING), value_set=names).to_numpy(), dtype=np.int32)
+    parts = []
+    for chunk in column.chunks:
+        places = pc.index_in(chunk.dictionary.cast(STRING), value_set=names).to_numpy(zero_copy_only=False)
+        parts.append(places.astype(np.int32)[chunk.indices.to_numpy()])
+    return _joined(parts)
 
 
 def _blank(like: pa.Table, rows: int) -> pa.Table:

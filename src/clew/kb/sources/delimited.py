@@ -52,7 +52,7 @@ def sniff(data: bytes, path: Path) -> Dialect:
     by_suffix = {".tsv": "\t", ".tab": "\t", ".csv": ","}.get(kind_of(path), "")
     best: tuple[tuple[float, int, int], Dialect] | None = None
     for place, separator in enumerate(_SEPARATORS):
-        quoted = _is_quoted(data, separator)
+        quoted = _is_quoted(sample, separator)
         rows = tuple(_rows(text, separator, quoted))
         if not rows or len(rows[0]) < 2:
             continue
@@ -62,7 +62,10 @@ def sniff(data: bytes, path: Path) -> Dialect:
             best = score, Dialect(separator, quoted, rows)
     if best is None:
         return Dialect(",", True, tuple(_rows(text, ",", True)))  # one column
-    return best[1]
+    chosen = best[1]
+    if chosen.quoted != (quoted := _is_quoted(data, chosen.separator)):  # the sample did not tell
+        chosen = Dialect(chosen.separator, quoted, tuple(_rows(text, chosen.separator, quoted)))
+    return chosen
 
 
 def read_delimited(
@@ -158,9 +161,8 @@ def _is_quoted(data: bytes, separator: str) -> bool:
     if separator in ",;":
         return True
     mark = separator.encode()
-    data = data.replace(b"\r\n", b"\n")
     opened = data.startswith(b'"') + data.count(b'\n"') + data.count(mark + b'"')
-    closed = data.endswith(b'"') + data.count(b'"\n') + data.count(b'"' + mark)
+    closed = data.endswith(b'"') + data.count(b'"\n') + data.count(b'"\r\n') + data.count(b'"' + mark)
     return opened == closed
 
 

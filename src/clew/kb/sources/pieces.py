@@ -176,10 +176,12 @@ def _keys(raw: RawTable, name: str, role: str) -> pa.ChunkedArray:
 
 
 def _check_present(raw: RawTable, column: pa.ChunkedArray, name: str, role: str) -> None:
-    absent = pc.is_null(column)
-    if is_text(column.type):
-        absent = pc.or_(absent, pc.fill_null(pc.equal(column, ""), True))
-    row = pc.index(absent, True).as_py()
+    if pa.types.is_dictionary(column.type):
+        if not {None, ""} & set(pc.unique(column).to_pylist()):
+            return  # told by the few entries, without a look at the many rows
+        column = column.cast(column.type.value_type)
+    empty = pc.fill_null(pc.equal(column, ""), True) if is_text(column.type) else pc.is_null(column)
+    row = pc.index(empty, True).as_py()
     if row >= 0:
         raise SourceError(f"the {role} (column {name!r}) is empty", file=raw.file, line=raw.line(row))
 
@@ -197,7 +199,14 @@ def _attribute(column: pa.ChunkedArray, typed: bool) -> pa.ChunkedArray:
 
 
 def _words(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.utf8_trim_whitespace(as_text(column))
+    """Text without outer spaces; of a dictionary only the entries are changed."""
+    if not pa.types.is_dictionary(column.type) or not is_text(column.type.value_type):
+        return pc.utf8_trim_whitespace(as_text(column))
+    trimmed = [
+        pa.DictionaryArray.from_arrays(chunk.indices, pc.utf8_trim_whitespace(chunk.dictionary))
+        for chunk in column.chunks
+    ]
+    return pa.chunked_array(trimmed, column.type)
 
 
 def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -91,7 +91,7 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
 def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None:
     kind = kind_of(path)
     if kind in _PARQUET:
-        found.add(read_parquet(path), said, options)
+        found.add(read_parquet(path, options.columns), said, options)
     elif kind in _JSON_LINES:
         raw, skipped = read_json_lines(read_utf8(path, options.encoding), str(path), skip_bad=options.skip_bad)
         found.skipped += skipped

@@ -33,9 +33,13 @@ def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa
 
 def integers_where_canonical(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Text keys as integers where every one is written as an integer is, so that nothing is lost."""
-    if len(column) and _all_match(column.slice(0, _SAMPLE), _INTEGER) and _all_match(column, _INTEGER):
-        return pc.cast(column, pa.int64())
-    return column
+    if not len(column) or not _all_match(column.slice(0, _SAMPLE), _INTEGER):
+        return column
+    try:
+        numbers = pc.cast(column, pa.int64())
+    except pa.ArrowInvalid:
+        return column
+    return numbers if pc.all(pc.equal(pc.cast(numbers, column.type), column)).as_py() else column
 
 
 def missing_to_null(column: pa.ChunkedArray, missing: pa.Array) -> pa.ChunkedArray:
