@@ -142,7 +142,7 @@ class ArrayKnowledgeBase:
         sources, others, codes = self._incident(self.inward, nodes, code)
         if direction == "in":
             return Edges(others, codes, sources)
-        outside = ~np.isin(others, nodes.array)  # edges between two of the nodes leave one of them already
+        outside = ~nodes.holds(others)  # edges between two of the nodes leave one of them already
         outgoing = self._edges_out(nodes, code)
         return Edges(
             np.concatenate((outgoing.heads, others[outside])),

@@ -30,7 +30,15 @@ def pairs(graph: Graph, constraint: Constraint, variable: str, domain: NodeSet, 
 
 def supported(graph: Graph, constraint: Constraint, variable: str, domain: NodeSet, partners: NodeSet) -> NodeSet:
     """The nodes of the domain that have an edge to one of the partners."""
-    return firsts(pairs(graph, constraint, variable, domain, partners))
+    away = constraint.away(variable)
+    marks = np.zeros(int(domain.array[-1]) + 1 if len(domain) else 0, dtype=np.bool_)
+    if away != "in":
+        found = graph.edges(domain, constraint.relation, "out")
+        marks[found.heads[partners.holds(found.tails)]] = True
+    if away != "out":
+        found = graph.edges(domain, constraint.relation, "in")
+        marks[found.tails[partners.holds(found.heads)]] = True
+    return NodeSet(np.flatnonzero(marks).astype(np.int32))
 
 
 def partnered(graph: Graph, bundle: Sequence[Constraint], variable: str, domain: NodeSet, partners: NodeSet) -> NodeSet:
