@@ -17,7 +17,7 @@ LAYERS = [
     {"training", "datasets", "synthesis"},
     {"evaluation"},
     {"catalog", "presentation"},
-    {"demo", "api"},
+    {"demo", "api", "benchmarking"},
     {"web", "cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

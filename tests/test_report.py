@@ -12,7 +12,7 @@ from clew.evaluation.plots import Axis, Series, line_plot
 from clew.evaluation.report import load_runs, make_report, report_json, worst_failures
 from clew.evaluation.runs import evaluate
 from clew.evaluation.setup import Setup
-from clew.evaluation.tables import comparison_table, overview, type_table
+from clew.evaluation.tables import comparison_table, costs, overview, type_table
 from clew.types import Answer, Candidate, NodeRef
 
 QUESTIONS = tuple(Question(f"q{n}", f"what is <{n}>?", (f"a{n}",), f"type {n % 2}") for n in range(60))
@@ -27,7 +27,7 @@ def run_of(dataset, method, right, folder=None, **parameters):
         key = f"a{number}" if right(number) else "x"
         return Answer(question.text, method, (Candidate(NodeRef(0, key, key, "t"), 1.0),))
 
-    setup = Setup.of(dataset, method, parameters, "none", "base", per_question=False)
+    setup = Setup.of(dataset, method, parameters)
     out = None if folder is None else folder / setup.folder_name()
     return evaluate(dataset.questions, answering, setup, names_of=lambda node: (), out=out)
 
@@ -51,14 +51,17 @@ def test_every_set_has_a_section_of_its_own(runs):
     assert [len(section.runs) for section in make_report(runs)] == [2, 1, 1]
 
 
+def by_method(table):
+    return {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
+
+
 def test_tables_show_intervals_costs_types_and_paired_differences(runs):
     section = make_report(runs)[0]
-    table = overview(section)
-    rows = {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
-    assert rows["good"]["Hit@1"].startswith("90.0 [")
-    assert rows["bad"]["failed"] == "1"
-    assert {"n", "Recall@20 of all gold", "Recall@20 of min(20, gold)", "MRR", "F1"} <= set(table.columns)
-    assert {"p50 ms", "p95 ms", "calls", "tokens", "cost", "fallbacks"} <= set(table.columns)
+    metrics, taken = by_method(overview(section)), by_method(costs(section))
+    assert metrics["good"]["Hit@1"].startswith("90.0 [")
+    assert {"n", "Hit@5", "Recall@20 of all gold", "Recall@20 of min(20, gold)", "MRR", "F1"} <= set(metrics["good"])
+    assert taken["bad"]["failed"] == "1"
+    assert {"p50 ms", "p95 ms", "calls", "tokens", "cost", "fallbacks"} <= set(taken["good"])
     (pair,) = comparison_table(section).rows
     assert pair[:3] == ("bad", "good", "60")
     assert pair[3].startswith("-61.7 [")

@@ -31,7 +31,7 @@ DATASET = Dataset(
 
 
 def setup_of(dataset=DATASET, method="parity", **options):
-    return Setup.of(dataset, method, options, "none", "base-1", per_question=False)
+    return Setup.of(dataset, method, options, base="base-1")
 
 
 def parity(question: Question) -> Answer:

@@ -22,6 +22,8 @@ COMMANDS = {
     "show": "clew.cli.inspect:show",
     "ask": "clew.cli.ask:ask",
     "methods": "clew.cli.ask:methods",
+    "eval": "clew.cli.eval:evaluate",
+    "report": "clew.cli.report:report",
 }
 """Every command and the function behind it."""
 

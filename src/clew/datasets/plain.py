@@ -35,7 +35,7 @@ def load_plain(path: Path, split: str | None = None) -> Dataset:
         raise InputError(f"{file}: no question" + ("" if split is None else f" of the split {split!r}"))
     name = file.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
     questions = tuple(_question(place, record) for place, record in records)
-    return Dataset(name, questions, "graph", split)
+    return Dataset(name, questions, "graph", split, match="auto")
 
 
 def _question(place: int, record: _Record) -> Question:

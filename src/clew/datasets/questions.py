@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -60,7 +61,8 @@ class Dataset:
     questions: tuple[Question, ...]
     kind: Kind
     split: str | None = None
-    match: Match = "strict"
+    match: Match | Literal["auto"] = "strict"
+    """`auto` means by key where every gold answer is a key of the base, else by name."""
     base: Tables | None = None
     paragraphs: tuple[Paragraph, ...] = ()
     """The pooled corpus of a document data set."""
@@ -77,6 +79,11 @@ class Dataset:
                 raise InputError(f"{self.name}: two questions have the id {question.id!r}; ids must be unique")
             seen.add(question.id)
 
+    def with_topics(self) -> Dataset:
+        """The same questions with their topic entities marked, as data sets that give them away have it."""
+        marked = tuple(replace(question, text=mark_topics(question)) for question in self.questions)
+        return replace(self, questions=marked, portion=f"{self.portion}, topics given")
+
     def sample(self, limit: int | None, seed: int = 0) -> Dataset:
         """A random part of the questions, in their original order; the whole where `limit` reaches it."""
         if limit is None or limit >= len(self.questions):
@@ -90,3 +97,14 @@ class Dataset:
             questions=tuple(self.questions[place] for place in chosen),
             portion=portion if self.portion == "full" else f"{self.portion}: {portion}",
         )
+
+
+def mark_topics(question: Question) -> str:
+    """The question with its topics in brackets: where they occur, else at the end; an official mark is kept."""
+    text = question.text
+    for topic in question.topics:
+        if f"[{topic}]" in text:
+            continue
+        found = re.search(rf"(?<![\w\[]){re.escape(topic)}(?![\w\]])", text, re.IGNORECASE)
+        text = f"{text} [{topic}]" if found is None else f"{text[: found.start()]}[{topic}]{text[found.end() :]}"
+    return text

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from clew.datasets.questions import Match
 from clew.types import Candidate, NodeRef
@@ -12,12 +12,15 @@ from clew.types import Candidate, NodeRef
 NamesOf = Callable[[NodeRef], Iterable[str]]
 """All names of a node beside the one it shows: its aliases."""
 
-_SPACE = re.compile(r"[\s_]+")
 
-
+@lru_cache(maxsize=1 << 16)
 def normalise_name(name: str) -> str:
     """Case, width and accents' encoding, underscores and spaces do not matter; every other character does."""
-    return _SPACE.sub(" ", unicodedata.normalize("NFKC", name)).strip().casefold()
+    plain = name if name.isascii() else unicodedata.normalize("NFKC", name)
+    return " ".join(plain.replace("_", " ").split()).casefold()
+
+
+_NOTHING: frozenset[int] = frozenset()
 
 
 class Gold:
@@ -25,14 +28,16 @@ class Gold:
 
     def __init__(self, answers: Sequence[str], aliases: Mapping[str, Sequence[str]], match: Match) -> None:
         self.match = match
+        self._form = _FORMS[match]
         self.names: list[tuple[str, ...]] = []
         self._numbers: dict[str, set[int]] = {}
         firsts: set[str] = set()
         for answer in answers:
-            accepted = tuple(dict.fromkeys(map(self._form, (answer, *aliases.get(answer, ())))))
-            if not accepted[0] or accepted[0] in firsts:
+            first = self._form(answer)
+            if not first or first in firsts:
                 continue
-            firsts.add(accepted[0])
+            firsts.add(first)
+            accepted = (first, *map(self._form, aliases[answer])) if answer in aliases else (first,)
             for name in accepted:
                 self._numbers.setdefault(name, set()).add(len(self.names))
             self.names.append(accepted)
@@ -40,25 +45,17 @@ class Gold:
     def __len__(self) -> int:
         return len(self.names)
 
-    def _form(self, name: str) -> str:
-        if self.match == "key":
-            return name
-        return normalise_name(name) if self.match == "strict" else _squeezed(name)
-
     def named_by(self, node: NodeRef, names_of: NamesOf) -> frozenset[int]:
         """The numbers of the gold answers that this node is."""
         if self.match == "key":
             return frozenset(self._numbers.get(node.key, ()))
-        forms = {self._form(name) for name in (node.key, node.name, *names_of(node))} - {""}
-        found = {number for form in forms for number in self._numbers.get(form, ())}
+        names = (node.key, *names_of(node)) if node.key == node.name else (node.key, node.name, *names_of(node))
+        forms = set(map(self._form, names))
         if self.match == "lenient":
-            found |= {
-                number
-                for name, numbers in self._numbers.items()
-                for number in numbers
-                if any(name in form or form in name for form in forms)
-            }
-        return frozenset(found)
+            named = {name for name in self._numbers if any(form and (name in form or form in name) for form in forms)}
+        else:
+            named = forms & self._numbers.keys()
+        return frozenset().union(*(self._numbers[name] for name in named)) if named else _NOTHING
 
     def find(self, candidates: Iterable[Candidate], names_of: NamesOf) -> list[frozenset[int]]:
         """For each candidate the gold answers it names."""
@@ -68,3 +65,10 @@ class Gold:
 def _squeezed(name: str) -> str:
     """Think-on-Graph compares without case and spaces; empty names never match, unlike in its evaluator."""
     return normalise_name(name).replace(" ", "")
+
+
+def _as_it_is(name: str) -> str:
+    return name
+
+
+_FORMS: Mapping[Match, Callable[[str], str]] = {"key": _as_it_is, "strict": normalise_name, "lenient": _squeezed}

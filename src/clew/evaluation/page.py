@@ -12,7 +12,7 @@ from clew import __version__
 from clew.evaluation.curves import curve_plot, latency_plot
 from clew.evaluation.report import Section, trace_text, worst_failures
 from clew.evaluation.rows import Row
-from clew.evaluation.tables import Table, comparison_table, metric_name, overview, type_table
+from clew.evaluation.tables import Table, comparison_table, costs, metric_name, overview, type_table
 
 SHOWN_FOUND = 5
 
@@ -30,6 +30,7 @@ def _template() -> Template:
 
 def _section(section: Section, failures: int) -> str:
     parts = [f"<section><h2>{escape(section.title)}</h2>", _table(overview(section), titled=False)]
+    parts.append(_table(costs(section)))
     if any(run.rows for _, run in section.runs):
         parts.append(f'<div class="plots">{curve_plot(section)}{latency_plot(section)}</div>')
     parts += [_table(table) for table in (comparison_table(section), type_table(section)) if table.rows]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 640, 340
-LEFT, RIGHT, TOP, BOTTOM = 56, 16, 34, 44
+LEFT, RIGHT, TOP, BOTTOM = 56, 26, 34, 44
 LIGHT = ("#2a6fbb", "#d1495b", "#2e8b57", "#a8740a", "#7b4fa3", "#00808f", "#8c564b", "#5a5a5a")
 DARK = ("#6ea8e8", "#f08a98", "#6cc596", "#e0b74c", "#b795dd", "#4fc3d4", "#d0a797", "#b0b0b0")
 DASHES = ("", "6 3", "2 3", "8 3 2 3")

@@ -36,7 +36,7 @@ def load_runs(folders: Sequence[Path]) -> list[Run]:
     for folder in find_runs(folders):
         setup = read_setup(folder)
         rows = sorted(read_rows(folder), key=lambda row: row.id)
-        runs.append(Run(setup, tuple(rows), 0))
+        runs.append(Run(setup, tuple(rows)))
     return runs
 
 
@@ -66,7 +66,7 @@ def _section(runs: list[Run], metric: str | None, seed: int) -> Section:
 def section_title(setup: Setup) -> str:
     """The data set, its split and which part of it; how answers are matched where that is a choice."""
     name = setup.dataset if setup.split is None else f"{setup.dataset} {setup.split}"
-    matched = f", {setup.match} match" if setup.kind == "graph" else ""
+    matched = "" if setup.match == "key" else f", {setup.match} match"
     setting = ", one corpus per question" if setup.per_question else ""
     return f"{name} ({setup.portion}, n = {setup.n:,}{matched}{setting})"
 

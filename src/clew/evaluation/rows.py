@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from clew.datasets.questions import Question
@@ -13,7 +13,7 @@ from clew.trace import Recorder, Span
 from clew.types import Answer, Candidate, Fallback
 
 SHOWN_GOLD = 50
-SHOWN_RANKING = 100
+SHOWN_RANKING = 50
 SHOWN_EVIDENCE = 3
 LONGEST_EVIDENCE = 500
 SHOWN_SPANS = 60
@@ -76,9 +76,10 @@ class Row:
     def to_line(self) -> bytes:
         """One line of UTF-8, its newline included; what is empty is left out."""
         values = {name: getattr(self, name) for name in _ROW_FIELDS}
-        values["ranking"] = [_slim(entry.key, entry.name, entry.score, entry.evidence) for entry in self.ranking]
-        values["fallbacks"] = [asdict(fallback) for fallback in self.fallbacks]
-        values["trace"] = [asdict(line) for line in self.trace]
+        # Shallow, by hand: dataclasses.asdict copies deeply and would cost more than judging the answer.
+        values["ranking"] = [_shallow(entry, _RANKED_FIELDS) for entry in self.ranking]
+        values["fallbacks"] = [_shallow(fallback, _FALLBACK_FIELDS) for fallback in self.fallbacks]
+        values["trace"] = [_shallow(line, _TRACE_FIELDS) for line in self.trace]
         kept = {name: value for name, value in values.items() if value or value == 0}
         return (
             json.dumps(kept, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "replace") + b"\n"
@@ -99,13 +100,14 @@ class Row:
         return cls(**{"type": None, "gold_count": 0, "question": "", **known})
 
 
-def _slim(key: str, name: str, score: float, evidence: tuple[str, ...]) -> dict[str, Any]:
-    # By hand: dataclasses.asdict copies deeply and would cost more than judging the answer.
-    shown: dict[str, Any] = {"key": key, "name": name, "score": score}
-    return shown | {"evidence": evidence} if evidence else shown
+def _shallow(value: object, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names}
 
 
 _ROW_FIELDS = tuple(part.name for part in fields(Row))
+_RANKED_FIELDS = tuple(part.name for part in fields(Ranked))
+_FALLBACK_FIELDS = tuple(part.name for part in fields(Fallback))
+_TRACE_FIELDS = tuple(part.name for part in fields(TraceLine))
 
 
 def make_row(
@@ -130,7 +132,7 @@ def make_row(
         metrics={name: round(value, 6) for name, value in score.metrics.items()},
         places=score.places,
         ranking=_ranking(answer.candidates) if answer else (),
-        answers=len(answer.answer_set) if answer else 0,
+        answers=score.proposed,
         text=answer.text if answer else None,
         seconds=round(seconds, 6),
         calls=len(calls),

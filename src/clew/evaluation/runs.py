@@ -30,11 +30,14 @@ FATAL = (MissingExtraError, EmbedderMismatch, StorageError)
 
 @dataclass(frozen=True)
 class Run:
-    """The answers to the questions of a data set, in its order; `waiting` questions wait for replies of a batch."""
+    """The answers to the questions of a data set, in its order."""
 
     setup: Setup
     rows: tuple[Row, ...]
     waiting: int = 0
+    """How many questions wait for replies of a batch."""
+    pending: str = ""
+    """What they wait for, and what to do about it."""
 
     @property
     def complete(self) -> bool:
@@ -64,21 +67,21 @@ def evaluate(
         for row in known:
             on_row(row)
         todo = [question for question in questions if question.id not in rows]
-        waiting = 0
+        waiting, pending = 0, ""
 
-        def judged(question: Question) -> Row | None:
+        def judged(question: Question) -> Row | PendingError:
             return _answer(question, answering, setup, names_of)
 
         for _, done in as_completed(judged, _until(interrupted, todo), concurrency):
-            if done is None:
-                waiting += 1
+            if isinstance(done, PendingError):
+                waiting, pending = waiting + 1, str(done)
                 continue
             keep(done)
             rows[done.id] = done
             on_row(done)
         if interrupted():
             raise KeyboardInterrupt
-    return Run(setup, tuple(rows[question.id] for question in questions if question.id in rows), waiting)
+    return Run(setup, tuple(rows[question.id] for question in questions if question.id in rows), waiting, pending)
 
 
 def _until(stopped: Callable[[], bool], questions: Sequence[Question]) -> Iterator[Question]:
@@ -119,16 +122,16 @@ def _folder(out: Path | None, setup: Setup) -> Iterator[tuple[list[Row], Callabl
         yield folder.rows, folder.append
 
 
-def _answer(question: Question, answering: Answering, setup: Setup, names_of: NamesOf) -> Row | None:
-    """The row of one question, or None where it waits for a batch."""
+def _answer(question: Question, answering: Answering, setup: Setup, names_of: NamesOf) -> Row | PendingError:
+    """The row of one question, or why it has to wait."""
     answer: Answer | None = None
     error: str | None = None
     with recording() as recorder:
         begun = time.perf_counter()
         try:
             answer = answering(question)
-        except PendingError:
-            return None
+        except PendingError as pending:
+            return pending
         except (*FATAL, BudgetError):
             raise
         except ClewError as failure:

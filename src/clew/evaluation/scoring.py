@@ -27,6 +27,8 @@ class Score:
     metrics: Mapping[str, float]
     gold: int
     places: tuple[int, ...] = ()
+    proposed: int = 0
+    """How many candidates were put forward as the answer."""
 
 
 def score(question: Question, answer: Answer | None, kind: Kind, match: Match, names_of: NamesOf) -> Score:
@@ -44,13 +46,22 @@ def score(question: Question, answer: Answer | None, kind: Kind, match: Match, n
         "mrr": metrics.reciprocal_rank(found),
     }
     if kind == "graph":
-        proposed = gold.find(answer.answer_set, names_of) if answer else []
+        proposed = _of_answer_set(answer, found)
         values |= {
             "hits@1": values["hit@1"],
             "f1": metrics.f1(proposed, count),
             "exact": metrics.exact(proposed, count),
         }
+        return Score(values, count, first_places(found), len(proposed))
     return Score(values, count, first_places(found))
+
+
+def _of_answer_set(answer: Answer | None, found: list[frozenset[int]]) -> list[frozenset[int]]:
+    """What the candidates of the answer set name; each candidate has been looked up already."""
+    if answer is None:
+        return []
+    proposed = set(map(id, answer.answer_set))
+    return [named for candidate, named in zip(answer.candidates, found, strict=True) if id(candidate) in proposed]
 
 
 def _score_documents(question: Question, answer: Answer | None) -> Score:

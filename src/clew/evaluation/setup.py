@@ -36,7 +36,15 @@ class Setup:
 
     @classmethod
     def of(
-        cls, dataset: Dataset, method: str, parameters: Mapping[str, Any], model: str, base: str, *, per_question: bool
+        cls,
+        dataset: Dataset,
+        method: str,
+        parameters: Mapping[str, Any],
+        *,
+        model: str = "none",
+        base: str = "",
+        match: Match = "strict",
+        per_question: bool = False,
     ) -> Setup:
         """The setup of one method on one data set."""
         return cls(
@@ -44,7 +52,7 @@ class Setup:
             split=dataset.split,
             portion=dataset.portion,
             kind=dataset.kind,
-            match=dataset.match,
+            match=match,
             n=len(dataset.questions),
             questions=_digest([(q.id, q.text, q.answers, q.passages, dict(q.aliases)) for q in dataset.questions]),
             method=method,

@@ -42,7 +42,7 @@ def metric_name(metric: str) -> str:
 
 
 def overview(section: Section) -> Table:
-    """One row per run: metrics in percent with 95 % intervals, then what they cost."""
+    """One row per run: metrics in percent with 95 % intervals."""
     metrics = [name for name in LABELS if any(name in summary.metrics for summary in section.summaries)]
     rows = []
     for (label, run), summary in zip(section.runs, section.summaries, strict=True):
@@ -54,13 +54,29 @@ def overview(section: Section) -> Table:
                 cells.append(f"{percent(summary.metrics[name])} [{percent(interval.low)}–{percent(interval.high)}]")
             else:
                 cells.append("–")
-        cells += [f"{summary.p50_ms:,.1f}", f"{summary.p95_ms:,.1f}", f"{summary.calls:,}", f"{summary.tokens:,}"]
-        cells += [f"${summary.cost:,.4f}", f"{summary.fallbacks:,}", f"{summary.failed:,}"]
         rows.append(tuple(cells))
-    columns = ("method", "n", *(LABELS[name] for name in metrics))
-    costs = ("p50 ms", "p95 ms", "calls", "tokens", "cost", "fallbacks", "failed")
-    note = "Metrics in percent with bootstrap 95 % intervals; failed questions score 0 and are counted."
-    return Table(section.title, columns + costs, tuple(rows), note)
+    note = "In percent, with bootstrap 95 % intervals; questions that failed score 0 and are counted."
+    return Table(section.title, ("method", "n", *(LABELS[name] for name in metrics)), tuple(rows), note)
+
+
+def costs(section: Section) -> Table:
+    """One row per run: what its answers took."""
+    columns = ("method", "p50 ms", "p95 ms", "calls", "from cache", "tokens", "cost", "fallbacks", "failed")
+    rows = tuple(
+        (
+            label,
+            f"{summary.p50_ms:,.1f}",
+            f"{summary.p95_ms:,.1f}",
+            f"{summary.calls:,}",
+            f"{summary.cached:,}",
+            f"{summary.tokens:,}",
+            f"${summary.cost:,.4f}",
+            f"{summary.fallbacks:,}",
+            f"{summary.failed:,}",
+        )
+        for (label, _), summary in zip(section.runs, section.summaries, strict=True)
+    )
+    return Table("Time and cost", columns, rows)
 
 
 def comparison_table(section: Section) -> Table:

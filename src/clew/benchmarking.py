@@ -1,0 +1,128 @@
+"""A method by name on a data set, from the base to the judged answers: what `clew eval` runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from clew.catalog import create
+from clew.datasets.base import dataset_base, question_base
+from clew.datasets.questions import Dataset, Match, Question
+from clew.errors import InputError, NotFoundError
+from clew.evaluation.matching import NamesOf
+from clew.evaluation.rows import Row
+from clew.evaluation.runs import Answering, Run, evaluate
+from clew.evaluation.setup import Setup, parameters
+from clew.kb.protocol import KnowledgeBase
+from clew.models.protocol import LanguageModel
+from clew.toolbox import Toolbox
+from clew.types import Answer, NodeRef
+
+WITH_A_MODEL = 8
+"""Questions under way at once where a model answers; without one they go one by one, so that latencies are a user's."""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A data set with the base its questions are asked of."""
+
+    dataset: Dataset
+    kb: Path | None = None
+    """None means the base the data set brings."""
+    model: LanguageModel | None = None
+    match: Literal["strict", "lenient"] | None = None
+    """None means the data set's own rule."""
+    per_question: bool = False
+    """Each question over its own paragraphs alone, as in the papers."""
+    say: Callable[[str], None] = field(default=lambda _: None, repr=False)
+
+    @cached_property
+    def tools(self) -> Toolbox:
+        """Over the whole base."""
+        return Toolbox.open(self.kb or dataset_base(self.dataset, self.say), model=self.model)
+
+    @cached_property
+    def rule(self) -> Match:
+        """How candidates are compared with gold answers."""
+        own = self.dataset.match
+        if self.dataset.kind == "documents":
+            return "key"
+        if own in ("strict", "lenient"):
+            return self.match or own
+        known = gold_keys(self.dataset, self.tools.kb)
+        if own == "auto":
+            return "key" if known == len(all_gold(self.dataset)) else self.match or "strict"
+        if not known:
+            raise InputError(f"no gold answer of {self.dataset.name} is a node of {self.kb}: is it the right base?")
+        return "key"
+
+    def run(
+        self,
+        method: str,
+        options: Mapping[str, str] | None = None,
+        *,
+        out: Path | None = None,
+        concurrency: int | None = None,
+        on_row: Callable[[Row], None] = lambda _: None,
+        on_interrupt: Callable[[], None] = lambda: None,
+    ) -> Run:
+        """Put every question to a method; with `out`, below the folder named after the data set and the method."""
+        built = create(method, self.tools, options)
+        setup = Setup.of(
+            self.dataset,
+            method,
+            parameters(built),
+            model="none" if self.model is None else self.model.name,
+            base=self.tools.kb.generation.name,
+            match=self.rule,
+            per_question=self.per_question,
+        )
+
+        def over_the_base(question: Question) -> Answer:
+            return built.answer(question.text)
+
+        def over_its_own_paragraphs(question: Question) -> Answer:
+            tools = Toolbox.open(question_base(self.dataset, question.id), model=self.model)
+            return create(method, tools, options).answer(question.text)
+
+        answering: Answering = over_its_own_paragraphs if self.per_question else over_the_base
+        return evaluate(
+            self.dataset.questions,
+            answering,
+            setup,
+            names_of=aliases_in(self.tools.kb),
+            out=None if out is None else out / setup.folder_name(),
+            concurrency=concurrency or (1 if self.model is None else WITH_A_MODEL),
+            on_row=on_row,
+            on_interrupt=on_interrupt,
+        )
+
+
+def aliases_in(kb: KnowledgeBase) -> NamesOf:
+    """The aliases of a node of this base."""
+
+    def aliases(node: NodeRef) -> tuple[str, ...]:
+        return kb.node(node.id).aliases
+
+    return aliases
+
+
+def all_gold(dataset: Dataset) -> set[str]:
+    """Every gold answer of a data set once."""
+    return {answer for question in dataset.questions for answer in question.answers}
+
+
+def gold_keys(dataset: Dataset, kb: KnowledgeBase) -> int:
+    """How many gold answers are keys of nodes."""
+    return sum(_is_key(answer, kb) for answer in all_gold(dataset))
+
+
+def _is_key(text: str, kb: KnowledgeBase) -> bool:
+    try:
+        kb.find(text)
+    except NotFoundError:
+        return False
+    return True

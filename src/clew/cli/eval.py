@@ -1,0 +1,132 @@
+"""`clew eval`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from clew.benchmarking import Benchmark
+from clew.catalog import DEFAULT_METHOD
+from clew.cli.options import AsJson, Options, assignments
+from clew.cli.output import err, print_json, say, stages
+from clew.cli.report import show_section
+from clew.datasets.load import load_dataset
+from clew.datasets.questions import Dataset
+from clew.errors import InputError, PendingError
+from clew.evaluation.report import make_report
+from clew.evaluation.rows import Row
+from clew.evaluation.runs import Run
+from clew.evaluation.scoring import PRIMARY
+from clew.evaluation.summary import summarise
+from clew.models.budgeted import Budget, Ledger
+from clew.models.opening import open_model
+
+
+class MatchRule(StrEnum):
+    """How names are compared with gold answers."""
+
+    strict = "strict"
+    lenient = "lenient"
+
+
+def evaluate(
+    questions: Annotated[
+        str,
+        typer.Option("--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="A JSONL file or a data set."),
+    ],
+    kb: Annotated[Path | None, typer.Option("--kb", help="The base; by default the one the data set brings.")] = None,
+    method: Annotated[list[str], typer.Option("--method", "-m", help="A method; may be repeated.")] = [DEFAULT_METHOD],  # noqa: B006
+    model: Annotated[str, typer.Option("--model", help="The language model, or none.")] = "none",
+    option: Options = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="A random sample of so many questions.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the sample.")] = 0,
+    output: Annotated[Path | None, typer.Option("--out", "-o", help="Keep the run here; run again to go on.")] = None,
+    match: Annotated[MatchRule | None, typer.Option("--match", help="How names are compared; strict.")] = None,
+    topics: Annotated[bool, typer.Option("--topics", help="Mark the topic entities in the questions.")] = False,
+    per_question: Annotated[
+        bool, typer.Option("--per-question", help="Ask each question over its own paragraphs alone.")
+    ] = False,
+    label: Annotated[str | None, typer.Option("--label", help="What the set is, such as reduced or human.")] = None,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", "-j", min=1, help="Questions at once: 8 with a model, else 1.")
+    ] = None,
+    max_calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Stop after so many model calls.")] = None,
+    max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop after so many dollars.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put the questions of a data set to one or more methods and judge the answers."""
+    if twice := next((name for name in method if method.count(name) > 1), None):
+        raise InputError(f"--method {twice} is given twice")
+    dataset = prepare(questions, label, limit, seed, topics)
+    ledger = Ledger(Budget(calls=max_calls, dollars=max_cost))
+    opened = open_model(model, ledger=ledger)
+    with stages(f"base of {dataset.name}") as stage:
+        benchmark = Benchmark(dataset, kb, opened, None if match is None else match.value, per_question, stage)
+        benchmark.tools  # noqa: B018 - built here, where its progress is shown
+    runs = []
+    for name in method:
+        with live_metrics(name, dataset) as on_row:
+            runs.append(
+                benchmark.run(
+                    name,
+                    assignments(option),
+                    out=output,
+                    concurrency=concurrency,
+                    on_row=on_row,
+                    on_interrupt=lambda: say("finishing the questions under way; press Ctrl-C again to stop at once"),
+                )
+            )
+    show(runs, as_json)
+    if waiting := sum(run.waiting for run in runs):
+        raise PendingError(f"{waiting} questions wait: {next(run.pending for run in runs if run.pending)}")
+
+
+def prepare(questions: str, label: str | None, limit: int | None, seed: int, topics: bool) -> Dataset:
+    """The data set of the command line, labelled for what it is."""
+    dataset = load_dataset(questions)
+    if label:
+        dataset = replace(dataset, portion=label)
+    if topics:
+        dataset = dataset.with_topics()
+    return dataset.sample(limit, seed)
+
+
+def show(runs: list[Run], as_json: bool) -> None:
+    """The tables of the report, or JSON."""
+    if as_json:
+        print_json({"runs": [summarise(run).to_json() for run in runs]})
+        return
+    for section in make_report([run for run in runs if run.rows]):
+        show_section(section)
+
+
+@contextmanager
+def live_metrics(method: str, dataset: Dataset) -> Iterator[Callable[[Row], None]]:
+    """A bar with the metrics so far; yields what to call with each row."""
+    primary = PRIMARY[dataset.kind]
+    second = "recall@20" if dataset.kind == "documents" else "mrr"
+    done, failed = 0, 0
+    sums = {primary: 0.0, second: 0.0}
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+        task = progress.add_task(method, total=len(dataset.questions))
+
+        def on_row(row: Row) -> None:
+            nonlocal done, failed
+            done, failed = done + 1, failed + (row.error is not None)
+            for name in sums:
+                sums[name] += row.metrics[name]
+            if progress.disable:
+                return
+            means = "  ".join(f"{name} {100 * total / done:.1f}" for name, total in sums.items())
+            wrong = f"  {failed} failed" if failed else ""
+            progress.update(task, completed=done, description=f"{method}  {means}{wrong}")
+
+        yield on_row
