@@ -24,6 +24,7 @@ COMMANDS = {
     "methods": "clew.cli.ask:methods",
     "eval": "clew.cli.eval:evaluate",
     "report": "clew.cli.report:report",
+    "subgraph": "clew.cli.subgraph:subgraph",
 }
 """Every command and the function behind it."""
 

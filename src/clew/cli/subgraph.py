@@ -1,0 +1,64 @@
+"""`clew subgraph`: what lies between entities, as text, JSON and a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clew.cli.options import AsJson, Base, find_node, open_tools
+from clew.cli.output import err, out, print_json
+from clew.errors import InputError
+from clew.kb.paths import PathLimits
+from clew.kb.protocol import KnowledgeBase
+from clew.steps.graph_to_text import triples_in_words
+from clew.steps.subgraph import Subgraph, SubgraphExtractor
+from clew.steps.subgraph_drawing import draw_subgraph
+from clew.steps.subgraph_view import subgraph_json
+
+Entities = Annotated[
+    list[str], typer.Argument(metavar="A B [C…]", help="Names or keys; the last is the candidate answer.")
+]
+
+
+def subgraph(
+    base: Base,
+    entities: Entities,
+    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw it into this file.")] = None,
+    text: Annotated[bool, typer.Option("--text", help="Print it as text, the default without --svg.")] = False,
+    most_hops: Annotated[int, typer.Option("--max-hops", min=1, help="The longest path looked for.")] = 4,
+    most_paths: Annotated[int, typer.Option("--max-paths", min=1, help="Paths kept for each entity.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Show the subgraph between entities: all shortest paths from each to the last one, and the edges among them."""
+    if len(entities) < 2:
+        raise InputError("name at least two entities, such as `clew subgraph KB BBS2 Polydactyly`")
+    tools = open_tools(base)
+    *asked, candidate = (find_node(tools, name) for name in entities)
+    limits = PathLimits(most_hops=most_hops, most_paths=most_paths)
+    [found] = SubgraphExtractor(tools.kb, limits).extract(asked, [candidate])
+    if svg is not None:
+        svg.write_text(draw_subgraph(tools.kb, found), "utf-8")
+        err.print(f"drawn into {svg}", markup=False)
+    if as_json:
+        print_json(subgraph_json(tools.kb, found))
+    elif text or svg is None:
+        show_subgraph(tools.kb, found)
+
+
+def show_subgraph(kb: KnowledgeBase, found: Subgraph) -> None:
+    """Distances and counts, then one fact a line."""
+    names = {ref.id: ref.name for ref in kb.refs([*found.entities, found.candidate])}
+    for paths in found.paths:
+        ends = f"{names[paths.source]} to {names[paths.target]}"
+        if paths.distance is None:
+            why = "the search was cut short" if paths.gave_up else f"none of at most {found.most_hops} edges"
+            out.print(f"{ends}: no path ({why})", markup=False)
+            continue
+        shown = "" if paths.complete else f", {len(paths.paths)} of them shown"
+        plural = "s" if paths.count != 1 else ""
+        told = f"{paths.count:,} shortest path{plural} of length {paths.distance}"
+        out.print(f"{ends}: {told}{shown}", markup=False)
+    for triple in triples_in_words(kb, found):
+        out.print(", ".join(triple), markup=False)
