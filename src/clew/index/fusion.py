@@ -1,0 +1,48 @@
+"""Joins rankings into one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.types import Ranking
+
+
+def reciprocal_rank_fusion(
+    rankings: Sequence[Ranking], *, k: int | None = None, constant: int = 60, weights: Sequence[float] | None = None
+) -> Ranking:
+    """Σ w / (constant + rank): Cormack, Clarke & Büttcher, "Reciprocal Rank Fusion outperforms Condorcet" (2009)."""
+    parts = [1.0 / (constant + 1 + np.arange(len(ranking))) for ranking in rankings]
+    return _summed(rankings, parts, k, weights)
+
+
+def min_max_sum(
+    rankings: Sequence[Ranking], *, k: int | None = None, weights: Sequence[float] | None = None
+) -> Ranking:
+    """The sum of scores stretched to 0..1 in each ranking; a node that a ranking lacks gets 0 from it."""
+    return _summed(rankings, [min_max(ranking.scores) for ranking in rankings], k, weights)
+
+
+def min_max(scores: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Scores stretched to 0..1; all 1 where they are equal."""
+    if not len(scores):
+        return np.empty(0)
+    values = scores.astype(np.float64)
+    spread = values.max() - values.min()
+    return (values - values.min()) / spread if spread > 0 else np.ones(len(values))
+
+
+def _summed(
+    rankings: Sequence[Ranking],
+    parts: Sequence[NDArray[np.float64]],
+    k: int | None,
+    weights: Sequence[float] | None,
+) -> Ranking:
+    if not any(len(ranking) for ranking in rankings):
+        return Ranking.of([], [])
+    factors = [1.0] * len(rankings) if weights is None else weights
+    nodes, places = np.unique(np.concatenate([ranking.nodes for ranking in rankings]), return_inverse=True)
+    added = np.concatenate([part * factor for part, factor in zip(parts, factors, strict=True)])
+    return Ranking.of(nodes, np.bincount(places, added, minlength=len(nodes)), k)

@@ -1,0 +1,252 @@
+"""Vectors by content: a text that was embedded once is never embedded again, by any process.
+
+    KB/vectors/embedder.json            which embedder the base uses
+    KB/vectors/<embedder>/keys.bin      per vector: 128 bits of hash of its text, and a checksum
+    KB/vectors/<embedder>/vectors.bin   the vectors, in the same order
+
+Both files only grow. A key is written after its vector has reached the disk, so a kill leaves at most a tail without
+keys, which the next writer overwrites. Where the folder cannot be written, new vectors stay in memory.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew import trace
+from clew.errors import CorruptError, EmbedderMismatch
+from clew.models.protocol import Embedder
+
+KEY = np.dtype([("hash", "<u8", 2), ("check", "<u4")])
+FILE = "embedder.json"
+MOST_FRESH = 10_000
+"""So many new keys are looked up in a dictionary before all are sorted anew."""
+Vectors = NDArray[np.float32]
+Hashes = NDArray[np.uint64]
+
+
+def hashes_of(texts: Sequence[str]) -> Hashes:
+    """128 bits of hash of every text, as two integers."""
+    encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+    digests = b"".join(hashlib.blake2b(text, digest_size=16).digest() for text in encoded)
+    return np.frombuffer(digests, dtype="<u8").reshape(-1, 2)
+
+
+def remembered_embedder(folder: Path) -> str | None:
+    """How the embedder was named that the vectors in a folder come from; None where there are none."""
+    told = _read(folder)
+    return None if told is None else told["spec"]
+
+
+class VectorStore:
+    """The vectors of one embedder; safe for threads and for several processes."""
+
+    def __init__(self, folder: Path, name: str, dimension: int, spec: str) -> None:
+        """Use `VectorStore.open`."""
+        self.folder, self.name, self.dimension, self.spec = folder, name, dimension, spec
+        self.place = folder / _file_name(name)
+        self.refusal: str | None = None
+        """Why the folder cannot be written, once that is known."""
+        self._lock = RLock()
+        self._mapped: Vectors = np.empty((0, dimension), dtype=np.float32)
+        self._memory: list[Vectors] = []  # where the folder cannot be written
+        self._sorted: tuple[Hashes, NDArray[np.int64]] = np.empty((0, 2), np.uint64), np.empty(0, np.int64)
+        self._fresh: dict[tuple[int, int], int] = {}
+        self._refresh()
+
+    @classmethod
+    def open(cls, folder: Path, embedder: Embedder, *, spec: str = "minilm") -> VectorStore:
+        """The vectors of an embedder in the `vectors` folder of a base; those of another embedder are refused."""
+        told = _read(folder)
+        if told is not None and told["name"] != embedder.name:
+            raise EmbedderMismatch(
+                f"{folder} holds vectors of {told['name']}, not of {embedder.name}: "
+                f"`clew embed KB --embedder {spec}` switches"
+            )
+        return cls(folder, embedder.name, embedder.dimension, spec)
+
+    @classmethod
+    def switch(cls, folder: Path, embedder: Embedder, *, spec: str = "minilm") -> VectorStore:
+        """Make the base use another embedder; vectors of all others are removed."""
+        folder.mkdir(parents=True, exist_ok=True)
+        store = cls(folder, embedder.name, embedder.dimension, spec)
+        with store._writing():
+            store._remember()
+        for other in folder.iterdir():
+            if other.is_dir() and other != store.place:
+                shutil.rmtree(other, ignore_errors=True)
+        return store
+
+    def __len__(self) -> int:
+        return len(self._mapped) + sum(map(len, self._memory))
+
+    def rows(self, hashes: Hashes) -> NDArray[np.int64]:
+        """Where the vectors of texts are kept, -1 where they are not."""
+        with self._lock:
+            known, order = self._sorted
+            rows = np.full(len(hashes), -1, dtype=np.int64)
+            if len(known):
+                places = np.minimum(known[:, 0].searchsorted(hashes[:, 0]), len(known) - 1)
+                same = (known[places] == hashes).all(axis=1)
+                rows[same] = order[places[same]]
+            if self._fresh:
+                for place in np.flatnonzero(rows < 0).tolist():
+                    rows[place] = self._fresh.get((int(hashes[place, 0]), int(hashes[place, 1])), -1)
+            return rows
+
+    def gather(self, rows: NDArray[np.integer]) -> Vectors:
+        """The vectors of the given rows."""
+        if not self._memory:
+            found: Vectors = self._mapped[rows]
+            return found
+        vectors = np.empty((len(rows), self.dimension), dtype=np.float32)
+        on_disk = rows < len(self._mapped)
+        vectors[on_disk] = self._mapped[rows[on_disk]]
+        vectors[~on_disk] = np.concatenate(self._memory)[rows[~on_disk] - len(self._mapped)]
+        return vectors
+
+    def products(self, query: Vectors) -> Vectors:
+        """The inner product of a query with every vector, in the order of rows."""
+        products: Vectors = np.concatenate([part @ query for part in (self._mapped, *self._memory)])
+        return products
+
+    def add(self, hashes: Hashes, vectors: Vectors) -> NDArray[np.int64]:
+        """Keep vectors and return their rows; those that another process has kept meanwhile are not written again."""
+        with self._lock:
+            if self.refusal is None:
+                try:
+                    with self._writing():
+                        self._refresh()
+                        new = self._new(hashes)
+                        if len(new):
+                            self._remember()
+                            self._append(hashes[new], vectors[new])
+                        self._refresh()
+                    return self.rows(hashes)
+                except OSError as error:
+                    self.refusal = f"cannot write {self.place}: {error.strerror or error}"
+                    trace.fallback("vectors", self.refusal, "new vectors stay in memory")
+            new = self._new(hashes)
+            for row, place in enumerate(new.tolist(), start=len(self)):
+                self._fresh[int(hashes[place, 0]), int(hashes[place, 1])] = row
+            self._memory.append(vectors[new])
+            return self.rows(hashes)
+
+    def problems(self) -> list[str]:
+        """Everything that is wrong with the kept vectors; empty when all is well."""
+        altered = [
+            place for place, key in enumerate(self._keys()) if key["check"] != _check(key["hash"], self._mapped[place])
+        ]
+        if not altered:
+            return []
+        shown = ", ".join(map(str, altered[:5])) + (" …" if len(altered) > 5 else "")
+        return [
+            f"{self.place}: {len(altered)} vectors were altered (rows {shown}): remove the folder, `clew embed` again"
+        ]
+
+    # Inside
+
+    def _new(self, hashes: Hashes) -> NDArray[np.int64]:
+        """The first place of every hash that is not kept yet."""
+        _, first = np.unique(hashes, axis=0, return_index=True)
+        first.sort()
+        return first[self.rows(hashes[first]) < 0]
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        self.place.mkdir(parents=True, exist_ok=True)
+        with (self.place / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _append(self, hashes: Hashes, vectors: Vectors) -> None:
+        count = len(self._mapped)
+        keys = np.empty(len(hashes), dtype=KEY)
+        keys["hash"] = hashes
+        keys["check"] = [_check(hash_, vector) for hash_, vector in zip(hashes, vectors, strict=True)]
+        with _opened(self.place / "vectors.bin") as file:
+            _write_at(file, count * self.dimension * 4, np.ascontiguousarray(vectors, dtype="<f4").tobytes())
+        with _opened(self.place / "keys.bin") as file:
+            _write_at(file, count * KEY.itemsize, keys.tobytes())
+
+    def _refresh(self) -> None:
+        """Take in what was written since, by this process or another."""
+        known = len(self._mapped)
+        new = self._keys(known)["hash"]
+        if not len(new):
+            return
+        if len(self._fresh) + len(new) > max(MOST_FRESH, len(self._sorted[0]) // 4):
+            hashes = np.ascontiguousarray(self._keys()["hash"])
+            order = np.argsort(hashes[:, 0], kind="stable")
+            self._sorted = hashes[order], order
+            self._fresh.clear()
+        else:
+            self._fresh.update(zip(map(tuple, new.tolist()), range(known, known + len(new)), strict=True))
+        file = self.place / "vectors.bin"
+        count = known + len(new)
+        if not file.exists() or file.stat().st_size < count * self.dimension * 4:
+            raise CorruptError(f"{file} was cut: remove the folder {self.place}, and its vectors are computed anew")
+        self._mapped = np.asarray(np.memmap(file, dtype="<f4", mode="r", shape=(count, self.dimension)))
+
+    def _keys(self, first: int = 0) -> NDArray[np.void]:
+        file = self.place / "keys.bin"
+        whole = file.stat().st_size // KEY.itemsize if file.exists() else 0
+        if whole <= first:
+            return np.empty(0, dtype=KEY)
+        return np.fromfile(file, dtype=KEY, count=whole - first, offset=first * KEY.itemsize)
+
+    def _remember(self) -> None:
+        told = {"name": self.name, "dimension": self.dimension, "spec": self.spec}
+        if _read(self.folder) == told:
+            return
+        draft = self.folder / f".{FILE}"
+        draft.write_text(json.dumps(told, ensure_ascii=False) + "\n", "utf-8")
+        draft.replace(self.folder / FILE)
+
+
+def _read(folder: Path) -> dict[str, str] | None:
+    file = folder / FILE
+    try:
+        told = json.loads(file.read_text("utf-8"))
+        return {"name": told["name"], "dimension": told["dimension"], "spec": told["spec"]}
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptError(f"{file} is damaged ({error}): `clew embed KB` writes it anew") from error
+
+
+def _check(hash_: Hashes, vector: Vectors) -> int:
+    return zlib.crc32(vector.tobytes(), zlib.crc32(hash_.tobytes()))
+
+
+def _file_name(name: str) -> str:
+    mark = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
+    return f"{re.sub(r'[^A-Za-z0-9.-]+', '-', name)[:60]}-{mark}"
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[BinaryIO]:
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+    with os.fdopen(descriptor, "r+b") as opened:
+        yield opened
+
+
+def _write_at(file: BinaryIO, place: int, content: bytes) -> None:
+    file.truncate(place)  # drops what a killed writer left behind
+    file.seek(place)
+    file.write(content)
+    file.flush()
+    os.fsync(file.fileno())

@@ -1,0 +1,167 @@
+"""Exact vector search that computes vectors when they are first needed.
+
+A new base answers at once: the vectors of the candidates that matter are computed and kept by content. Which candidates
+matter depends on the question alone, never on what was asked before, so that an answer does not change with history.
+Once every node has a vector, all of them are searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import RLock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew import trace
+from clew.errors import StorageError
+from clew.index.protocol import Index
+from clew.index.vector_store import VectorStore, hashes_of
+from clew.kb.adjacency import map_array
+from clew.models.protocol import Embedder
+from clew.types import IntArray, NodeSet, Ranking
+
+UNKNOWN = -1
+BATCH = 256
+"""So many vectors are computed before they are written: what a kill may cost."""
+SCAN = 8
+"""Above one candidate in this many vectors, going through all of them is faster than picking."""
+
+
+class VectorIndex:
+    """Ranks nodes by the inner product of their document's unit vector with the question's."""
+
+    def __init__(
+        self,
+        size: int,
+        text: Callable[[int], str],
+        embedder: Embedder,
+        store: VectorStore,
+        lexical: Index,
+        *,
+        generation: str = "",
+        pool: int = 100,
+        most: int = 300,
+    ) -> None:
+        """`text` gives the document of a node, `generation` names the state of the base that node ids belong to.
+
+        Until all nodes have vectors, up to `most` given candidates are embedded on demand; where there are more, the
+        `pool` best lexical hits among them.
+        """
+        self.size, self.text, self.embedder, self.store, self.lexical = size, text, embedder, store, lexical
+        self.pool, self.most = pool, most
+        self._file = store.place / f"rows-{generation}.npy" if generation else None
+        self._lock = RLock()
+        self._rows, self.is_complete = self._open_rows()
+
+    def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
+        """The k nearest nodes; `among` None means all, an empty set means none."""
+        if k <= 0 or not self.size or (among is not None and not len(among)):
+            return Ranking.of([], [])
+        with trace.span("vector search") as span:
+            nodes = self._candidates(query, among)
+            had = len(nodes) if self.is_complete else int((self._known(nodes) >= 0).sum())
+            span.note(
+                candidates=self.size if among is None else len(among),
+                considered=len(nodes),
+                had_vectors=had,
+                complete=self.is_complete,
+            )
+            vector = self.embedder.embed([query], role="query")[0]
+            return Ranking.of(*self._nearest(vector, nodes, k), k)
+
+    def similarities(self, query: str, nodes: NodeSet) -> NDArray[np.float32]:
+        """The cosine of each of the given nodes with a query, in their order; missing vectors are computed."""
+        vector = self.embedder.embed([query], role="query")[0]
+        cosines: NDArray[np.float32] = self.vectors(nodes.array) @ vector
+        return cosines
+
+    def vectors(self, nodes: IntArray) -> NDArray[np.float32]:
+        """The vectors of the given nodes, computed where they are missing."""
+        return self.store.gather(self._ensure(nodes))
+
+    def embed_all(self, progress: Callable[[int, int], None] = lambda _done, _total: None) -> int:
+        """Compute every vector that is missing, and return how many were; a killed run goes on where it stopped."""
+        computed = 0
+        progress(0, self.size)
+        for start in range(0, self.size, BATCH):
+            nodes = np.arange(start, min(start + BATCH, self.size), dtype=np.int32)
+            before = len(self.store)
+            self._ensure(nodes)
+            computed += len(self.store) - before
+            if self.store.refusal:
+                raise StorageError(self.store.refusal)
+            progress(start + len(nodes), self.size)
+        with self._lock:
+            if self._file is not None and self.size:
+                self._save_rows(self._file)
+            self.is_complete = True
+        return computed
+
+    # Inside
+
+    def _candidates(self, query: str, among: NodeSet | None) -> IntArray:
+        if self.is_complete:
+            return np.arange(self.size, dtype=np.int32) if among is None else among.array
+        if among is None and self.size <= self.most:
+            return np.arange(self.size, dtype=np.int32)
+        if among is not None and len(among) <= self.most:
+            return among.array
+        hits = self.lexical.search(query, self.pool, among=among).nodes
+        if among is not None:
+            instead = f"the {len(hits)} of them that share most with the question's words"
+            trace.fallback("vector search", f"{len(among)} candidates, and not all nodes have vectors yet", instead)
+        return hits
+
+    def _nearest(self, vector: NDArray[np.float32], nodes: IntArray, k: int) -> tuple[IntArray, NDArray[np.float32]]:
+        rows = self._ensure(nodes)
+        scores = (
+            self.store.products(vector)[rows]
+            if len(rows) * SCAN > len(self.store)
+            else self.store.gather(rows) @ vector
+        )
+        if len(scores) > 4 * k:
+            least = np.partition(scores, len(scores) - k)[len(scores) - k]
+            kept = np.flatnonzero(scores >= least)
+            return nodes[kept], scores[kept]
+        return nodes, scores
+
+    def _known(self, nodes: IntArray) -> NDArray[np.int64]:
+        """The rows of nodes as far as their texts have vectors."""
+        rows = self._rows[nodes].astype(np.int64)
+        unseen = np.flatnonzero(rows == UNKNOWN)
+        if len(unseen):
+            rows[unseen] = self.store.rows(hashes_of([self.text(node) for node in nodes[unseen].tolist()]))
+            with self._lock:
+                self._rows[nodes] = rows
+        return rows
+
+    def _ensure(self, nodes: IntArray) -> NDArray[np.int64]:
+        """The rows of nodes; missing vectors are computed and kept."""
+        if self.is_complete:
+            return self._rows[nodes].astype(np.int64, copy=False)
+        with self._lock:
+            rows = self._known(nodes)
+            missing = np.flatnonzero(rows < 0)
+            for start in range(0, len(missing), BATCH):
+                some = missing[start : start + BATCH]
+                texts = [self.text(node) for node in nodes[some].tolist()]
+                rows[some] = self.store.add(hashes_of(texts), self.embedder.embed(texts, role="document"))
+            self._rows[nodes] = rows
+            return rows
+
+    def _open_rows(self) -> tuple[IntArray, bool]:
+        if self._file is not None and self._file.exists():
+            rows = map_array(self._file)
+            if len(rows) == self.size and rows.max() < len(self.store) and rows.min() >= 0:
+                return rows, True
+        return np.full(self.size, UNKNOWN, dtype=np.int32), False
+
+    def _save_rows(self, file: Path) -> None:
+        draft = file.with_name(f".{file.name}")
+        np.save(draft, self._rows)
+        draft.replace(file)
+        for old in file.parent.glob("rows-*.npy"):
+            if old != file:
+                old.unlink(missing_ok=True)
