@@ -1,0 +1,106 @@
+"""Vectors from any OpenAI-compatible `/embeddings` endpoint: OpenAI, vLLM, Ollama, llama.cpp, LM Studio."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.errors import ModelError, ReplyError
+from clew.models.openai_chat import SHOWN_ERROR, TRANSIENT
+from clew.models.settings import NO_KEY, Secret
+
+if TYPE_CHECKING:
+    import httpx
+
+LONGEST = 24_000
+"""Longer texts are cut: about the 8,192 tokens that such endpoints accept."""
+
+
+@dataclass(frozen=True)
+class EndpointEmbedder:
+    """One embedding model behind one base URL; texts go in batches, passing failures are asked again."""
+
+    base_url: str
+    model: str
+    key: Secret = NO_KEY
+    batch: int = 64
+    attempts: int = 4
+    seconds: float = 120.0
+    prompts: dict[str, str] = field(default_factory=dict)
+    """A text put before every query or document, by role, for models that want one."""
+    sleep: Callable[[float], None] = field(default=time.sleep, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The model with its host: equal names on two servers may be two models."""
+        parts = urlsplit(self.base_url)
+        place = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
+        return f"{self.model}@{place}{parts.path.rstrip('/')}"
+
+    @cached_property
+    def dimension(self) -> int:
+        """The length of a vector, learnt from the server."""
+        return len(self.embed(["dimension"], role="query")[0])
+
+    def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
+        """One unit vector per text."""
+        if not texts:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        prompt = self.prompts.get(role, "")
+        wanted = [(prompt + text)[:LONGEST] or " " for text in texts]  # empty texts are refused by many servers
+        parts = [self._embed(wanted[start : start + self.batch]) for start in range(0, len(wanted), self.batch)]
+        vectors = np.concatenate(parts)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+    def _embed(self, texts: list[str]) -> NDArray[np.float32]:
+        for attempt in range(1, self.attempts + 1):
+            reply, failure = self._post(texts)
+            if reply is not None:
+                return self._read(reply, len(texts))
+            if attempt < self.attempts:
+                self.sleep(0.5 * 2**attempt)
+        raise ModelError(failure)
+
+    def _post(self, texts: list[str]) -> tuple[Any, str]:
+        """The reply, or why asking again may help; what is wrong for good raises."""
+        import httpx
+
+        headers = {} if self.key is NO_KEY else {"Authorization": f"Bearer {self.key.reveal()}"}
+        body = {"model": self.model, "input": texts, "encoding_format": "float"}
+        try:
+            reply = self._client.post(f"{self.base_url}/embeddings", json=body, headers=headers)
+        except (httpx.HTTPError, httpx.InvalidURL) as failure:
+            return None, f"{self.base_url}: {self.key.hide_in(str(failure) or type(failure).__name__)}"
+        if reply.status_code == 200:
+            return reply, ""
+        message = f"{self.base_url} answered {reply.status_code}: {self.key.hide_in(reply.text[:SHOWN_ERROR])}"
+        if reply.status_code not in TRANSIENT:
+            raise ModelError(message)
+        return None, message
+
+    def _read(self, reply: Any, count: int) -> NDArray[np.float32]:
+        try:
+            rows = sorted(reply.json()["data"], key=lambda row: row["index"])
+            vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)
+        except (ValueError, KeyError, TypeError) as failure:
+            raise ReplyError(f"{self.base_url}: not a list of embeddings ({failure})") from None
+        if vectors.ndim != 2 or len(vectors) != count or not np.isfinite(vectors).all():
+            raise ReplyError(f"{self.base_url}: {len(vectors)} embeddings for {count} texts")
+        return vectors
+
+    @cached_property
+    def _client(self) -> httpx.Client:
+        import httpx
+
+        client = httpx.Client(timeout=self.seconds, verify=self.base_url.startswith("https:"))
+        weakref.finalize(self, client.close)
+        return client

@@ -1,0 +1,55 @@
+"""A sentence-transformers folder with torch weights, for models that were not exported to ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.errors import MissingExtraError, ModelError
+from clew.models.embedding.card import file_digest
+
+
+class SentenceTransformersEmbedder:
+    """Loads on first use, on whatever device torch finds; prompts by role come from the folder."""
+
+    def __init__(self, folder: Path, *, batch: int = 32) -> None:
+        self.folder, self.batch = folder, batch
+        self._lock = Lock()
+        weights = next(iter(sorted(folder.glob("*.safetensors"))), None)
+        if weights is None:
+            raise ModelError(f"{folder} holds no embedder: expected model.onnx, or *.safetensors for torch")
+        self.name = f"{folder.resolve().name}@{file_digest(weights)[:12]}"
+
+    @cached_property
+    def dimension(self) -> int:
+        """The length of a vector."""
+        return len(self.embed(["dimension"], role="query")[0])
+
+    def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
+        """One unit vector per text."""
+        if not texts:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        prompt = role if role in self._model.prompts else None
+        with self._lock:
+            vectors = self._model.encode(
+                list(texts),
+                prompt_name=prompt,
+                batch_size=self.batch,
+                normalize_embeddings=True,
+                show_progress_bar=False,
+            )
+        return np.asarray(vectors, dtype=np.float32)
+
+    @cached_property
+    def _model(self) -> Any:
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as missing:
+            raise MissingExtraError(missing.name or "sentence-transformers", "train") from missing
+        return SentenceTransformer(str(self.folder))
