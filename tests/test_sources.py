@@ -229,3 +229,22 @@ def test_other_encodings_are_read_when_named_or_marked(tmp_path):
     assert read_sources([latin], SourceOptions(encoding="latin-1")).nodes[0].table.to_pylist() == expected
     for path in (marked, excel):
         assert read_sources([path]).nodes[0].table.to_pylist() == expected
+
+
+def test_edges_that_describe_their_ends_make_nodes_of_them(tmp_path):
+    content = (
+        "relation,display_relation,x_index,x_id,x_type,x_name,y_index,y_id,y_type,y_name\n"
+        "protein_protein,ppi,0,9796,gene,PHYHIP,8889,56992,gene,KIF15\n"
+        "indication,indication,5,DB1,drug,Aspirin,0,9796,gene,PHYHIP\n"
+    )
+    tables = read_sources([written(tmp_path, "kg.csv", content)])
+    assert tables.nodes[0].table.to_pylist() == [
+        {"key": 0, "type": "gene", "name": "PHYHIP", "id": "9796"},
+        {"key": 5, "type": "drug", "name": "Aspirin", "id": "DB1"},
+        {"key": 8889, "type": "gene", "name": "KIF15", "id": "56992"},
+    ]
+    assert tables.edges[0].table.to_pylist()[1] == {
+        "head": 5, "relation": "indication", "tail": 0, "display_relation": "indication",
+    }  # fmt: skip
+    nodes = written(tmp_path, "nodes.csv", "id\n0\n5\n8889\n")
+    assert "x_name" in read_sources([nodes, tmp_path / "kg.csv"]).edges[0].table.column_names

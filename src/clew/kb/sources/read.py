@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +20,7 @@ from clew.kb.sources.rdf import FORMATS, RdfGraph
 from clew.kb.sources.roles import kind_of_columns
 from clew.kb.sources.stark import read_stark, stark_folder
 from clew.kb.sources.triples import looks_like_triples, read_triples
+from clew.kb.sources.wide import end_columns, split_wide
 from clew.kb.tables import Piece, Tables
 
 Said = Literal["nodes", "edges", "triples"] | None
@@ -38,6 +39,7 @@ class _Found:
     partial: bool
     nodes: list[Piece] = field(default_factory=list)
     edges: list[Piece] = field(default_factory=list)
+    edge_tables: list[RawTable] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     skipped: list[Problem] = field(default_factory=list)
     implicit: bool = False
@@ -48,7 +50,7 @@ class _Found:
         if (said or kind_of_table(raw, options)) == "nodes":
             self.nodes.append(as_nodes(raw, options, partial=self.partial))
         else:
-            self.edges.append(as_edges(raw, options))
+            self.edge_tables.append(raw)
 
 
 def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = None, *, partial: bool = False) -> Tables:
@@ -77,6 +79,12 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
         found.nodes.append(described)
         found.edges.append(linked)
     _check_mapping(found, options)
+    edge_tables = found.edge_tables
+    if not found.nodes:
+        edge_tables, ends = split_wide(edge_tables, options.columns)
+        end_options = replace(options, columns=end_columns(options.columns))
+        found.nodes += [as_nodes(raw, end_options, partial=True) for raw in ends]
+    found.edges += [as_edges(raw, options) for raw in edge_tables]
     implicit_type = options.node_type or "entity"
     return Tables(
         agreed(found.nodes),

@@ -1,0 +1,74 @@
+"""Edge tables that describe their ends as well, such as x_index, x_type, x_name … y_index, y_type, y_name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from clew.kb.sources.agreement import agreed
+from clew.kb.sources.pieces import RawTable, as_text
+from clew.kb.sources.roles import edge_roles, node_roles, plain
+from clew.kb.tables import Piece
+
+_KEY = "\0key"
+
+
+def split_wide(tables: Sequence[RawTable], columns: Mapping[str, str]) -> tuple[list[RawTable], list[RawTable]]:
+    """The edge tables without what they say about their ends, and tables of those ends, each of them once."""
+    narrow: list[RawTable] = []
+    seen: set[object] = set()
+    ends: list[RawTable] = []
+    for raw in tables:
+        roles = edge_roles(raw.table.column_names, columns)
+        described = _described(raw.table.column_names, roles)
+        if not described:
+            narrow.append(raw)
+            continue
+        sides = []
+        for place, role in enumerate(("head", "tail")):
+            side = {_KEY: raw.table[roles[role]]}
+            side |= {name: raw.table[pair[place]] for name, pair in described.items()}
+            sides.append(Piece(pa.table(side), raw.file))
+        head, tail = (piece.table for piece in agreed(sides))
+        keys = pa.chunked_array([*as_text(head[_KEY]).chunks, *as_text(tail[_KEY]).chunks])
+        rows = _first_rows(keys, seen)
+        both = pa.concat_tables([head, tail], promote_options="permissive").take(rows)
+        lines = pa.array([raw.line(row % raw.table.num_rows) for row in rows.to_pylist()], pa.int64())
+        ends.append(RawTable(both, raw.file, lines=lines, typed=raw.typed))
+        used = [name for pair in described.values() for name in pair]
+        narrow.append(replace(raw, table=raw.table.drop_columns(used)))
+    return narrow, ends
+
+
+def end_columns(columns: Mapping[str, str]) -> dict[str, str]:
+    """The mapping by which a table of ends is read."""
+    return {**columns, "key": _KEY}
+
+
+def _described(names: Sequence[str], roles: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Column of a node → (column of the head, column of the tail); nothing unless names or types are among them."""
+    by_plain = {plain(name): name for name in names}
+    head, tail = (plain(roles[role]) for role in ("head", "tail"))
+    found: dict[str, tuple[str, str]] = {}
+    for first, second in ((head, tail), (head.rpartition("_")[0], tail.rpartition("_")[0])):
+        for name in by_plain if first and second else ():
+            rest = name.removeprefix(first + "_")
+            if rest != name and f"{second}_{rest}" in by_plain and by_plain[name] not in roles.values():
+                found[rest] = (by_plain[name], by_plain[f"{second}_{rest}"])
+    return found if {"name", "type"} & node_roles(list(found), {}).keys() else {}
+
+
+def _first_rows(keys: pa.ChunkedArray, seen: set[object]) -> pa.Array:
+    """The first row of each key that was not seen before; remembers the keys."""
+    encoded = keys.combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    _, first = np.unique(encoded.indices.to_numpy(zero_copy_only=False), return_index=True)
+    rows = np.sort(first)
+    words = keys.take(pa.array(rows)).to_pylist()
+    fresh = [row for row, word in zip(rows.tolist(), words, strict=True) if word not in seen]
+    seen.update(words)
+    return pa.array(fresh, pa.int64())
