@@ -213,7 +213,6 @@ def test_json_graphs_and_nested_records_are_read(tmp_path):
     tables = read_sources([written(tmp_path, "graph.json", json.dumps(graph))])
     assert tables.nodes[0].table.to_pylist()[0] == {
         "key": "a",
-        "type": "graph",
         "info.size": 3,
         "info.tags": ["x", "1"],
     }
@@ -248,3 +247,14 @@ def test_edges_that_describe_their_ends_make_nodes_of_them(tmp_path):
     }  # fmt: skip
     nodes = written(tmp_path, "nodes.csv", "id\n0\n5\n8889\n")
     assert "x_name" in read_sources([nodes, tmp_path / "kg.csv"]).edges[0].table.column_names
+
+
+def test_a_folder_with_nodes_and_edges_is_read_without_what_lies_beside_them(tmp_path):
+    written(tmp_path, "nodes.csv", "id\na\n")
+    written(tmp_path, "edges.csv", "head,relation,tail\na,r,a\n")
+    written(tmp_path, "queries.csv", "id,query\n1,why?\n")
+    tables = read_sources([tmp_path])
+    assert len(tables.nodes) == 1
+    assert "queries.csv" in tables.notes[0]
+    (tmp_path / "edges.csv").unlink()
+    assert len(read_sources([tmp_path]).nodes) == 2

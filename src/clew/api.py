@@ -10,7 +10,7 @@ from clew import catalog
 from clew.building import BuildReport
 from clew.building import build as build_base
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.schema_file import read_schema_file
+from clew.kb.schema_file import schema_edits
 from clew.kb.sources import SourceOptions, read_sources
 from clew.kb.tables import Tables
 from clew.toolbox import Toolbox
@@ -48,6 +48,7 @@ def build(
     skip_bad: bool = False,
 ) -> BuildReport:
     """Build a knowledge base from files, or from tables made of Python objects."""
-    tables = sources if isinstance(sources, Tables) else read_sources([Path(source) for source in sources], options)
-    edits = None if schema is None else read_schema_file(Path(schema))
+    paths = [] if isinstance(sources, Tables) else [Path(source) for source in sources]
+    tables = sources if isinstance(sources, Tables) else read_sources(paths, options)
+    edits = schema_edits(None if schema is None else Path(schema), paths)
     return build_base(tables, Path(folder), edits=edits, skip_bad=skip_bad)

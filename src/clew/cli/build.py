@@ -11,7 +11,7 @@ from clew.building import BuildReport
 from clew.building import build as build_base
 from clew.cli.options import AsJson
 from clew.cli.output import err, out, print_json, stages
-from clew.kb.schema_file import read_schema_file
+from clew.kb.schema_file import schema_edits
 from clew.kb.sources import SourceOptions, parse_columns, read_sources
 
 Files = list[Path] | None
@@ -22,7 +22,10 @@ EdgeFiles = Annotated[Files, typer.Option("--edges", help="A file to read as edg
 TripleFiles = Annotated[Files, typer.Option("--triples", help="A file to read as triples without a header.")]
 Map = Annotated[list[str] | None, typer.Option("--map", metavar="ROLE=COLUMN", help="Such as name=title.")]
 Class = Annotated[str | None, typer.Option("--class", help="What the subjects of bare triples are, such as movie.")]
-SchemaFile = Annotated[Path | None, typer.Option("--schema", help="A TOML file that edits the schema.")]
+SchemaFile = Annotated[
+    Path | None,
+    typer.Option("--schema", help="A TOML file that edits the schema; by default schema.toml beside the sources."),
+]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of text files; UTF-8 by default.")]
 Language = Annotated[str, typer.Option("--language", help="The language of RDF labels.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Read STaRK's pickles, through a restricted reader.")]
@@ -56,7 +59,7 @@ def build(
         trust=trust,
         skip_bad=skip_bad,
     )
-    edits = None if schema is None else read_schema_file(schema)
+    edits = schema_edits(schema, [*(sources or ()), *options.nodes, *options.edges, *options.triples])
     with stages("building") as say:
         say("reading")
         tables = read_sources(sources or [], options)

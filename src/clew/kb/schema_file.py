@@ -121,6 +121,12 @@ def write_schema(schema: Schema) -> str:
     return "\n".join(parts)
 
 
+def schema_edits(schema: Path | None, sources: Iterable[Path]) -> SchemaEdits | None:
+    """The edits of the given schema file, otherwise of the one beside the sources, otherwise none."""
+    file = schema or find_schema_file(sources)
+    return None if file is None else read_schema_file(file)
+
+
 def find_schema_file(sources: Iterable[Path]) -> Path | None:
     """`schema.toml` or `NAME.schema.toml` beside the first source that has one."""
     for source in sources:

@@ -17,30 +17,9 @@ from clew.kb.sources.roles import Kind, edge_roles, kind_of_columns, node_roles
 from clew.kb.sources.values import integers_where_canonical, missing_to_null, typed_by_content
 from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
 
-_PLAIN_NODE_FILES = {
-    "nodes",
-    "node",
-    "entities",
-    "entity",
-    "vertices",
-    "node_list",
-    "nodelist",
-    "nodes_list",
-    "table",
-    "",
-}
-_PLAIN_EDGE_FILES = {
-    "edges",
-    "edge",
-    "links",
-    "relations",
-    "triples",
-    "edge_list",
-    "edgelist",
-    "kb",
-    "graph",
-    "table",
-    "",
+_PLAIN_FILES: dict[Kind, set[str]] = {
+    "nodes": {"nodes", "node", "entities", "entity", "vertices", "node_list", "nodelist", "graph", "table", ""},
+    "edges": {"edges", "edge", "links", "relations", "triples", "edge_list", "edgelist", "graph", "kb", "table", ""},
 }
 
 
@@ -89,7 +68,7 @@ def as_nodes(raw: RawTable, options: SourceOptions, *, partial: bool = False) ->
     columns = {"key": _keys(raw, roles["key"], "key")}
     if "type" in roles:
         columns["type"] = _words(_first_of_list(raw.table[roles["type"]]))
-    elif kind := options.node_type or (not partial and _telling_stem(raw.file, _PLAIN_NODE_FILES)):
+    elif kind := options.node_type or (not partial and _telling_stem(raw.file, "nodes")):
         columns["type"] = _constant(kind, raw.table.num_rows)
     if "name" in roles:
         columns["name"] = _words(raw.table[roles["name"]])
@@ -115,7 +94,7 @@ def as_edges(raw: RawTable, options: SourceOptions) -> Piece:
         columns["relation"] = _words(_first_of_list(raw.table[roles["relation"]]))
         _check_present(raw, columns["relation"], roles["relation"], "relation")
     else:
-        name = _telling_stem(raw.file, _PLAIN_EDGE_FILES) or "related_to"
+        name = _telling_stem(raw.file, "edges") or "related_to"
         columns["relation"] = _constant(name, raw.table.num_rows)
     columns["tail"] = _keys(raw, roles["tail"], "tail")
     return _piece(raw, columns, set(roles.values()), EDGE_COLUMNS)
@@ -246,10 +225,14 @@ def _json_list(text: str | None) -> list[str] | None:
     return [text]
 
 
-def _telling_stem(file: str, plain_names: set[str]) -> str:
+def is_plainly(kind: Kind, path: Path) -> bool:
+    """Whether a file is called just nodes, or edges, or the like, perhaps with a number."""
+    return re.sub(r"[\W\d_]+$", "", stem_of(path).lower()) in _PLAIN_FILES[kind]
+
+
+def _telling_stem(file: str, kind: Kind) -> str:
     """The file's name without suffixes, or nothing where it only says that these are nodes or edges."""
-    stem = stem_of(Path(file))
-    return "" if re.sub(r"[\W\d_]+$", "", stem.lower()) in plain_names else stem
+    return "" if is_plainly(kind, Path(file)) else stem_of(Path(file))
 
 
 def _constant(value: str, count: int) -> pa.ChunkedArray:

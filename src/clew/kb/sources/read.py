@@ -15,7 +15,7 @@ from clew.kb.sources.files import kind_of, read_utf8
 from clew.kb.sources.jsonl import read_json, read_json_lines
 from clew.kb.sources.options import SourceOptions
 from clew.kb.sources.parquet import read_parquet
-from clew.kb.sources.pieces import RawTable, as_edges, as_nodes, kind_of_table
+from clew.kb.sources.pieces import RawTable, as_edges, as_nodes, is_plainly, kind_of_table
 from clew.kb.sources.rdf import FORMATS, RdfGraph
 from clew.kb.sources.roles import kind_of_columns
 from clew.kb.sources.stark import read_stark, stark_folder
@@ -72,7 +72,7 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
             found.nodes += nodes
             found.edges.append(edges)
             continue
-        for file in _files(path) if path.is_dir() else [path]:
+        for file in _files(path, found) if path.is_dir() else [path]:
             _read(file, kind, options, found)
     if found.rdf.files:
         described, linked = found.rdf.pieces(partial=partial)
@@ -133,11 +133,19 @@ def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Foun
     found.skipped += skipped
 
 
-def _files(folder: Path) -> list[Path]:
+def _files(folder: Path, found: _Found) -> list[Path]:
+    """The readable files of a folder; where some are called nodes and edges, only those; a note names the others."""
     files = sorted(path for path in folder.iterdir() if path.is_file() and kind_of(path) in _READABLE)
     if not files:
         raise SourceError(f"nothing readable in this folder; readable are {', '.join(sorted(_READABLE))}", file=folder)
-    return files
+    plain = {kind: [path for path in files if is_plainly(kind, path)] for kind in ("nodes", "edges")}
+    if not all(plain.values()):
+        return files
+    named = sorted(plain["nodes"] + plain["edges"])
+    others = [path.name for path in files if path not in named]
+    if others:
+        found.notes.append(f"Not read, as {folder} has files called nodes and edges: {', '.join(others)}.")
+    return named
 
 
 def _check_mapping(found: _Found, options: SourceOptions) -> None:
