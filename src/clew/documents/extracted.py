@@ -1,0 +1,108 @@
+"""What every reader of a format hands over: a text, and where its pages, headings, paragraphs and tables are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["heading", "paragraph", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A table: its header, its rows (as long as the header each) and its caption, all as written."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A span of the text: a heading of some level, a paragraph or a table; no page where the format has none."""
+
+    kind: Kind
+    start: int
+    end: int
+    page: int | None = None
+    level: int = 0
+    cells: Cells | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The text of a file and its blocks in reading order; every span counts characters of `text`."""
+
+    title: str
+    """As the document gives it; empty where it gives none."""
+    text: str
+    blocks: tuple[Block, ...]
+    pages: int = 0
+    """How many pages the file has; 0 where the format has none."""
+    notes: tuple[str, ...] = ()
+    """What could not be read although the rest could, such as a page that is only an image."""
+
+
+@dataclass
+class TextBuilder:
+    """Assembles the text of a format that has no plain text of its own, block after block."""
+
+    page: int | None = None
+    blocks: list[Block] = field(default_factory=list)
+    _parts: list[str] = field(default_factory=list)
+    _length: int = 0
+
+    def heading(self, text: str, level: int) -> None:
+        """A heading; blank ones are left out."""
+        self._add("heading", " ".join(text.split()), level=level)
+
+    def paragraph(self, text: str) -> None:
+        """A paragraph, its white space made single; blank ones are left out."""
+        self._add("paragraph", " ".join(text.split()))
+
+    def table(self, rows: Sequence[Sequence[str]], caption: str = "") -> None:
+        """A table; the first row is the header. Tables without content are left out."""
+        cells = cells_of(rows, caption)
+        if cells is not None:
+            self._add("table", markdown(cells), cells=cells)
+
+    def text(self) -> str:
+        """All blocks, separated by blank lines."""
+        return "".join(self._parts)
+
+    def _add(self, kind: Kind, text: str, *, level: int = 0, cells: Cells | None = None) -> None:
+        if not text:
+            return
+        if self._parts:
+            self._parts.append("\n\n")
+            self._length += 2
+        start = self._length
+        self._parts.append(text)
+        self._length += len(text)
+        self.blocks.append(Block(kind, start, self._length, self.page, level, cells))
+
+
+def cells_of(rows: Sequence[Sequence[str]], caption: str = "") -> Cells | None:
+    """Rows as a table: empty rows and columns dropped, short rows filled up; None where nothing is left."""
+    tidy = [[" ".join(cell.split()) for cell in row] for row in rows]
+    tidy = [row for row in tidy if any(row)]
+    if not tidy:
+        return None
+    width = max(map(len, tidy))
+    tidy = [row + [""] * (width - len(row)) for row in tidy]
+    kept = [column for column in range(width) if any(row[column] for row in tidy)]
+    header, *body = (tuple(row[column] for column in kept) for row in tidy)
+    return Cells(header, tuple(body), " ".join(caption.split()))
+
+
+def markdown(cells: Cells, rows: Sequence[Sequence[str]] | None = None) -> str:
+    """The caption, the header and the rows (all of them, or those given) as a Markdown table."""
+    lines = [cells.caption, ""] if cells.caption else []
+    lines += [_line(cells.header), "|" + " --- |" * len(cells.header)]
+    lines += [_line(row) for row in (cells.rows if rows is None else rows)]
+    return "\n".join(lines)
+
+
+def _line(row: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"

@@ -1,0 +1,114 @@
+"""From files and folders to the tables of a knowledge base: documents, pages, sections, passages, tables, edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew.documents.cache import ExtractedCache, content_key
+from clew.documents.extracted import Extracted
+from clew.documents.formats import READERS
+from clew.documents.options import DocumentOptions
+from clew.documents.passages import outline
+from clew.documents.rows import OutlinedFile, document_tables
+from clew.errors import NotFoundError, SourceError
+from clew.kb.schema_file import SchemaEdits
+from clew.kb.tables import Tables
+from clew.models.protocol import Embedder
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many files are done, and how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that could not be used, and why."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class ReadFolder:
+    """The tables of a base, how its types are shown, and what was left out."""
+
+    tables: Tables
+    edits: SchemaEdits
+    files: int
+    skipped: tuple[Skipped, ...] = ()
+
+
+def read_folder(
+    paths: Sequence[Path],
+    options: DocumentOptions | None = None,
+    progress: Progress = lambda *_: None,
+    embedder: Embedder | None = None,
+) -> ReadFolder:
+    """Read every file below the given paths; what cannot be read is reported by name and the rest is used."""
+    options = options or DocumentOptions()
+    cache = None if options.cache is None else ExtractedCache(options.cache)
+    found = find_files(paths)
+    outlined, skipped = [], []
+    for done, (name, file) in enumerate(found):
+        progress(name, done, len(found))
+        try:
+            extracted = _extract(file, options, cache)
+        except SourceError as error:
+            skipped.append(Skipped(name, str(error).removeprefix(f"{file}: ")))
+            continue
+        skipped += [Skipped(name, note) for note in extracted.notes]
+        title = extracted.title or file.stem.replace("_", " ")
+        outlined.append(OutlinedFile(name, title, extracted.pages, outline(extracted, options.passage_length)))
+    if cache is not None:
+        cache.drop_unused()
+    if not any(file.outline.passages or file.outline.tables for file in outlined):
+        reasons = "; ".join(f"{one.file}: {one.reason}" for one in skipped[:5])
+        raise SourceError(f"none of the {len(found)} files holds text that can be read. {reasons}".rstrip())
+    tables, edits = document_tables(outlined, options, lambda what: progress(what, len(found), len(found)), embedder)
+    return ReadFolder(tables, edits, len(outlined), tuple(skipped))
+
+
+def find_files(paths: Sequence[Path]) -> list[tuple[str, Path]]:
+    """Every file below the paths with its name relative to them, sorted; hidden files and knowledge bases left out."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        if not path.exists():
+            raise NotFoundError(f"{path} does not exist")
+        below = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+        for file in below:
+            relative = file.name if path.is_file() else file.relative_to(path).as_posix()
+            if file != path and (_hidden(relative) or _in_base(file, path)):
+                continue
+            name = relative if relative not in found else f"{path.name}/{relative}"
+            found[name] = file
+    return sorted(found.items())
+
+
+def _hidden(relative: str) -> bool:
+    return any(part.startswith((".", "~$")) for part in relative.split("/"))
+
+
+def _in_base(file: Path, root: Path) -> bool:
+    return any((parent / "manifest.json").exists() for parent in file.parents if parent.is_relative_to(root))
+
+
+def _extract(file: Path, options: DocumentOptions, cache: ExtractedCache | None) -> Extracted:
+    reader = READERS.get(file.suffix.lower())
+    if reader is None:
+        raise SourceError(f"no reader for files that end in {file.suffix or 'nothing'!r}", file=file)
+    size = file.stat().st_size
+    if size == 0:
+        raise SourceError("the file is empty", file=file)
+    if size > options.most_megabytes * 1_000_000:
+        raise SourceError(f"the file has {size // 1_000_000} MB, more than {options.most_megabytes}", file=file)
+    key = content_key(file)
+    known = None if cache is None else cache.get(key)
+    if known is not None:
+        return known
+    extracted = reader(file)
+    if not extracted.blocks:
+        raise SourceError("the file holds no text", file=file)
+    if cache is not None:
+        cache.put(key, extracted)
+    return extracted

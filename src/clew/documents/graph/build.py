@@ -1,0 +1,93 @@
+"""All kinds of edges between passages at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from clew.documents.graph.entity import entity_edges
+from clew.documents.graph.nearest import nearest_edges
+from clew.documents.graph.passage_edges import PassageEdges
+from clew.documents.graph.tfidf import tfidf_edges
+from clew.documents.graph.titles import mention_edges
+from clew.errors import InputError
+from clew.models.protocol import Embedder
+from clew.types import IntArray
+
+KINDS = ("tfidf", "entity", "mentions", "knn", "mdr")
+DEFAULT_KINDS = ("tfidf", "entity", "mentions")
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeOptions:
+    """Which kinds of edges to build, and how dense."""
+
+    kinds: tuple[str, ...] = DEFAULT_KINDS
+    neighbours: int = 20
+    """Neighbours by shared keywords or names that each passage asks for."""
+    nearest: int = 10
+    """Neighbours by vector that each passage asks for."""
+    keywords: int = 50
+    """Keywords per document."""
+    most_passages: int = 50
+    """A keyword or name that more passages have joins none of them."""
+
+    def __post_init__(self) -> None:
+        """Refuse kinds that do not exist."""
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise InputError(f"no kind of edges {kind!r}; there are: {', '.join(KINDS)}")
+
+
+def passage_graph(
+    names: Sequence[str],
+    texts: Sequence[str],
+    documents: IntArray,
+    *,
+    titles: Sequence[tuple[str, int]],
+    owners: Sequence[Sequence[int]],
+    options: EdgeOptions,
+    embedder: Embedder | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[PassageEdges]:
+    """The edges of each kind; mentions point from a passage to a target by its title, except to its own targets."""
+    built = []
+    whole = [f"{name}. {text}" for name, text in zip(names, texts, strict=True)]
+    for kind in dict.fromkeys(options.kinds):
+        say(f"{kind} edges")
+        if kind == "tfidf":
+            built.append(
+                tfidf_edges(
+                    pa.array(texts, pa.large_string()),
+                    documents,
+                    keywords=options.keywords,
+                    passages=options.most_passages,
+                    neighbours=options.neighbours,
+                )
+            )
+        elif kind == "entity":
+            built.append(
+                entity_edges(
+                    _titled_once(names, texts, documents),
+                    documents.tolist(),
+                    passages=options.most_passages,
+                    neighbours=options.neighbours,
+                )
+            )
+        elif kind == "mentions":
+            built.append(mention_edges(texts, owners, titles))
+        else:
+            if embedder is None:
+                raise InputError(f"{kind} edges need an embedder: leave them out, or name one with --embedder")
+            vectors = embedder.embed(whole, role="document")
+            built.append(nearest_edges(np.asarray(vectors), kind, neighbours=options.nearest))
+    return built
+
+
+def _titled_once(names: Sequence[str], texts: Sequence[str], documents: IntArray) -> list[str]:
+    """The title before the first passage of each document alone: it must not join all the others."""
+    first = np.append(True, documents[1:] != documents[:-1])
+    return [f"{name}. {text}" if titled else text for name, text, titled in zip(names, texts, first, strict=True)]

@@ -1,0 +1,167 @@
+"""From the blocks of a file to passages, sections, pages and tables: spans that never cross a page or a section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from clew.documents.extracted import Block, Cells, Extracted, markdown
+from clew.steps.sentences import sentence_spans
+
+PASSAGE_LENGTH = 600
+"""Characters a passage holds at most, unless a sentence is longer; 0 means one sentence each, as in the paper."""
+TABLE_LENGTH = 3000
+"""Characters of Markdown above which a table is cut into runs of rows, each under the header."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and its place; `parent` is the position of the section it belongs to."""
+
+    heading: str
+    level: int
+    start: int
+    page: int | None
+    parent: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TextPassage:
+    """A span of a file's text; `table` is the position of the table whose rows it holds, where it holds rows."""
+
+    text: str
+    start: int
+    end: int
+    page: int | None
+    section: int | None
+    table: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A table: whole where it is short, caption and header alone where its rows are passages."""
+
+    text: str
+    caption: str
+    start: int
+    end: int
+    page: int | None
+    section: int | None
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A file cut into pieces, each kind in reading order."""
+
+    sections: tuple[Section, ...]
+    passages: tuple[TextPassage, ...]
+    tables: tuple[TextTable, ...]
+
+
+def outline(extracted: Extracted, length: int = PASSAGE_LENGTH) -> Outline:
+    """Cut a file into sections, passages of about `length` characters, and tables."""
+    sections: list[Section] = []
+    passages: list[TextPassage] = []
+    tables: list[TextTable] = []
+    waiting: list[Block] = []
+
+    def close() -> None:
+        section = len(sections) - 1 if sections else None
+        passages.extend(_passages(extracted.text, waiting, section, length))
+        waiting.clear()
+
+    for block in extracted.blocks:
+        if block.kind == "paragraph":
+            if waiting and block.page != waiting[-1].page:
+                close()
+            waiting.append(block)
+            continue
+        close()
+        if block.kind == "heading":
+            sections.append(_section(extracted.text, block, sections))
+        elif block.cells is not None:
+            section = len(sections) - 1 if sections else None
+            table, rows = _table(extracted.text, block, block.cells, section, len(tables))
+            tables.append(table)
+            passages.extend(rows)
+    close()
+    return Outline(tuple(sections), tuple(passages), tuple(tables))
+
+
+def _section(text: str, block: Block, before: Sequence[Section]) -> Section:
+    heading = text[block.start : block.end].strip().strip("#").strip()
+    parent = next((place for place in reversed(range(len(before))) if before[place].level < block.level), None)
+    return Section(" ".join(heading.split()), block.level, block.start, block.page, parent)
+
+
+def _passages(text: str, blocks: Sequence[Block], section: int | None, length: int) -> Iterator[TextPassage]:
+    """Whole sentences until the length is reached; paragraphs are kept together where they fit."""
+    spans = [
+        piece
+        for block in blocks
+        for span in sentence_spans(text, block.start, block.end)
+        for piece in _cut(text, *span, max(2 * length, 1200))
+    ]
+    begin: int | None = None
+    last = 0
+    for start, end in spans:
+        if begin is not None and end - begin > length:
+            yield TextPassage(text[begin:last], begin, last, blocks[0].page, section)
+            begin = None
+        if begin is None:
+            begin = start
+        last = end
+    if begin is not None:
+        yield TextPassage(text[begin:last], begin, last, blocks[0].page, section)
+
+
+def _cut(text: str, start: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
+    """A sentence without end, such as a page of code, is cut at white space."""
+    while end - start > longest:
+        space = max(text.rfind(mark, start + longest // 2, start + longest) for mark in "\n ;,")
+        stop = space if space > start else start + longest
+        yield (start, stop)
+        start = stop + len(text[stop:end]) - len(text[stop:end].lstrip())
+    if start < end:
+        yield (start, end)
+
+
+def _table(
+    text: str, block: Block, cells: Cells, section: int | None, number: int
+) -> tuple[TextTable, list[TextPassage]]:
+    whole = markdown(cells)
+    short = len(whole) <= TABLE_LENGTH
+    shown = whole if short else markdown(cells, ())
+    table = TextTable(shown, cells.caption, block.start, block.end, block.page, section, len(cells.rows))
+    if short:
+        return table, []
+    lines = _row_lines(text, block, len(cells.rows))
+    parts = []
+    for first, last in _row_runs(cells):
+        rows = markdown(cells, cells.rows[first:last])
+        start, end = (lines[first][0], lines[last - 1][1]) if lines else (block.start, block.end)
+        parts.append(TextPassage(rows, start, end, block.page, section, number))
+    return table, parts
+
+
+def _row_runs(cells: Cells) -> Iterator[tuple[int, int]]:
+    """Runs of rows whose Markdown is about as long as a passage may be for a table."""
+    first, size = 0, 0
+    for place, row in enumerate(cells.rows):
+        width = sum(map(len, row)) + 3 * len(row)
+        if place > first and size + width > TABLE_LENGTH // 2:
+            yield (first, place)
+            first, size = place, 0
+        size += width
+    yield (first, len(cells.rows))
+
+
+def _row_lines(text: str, block: Block, rows: int) -> list[tuple[int, int]]:
+    """The line of each row in the text; none where rows and lines do not match."""
+    spans, start = [], block.start
+    for line in text[block.start : block.end].split("\n"):
+        if "|" in line:
+            spans.append((start, start + len(line)))
+        start += len(line) + 1
+    return spans[2:] if len(spans) == rows + 2 else []

@@ -1,0 +1,194 @@
+"""Outlined files as node and edge rows; keys sort in reading order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from clew.documents.graph.build import passage_graph
+from clew.documents.graph.known_entities import known_entities
+from clew.documents.graph.titles import subjects
+from clew.documents.options import DocumentOptions
+from clew.documents.passages import Outline
+from clew.kb.schema_file import SchemaEdits, TypeEdit
+from clew.kb.tables import Piece, Tables
+from clew.models.protocol import Embedder
+from clew.steps.proper_names import title_forms
+
+STRING = pa.large_string()
+NODES = pa.schema(
+    [
+        ("key", STRING),
+        ("type", STRING),
+        ("name", STRING),
+        ("aliases", pa.large_list(STRING)),
+        ("text", STRING),
+        ("file", STRING),
+        ("page", pa.int64()),
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("number", STRING),
+    ]
+)
+TABLE_NUMBER = re.compile(r"\s*\w+\.?\s+([A-Z]?\d+|[IVXLC]+)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class OutlinedFile:
+    """A file by its name, with its title, its number of pages and its pieces."""
+
+    name: str
+    title: str
+    pages: int
+    outline: Outline
+
+
+@dataclass
+class _Rows:
+    """Collects nodes and edges, and the passages among them that edges may join."""
+
+    nodes: list[dict[str, Any]] = field(default_factory=list)
+    edges: list[tuple[str, str, str]] = field(default_factory=list)
+    passages: list[int] = field(default_factory=list)
+    """Positions of the nodes that are read and cited: passages and tables."""
+    documents: list[int] = field(default_factory=list)
+    """The number of each one's document."""
+
+    def add(self, key: str, kind: str, name: str, file: str, **values: Any) -> str:
+        self.nodes.append({"key": key, "type": kind, "name": name, "file": file, "text": "", **values})
+        return key
+
+    def add_cited(self, document: int, key: str, kind: str, name: str, file: str, **values: Any) -> str:
+        self.passages.append(len(self.nodes))
+        self.documents.append(document)
+        return self.add(key, kind, name, file, **values)
+
+    def join(self, head: str, relation: str, tail: str) -> None:
+        self.edges.append((head, relation, tail))
+
+
+def document_tables(
+    files: Sequence[OutlinedFile],
+    options: DocumentOptions,
+    say: Callable[[str], None],
+    embedder: Embedder | None,
+) -> tuple[Tables, SchemaEdits]:
+    """All files as one set of tables, with the edges between passages."""
+    rows = _Rows()
+    for number, file in enumerate(files):
+        _add_file(rows, file, number)
+    nodes = pa.Table.from_pylist(rows.nodes, schema=NODES)
+    cited = pa.array(rows.passages, pa.int64())
+    keys, texts = nodes["key"].combine_chunks().take(cited), nodes["text"].take(cited).to_pylist()
+    titles = [files[document].title for document in rows.documents]
+    first_document = len(texts)
+    targets = pa.concat_arrays([keys, pa.array([file.name for file in files], STRING)])
+    graph = passage_graph(
+        nodes["name"].take(cited).to_pylist(),
+        texts,
+        np.array(rows.documents, dtype=np.int32),
+        titles=[
+            *((file.title, first_document + number) for number, file in enumerate(files)),
+            *subjects(titles, texts),
+        ],
+        owners=[(place, first_document + document) for place, document in enumerate(rows.documents)],
+        options=options.edges,
+        embedder=embedder,
+        say=say,
+    )
+    structure = [pa.array(column, STRING) for column in zip(*rows.edges, strict=True)]
+    pieces = [Piece(pa.table(structure, names=["head", "relation", "tail"]), "structure")]
+    pieces += [Piece(edges.table(keys, targets), edges.relation) for edges in graph if len(edges)]
+    linked = None if options.entities is None else known_entities(options.entities, texts, keys)
+    node_pieces = [Piece(nodes, "documents")]
+    if linked is not None:
+        node_pieces.append(linked.nodes)
+        pieces += linked.edges
+    types = set(nodes["type"].to_pylist())
+    return Tables(tuple(node_pieces), tuple(pieces)), SchemaEdits({name: TYPES[name] for name in sorted(types)})
+
+
+TYPES = {
+    "document": TypeEdit(answer=False, show=[], description="a file"),
+    "page": TypeEdit(answer=False, show=[], description="a page of a file"),
+    "section": TypeEdit(answer=False, show=[], description="a heading and what stands under it"),
+    "passage": TypeEdit(show=[], description="some sentences of a file"),
+    "table": TypeEdit(show=[], description="a table of a file, in Markdown"),
+}
+"""Where a node stands is stored, and left out of its document: numbers of pages must not match numbers in questions."""
+
+
+def _add_file(rows: _Rows, file: OutlinedFile, number: int) -> None:
+    name, cut = file.name, file.outline
+    rows.add(name, "document", file.title, name, aliases=[*title_forms(file.title)[1:], name])
+    for page in range(1, file.pages + 1):
+        rows.add(_page_key(name, page), "page", f"page {page} of {name}", name, page=page, number=str(page))
+        rows.join(name, "has_page", _page_key(name, page))
+    for place, section in enumerate(cut.sections):
+        key = _section_key(name, place)
+        rows.add(key, "section", section.heading, name, page=section.page, start=section.start, number=str(place + 1))
+        rows.join(name if section.parent is None else _section_key(name, section.parent), "has_section", key)
+    for place, table in enumerate(cut.tables):
+        found = TABLE_NUMBER.match(table.caption)
+        shown = found.group(1) if found else str(place + 1)
+        key = rows.add_cited(
+            number,
+            _table_key(name, place),
+            "table",
+            table.caption or f"{file.title}, table {shown}",
+            name,
+            text=table.text,
+            page=table.page,
+            start=table.start,
+            end=table.end,
+            number=shown,
+        )
+        _place(rows, name, key, "has_table", table.page, table.section)
+    before: str | None = None
+    for place, passage in enumerate(cut.passages):
+        heading = "" if passage.section is None else cut.sections[passage.section].heading
+        shown_name = file.title if not heading or heading == file.title else f"{file.title} › {heading}"
+        key = rows.add_cited(
+            number,
+            f"{name}#passage={place + 1:06d}",
+            "passage",
+            shown_name,
+            name,
+            text=passage.text,
+            page=passage.page,
+            start=passage.start,
+            end=passage.end,
+            number=str(place + 1),
+        )
+        _place(rows, name, key, "has_passage", passage.page, passage.section)
+        if passage.table is not None:
+            rows.join(_table_key(name, passage.table), "has_rows", key)
+        elif before is not None:
+            rows.join(before, "next", key)
+        before = key if passage.table is None else before
+
+
+def _place(rows: _Rows, file: str, key: str, relation: str, page: int | None, section: int | None) -> None:
+    """Under its document, its page and its section."""
+    rows.join(file, relation, key)
+    if page is not None:
+        rows.join(_page_key(file, page), relation, key)
+    if section is not None:
+        rows.join(_section_key(file, section), relation, key)
+
+
+def _page_key(file: str, page: int) -> str:
+    return f"{file}#page={page:05d}"
+
+
+def _section_key(file: str, place: int) -> str:
+    return f"{file}#section={place + 1:05d}"
+
+
+def _table_key(file: str, place: int) -> str:
+    return f"{file}#table={place + 1:05d}"
