@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -100,7 +101,7 @@ def read_chat_reply(body: bytes | str | Mapping[str, Any]) -> Completion:
         spent,
         cut=choice.finish_reason == "length",
         logprobs=tuple(
-            {token.token: token.logprob, **{other.token: other.logprob for other in token.top_logprobs}}
+            {one.token: one.logprob for one in (token, *token.top_logprobs) if math.isfinite(one.logprob)}
             for token in tokens
         ),
     )

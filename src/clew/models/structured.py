@@ -22,6 +22,8 @@ class Ask(Generic[T]):
 
     messages: tuple[Message, ...]
     read: Callable[[Completion], T]
+    salvage: Callable[[Completion], T] | None = None
+    """Makes what it can of a reply that was wrong twice; raises ReplyError where that is nothing."""
     schema: Mapping[str, Any] | None = None
     max_tokens: int = 512
     temperature: float = 0.0
@@ -64,7 +66,7 @@ def ask(model: LanguageModel, asks: Sequence[Ask[T]], *, role: str) -> list[Outc
         if wrong:
             again = model.complete([_again(asks[place], completions[place], outcomes[place]) for place in wrong])
             for place, completion in zip(wrong, again, strict=True):
-                outcomes[place] = _read(asks[place], completion)
+                outcomes[place] = _second(asks[place], completions[place], completion)
         span.note(asked_again=len(wrong), failed=sum(outcome.problem is not None for outcome in outcomes))
     return outcomes
 
@@ -77,6 +79,19 @@ def _read(one: Ask[T], completion: Completion) -> Outcome[T]:
     except ReplyError as failure:
         cut = f" (the reply was cut off after {one.max_tokens} tokens)" if completion.cut else ""
         return Outcome(None, f"{failure}{cut}")
+
+
+def _second(one: Ask[T], first: Completion, second: Completion) -> Outcome[T]:
+    outcome = _read(one, second)
+    if outcome.problem is None or one.salvage is None:
+        return outcome
+    for completion in (second, first):
+        if completion.error is None:
+            try:
+                return Outcome(one.salvage(completion))
+            except ReplyError:
+                continue
+    return outcome
 
 
 def _again(one: Ask[T], completion: Completion, outcome: Outcome[T]) -> Request:
