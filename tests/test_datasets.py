@@ -260,6 +260,22 @@ def test_a_sample_is_labelled_repeatable_and_in_order():
     assert whole.sample(100).portion == "full"
 
 
+@pytest.mark.parametrize(
+    ("text", "topics", "marked"),
+    [
+        ("where are ike and tina turner 's children", ("Tina Turner",), "where are ike and [Tina Turner] 's children"),
+        ("who directed [Heat]", ("Heat",), "who directed [Heat]"),
+        ("who wrote it", ("It Ends",), "who wrote it [It Ends]"),
+        ("the art of star wars", ("Art",), "the [Art] of star wars"),
+        ("nothing is given", (), "nothing is given"),
+    ],
+)
+def test_topics_are_marked_where_they_occur_else_at_the_end(text, topics, marked):
+    dataset = Dataset("d", (Question("1", text, ("a",), topics=topics),), "graph").with_topics()
+    assert dataset.questions[0].text == marked
+    assert dataset.portion == "full, topics given"
+
+
 def test_what_is_wrong_is_said_with_file_and_line(tmp_path):
     broken = write(tmp_path / "b.jsonl", lines({"question": "q", "answers": ["a"]}) + "{oops\n")
     with pytest.raises(SourceError, match=r"b\.jsonl, line 2: not JSON"):

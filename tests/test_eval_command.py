@@ -175,8 +175,21 @@ def test_what_cannot_be_evaluated_is_said_clearly(monkeypatch, capsys, base, que
     assert (code, "brings no knowledge base: name one with --kb" in message) == (2, True)
     code, _, message = clew(monkeypatch, capsys, "eval", "-q", questions, "--kb", base, "-m", "nothing")
     assert (code, "no method 'nothing'" in message) == (2, True)
-    code, _, message = clew(monkeypatch, capsys, "eval", "-q", questions, "--kb", base, "-m", "words", "-m", "words")
+    common = ("eval", "-q", questions, "--kb", base, "-m", "words")
+    code, _, message = clew(monkeypatch, capsys, *common, "-m", "words")
     assert (code, "given twice" in message) == (2, True)
+    code, _, message = clew(monkeypatch, capsys, *common, "-O", "depth=3")
+    assert (code, "words has no option 'depth'" in message) == (2, True)
+    code, _, message = clew(monkeypatch, capsys, *common, "--per-question")
+    assert (code, "leave out --per-question" in message) == (2, True)
+
+
+def test_options_are_for_all_methods_or_for_one(monkeypatch, capsys, base, questions):
+    monkeypatch.setitem(catalog.METHODS, "others", WordCount)
+    common = ("eval", "-q", questions, "--kb", base, "-m", "words", "-m", "others", "--json")
+    _, out, _ = clew(monkeypatch, capsys, *common, "-O", "wait=0.001", "-O", "others.k=2")
+    words, others = (run["parameters"] for run in json.loads(out)["runs"])
+    assert (words["k"], others["k"], words["wait"]) == (5, 2, 0.001)
 
 
 SCRIPT = """

@@ -70,6 +70,8 @@ class Benchmark:
         on_interrupt: Callable[[], None] = lambda: None,
     ) -> Run:
         """Put every question to a method; with `out`, below the folder named after the data set and the method."""
+        if self.per_question and not self.dataset.contexts:
+            raise InputError(f"{self.dataset.name} gives its questions no paragraphs: leave out --per-question")
         built = create(method, self.tools, options)
         setup = Setup.of(
             self.dataset,

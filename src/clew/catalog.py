@@ -30,10 +30,15 @@ DEFAULT_METHOD = "hybrid"
 
 def create(name: str, toolbox: Toolbox, options: Mapping[str, str] | None = None) -> Method:
     """A method by name; options arrive as text and are read by the types of the method's `build`."""
+    checked = check_options(name, options or {})
+    return cast(MethodClass, METHODS[name]).build(toolbox, **checked)
+
+
+def check_options(name: str, options: Mapping[str, str]) -> dict[str, Any]:
+    """The options of a method as the values it wants; raises where there is no such method or option."""
     if name not in METHODS:
         raise NotFoundError(f"no method {name!r}; there are: {', '.join(METHODS)}")
-    build = cast(MethodClass, METHODS[name]).build
-    return build(toolbox, **parse_options(name, build, options or {}))
+    return parse_options(name, cast(MethodClass, METHODS[name]).build, options)
 
 
 def ask(method: Method, question: str, recorder: Recorder | None = None) -> Answer:

@@ -13,7 +13,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from clew.benchmarking import Benchmark
-from clew.catalog import DEFAULT_METHOD
+from clew.catalog import DEFAULT_METHOD, check_options
 from clew.cli.options import AsJson, Options, assignments
 from clew.cli.output import err, print_json, say, stages
 from clew.cli.report import show_section
@@ -64,6 +64,7 @@ def evaluate(
     """Put the questions of a data set to one or more methods and judge the answers."""
     if twice := next((name for name in method if method.count(name) > 1), None):
         raise InputError(f"--method {twice} is given twice")
+    options = {name: options_of(name, assignments(option)) for name in method}
     dataset = prepare(questions, label, limit, seed, topics)
     ledger = Ledger(Budget(calls=max_calls, dollars=max_cost))
     opened = open_model(model, ledger=ledger)
@@ -76,7 +77,7 @@ def evaluate(
             runs.append(
                 benchmark.run(
                     name,
-                    assignments(option),
+                    options[name],
                     out=output,
                     concurrency=concurrency,
                     on_row=on_row,
@@ -86,6 +87,14 @@ def evaluate(
     show(runs, as_json)
     if waiting := sum(run.waiting for run in runs):
         raise PendingError(f"{waiting} questions wait: {next(run.pending for run in runs if run.pending)}")
+
+
+def options_of(method: str, given: dict[str, str]) -> dict[str, str]:
+    """The options of one of several methods: those meant for all, and its own, written METHOD.NAME=VALUE."""
+    parts = [(name.rpartition("."), value) for name, value in given.items()]
+    own = {name: value for (owner, _, name), value in parts if owner in ("", method)}
+    check_options(method, own)
+    return own
 
 
 def prepare(questions: str, label: str | None, limit: int | None, seed: int, topics: bool) -> Dataset:

@@ -13,7 +13,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-out = Console(highlight=False, soft_wrap=True)
+PIPED_WIDTH = 200
+"""Columns where nobody looks: a table in a file must not be folded to a narrow screen."""
+
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PIPED_WIDTH)
 err = Console(stderr=True, highlight=False)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow as pa
 from clew import __version__
 from clew.building import build
 from clew.datasets.passages import passage_tables
-from clew.datasets.questions import Dataset, Paragraph
+from clew.datasets.questions import Dataset
 from clew.errors import InputError, LockedError
 from clew.kb.storage import FORMAT, MANIFEST
 from clew.kb.tables import Piece, Tables
@@ -33,10 +33,8 @@ def dataset_base(dataset: Dataset, say: Callable[[str], None] = lambda _: None) 
 
 def question_base(dataset: Dataset, question: str) -> Path:
     """The folder of the small base of one question's own paragraphs."""
-    by_key = {paragraph.key: paragraph for paragraph in dataset.paragraphs}
-    if question not in dataset.contexts:
-        raise InputError(f"{dataset.name} has no paragraphs of its own for each question: leave out --per-question")
-    own: Sequence[Paragraph] = [by_key[key] for key in dataset.contexts[question]]
+    given = frozenset(dataset.contexts[question])
+    own = [paragraph for paragraph in dataset.paragraphs if paragraph.key in given]
     return cached_base(dataset.name, passage_tables(own), lambda _: None)
 
 

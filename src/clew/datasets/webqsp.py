@@ -62,7 +62,7 @@ def _base(path: Path) -> Tables | None:
 
 def _from_line(record: _Line) -> Question:
     topics = [*record.topic_entity.values(), *record.topic_entities_seen_in_paths]
-    paths = record.ground_relation_paths
+    paths = [path for path in record.ground_relation_paths if path]
     return Question(
         id=record.id,
         text=record.question,

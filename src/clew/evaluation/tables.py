@@ -9,8 +9,8 @@ from clew.evaluation.report import Section, types_of
 LABELS = {
     "hit@1": "Hit@1",
     "hit@5": "Hit@5",
-    "recall@20": "Recall@20 of all gold",
-    "recall@20/min": "Recall@20 of min(20, gold)",
+    "recall@20": "Recall@20",
+    "recall@20/min": "Recall@20/min",
     "mrr": "MRR",
     "f1": "F1",
     "exact": "exact set",
@@ -56,6 +56,8 @@ def overview(section: Section) -> Table:
                 cells.append("–")
         rows.append(tuple(cells))
     note = "In percent, with bootstrap 95 % intervals; questions that failed score 0 and are counted."
+    if "recall@20/min" in metrics:
+        note += " Recall@20 is a share of all gold answers, Recall@20/min of as many as 20 places can hold."
     return Table(section.title, ("method", "n", *(LABELS[name] for name in metrics)), tuple(rows), note)
 
 
