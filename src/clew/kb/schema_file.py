@@ -171,5 +171,6 @@ def _section(table: str, name: str, values: Mapping[str, Any], comments: list[st
     lines = [
         f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f") for key, value in values.items()
     ]
-    header = f"[{table}.{json.dumps(name, ensure_ascii=False)}]".replace("\x7f", "\\u007f")
+    quoted = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+    header = f"[{table}.{quoted}]".replace("\x7f", "\\u007f")
     return "\n".join([header, *("# " + re.sub(r"[\x00-\x1f\x7f]", " ", comment) for comment in comments), *lines, ""])

@@ -25,6 +25,16 @@ def agreed(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     return tuple(replace(piece, table=_cast(piece.table, wanted)) for piece in pieces)
 
 
+def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
+    """The rows of all tables; a column that some lack is null there, and one that differs in type is cast."""
+    kinds: dict[str, set[pa.DataType]] = {}
+    for table in tables:
+        for column in table.schema:
+            kinds.setdefault(column.name, set()).add(column.type)
+    wanted = {name: common_type(types - {pa.null()}) for name, types in kinds.items() if len(types) > 1}
+    return pa.concat_tables([_cast(table, wanted) for table in tables], promote_options="default")
+
+
 def common_type(types: set[pa.DataType]) -> pa.DataType:
     """The narrowest type that holds the values of all."""
     if len(types) == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -11,40 +11,67 @@ import pyarrow as pa
 
 from clew.errors import SourceError
 from clew.kb.problems import Problem
+from clew.kb.sources.agreement import concatenated
 from clew.kb.sources.files import line_at
 from clew.kb.sources.pieces import RawTable
 
 _TOGETHER: tuple[set[type], ...] = ({str}, {int, float}, {bool}, {date}, {datetime})
+_BLOCK = 1 << 22
 _EDGE_LISTS = ("edges", "links", "relationships")
 
 
 def read_json_lines(data: bytes, file: str, *, skip_bad: bool = False) -> tuple[RawTable, list[Problem]]:
     """One row per line; nested objects become columns named with a dot."""
-    records: list[Mapping[str, Any]] = []
+    tables: list[pa.Table] = []
     lines: list[int] = []
     skipped: list[Problem] = []
-    decode = json.JSONDecoder().decode
-    for number, line in enumerate(data.split(b"\n"), 1):
-        text = line.strip()
-        if not text:
-            continue
-        try:
-            record = decode(text.decode("utf-8"))
-        except json.JSONDecodeError as broken:
-            problem = Problem(f"not JSON: {broken.msg} at character {broken.pos + 1}", file, number)
-        else:
-            if isinstance(record, dict):
-                records.append(record)
-                lines.append(number)
-                continue
-            problem = Problem(f"expected a JSON object, found {type(record).__name__}", file, number)
-        if not skip_bad:
-            raise SourceError(problem.message, file=file, line=number)
-        skipped.append(problem)
-    table = table_of_records(records)
+    for first, block in _blocks(data):
+        records, places, problems = _records(first, block, file)
+        if problems and not skip_bad:
+            raise SourceError(problems[0].message, file=file, line=problems[0].line)
+        skipped += problems
+        lines += places
+        tables.append(table_of_records(records))
+    table = concatenated(tables)
     if lines == list(range(1, len(lines) + 1)):
         return RawTable(table, file), skipped
     return RawTable(table, file, lines=pa.array(lines, pa.int64())), skipped
+
+
+def _blocks(data: bytes) -> Iterator[tuple[int, list[bytes]]]:
+    """Some megabytes of lines at a time, with the number of the first; parsed records take far more room than text."""
+    start, number = 0, 1
+    while start < len(data):
+        cut = data.find(b"\n", min(start + _BLOCK, len(data)))
+        end = len(data) if cut < 0 else cut
+        block = data[start:end].split(b"\n")
+        yield number, block
+        start, number = end + 1, number + len(block)
+
+
+def _records(first: int, block: list[bytes], file: str) -> tuple[list[dict[str, Any]], list[int], list[Problem]]:
+    """The objects of some lines, the line of each, and what could not be read."""
+    places = [number for number, line in enumerate(block, first) if line and not line.isspace()]
+    lines = block if len(places) == len(block) else [block[number - first] for number in places]
+    try:
+        together = json.loads(b"[" + b",".join(lines) + b"]")  # one call for all lines is twice as fast
+    except json.JSONDecodeError:
+        together = []
+    if len(together) == len(lines) and all(type(record) is dict for record in together):
+        return together, places, []
+    records, kept, problems = [], [], []
+    for number, line in zip(places, lines, strict=True):
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as broken:
+            problems.append(Problem(f"not JSON: {broken.msg} at character {broken.pos + 1}", file, number))
+            continue
+        if not isinstance(record, dict):
+            problems.append(Problem(f"expected a JSON object, found {type(record).__name__}", file, number))
+            continue
+        records.append(record)
+        kept.append(number)
+    return records, kept, problems
 
 
 def read_json(data: bytes, file: str) -> list[RawTable]:
