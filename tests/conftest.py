@@ -34,10 +34,17 @@ EDGES = [
 ]
 
 
+TEXT = pa.string()
+NODE_SCHEMA = pa.schema([("key", TEXT), ("type", TEXT), ("name", TEXT), ("aliases", pa.list_(TEXT)), ("text", TEXT)])
+EDGE_SCHEMA = pa.schema([(name, TEXT) for name in ("head", "relation", "tail", "frequency")])
+
+
 def tables(nodes=NODES, edges=EDGES) -> Tables:
-    columns = dict(zip(("key", "type", "name", "aliases", "text"), map(list, zip(*nodes, strict=True)), strict=True))
-    links = dict(zip(("head", "relation", "tail", "frequency"), map(list, zip(*edges, strict=True)), strict=True))
-    return Tables((Piece(pa.table(columns), "nodes.jsonl"),), (Piece(pa.table(links), "edges.tsv", 2),))
+    def table(rows, schema):
+        return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+
+    node_piece = Piece(table(nodes, NODE_SCHEMA), "nodes.jsonl")
+    return Tables((node_piece,), (Piece(table(edges, EDGE_SCHEMA), "edges.tsv", 2),))
 
 
 def build_graph(source: Tables, folder: Path, *, skip: bool = False) -> ArrayKnowledgeBase:

@@ -1,9 +1,9 @@
-"""From source tables to a finished knowledge base, graph and indexes committed together."""
+"""From source tables to a finished knowledge base: graph and indexes are committed together, or not at all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import StorageError
@@ -11,6 +11,7 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.problems import Problem, Problems
 from clew.kb.schema_file import SchemaEdits
+from clew.kb.sources.delta import Delta, apply_delta
 from clew.kb.storage import commit, locked, staging, verify
 from clew.kb.tables import Tables
 
@@ -38,15 +39,17 @@ def build(
     say: Say = lambda _: None,
 ) -> BuildReport:
     """Build or replace a knowledge base; a kill at any moment leaves the old one or none."""
-    problems = Problems(skip_bad)
-    with locked(folder), staging(folder) as stage:
-        say("graph")
-        facts = write_graph(tables, stage, problems)
-        if edits is not None:
-            facts = replace(facts, schema=edits.apply(facts.schema))
-        say("checksums")
-        commit(folder, stage, facts.to_json())
-    return BuildReport(folder, facts.nodes, facts.edges, problems.count, tuple(problems.listed), facts.notes)
+    with locked(folder):
+        return _build(tables, folder, edits or SchemaEdits(), skip_bad, say)
+
+
+def update(folder: Path, delta: Delta, *, skip_bad: bool = False, say: Say = lambda _: None) -> BuildReport:
+    """Add, change and delete nodes and edges; the result equals a fresh build, and embeddings are kept."""
+    with locked(folder):
+        old = ArrayKnowledgeBase.open(folder)
+        edits = SchemaEdits.from_json(old.manifest.facts["edits"])
+        say("changes")
+        return _build(apply_delta(old.to_tables(), delta), folder, edits, skip_bad, say, lenient=True)
 
 
 def check(folder: Path) -> list[str]:
@@ -59,3 +62,19 @@ def check(folder: Path) -> list[str]:
     except StorageError as error:
         return [str(error)]
     return kb.inconsistencies()
+
+
+def _build(
+    tables: Tables, folder: Path, edits: SchemaEdits, skip_bad: bool, say: Say, *, lenient: bool = False
+) -> BuildReport:
+    problems = Problems(skip_bad)
+    with staging(folder) as stage:
+        say("graph")
+        graph = write_graph(tables, stage, problems)
+        edits = edits.within(graph.schema) if lenient else edits
+        facts = graph.to_json(edits.apply(graph.schema)) | {"edits": edits.to_json()}
+        say("checksums")
+        commit(folder, stage, facts)
+    listed = (*tables.skipped, *problems.listed)
+    skipped = problems.count + len(tables.skipped)
+    return BuildReport(folder, graph.nodes, graph.edges, skipped, listed, graph.notes)

@@ -16,6 +16,7 @@ from clew.errors import ClewError
 
 COMMANDS = {
     "build": "clew.cli.build:build",
+    "update": "clew.cli.build:update",
     "verify": "clew.cli.inspect:verify",
     "info": "clew.cli.inspect:info",
     "schema": "clew.cli.inspect:schema",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -9,10 +10,12 @@ import typer
 
 from clew.building import BuildReport
 from clew.building import build as build_base
-from clew.cli.options import AsJson
+from clew.building import update as update_base
+from clew.cli.options import AsJson, Base
 from clew.cli.output import err, out, print_json, stages
 from clew.kb.schema_file import schema_edits
 from clew.kb.sources import SourceOptions, parse_columns, read_sources
+from clew.kb.sources.delta import read_delta
 
 Files = list[Path] | None
 Sources = Annotated[Files, typer.Argument(metavar="SOURCE…", help="Files or folders to read.", show_default=False)]
@@ -67,6 +70,34 @@ def build(
     show_report(report, as_json)
 
 
+def update(
+    base: Base,
+    sources: Sources = None,
+    nodes: NodeFiles = None,
+    edges: EdgeFiles = None,
+    triples: TripleFiles = None,
+    delete_nodes: Annotated[list[str] | None, typer.Option("--delete-nodes", help="A key, or a file of keys.")] = None,
+    delete_edges: Annotated[Files, typer.Option("--delete-edges", help="A file of edges to remove.")] = None,
+    columns: Map = None,
+    encoding: Encoding = None,
+    skip_bad: SkipBad = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add, change and delete nodes and edges of a knowledge base; embeddings of unchanged texts are kept."""
+    options = SourceOptions(
+        nodes=tuple(nodes or ()),
+        edges=tuple(edges or ()),
+        triples=tuple(triples or ()),
+        columns=parse_columns(columns or []),
+        encoding=encoding,
+        skip_bad=skip_bad,
+    )
+    with stages("updating") as say:
+        delta = read_delta(sources or [], options, delete_nodes=delete_nodes or [], delete_edges=delete_edges or [])
+        report = update_base(base, delta, skip_bad=skip_bad, say=say)
+    show_report(report, as_json)
+
+
 def show_report(report: BuildReport, as_json: bool) -> None:
     """What was built and what was left out."""
     if as_json:
@@ -76,7 +107,7 @@ def show_report(report: BuildReport, as_json: bool) -> None:
                 "nodes": report.nodes,
                 "edges": report.edges,
                 "skipped": report.skipped,
-                "problems": [vars(problem) for problem in report.problems] if report.problems else [],
+                "problems": [asdict(problem) for problem in report.problems],
                 "notes": list(report.notes),
             }
         )

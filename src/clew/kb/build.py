@@ -35,9 +35,10 @@ class GraphFacts:
     schema: Schema
     notes: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return {"nodes": self.nodes, "edges": self.edges, "schema": asdict(self.schema), "notes": list(self.notes)}
+    def to_json(self, schema: Schema | None = None) -> dict[str, Any]:
+        """As plain values; `schema` is the edited one, where it was edited."""
+        shown = asdict(schema or self.schema)
+        return {"nodes": self.nodes, "edges": self.edges, "schema": shown, "notes": list(self.notes)}
 
 
 def write_graph(tables: Tables, folder: Path, problems: Problems) -> GraphFacts:

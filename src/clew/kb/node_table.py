@@ -28,7 +28,7 @@ def node_table(tables: Tables, problems: Problems) -> pa.Table:
     table = table.take(pc.sort_indices(table["key"]))
     table = _unique(table, pieces, problems)
     attributes = sorted(set(table.column_names) - set(NODE_COLUMNS))
-    return table.select([*NODE_COLUMNS, *attributes])
+    return pa.table({name: _empty_is_absent(name, table[name]) for name in (*NODE_COLUMNS, *attributes)})
 
 
 def require(piece: Piece, columns: Sequence[str]) -> None:
@@ -90,6 +90,15 @@ def _storable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     ):
         return column.cast(STRING)
     return pa.chunked_array([pa.array([None if v is None else str(v) for v in column.to_pylist()], STRING)])
+
+
+def _empty_is_absent(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """An empty list, or an empty text of an attribute, says nothing: one way to store it makes equal bases equal."""
+    if pa.types.is_large_list(column.type):
+        return pc.if_else(pc.equal(pc.list_value_length(column), 0), pa.scalar(None, column.type), column)
+    if pa.types.is_large_string(column.type) and name not in NODE_COLUMNS:
+        return pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
+    return column
 
 
 def attribute_table(table: pa.Table, names: Sequence[str]) -> pa.Table:

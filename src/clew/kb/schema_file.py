@@ -69,6 +69,28 @@ class SchemaEdits:
             relations=tuple(_edited_relation(row, self.relations.get(row.name)) for row in schema.relations),
         )
 
+    def within(self, schema: Schema) -> SchemaEdits:
+        """The edits of what the schema still has, after an update."""
+        return SchemaEdits(
+            {name: edit for name, edit in self.types.items() if name in schema.type_code},
+            {name: edit for name, edit in self.relations.items() if name in schema.relation_code},
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values, for the manifest."""
+        return {
+            "types": {name: edit.model_dump(exclude_none=True) for name, edit in self.types.items()},
+            "relations": {name: edit.model_dump(exclude_none=True) for name, edit in self.relations.items()},
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> SchemaEdits:
+        """The edits that a manifest keeps."""
+        return cls(
+            {name: TypeEdit.model_validate(edit) for name, edit in raw["types"].items()},
+            {name: RelationEdit.model_validate(edit) for name, edit in raw["relations"].items()},
+        )
+
 
 def read_schema_file(file: Path) -> SchemaEdits:
     """The edits of a TOML file."""
