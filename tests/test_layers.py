@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "clew"
 LAYERS = [
     {"errors", "types", "query"},
     {"trace"},
-    {"kb", "models"},
+    {"kb", "models", "trace_file"},
     {"index"},
     {"toolbox", "building"},
     {"steps"},

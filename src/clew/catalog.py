@@ -7,10 +7,13 @@ import time
 import types
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
 
 from clew.errors import InputError, NotFoundError
 from clew.methods.protocol import Method
+from clew.models.estimating import Estimate
+from clew.models.opening import open_estimating
 from clew.toolbox import Toolbox
 from clew.trace import Recorder, recording
 from clew.types import Answer
@@ -49,7 +52,19 @@ def ask(method: Method, question: str, recorder: Recorder | None = None) -> Answ
     with recording(recorder) as recorded:
         answer = method.answer(question.strip())
     fallbacks = tuple(dict.fromkeys((*answer.fallbacks, *recorded.fallbacks)))
-    return replace(answer, seconds=time.perf_counter() - begun, fallbacks=fallbacks)
+    cut_short = recorded.cut_short()
+    notes = answer.notes if cut_short is None else (*answer.notes, cut_short)
+    return replace(answer, seconds=time.perf_counter() - begun, fallbacks=fallbacks, notes=notes)
+
+
+def estimate(folder: str | Path, question: str, name: str, options: Mapping[str, str], model: str) -> Estimate:
+    """What a question would cost: the method runs with a model that answers typically and is paid nothing."""
+    if model == "none":
+        return Estimate()
+    counting = open_estimating(model)
+    method = create(name, Toolbox.open(folder, model=counting), options)
+    ask(method, question)
+    return counting.estimate()
 
 
 def describe(name: str) -> tuple[str, dict[str, str]]:

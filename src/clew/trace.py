@@ -22,6 +22,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
 
+REFUSED = "budget"
+"""How the error of a model call begins that a budget did not allow."""
 GRACE_SECONDS = 3.0
 """How long work under way may go on after Ctrl-C."""
 
@@ -78,6 +80,7 @@ class Span:
     details: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
     calls: list[ModelCall] = field(default_factory=list)
+    fallbacks: list[Fallback] = field(default_factory=list)
 
     def note(self, **details: Any) -> None:
         """Add what is known only after the step has begun."""
@@ -113,13 +116,30 @@ class Recorder:
         """What the model calls so far came to."""
         return Spending.of(call for span in self.spans for call in span.calls)
 
+    def cut_short(self) -> str | None:
+        """The note an answer carries where a budget refused model calls; None where none were."""
+        errors = [call.error or "" for span in self.spans for call in span.calls]
+        refused = [error for error in errors if error.startswith(REFUSED)]
+        if not refused:
+            return None
+        return f"cut short: {refused[0].removeprefix(REFUSED).strip(': ')}; {len(refused)} model calls were not made"
+
     def write(self, file: Path) -> None:
-        """One JSON line per span, then one per fallback."""
-        lines = [{"kind": "span", **vars(span), "calls": [asdict(call) for call in span.calls]} for span in self.spans]
-        lines += [
-            {"kind": "fallback", "step": f.step, "reason": f.reason, "instead": f.instead} for f in self.fallbacks
+        """One JSON line per span, with its model calls and fallbacks, then one per fallback outside of any span."""
+        lines = [
+            {
+                "kind": "span",
+                **vars(span),
+                "calls": [asdict(call) for call in span.calls],
+                "fallbacks": [asdict(fallback) for fallback in span.fallbacks],
+            }
+            for span in self.spans
         ]
-        file.write_text("".join(json.dumps(line, ensure_ascii=False, default=str) + "\n" for line in lines), "utf-8")
+        inside = [fallback for span in self.spans for fallback in span.fallbacks]
+        outside = [fallback for fallback in self.fallbacks if not any(fallback is other for other in inside)]
+        lines += [{"kind": "fallback", **asdict(fallback)} for fallback in outside]
+        text = "".join(json.dumps(line, ensure_ascii=False, default=str) + "\n" for line in lines)
+        file.write_text(text, "utf-8", errors="replace")  # a reply may hold half a character
 
 
 _recorder: ContextVar[Recorder | None] = ContextVar("clew_recorder", default=None)
@@ -183,8 +203,11 @@ def fallback(step: str, reason: str, instead: str) -> None:
     """State that a step did something other than it was meant to: shown in the answer, counted in reports."""
     recorder = _recorder.get()
     if recorder is not None:
+        stated, current = Fallback(step, reason, instead), _current.get()
         with recorder._lock:
-            recorder.fallbacks.append(Fallback(step, reason, instead))
+            recorder.fallbacks.append(stated)
+            if current is not None:
+                recorder.spans[current].fallbacks.append(stated)
 
 
 def concurrently(function: Callable[[T], R], items: Iterable[T], limit: int = 8) -> list[R]:

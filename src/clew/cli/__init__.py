@@ -23,11 +23,17 @@ COMMANDS = {
     "show": "clew.cli.inspect:show",
     "ask": "clew.cli.ask:ask",
     "methods": "clew.cli.ask:methods",
+    "models": "clew.cli.models:models",
+    "batch run": "clew.cli.batch:run",
+    "batch status": "clew.cli.batch:status",
+    "trace": "clew.cli.trace:trace",
     "eval": "clew.cli.eval:evaluate",
     "report": "clew.cli.report:report",
     "subgraph": "clew.cli.subgraph:subgraph",
 }
 """Every command and the function behind it."""
+GROUPS = {"batch": "Requests that wait in a folder for their replies (`--model batch:DIR`)."}
+"""What the commands of two words have in common."""
 
 app = typer.Typer(
     name="clew",
@@ -54,9 +60,16 @@ _settings = {"debug": False}
 
 
 def _register() -> None:
-    for name, place in COMMANDS.items():
+    if app.registered_commands:
+        return
+    groups: dict[str, typer.Typer] = {}
+    for names, place in COMMANDS.items():
         module, function = place.split(":")
-        app.command(name)(getattr(import_module(module), function))
+        group, _, name = names.rpartition(" ")
+        if group and group not in groups:
+            groups[group] = typer.Typer(help=GROUPS[group], no_args_is_help=True)
+            app.add_typer(groups[group], name=group)
+        groups.get(group, app).command(name)(getattr(import_module(module), function))
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +11,22 @@ from rich.markup import escape
 
 from clew.catalog import DEFAULT_METHOD, METHODS, create, describe
 from clew.catalog import ask as answer_question
-from clew.cli.options import AsJson, Base, Options, assignments
+from clew.catalog import estimate as estimate_question
+from clew.cli.options import (
+    AsJson,
+    Base,
+    MaxCalls,
+    MaxCost,
+    MaxSeconds,
+    MaxTokens,
+    Model,
+    Options,
+    assignments,
+)
 from clew.cli.output import out, print_json, print_table
+from clew.models.budgeted import Budget, Ledger
+from clew.models.estimating import Estimate
+from clew.models.opening import open_model
 from clew.presentation import answer_json
 from clew.toolbox import Toolbox
 from clew.trace import Recorder
@@ -26,20 +41,42 @@ def ask(
     method: Annotated[str, typer.Option("--method", "-m", help="How to answer; see `clew methods`.")] = DEFAULT_METHOD,
     k: Annotated[int, typer.Option("-k", min=1, help="How many answers to show.")] = 10,
     option: Options = None,
+    model: Model = "none",
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    max_seconds: MaxSeconds = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say what it would cost, spending nothing.")
+    ] = False,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write the steps to this file as JSON lines.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask a question and see the answers with their evidence."""
-    tools = Toolbox.open(base)
+    if estimate:
+        show_estimate(estimate_question(base, question, method, assignments(option), model), as_json)
+        return
+    ledger = Ledger(Budget(max_cost, max_tokens, max_calls, max_seconds))
+    tools = Toolbox.open(base, model=open_model(model, ledger=ledger))
     recorder = Recorder()
-    answer = answer_question(create(method, tools, assignments(option)), question, recorder)
-    if trace is not None:
-        recorder.write(trace)
+    try:
+        answer = answer_question(create(method, tools, assignments(option)), question, recorder)
+    finally:
+        if trace is not None:
+            recorder.write(trace)
     if as_json:
         shown = answer_json(answer)
         print_json({**shown, "answers": shown["answers"][:k]})
     else:
         show_answer(answer, k)
+
+
+def show_estimate(estimate: Estimate, as_json: bool) -> None:
+    """The cost of a question before it is asked."""
+    if as_json:
+        print_json(asdict(estimate))
+    else:
+        out.print(f"{estimate.in_words()}\n[dim]a guess: what the model says decides what it is asked next[/dim]")
 
 
 def show_answer(answer: Answer, k: int) -> None:

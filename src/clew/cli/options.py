@@ -18,6 +18,14 @@ Options = Annotated[
     typer.Option("--option", "-O", metavar="NAME=VALUE", help="An option of the method; `clew methods` lists them."),
 ]
 
+Model = Annotated[str, typer.Option("--model", help="The language model: openai:NAME, http://…#NAME, gguf:FILE, none.")]
+MaxCalls = Annotated[int | None, typer.Option("--max-calls", min=0, help="Stop after so many model calls.")]
+MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=0, help="Stop after so many tokens.")]
+MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop after so many dollars.")]
+MaxSeconds = Annotated[
+    float | None, typer.Option("--max-seconds", min=0, help="Ask the model nothing after this time.")
+]
+
 
 def open_base(folder: Path) -> ArrayKnowledgeBase:
     """Open a knowledge base named on the command line."""

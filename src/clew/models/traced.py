@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from clew import trace
 from clew.models.identity import digest
-from clew.models.protocol import Completion, LanguageModel, Request
+from clew.models.protocol import Completion, LanguageModel, Request, each
 
 SHOWN_REPLY = 400
 
@@ -37,6 +37,12 @@ class Traced:
             calls = [_call(request, done, self.name) for request, done in zip(requests, completions, strict=True)]
             span.calls.extend(calls)
             return completions
+
+    def each(self, requests: Iterable[Request]) -> Iterator[tuple[int, Completion]]:
+        """Completions as they come; all at the end while a trace is recorded, whose spans must end where they began."""
+        if trace.is_recording():
+            return iter(enumerate(self.complete(list(requests))))
+        return each(self.inner, requests)
 
 
 def _call(request: Request, completion: Completion, model: str) -> trace.ModelCall:

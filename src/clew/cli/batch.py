@@ -1,0 +1,44 @@
+"""`clew batch run` and `clew batch status`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clew.cli.options import AsJson
+from clew.cli.output import out, print_json, progress_bar
+from clew.errors import InputError
+from clew.models.answering import answer_batch
+from clew.models.batch_runner import read_lines, waiting
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of `--model batch:DIR`.", show_default=False)]
+
+
+def run(
+    folder: Folder,
+    model: Annotated[
+        str, typer.Option("--model", help="What answers: hf:FOLDER, gguf:FILE, http://…#NAME, openai:NAME.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Answer the requests that wait in a folder with a model of your own, on a GPU where there is one."""
+    with progress_bar("replies") as move:
+        added = answer_batch(folder, model, on_reply=move)
+    left = len(waiting(folder))
+    if as_json:
+        print_json({"added": added, "waiting": left})
+    else:
+        out.print(f"{added:,} replies added, {left:,} requests wait")
+
+
+def status(folder: Folder, as_json: AsJson = False) -> None:
+    """Say how many requests wait in a folder and how many replies it holds."""
+    if not folder.is_dir():
+        raise InputError(f"no folder {folder}")
+    left, replies = len(waiting(folder)), len({line["custom_id"] for line in read_lines(folder / "replies.jsonl")})
+    if as_json:
+        print_json({"waiting": left, "replies": replies})
+    else:
+        out.print(f"{left:,} requests wait, {replies:,} replies are there")

@@ -1,0 +1,87 @@
+"""`clew trace`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.tree import Tree
+
+from clew.cli.options import AsJson
+from clew.cli.output import out, print_json, say
+from clew.trace import ModelCall, Spending
+from clew.trace_file import Step, read_trace, to_otlp
+
+SHOWN = 100
+MOST_CALLS = 12
+
+
+def trace(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `clew ask --trace` wrote.")],
+    otel: Annotated[
+        Path | None, typer.Option("--otel", help="Also write OpenTelemetry spans (OTLP JSON) to this file.")
+    ] = None,
+    replies: Annotated[bool, typer.Option("--replies", help="Show how each model reply begins.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the steps of an answer as a tree: times, results, model calls and fallbacks."""
+    read = read_trace(file)
+    if otel is not None:
+        otel.write_text(json.dumps(to_otlp(read)), "utf-8")
+        say(f"written: {otel}")
+    if as_json:
+        print_json(to_otlp(read))
+        return
+    tree = Tree(f"[bold]{escape(file.name)}[/bold]  {_spent(read.spending())}")
+    for root in read.roots:
+        _grow(tree, root, replies)
+    for fallback in read.fallbacks:
+        tree.add(f"[yellow]{escape(fallback.step)}: {escape(fallback.reason)} → {escape(fallback.instead)}[/yellow]")
+    out.print(tree)
+
+
+def _grow(tree: Tree, step: Step, replies: bool) -> None:
+    seconds = "" if step.seconds is None else f"  [cyan]{_time(step.seconds)}[/cyan]"
+    details = ", ".join(f"{name} {_brief(value)}" for name, value in step.details.items())
+    spent = f"  {_spent(Spending.of(step.calls))}" if step.calls else ""
+    branch = tree.add(f"[bold]{escape(step.name)}[/bold]{seconds}  [dim]{escape(details)}[/dim]{spent}")
+    if step.error:
+        branch.add(f"[red]{escape(step.error)}[/red]")
+    for call in step.calls[:MOST_CALLS]:
+        branch.add(_call(call, replies))
+    if len(step.calls) > MOST_CALLS:
+        branch.add(f"[dim]… {len(step.calls) - MOST_CALLS:,} more calls[/dim]")
+    for fallback in step.fallbacks:
+        branch.add(f"[yellow]{escape(fallback.step)}: {escape(fallback.reason)} → {escape(fallback.instead)}[/yellow]")
+    for inner in step.inner:
+        _grow(branch, inner, replies)
+
+
+def _call(call: ModelCall, replies: bool) -> str:
+    tokens = f"{call.prompt_tokens:,} + {call.completion_tokens:,} tokens"
+    price = "[green]cached[/green]" if call.cached else f"{_time(call.seconds)}  ${call.dollars:.6f}"
+    line = f"[dim]{call.prompt_hash}[/dim]  {tokens}  {price}"
+    if call.error:
+        line += f"  [red]{escape(_brief(call.error))}[/red]"
+    return line + (f"  {escape(_brief(call.reply))}" if replies and call.reply else "")
+
+
+def _spent(spending: Spending) -> str:
+    if not spending.calls:
+        return ""
+    cached = f", {spending.cached:,} cached" if spending.cached else ""
+    failed = f", [red]{spending.failed:,} failed[/red]" if spending.failed else ""
+    tokens = spending.prompt_tokens + spending.completion_tokens
+    return f"{spending.calls:,} calls{cached}{failed}, {tokens:,} tokens, ${spending.dollars:.4f}"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"
+
+
+def _brief(value: object) -> str:
+    text = " ".join((value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).split())
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"

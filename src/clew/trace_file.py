@@ -1,0 +1,207 @@
+"""A written trace, read again: as a tree for people, and as OpenTelemetry spans for other tools."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from clew.errors import SourceError
+from clew.trace import ModelCall, Spending
+from clew.types import Fallback
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    kind: str
+
+
+class _Fallback(_Line):
+    kind: str = "fallback"
+    step: str
+    reason: str
+    instead: str
+
+
+class _Call(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    prompt_hash: str
+    prompt_tokens: int
+    completion_tokens: int
+    dollars: float
+    seconds: float
+    cached: bool
+    error: str | None = None
+    reply: str = ""
+
+
+class _Span(_Line):
+    id: int
+    parent: int | None
+    name: str
+    start: float
+    seconds: float | None = None
+    details: dict[str, Any] = {}
+    error: str | None = None
+    calls: list[_Call] = []
+    fallbacks: list[_Fallback] = []
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a trace with the steps inside it, in the order in which they began."""
+
+    id: int
+    name: str
+    start: float
+    seconds: float | None
+    details: dict[str, Any]
+    error: str | None
+    calls: tuple[ModelCall, ...]
+    fallbacks: tuple[Fallback, ...]
+    inner: list[Step] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class TraceFile:
+    """All steps of an answer, the outermost ones as roots."""
+
+    steps: tuple[Step, ...]
+    roots: tuple[Step, ...]
+    fallbacks: tuple[Fallback, ...]
+    """Those stated outside of any step."""
+
+    def spending(self) -> Spending:
+        """What the model calls came to."""
+        return Spending.of(call for step in self.steps for call in step.calls)
+
+
+def read_trace(file: Path) -> TraceFile:
+    """Read what `clew ask --trace` wrote; lines of an unknown kind are passed over."""
+    steps: dict[int, Step] = {}
+    roots: list[Step] = []
+    outside: list[Fallback] = []
+    try:
+        lines = file.read_text("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as failure:
+        raise SourceError(f"cannot be read as a trace: {failure}", file=file) from failure
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            kind = _Line.model_validate_json(line).kind
+            if kind == "fallback":
+                outside.append(_fallback(_Fallback.model_validate_json(line)))
+            elif kind == "span":
+                span = _Span.model_validate_json(line)
+                step = _step(span)
+                steps[span.id] = step
+                (roots if span.parent is None or span.parent not in steps else steps[span.parent].inner).append(step)
+        except ValidationError as failure:
+            raise SourceError(
+                "no line of a trace; expected what `clew ask --trace` writes", file=file, line=number
+            ) from failure
+    return TraceFile(tuple(steps.values()), tuple(roots), tuple(outside))
+
+
+def _step(span: _Span) -> Step:
+    calls = tuple(ModelCall(**call.model_dump()) for call in span.calls)
+    fallbacks = tuple(_fallback(one) for one in span.fallbacks)
+    return Step(span.id, span.name, span.start, span.seconds, span.details, span.error, calls, fallbacks)
+
+
+def _fallback(line: _Fallback) -> Fallback:
+    return Fallback(line.step, line.reason, line.instead)
+
+
+def to_otlp(trace: TraceFile, service: str = "clew") -> dict[str, Any]:
+    """The trace as OTLP JSON, as collectors take it at /v1/traces; model calls follow the gen_ai conventions."""
+    first = json.dumps([(step.name, step.start) for step in trace.steps])
+    trace_id = hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    spans: list[dict[str, Any]] = []
+
+    def visit(step: Step, parent: str) -> None:
+        own = _span_id(trace_id, step.id)
+        spans.append(_otlp_span(step, trace_id, own, parent))
+        spans.extend(_otlp_call(step, place, trace_id, own) for place in range(len(step.calls)))
+        for inner in step.inner:
+            visit(inner, own)
+
+    for root in trace.roots:
+        visit(root, "")
+    resource = {"attributes": _attributes({"service.name": service})}
+    return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": "clew"}, "spans": spans}]}]}
+
+
+def _otlp_span(step: Step, trace_id: str, span_id: str, parent: str) -> dict[str, Any]:
+    events = [
+        {"timeUnixNano": _nano(step.start), "name": "fallback", "attributes": _attributes(vars_of(fallback))}
+        for fallback in step.fallbacks
+    ]
+    return {
+        "traceId": trace_id,
+        "spanId": span_id,
+        "parentSpanId": parent,
+        "name": step.name,
+        "kind": 1,
+        "startTimeUnixNano": _nano(step.start),
+        "endTimeUnixNano": _nano(step.start + (step.seconds or 0.0)),
+        "attributes": _attributes({f"clew.{name}": value for name, value in step.details.items()}),
+        "events": events,
+        "status": {"code": 2, "message": step.error} if step.error else {},
+    }
+
+
+def _otlp_call(step: Step, place: int, trace_id: str, parent: str) -> dict[str, Any]:
+    call = step.calls[place]
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": str(step.details.get("model", "")),
+        "gen_ai.usage.input_tokens": call.prompt_tokens,
+        "gen_ai.usage.output_tokens": call.completion_tokens,
+        "clew.prompt_hash": call.prompt_hash,
+        "clew.cached": call.cached,
+        "clew.dollars": call.dollars,
+    }
+    return {
+        "traceId": trace_id,
+        "spanId": _span_id(trace_id, step.id, place),
+        "parentSpanId": parent,
+        "name": f"chat {attributes['gen_ai.request.model']}",
+        "kind": 3,
+        "startTimeUnixNano": _nano(step.start),
+        "endTimeUnixNano": _nano(step.start + call.seconds),
+        "attributes": _attributes(attributes),
+        "status": {"code": 2, "message": call.error} if call.error else {},
+    }
+
+
+def vars_of(fallback: Fallback) -> dict[str, str]:
+    """The parts of a fallback by name."""
+    return {"step": fallback.step, "reason": fallback.reason, "instead": fallback.instead}
+
+
+def _span_id(trace_id: str, step: int, call: int | None = None) -> str:
+    return hashlib.sha256(f"{trace_id} {step} {call}".encode()).hexdigest()[:16]
+
+
+def _nano(seconds: float) -> str:
+    return str(int(seconds * 1_000_000) * 1000)
+
+
+def _attributes(values: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"key": name, "value": _value(value)} for name, value in values.items()]
+
+
+def _value(value: Any) -> dict[str, Any]:
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}
+    if isinstance(value, float):
+        return {"doubleValue": value}
+    return {"stringValue": value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)}
