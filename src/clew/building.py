@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import StorageError
+from clew.index.build import build_indexes
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.problems import Problem, Problems
@@ -73,6 +74,8 @@ def _build(
         graph = write_graph(tables, stage, problems)
         edits = edits.within(graph.schema) if lenient else edits
         facts = graph.to_json(edits.apply(graph.schema)) | {"edits": edits.to_json()}
+        say("indexes")
+        build_indexes(ArrayKnowledgeBase.staged(stage, facts), stage / "index")
         say("checksums")
         commit(folder, stage, facts)
     listed = (*tables.skipped, *problems.listed)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
 
 from clew.errors import InputError, NotFoundError
+from clew.methods.bm25 import Bm25
 from clew.methods.protocol import Method
 from clew.models.estimating import Estimate
 from clew.models.opening import open_estimating
@@ -27,7 +28,7 @@ class MethodClass(Protocol):
         ...
 
 
-METHODS: dict[str, type] = {}
+METHODS: dict[str, type] = {"bm25": Bm25}
 DEFAULT_METHOD = "hybrid"
 
 

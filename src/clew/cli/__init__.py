@@ -59,11 +59,12 @@ def _common(
 _settings = {"debug": False}
 
 
-def _register() -> None:
-    if app.registered_commands:
-        return
+def _register(arguments: list[str]) -> None:
+    """The command that was asked for, or all of them where help needs them: imports take longer than most commands."""
+    asked = next((argument for argument in arguments if not argument.startswith("-")), "")
+    chosen = {names: place for names, place in COMMANDS.items() if names.split()[0] == asked} or COMMANDS
     groups: dict[str, typer.Typer] = {}
-    for names, place in COMMANDS.items():
+    for names, place in chosen.items():
         module, function = place.split(":")
         group, _, name = names.rpartition(" ")
         if group and group not in groups:
@@ -74,7 +75,7 @@ def _register() -> None:
 
 def main() -> None:
     """Run a command; every error becomes one clear line and an exit code."""
-    _register()
+    _register(sys.argv[1:])
     try:
         app(standalone_mode=True)
     except ClewError as error:

@@ -147,7 +147,7 @@ def _canonical(edges: EdgeColumns) -> EdgeColumns:
     for name in edges.attributes.column_names:
         column = edges.attributes[name]
         if pa.types.is_large_list(column.type):
-            column = pc.binary_join(column, "\x00")
+            column = pc.binary_join(column, pa.scalar("\x00", column.type.value_type))
         keys = keys.append_column(f"attribute {name}", column)
     order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
     taken = order.to_numpy()

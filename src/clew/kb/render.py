@@ -57,11 +57,12 @@ def value(content: Any) -> str:
 def searchable(nodes: pa.RecordBatch) -> pa.ChunkedArray:
     """The words of every node's document at once, for the lexical index: name, aliases, text and attributes."""
     string = pa.large_string()
-    parts = [nodes["name"], pc.fill_null(pc.binary_join(nodes["aliases"], SEPARATOR), ""), nodes["text"]]
+    line = pa.scalar(SEPARATOR, string)
+    parts = [nodes["name"], pc.fill_null(pc.binary_join(nodes["aliases"], line), ""), nodes["text"]]
     for name in nodes.schema.names:
         if name in ("key", "name", "aliases", "text"):
             continue
         column = nodes[name]
-        flat = pc.binary_join(column, SEPARATOR) if pa.types.is_large_list(column.type) else column.cast(string)
+        flat = pc.binary_join(column, line) if pa.types.is_large_list(column.type) else column.cast(string)
         parts.append(pc.fill_null(flat, ""))
-    return pc.binary_join_element_wise(*(part.cast(string) for part in parts), SEPARATOR)
+    return pc.binary_join_element_wise(*(part.cast(string) for part in parts), line)
