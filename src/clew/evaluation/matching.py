@@ -30,7 +30,7 @@ class Gold:
         self.match = match
         self._form = _FORMS[match]
         self.names: list[tuple[str, ...]] = []
-        self._numbers: dict[str, set[int]] = {}
+        self._numbers: dict[str, frozenset[int]] = {}
         firsts: set[str] = set()
         for answer in answers:
             first = self._form(answer)
@@ -39,7 +39,7 @@ class Gold:
             firsts.add(first)
             accepted = (first, *map(self._form, aliases[answer])) if answer in aliases else (first,)
             for name in accepted:
-                self._numbers.setdefault(name, set()).add(len(self.names))
+                self._numbers[name] = self._numbers.get(name, _NOTHING) | {len(self.names)}
             self.names.append(accepted)
 
     def __len__(self) -> int:
@@ -48,14 +48,15 @@ class Gold:
     def named_by(self, node: NodeRef, names_of: NamesOf) -> frozenset[int]:
         """The numbers of the gold answers that this node is."""
         if self.match == "key":
-            return frozenset(self._numbers.get(node.key, ()))
+            return self._numbers.get(node.key, _NOTHING)
         names = (node.key, *names_of(node)) if node.key == node.name else (node.key, node.name, *names_of(node))
-        forms = set(map(self._form, names))
-        if self.match == "lenient":
-            named = {name for name in self._numbers if any(form and (name in form or form in name) for form in forms)}
-        else:
-            named = forms & self._numbers.keys()
-        return frozenset().union(*(self._numbers[name] for name in named)) if named else _NOTHING
+        found = _NOTHING
+        for form in map(self._form, names):
+            if form in self._numbers:
+                found |= self._numbers[form]
+            if form and self.match == "lenient":
+                found = found.union(*(n for name, n in self._numbers.items() if name in form or form in name))
+        return found
 
     def find(self, candidates: Iterable[Candidate], names_of: NamesOf) -> list[frozenset[int]]:
         """For each candidate the gold answers it names."""

@@ -87,8 +87,9 @@ def first_places(found: metrics.Found) -> tuple[int, ...]:
     seen: set[int] = set()
     places: list[int] = []
     for place, named in enumerate(found, 1):
-        places += [place] * len(named - seen)
-        seen |= named
+        if named:
+            places += [place] * len(named - seen)
+            seen |= named
     return tuple(places)
 
 
