@@ -153,6 +153,8 @@ def test_lenient_match_takes_parts_of_names_but_never_the_empty_one():
     assert gold.named_by(NodeRef(0, "k1", "new york", "t"), no_aliases) == {0}
     assert gold.named_by(NodeRef(0, "", " ", "t"), no_aliases) == frozenset()
     assert not len(Gold(["", " "], {}, "lenient"))
+    unnamed = Gold(["Oslo"], {"Oslo": ("",)}, "lenient")
+    assert unnamed.named_by(NodeRef(0, "k1", "Bern", "t"), no_aliases) == frozenset()
 
 
 def test_spellings_of_one_gold_answer_are_one_answer():

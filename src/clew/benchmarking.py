@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -104,8 +104,9 @@ class Benchmark:
 
 
 def aliases_in(kb: KnowledgeBase) -> NamesOf:
-    """The aliases of a node of this base."""
+    """The aliases of a node of this base, remembered: the same nodes are ranked again and again."""
 
+    @lru_cache(maxsize=1 << 18)
     def aliases(node: NodeRef) -> tuple[str, ...]:
         return kb.node(node.id).aliases
 

@@ -29,7 +29,7 @@ class Gold:
     def __init__(self, answers: Sequence[str], aliases: Mapping[str, Sequence[str]], match: Match) -> None:
         self.match = match
         self._form = _FORMS[match]
-        self.names: list[tuple[str, ...]] = []
+        self._count = 0
         self._numbers: dict[str, frozenset[int]] = {}
         firsts: set[str] = set()
         for answer in answers:
@@ -37,13 +37,14 @@ class Gold:
             if not first or first in firsts:
                 continue
             firsts.add(first)
-            accepted = (first, *map(self._form, aliases[answer])) if answer in aliases else (first,)
-            for name in accepted:
-                self._numbers[name] = self._numbers.get(name, _NOTHING) | {len(self.names)}
-            self.names.append(accepted)
+            number = frozenset((self._count,))
+            self._count += 1
+            for name in (first, *map(self._form, aliases[answer])) if answer in aliases else (first,):
+                if name:
+                    self._numbers[name] = self._numbers[name] | number if name in self._numbers else number
 
     def __len__(self) -> int:
-        return len(self.names)
+        return self._count
 
     def named_by(self, node: NodeRef, names_of: NamesOf) -> frozenset[int]:
         """The numbers of the gold answers that this node is."""

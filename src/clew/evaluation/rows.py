@@ -12,7 +12,7 @@ from clew.evaluation.scoring import Score
 from clew.trace import Recorder, Span
 from clew.types import Answer, Candidate, Fallback
 
-SHOWN_GOLD = 50
+SHOWN_GOLD = 20
 SHOWN_RANKING = 50
 SHOWN_EVIDENCE = 3
 LONGEST_EVIDENCE = 500
