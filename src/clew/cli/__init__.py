@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated
 
@@ -59,7 +60,7 @@ def _common(
 _settings = {"debug": False}
 
 
-def _register(arguments: list[str]) -> None:
+def _register(arguments: Sequence[str] = ()) -> None:
     """The command that was asked for, or all of them where help needs them: imports take longer than most commands."""
     asked = next((argument for argument in arguments if not argument.startswith("-")), "")
     chosen = {names: place for names, place in COMMANDS.items() if names.split()[0] == asked} or COMMANDS
