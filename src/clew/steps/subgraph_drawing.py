@@ -9,11 +9,13 @@ from html import escape
 
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.graph_to_text import relation_labels
-from clew.steps.layered_layout import layered_layout
+from clew.steps.layered_layout import Place, layered_layout
 from clew.steps.subgraph import Subgraph
 
 FONT, SMALL = 13, 11
-BOX, ROW, GAP, MARGIN = 26, 46, 150, 24
+BOX, ROW, GAP, NARROW, MARGIN = 26, 46, 150, 28, 24
+MANY_LINES = 80
+"""A picture with more lines than this draws them faintly and labels only the first so many."""
 LONGEST_NAME = 34
 LIGHT = ("#2a6fbb", "#d1495b", "#2e8b57", "#a8740a", "#7b4fa3", "#00808f", "#8c564b", "#5a5a5a")
 DARK = ("#6ea8e8", "#f08a98", "#6cc596", "#e0b74c", "#b795dd", "#4fc3d4", "#d0a797", "#b0b0b0")
@@ -50,8 +52,8 @@ def draw_subgraph(kb: KnowledgeBase, subgraph: Subgraph, title: str = "") -> str
     """The subgraph from left (question entities) to right (candidate), relations on the edges and in a legend."""
     names = [ref.name for ref in kb.refs(subgraph.nodes)]
     lines = _lines(subgraph)
-    places = layered_layout(_layers(subgraph), [(line.one, line.other) for line in lines])
-    boxes = _boxes(names, [place.column for place in places], [place.row for place in places])
+    layers = _layers(subgraph)
+    boxes = _boxes(names, layers, layered_layout(layers, [(line.one, line.other) for line in lines]))
     left = min(box.x - box.width / 2 for box in boxes) - MARGIN
     right = max(box.x + box.width / 2 for box in boxes) + MARGIN
     top = min(box.y - box.height / 2 for box in boxes) - MARGIN - (24 if title else 0)
@@ -65,7 +67,7 @@ def draw_subgraph(kb: KnowledgeBase, subgraph: Subgraph, title: str = "") -> str
     if title:
         parts.append(f'<text class="heading" x="{left + MARGIN:.0f}" y="{top + 22:.0f}">{escape(title)}</text>')
     drawn, written = _edges(lines, boxes, labels, _colours(subgraph))
-    parts += [*drawn, *_nodes(subgraph, names, boxes), *written, *legend]
+    parts += [*drawn, *written, *_nodes(subgraph, names, boxes), *legend]
     return "".join(parts) + "</svg>\n"
 
 
@@ -101,14 +103,18 @@ def _lines(subgraph: Subgraph) -> list[_Line]:
     ]
 
 
-def _boxes(names: Sequence[str], columns: Sequence[int], rows: Sequence[float]) -> list[_Box]:
+def _boxes(names: Sequence[str], layers: Sequence[int], places: Sequence[Place]) -> list[_Box]:
     widths = [_width(_short(name), FONT) + 20 for name in names]
-    middles, edge = {}, 0.0
-    for column in sorted(set(columns)):
-        widest = max(width for width, own in zip(widths, columns, strict=True) if own == column)
-        middles[column] = edge + widest / 2
-        edge += widest + GAP
-    return [_Box(middles[column], row * ROW, width) for column, row, width in zip(columns, rows, widths, strict=True)]
+    columns: dict[int, list[int]] = {}
+    for node, place in enumerate(places):
+        columns.setdefault(place.column, []).append(node)
+    middles: dict[int, float] = {}
+    edge, layer = 0.0, layers[columns[0][0]]
+    for column, nodes in sorted(columns.items()):
+        widest = max(widths[node] for node in nodes)
+        edge += (GAP if layers[nodes[0]] != layer else NARROW) if column else 0  # labels stand between layers
+        middles[column], edge, layer = edge + widest / 2, edge + widest, layers[nodes[0]]
+    return [_Box(middles[place.column], place.row * ROW, width) for place, width in zip(places, widths, strict=True)]
 
 
 def _edges(
@@ -124,16 +130,18 @@ def _edges(
         arrows = ' marker-end="url(#clew-arrow)"' * line.forwards + ' marker-start="url(#clew-arrow)"' * line.backwards
         look = f"r{colours[line.relations[0]] % len(LIGHT)}"
         text = ", ".join(labels[relation] for relation in line.relations)
-        drawn.append(f'<path class="edge {look}" d="{shape}"{arrows}><title>{escape(text)}</title></path>')
+        faint = " faint" if len(lines) > MANY_LINES else ""
+        drawn.append(f'<path class="edge {look}{faint}" d="{shape}"{arrows}><title>{escape(text)}</title></path>')
         shown = _short(text)
-        for along in ALONG:
+        for along in ALONG if len(taken) < len(boxes) + MANY_LINES else ():
             x, y = _on_curve(start, middle, end, along)
             box = _Box(x, y, _width(shown, SMALL) + 6, SMALL + 5)
             if not any(box.overlaps(other) for other in taken):
                 taken.append(box)
-                written.append(
-                    f'<text class="relation {look}" x="{x:.0f}" y="{y + SMALL / 3:.0f}">{escape(shown)}</text>'
-                )
+                plate = f'x="{x - box.width / 2:.0f}" y="{y - box.height / 2:.0f}" height="{box.height}"'
+                written.append(f'<rect class="plate" {plate} width="{box.width:.0f}"/>')
+                at = f'x="{x:.0f}" y="{y + SMALL / 3:.0f}"'
+                written.append(f'<text class="relation {look}" {at}>{escape(shown)}</text>')
                 break
     arrow = (
         '<defs><marker id="clew-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
@@ -216,16 +224,17 @@ def _style() -> str:
 
     return (
         f".clew-graph{{font:{FONT}px system-ui,sans-serif;max-width:100%;height:auto;background:#fff}}"
-        ".clew-graph .edge{fill:none;stroke-width:1.5}.clew-graph .arrow{fill:#888}"
+        ".clew-graph .edge{fill:none;stroke-width:1.5}.clew-graph .faint{stroke-width:1;opacity:.45}"
+        ".clew-graph .arrow{fill:#888}"
         ".clew-graph .node text,.clew-graph .relation{text-anchor:middle}"
-        f".clew-graph .relation{{font-size:{SMALL}px;stroke:#fff;stroke-width:3px;paint-order:stroke}}"
+        f".clew-graph .relation{{font-size:{SMALL}px}}.clew-graph .plate{{fill:#fffd}}"
         f".clew-graph .legend{{font-size:{SMALL}px;fill:#444}}.clew-graph .heading{{font-weight:600;fill:#111}}"
         ".clew-graph .node text{fill:#222}.clew-graph .node rect{stroke-width:1.5}"
         ".clew-graph .inner rect{fill:#f4f4f4;stroke:#999}"
         ".clew-graph .entity rect{fill:#dcebfb;stroke:#2a6fbb}"
         ".clew-graph .candidate rect{fill:#fde7c8;stroke:#a8740a;stroke-width:2.5}"
         f"{colours(LIGHT)}@media(prefers-color-scheme:dark){{.clew-graph{{background:#181a1d}}"
-        ".clew-graph .node text{fill:#eee}.clew-graph .relation{stroke:#181a1d}.clew-graph .legend{fill:#bbb}"
+        ".clew-graph .node text{fill:#eee}.clew-graph .plate{fill:#181a1ddd}.clew-graph .legend{fill:#bbb}"
         ".clew-graph .heading{fill:#eee}.clew-graph .inner rect{fill:#2b2e33;stroke:#777}"
         ".clew-graph .entity rect{fill:#1d3a5a;stroke:#6ea8e8}.clew-graph .candidate rect{fill:#4d3a12;stroke:#e0b74c}"
         f"{colours(DARK)}}}"
