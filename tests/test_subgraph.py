@@ -15,7 +15,7 @@ from clew.building import build
 from clew.kb.paths import PathLimits, ShortestPaths
 from clew.kb.protocol import Edges
 from clew.steps.graph_features import GRAPH_FEATURES, graph_features
-from clew.steps.graph_to_text import highlight, in_context, linearize
+from clew.steps.graph_to_text import highlight, linearize
 from clew.steps.layered_layout import layered_layout
 from clew.steps.subgraph import Subgraph, SubgraphExtractor, path_evidence
 from clew.steps.subgraph_drawing import draw_subgraph
@@ -146,10 +146,9 @@ def test_the_text_goes_row_by_row_from_the_question_entities_to_the_candidate(kb
     )
 
 
-def test_highlight_marks_whole_names_only_and_context_puts_the_question_first():
+def test_highlight_marks_whole_names_only_and_never_leaves_the_candidate_out():
     assert highlight("Ann, knows, Anna", "Ann") == "[unused1]Ann[unused2], knows, Anna"
     assert highlight("nobody", "C++") == "[unused1]C++[unused2]; nobody"
-    assert in_context("Who?", "Ann") == "Who? </s> Ann"
 
 
 @settings(max_examples=60, deadline=None)

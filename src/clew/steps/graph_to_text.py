@@ -1,4 +1,4 @@
-"""A subgraph in words: Salnikov et al., deterministic Graph2Text (algorithm 2), highlight and context (section 4.4)."""
+"""A subgraph in words: Salnikov et al., deterministic Graph2Text (algorithm 2), and highlight (section 4.4)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from clew.steps.subgraph import Subgraph
 
 HIGHLIGHT = ("[unused1]", "[unused2]")
 """Tokens a sentence encoder has no meaning for yet: a fine-tuned ranker learns that they mark the candidate."""
-CONTEXT = " </s> "
 
 
 def triples_in_words(kb: KnowledgeBase, subgraph: Subgraph) -> list[tuple[str, str, str]]:
@@ -42,8 +41,3 @@ def highlight(text: str, name: str) -> str:
         rf"(?<!\w){re.escape(name)}(?!\w)", lambda match: f"{opening}{match[0]}{closing}", text, flags=re.IGNORECASE
     )
     return marked if found else f"{opening}{name}{closing}; {text}"
-
-
-def in_context(question: str, text: str) -> str:
-    """The question before the text of the subgraph."""
-    return f"{question}{CONTEXT}{text}"

@@ -1,0 +1,83 @@
+"""Candidates with labels, and splits that keep what belongs together apart from the rest."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.errors import InputError
+from clew.steps.ranking_features import FloatArray, Pool
+
+Key = TypeVar("Key", bound=Hashable)
+SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledPool:
+    """The candidates of one question and which of them are right."""
+
+    id: str
+    pool: Pool
+    right: NDArray[np.bool_]
+    type: str | None = None
+    groups: tuple[str, ...] = ()
+    """What must not be shared between splits, such as the entities the question is about."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The feature rows of many questions, one below the other."""
+
+    rows: FloatArray
+    right: NDArray[np.bool_]
+    starts: NDArray[np.int64]
+    """Where the rows of each question begin, and the end of all."""
+
+    @classmethod
+    def of(cls, matrices: Sequence[FloatArray], pools: Sequence[LabelledPool]) -> Table:
+        """Stack the matrices of these pools."""
+        if not pools or not any(pool.right.any() for pool in pools):
+            raise InputError("no question has a right answer among its candidates: choose another source of candidates")
+        return cls(
+            np.concatenate(list(matrices)),
+            np.concatenate([pool.right for pool in pools]),
+            np.append(0, np.cumsum([len(pool.right) for pool in pools])),
+        )
+
+    def questions(self, values: FloatArray) -> list[FloatArray]:
+        """Cut a value per row into questions."""
+        return np.split(values, self.starts[1:-1])
+
+
+def split_of(groups: Sequence[Sequence[Key]], shares: tuple[float, float, float], seed: int = 0) -> list[str]:
+    """A split for each item, such that items which share a group, directly or through others, share the split.
+
+    The split of a component is decided by a hash of its smallest group, so that adding items moves no others about.
+    """
+    if abs(sum(shares) - 1) > 1e-9 or min(shares) < 0:
+        raise InputError(f"the shares of train, validation and test must add up to 1, not {shares}")
+    leader: dict[str, str] = {}
+
+    def find(key: str) -> str:
+        while leader.setdefault(key, key) != key:
+            leader[key] = leader[leader[key]]
+            key = leader[key]
+        return key
+
+    own = [sorted({str(key) for key in keys}) or [f"\0{place}"] for place, keys in enumerate(groups)]
+    for keys in own:
+        for key in keys[1:]:
+            one, other = sorted((find(keys[0]), find(key)))
+            leader[other] = one
+    cuts = np.cumsum(shares)
+    splits = []
+    for keys in own:
+        digest = hashlib.sha256(f"{seed}\n{find(keys[0])}".encode()).digest()
+        place = int(np.searchsorted(cuts, int.from_bytes(digest[:8], "little") / 2**64, side="right"))
+        splits.append(SPLITS[min(place, 2)])
+    return splits

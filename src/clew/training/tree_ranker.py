@@ -1,0 +1,100 @@
+"""Gradient-boosted trees: CatBoost trains them, plain arrays keep them, so that using a ranker needs no CatBoost."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from clew.errors import MissingExtraError, ModelError
+from clew.steps.rankers import ObliviousTrees
+from clew.steps.ranking_features import FloatArray
+from clew.training.labelled import Table
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """The grid that is searched; the trees with the least error on the validation questions win."""
+
+    learning_rates: tuple[float, ...] = (0.03, 0.1, 0.3)
+    depths: tuple[int, ...] = (4, 6, 8, 10)
+    iterations: int = 4000
+    patience: int = 50
+    """Iterations without a better validation error before training stops."""
+    borders: int = 64
+    threads: int = 2
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class TreeFit:
+    """The best trees, how they were found, and CatBoost's own importance of each column, in percent."""
+
+    trees: ObliviousTrees
+    settings: Mapping[str, float]
+    importance: FloatArray
+
+
+def fit_trees(
+    train: Table,
+    validation: Table,
+    settings: TreeSettings = TreeSettings(),
+    say: Callable[[str], None] = lambda _: None,
+) -> TreeFit:
+    """Search the grid; every fit stops early by the validation questions."""
+    try:
+        import catboost
+    except ImportError:
+        raise MissingExtraError("catboost", "train") from None
+    learning = catboost.Pool(train.rows, train.right.astype(np.float64))
+    watching = catboost.Pool(validation.rows, validation.right.astype(np.float64))
+    best: tuple[float, Any, dict[str, float]] | None = None
+    for rate, depth in product(settings.learning_rates, settings.depths):
+        say(f"learning rate {rate}, depth {depth}")
+        model = catboost.CatBoostRegressor(
+            loss_function="RMSE",
+            learning_rate=rate,
+            depth=depth,
+            iterations=settings.iterations,
+            early_stopping_rounds=settings.patience,
+            border_count=settings.borders,
+            thread_count=settings.threads,
+            random_seed=settings.seed,
+            allow_writing_files=False,
+            verbose=False,
+        )
+        model.fit(learning, eval_set=watching)
+        error = float(model.get_best_score()["validation"]["RMSE"])
+        if best is None or error < best[0]:
+            chosen = {"learning_rate": rate, "depth": depth, "trees": model.tree_count_, "validation_rmse": error}
+            best = error, model, chosen
+    if best is None:
+        raise ModelError("the grid of tree settings is empty: give at least one learning rate and one depth")
+    _, model, chosen = best
+    return TreeFit(_as_arrays(model), chosen, np.asarray(model.get_feature_importance(), dtype=np.float64))
+
+
+def _as_arrays(model: Any) -> ObliviousTrees:
+    """CatBoost's JSON export as three arrays; shallow trees are filled up with questions that nobody answers yes."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "trees.json"
+        model.save_model(str(file), format="json")
+        told = json.loads(file.read_text("utf-8"))
+    trees = told["oblivious_trees"]
+    depth = max((len(tree["splits"] or ()) for tree in trees), default=0)
+    features = np.zeros((len(trees), depth), dtype=np.int32)
+    borders = np.full((len(trees), depth), np.inf)
+    leaves = np.zeros((len(trees), 1 << depth))
+    for row, tree in enumerate(trees):
+        for level, split in enumerate(tree["splits"] or ()):
+            features[row, level] = split["float_feature_index"]
+            borders[row, level] = split["border"]
+        leaves[row, : len(tree["leaf_values"])] = tree["leaf_values"]
+    scale, [bias] = told["scale_and_bias"]
+    return ObliviousTrees(features, borders, leaves, float(scale), float(bias))
