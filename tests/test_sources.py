@@ -117,6 +117,8 @@ def written(folder, name, content):
         ("id\tsynonyms\n1\ta|b; c\n", {"key": 1, "aliases": ["a", "b; c"]}),
         ("id,synonyms\n1,a; b\n", {"key": 1, "aliases": ["a", "b"]}),
         ('id\tname\n1\t5" pipe\n2\t"\n', {"key": 1, "name": '5" pipe'}),
+        ('id\tname\n1\t"Heroes" of old\n2\t"x"\n', {"key": 1, "name": '"Heroes" of old'}),
+        ('id\tname\n1\t"a\n""b""\n"\n2\tx\n', {"key": 1, "name": 'a\n"b"'}),
     ],
 )
 def test_node_columns_are_found_by_name(tmp_path, content, expected):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -155,15 +156,14 @@ def _check_header(header: Sequence[str], file: str) -> None:
 
 
 def _is_quoted(data: bytes, separator: str) -> bool:
-    """Commas need quoting; elsewhere quotation marks are often plain characters, unless they come in matching pairs."""
+    """Commas need quoting; elsewhere quotation marks are often plain characters, unless they enclose whole fields."""
     if b'"' not in data:
         return False
     if separator in ",;":
         return True
-    mark = separator.encode()
-    opened = data.startswith(b'"') + data.count(b'\n"') + data.count(mark + b'"')
-    closed = data.endswith(b'"') + data.count(b'"\n') + data.count(b'"\r\n') + data.count(b'"' + mark)
-    return opened == closed
+    start = rb'(?:\A|[\n%b])"' % re.escape(separator.encode())
+    whole = rb'(?:[^"]|"")*+"(?=[\r\n%b]|\Z)' % re.escape(separator.encode())
+    return re.search(start, re.sub(start + whole, b"", data)) is None
 
 
 def _rows(text: str, separator: str, quoted: bool) -> Iterator[tuple[str, ...]]:

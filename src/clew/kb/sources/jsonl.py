@@ -99,27 +99,39 @@ def read_json(data: bytes, file: str) -> list[RawTable]:
 
 
 def table_of_records(records: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Columns in order of first appearance; a missing field is null."""
-    flat = [_flat(record) if any(isinstance(v, dict) for v in record.values()) else record for record in records]
+    """Columns in order of first appearance; a missing field is null, a nested object becomes columns of its own."""
     names: dict[str, None] = {}
-    for record in flat:
+    for record in records:
         if not record.keys() <= names.keys():
             names.update(dict.fromkeys(record))
-    return pa.table({name: column_of([record.get(name) for record in flat]) for name in names})
+    columns = {name: [record.get(name) for record in records] for name in names}
+    if any(dict in set(map(type, values)) for values in columns.values()):
+        return table_of_records([_flat(record) for record in records])
+    return pa.table({name: column_of(values) for name, values in columns.items()})
 
 
 def column_of(values: Sequence[Any]) -> pa.Array:
     """An Arrow column of Python values; where kinds differ, numbers become floats and anything else becomes text."""
-    kinds = {type(value) for value in values if value is not None}
+    kinds = set(map(type, values)) - {type(None)}
     if list in kinds or tuple in kinds:
-        return pa.array([_texts(value) for value in values], pa.list_(pa.string()))
-    if not any(kinds <= together for together in _TOGETHER):
-        return pa.array([None if value is None else _text(value) for value in values], pa.string())
+        return _lists(values)
+    kind = pa.string() if kinds <= {str} else pa.float64() if float in kinds else None
     try:
-        kind = pa.string() if kinds <= {str} else pa.float64() if float in kinds else None
-        return pa.array(values, kind)
+        if any(kinds <= together for together in _TOGETHER):
+            return pa.array(values, kind)
     except (pa.ArrowInvalid, OverflowError):  # an integer beyond 64 bits
-        return pa.array([None if value is None else _text(value) for value in values], pa.string())
+        pass
+    return pa.array([None if value is None else _text(value) for value in values], pa.string())
+
+
+def _lists(values: Sequence[Any]) -> pa.Array:
+    try:
+        lists = pa.array(values, pa.list_(pa.string()))
+        if not lists.flatten().null_count:
+            return lists
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # items or whole values that are no texts
+        pass
+    return pa.array([_texts(value) for value in values], pa.list_(pa.string()))
 
 
 def _flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
