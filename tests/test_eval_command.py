@@ -121,7 +121,8 @@ def test_eval_keeps_a_run_and_report_shows_it(monkeypatch, capsys, base, questio
     assert "count" in printed  # the trace of the failure
     assert "<svg" in page.read_text()
     code, printed, _ = clew(monkeypatch, capsys, "report", out, "--json")
-    assert json.loads(printed)["failures"][0]["question"] == "zzz?"
+    failure = json.loads(printed)["failures"][0]
+    assert (failure["question"], failure["gold"]) == ("zzz?", ["Marfan syndrome (MFS)"])
 
 
 def test_a_sample_and_a_label_are_shown(monkeypatch, capsys, base, questions):

@@ -59,6 +59,14 @@ class Benchmark:
             raise InputError(f"no gold answer of {self.dataset.name} is a node of {self.kb}: is it the right base?")
         return "key"
 
+    def name_of(self, key: str) -> str:
+        """The name of the node with a gold key, with the key; the key alone where there is no such node."""
+        try:
+            name = self.tools.kb.refs([self.tools.kb.find(key)])[0].name
+        except NotFoundError:
+            return key
+        return key if name == key else f"{name} ({key})"
+
     def run(
         self,
         method: str,
@@ -96,6 +104,7 @@ class Benchmark:
             answering,
             setup,
             names_of=aliases_in(self.tools.kb),
+            name_of=self.name_of,
             out=None if out is None else out / setup.folder_name(),
             concurrency=concurrency or (1 if self.model is None else WITH_A_MODEL),
             on_row=on_row,

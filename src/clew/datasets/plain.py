@@ -34,6 +34,8 @@ def load_plain(path: Path, split: str | None = None) -> Dataset:
     if not records:
         raise InputError(f"{file}: no question" + ("" if split is None else f" of the split {split!r}"))
     name = file.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+    if name in ("questions", "queries"):  # the folder says more
+        name = file.absolute().parent.name
     questions = tuple(_question(place, record) for place, record in records)
     return Dataset(name, questions, "graph", split, match="auto")
 

@@ -112,6 +112,7 @@ _TRACE_FIELDS = tuple(part.name for part in fields(TraceLine))
 
 def make_row(
     question: Question,
+    gold: tuple[str, ...],
     answer: Answer | None,
     score: Score,
     recorder: Recorder,
@@ -120,14 +121,14 @@ def make_row(
     failed: bool,
     error: str | None = None,
 ) -> Row:
-    """Put together what is kept; the trace only where the question failed."""
+    """Put together what is kept; `gold` is what to show of it, and the trace is kept only where the question failed."""
     calls = [call for span in recorder.spans for call in span.calls]
     known = answer.fallbacks if answer else ()
     return Row(
         id=question.id,
         question=question.text,
         type=question.type,
-        gold=(question.passages or question.answers)[:SHOWN_GOLD],
+        gold=gold,
         gold_count=score.gold,
         metrics={name: round(value, 6) for name, value in score.metrics.items()},
         places=score.places,

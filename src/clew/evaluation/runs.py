@@ -14,7 +14,7 @@ from types import FrameType
 from clew.datasets.questions import Question
 from clew.errors import BudgetError, ClewError, EmbedderMismatch, MissingExtraError, PendingError, StorageError
 from clew.evaluation.matching import NamesOf
-from clew.evaluation.rows import Row, make_row
+from clew.evaluation.rows import SHOWN_GOLD, Row, make_row
 from clew.evaluation.run_folder import open_run
 from clew.evaluation.scoring import PRIMARY, score
 from clew.evaluation.setup import Setup
@@ -51,6 +51,7 @@ def evaluate(
     setup: Setup,
     *,
     names_of: NamesOf,
+    name_of: Callable[[str], str] = lambda key: key,
     out: Path | None = None,
     concurrency: int = 1,
     on_row: Callable[[Row], None] = lambda _: None,
@@ -61,6 +62,7 @@ def evaluate(
     With `out`, answers are on disk as they come: kill the run at any moment and run it again. Questions whose replies
     are pending in a batch stay open, and so do those that a spent budget cut short (BudgetError). After Ctrl-C no
     further question is begun, those under way are kept, and KeyboardInterrupt is raised; a second one stops at once.
+    `names_of` gives the aliases of a node, `name_of` the name behind a gold key, for people who look at failures.
     """
     with _folder(out, setup) as (known, keep), _interrupts(on_interrupt) as interrupted:
         rows = {row.id: row for row in known}
@@ -70,7 +72,7 @@ def evaluate(
         waiting, pending = 0, ""
 
         def judged(question: Question) -> Row | PendingError:
-            return _answer(question, answering, setup, names_of)
+            return _answer(question, answering, setup, names_of, name_of)
 
         for _, done in as_completed(judged, _until(interrupted, todo), concurrency):
             if isinstance(done, PendingError):
@@ -122,7 +124,9 @@ def _folder(out: Path | None, setup: Setup) -> Iterator[tuple[list[Row], Callabl
         yield folder.rows, folder.append
 
 
-def _answer(question: Question, answering: Answering, setup: Setup, names_of: NamesOf) -> Row | PendingError:
+def _answer(
+    question: Question, answering: Answering, setup: Setup, names_of: NamesOf, name_of: Callable[[str], str]
+) -> Row | PendingError:
     """The row of one question, or why it has to wait."""
     answer: Answer | None = None
     error: str | None = None
@@ -140,7 +144,9 @@ def _answer(question: Question, answering: Answering, setup: Setup, names_of: Na
     _refuse_cut_short(recorder)
     judged = score(question, answer, setup.kind, setup.match, names_of)
     failed = judged.metrics[PRIMARY[setup.kind]] < 1
-    return make_row(question, answer, judged, recorder, seconds=seconds, failed=failed, error=error)
+    gold = (question.passages or question.answers)[:SHOWN_GOLD]
+    shown = tuple(map(name_of, gold)) if failed and setup.match == "key" else gold
+    return make_row(question, shown, answer, judged, recorder, seconds=seconds, failed=failed, error=error)
 
 
 def _refuse_cut_short(recorder: Recorder) -> None:
