@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 
+from clew.index.grouping import join_groups
 from clew.index.stemmer import stem_all
 from clew.index.terms import LONGEST, stop_words
 from clew.index.tokens import TokenLists, are_spaceless, tokenise_column
@@ -48,7 +49,7 @@ def count_terms(texts: pa.Array | pa.ChunkedArray) -> Postings:
     size = sum(portion.count for portion in portions)
     terms, term_of_word = _terms(portions)
     lengths = np.zeros(size, dtype=np.int32)
-    counted = []
+    borders, counted = [np.zeros(len(terms) + 1, dtype=np.int64)], [(np.empty(0, np.int32), np.empty(0, np.float32))]
     for portion, table in zip(portions, term_of_word, strict=True):
         found = table[portion.words]
         kept = found >= 0
@@ -57,20 +58,11 @@ def count_terms(texts: pa.Array | pa.ChunkedArray) -> Postings:
         ones = np.ones(len(found), dtype=np.float32)
         by_term = coo_array((ones, (documents, found)), shape=(portion.count, len(terms))).tocsc()
         by_term.sum_duplicates()
-        counted.append((portion.first, by_term))
+        borders.append(by_term.indptr.astype(np.int64))
+        counted.append((by_term.indices.astype(np.int32, copy=False) + np.int32(portion.first), by_term.data))
     portions.clear()
-    offsets = np.zeros(len(terms) + 1, dtype=np.int64)
-    for _, by_term in counted:
-        offsets += by_term.indptr
-    documents = np.empty(offsets[-1], dtype=np.int32)
-    counts = np.empty(offsets[-1], dtype=np.float32)
-    free = offsets[:-1].copy()
-    for first, by_term in counted:  # later portions hold later documents, so every term's documents come out ascending
-        amounts = np.diff(by_term.indptr)
-        places = np.repeat(free - by_term.indptr[:-1], amounts) + np.arange(by_term.nnz)
-        documents[places] = by_term.indices + first
-        counts[places] = by_term.data
-        free += amounts
+    # Later portions hold later documents, so every term's documents come out ascending.
+    offsets, (documents, counts) = join_groups(borders, counted)
     return Postings(terms, offsets, documents, counts, lengths)
 
 

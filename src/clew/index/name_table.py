@@ -1,0 +1,100 @@
+"""Every alias of every node: sorted by its normal form, each form with the nodes it may stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from clew.index.strings import SortedStrings, StringTable
+from clew.index.tokens import normalise, normalise_column
+from clew.index.trigrams import TrigramIndex
+from clew.kb.adjacency import map_array
+from clew.types import IntArray
+
+STRING = pa.large_string()
+NAME, ALIAS, SHORTENED = 0, 1, 2
+"""A node's own name, another name of it, or one of these without the brackets at its end."""
+
+
+class NameTable:
+    """Entries in the order of their forms: the node, how the alias was given, and as what kind of name."""
+
+    def __init__(
+        self,
+        forms: SortedStrings,
+        words: SortedStrings,
+        aliases: StringTable,
+        offsets: NDArray[np.int64],
+        nodes: IntArray,
+        kinds: NDArray[np.uint8],
+    ) -> None:
+        """Use `NameTable.open`."""
+        self.forms, self.words, self.aliases = forms, words, aliases
+        self.offsets, self.nodes, self.kinds = offsets, nodes, kinds
+
+    @staticmethod
+    def write(folder: Path, aliases: pa.Array, nodes: IntArray, kinds: NDArray[np.uint8]) -> None:
+        """Index aliases; the nodes and kinds lie beside them."""
+        folder.mkdir(parents=True, exist_ok=True)
+        aliases, forms, nodes, kinds = _with_forms(aliases.cast(STRING), nodes, kinds)
+        distinct = pc.unique(forms)
+        distinct = distinct.take(pc.sort_indices(distinct))
+        codes = pc.index_in(forms, value_set=distinct).to_numpy(zero_copy_only=False).astype(np.int64)
+        order = np.lexsort((nodes, kinds, codes))
+        # The same form of the same node once, as its own name where it is one.
+        by_node = np.lexsort((kinds, nodes, codes))
+        repeated = np.zeros(len(codes), dtype=np.bool_)
+        repeated[by_node[1:]] = (codes[by_node[1:]] == codes[by_node[:-1]]) & (
+            nodes[by_node[1:]] == nodes[by_node[:-1]]
+        )
+        order = order[~repeated[order]]
+        SortedStrings.write(folder, "forms", distinct)
+        StringTable.write(folder, "aliases", aliases.take(order))
+        np.save(folder / "offsets.npy", codes[order].searchsorted(np.arange(len(distinct) + 1)).astype(np.int64))
+        np.save(folder / "nodes.npy", nodes[order].astype(np.int32))
+        np.save(folder / "kinds.npy", kinds[order].astype(np.uint8))
+        words = pc.unique(pc.list_flatten(pc.split_pattern(distinct, " ")))
+        SortedStrings.write(folder, "words", words.take(pc.sort_indices(words)))
+        TrigramIndex.write(folder, distinct)
+
+    @classmethod
+    def open(cls, folder: Path) -> NameTable:
+        """Map a table."""
+        arrays = (map_array(folder / f"{name}.npy") for name in ("offsets", "nodes", "kinds"))
+        forms, words = SortedStrings.open(folder, "forms"), SortedStrings.open(folder, "words")
+        return cls(forms, words, StringTable.open(folder, "aliases"), *arrays)
+
+    def alias(self, entry: int) -> str:
+        """The alias of an entry as it was given."""
+        return self.aliases[entry].decode()
+
+
+def form_of(text: str) -> str:
+    """The normal form of a name; one without letters or digits is taken as it stands."""
+    return normalise(text) or " ".join(text.lower().split())
+
+
+def _with_forms(
+    aliases: pa.Array, nodes: IntArray, kinds: NDArray[np.uint8]
+) -> tuple[pa.Array, pa.Array, IntArray, NDArray[np.uint8]]:
+    """Add shortened names, then give every alias its form; what has none is left out."""
+    bracketed = np.flatnonzero(
+        pc.match_substring_regex(aliases, r"[^\s(].*\([^()]*\)\s*$").to_numpy(zero_copy_only=False)
+    )
+    short = pc.replace_substring_regex(aliases.take(bracketed), r"\s*\([^()]*\)\s*$", "")
+    forms = pa.chunked_array([*normalise_column(aliases).chunks, *normalise_column(short).chunks], STRING)
+    forms = forms.combine_chunks() if forms.num_chunks else pa.array([], STRING)
+    plain = pa.concat_arrays([aliases, short])
+    whole = pa.concat_arrays([aliases, aliases.take(bracketed)])
+    empty = pc.equal(forms, "")
+    if pc.any(empty, min_count=0).as_py():
+        signs = pc.utf8_trim_whitespace(pc.replace_substring_regex(pc.utf8_lower(plain.filter(empty)), r"\s+", " "))
+        forms = pc.replace_with_mask(forms, empty, signs)
+    nodes = np.concatenate((nodes, nodes[bracketed]))
+    kinds = np.concatenate((kinds, np.full(len(bracketed), SHORTENED, dtype=np.uint8)))
+    kept = np.flatnonzero(pc.not_equal(forms, "").to_numpy(zero_copy_only=False))
+    return whole.take(kept), forms.take(kept), nodes[kept], kinds[kept]

@@ -1,0 +1,225 @@
+"""From a name to the nodes it may stand for: exact, then with typos or in another order, then by meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from string import punctuation
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from clew.index.mentions import Match, find_matches, is_common, is_number, is_telling, longest, runs_around
+from clew.index.name_table import ALIAS, NAME, SHORTENED, NameTable, form_of
+from clew.index.protocol import Index, Link, Mention
+from clew.index.spelling import POOL, like, similar
+from clew.index.tokens import Token, tokenise
+from clew.index.trigrams import TrigramIndex
+from clew.kb.adjacency import positions
+from clew.kb.schema import Schema
+from clew.types import IntArray, NodeSet
+
+SHORTEST_FUZZY = 4
+"""Shorter names are not guessed at."""
+SIMILAR = 0.72
+"""Less similar spellings are different names."""
+SURE = 0.9
+"""From this similarity on, meanings are not asked for."""
+SIMILAR_IN_TEXT = 0.84
+"""In a running text a misspelt name must be nearer, since nothing says that a name is meant at all."""
+MOST_IN_TEXT = 20
+"""So many nodes are listed for one mention."""
+MOST_ODD = 4
+"""So many unknown words of a text are taken for misspelt names."""
+Prominence = Callable[[IntArray], NDArray[np.integer]]
+
+
+class NameIndex:
+    """All aliases of a base, looked up in milliseconds among millions."""
+
+    def __init__(
+        self,
+        table: NameTable,
+        trigrams: TrigramIndex,
+        types: IntArray,
+        schema: Schema,
+        *,
+        vectors: Index | None = None,
+        name_of: Callable[[int], str] = str,
+        prominence: Prominence = np.zeros_like,
+        is_word: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """`types` holds the type code of every node.
+
+        `vectors` finds by meaning what no spelling finds, and `name_of` names it. Among nodes of one name, those with
+        more `prominence` come first. `is_word` tells words of the base's texts, which are no misspelt names.
+        """
+        self.table, self.trigrams, self.types, self.schema = table, trigrams, types, schema
+        self.vectors, self.name_of, self.prominence, self.is_word = vectors, name_of, prominence, is_word
+        self._ignored = schema_words(schema)
+
+    @staticmethod
+    def write(folder: Path, aliases: pa.Array, nodes: IntArray, is_name: NDArray[np.bool_] | None = None) -> None:
+        """Index aliases with their nodes; `is_name` marks the nodes' own names, all of them where it is None."""
+        own = np.ones(len(nodes), dtype=np.bool_) if is_name is None else is_name
+        NameTable.write(folder, aliases, nodes, np.where(own, NAME, ALIAS).astype(np.uint8))
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        types: IntArray,
+        schema: Schema,
+        *,
+        vectors: Index | None = None,
+        name_of: Callable[[int], str] = str,
+        prominence: Prominence = np.zeros_like,
+        is_word: Callable[[str], bool] = lambda _: False,
+    ) -> NameIndex:
+        """Map an index."""
+        return cls(
+            NameTable.open(folder),
+            TrigramIndex.open(folder),
+            types,
+            schema,
+            vectors=vectors,
+            name_of=name_of,
+            prominence=prominence,
+            is_word=is_word,
+        )
+
+    def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
+        """The nodes a name may stand for: exact, then of like spelling, then, where these are poor, of near meaning."""
+        code = None if type is None else self.schema.type_code[self.schema.node_type(type).name]
+        form = form_of(text)
+        place = self.table.forms.find(form.encode())
+        links = [] if place is None else self._exact(place, text, code)
+        if len(links) < k:
+            links += self._like(form, code, k, {link.node for link in links})
+        if len(links) < k and self.vectors is not None and (not links or links[0].score < SURE):
+            links += self._by_meaning(text, code, k, {link.node for link in links})
+        return tuple(links[:k])
+
+    def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:
+        """The names that occur in a text, case aside: longest match first, never overlapping, in reading order."""
+        tokens = tokenise(text)
+        matches = find_matches(tokens, self.table.forms)
+        meant = [match for match in matches if self._is_meant(match, tokens, text)]
+        found = [self._mention(match, tokens, text) for match in longest(meant, tokens)]
+        if fuzzy:
+            found += self._misspelt(text, tokens, found)
+        if not found:  # where nothing else is named, a small number may be: "Who directed 9?"
+            found = [self._mention(match, tokens, text) for match in matches if is_number(match, tokens)]
+        return sorted(found, key=lambda mention: mention.start)
+
+    # Names
+
+    def _exact(self, form: int, text: str, code: int | None) -> list[Link]:
+        entries = self._entries(form, code)
+        full = entries[self.table.kinds[entries] != SHORTENED]
+        entries = full if len(full) else entries  # brackets tell apart what else has one name
+        return self._ordered(entries, "exact", [self._exactness(entry, text) for entry in entries.tolist()])
+
+    def _exactness(self, entry: int, text: str) -> float:
+        if self.table.kinds[entry] == SHORTENED:
+            return 0.9
+        alias = self.table.alias(entry)
+        return 1.0 if alias == text else 0.99 if alias.casefold() == text.casefold() else 0.98
+
+    def _like(self, form: str, code: int | None, k: int, known: set[int]) -> list[Link]:
+        if len(form) < SHORTEST_FUZZY:
+            return []
+        keep = None if code is None else (lambda forms: self._have_type(forms, code))
+        links: dict[int, Link] = {}
+        for place, score in like(form, self.table.forms, self.trigrams, SIMILAR, keep):
+            entries = self._entries(place, code)
+            for link in self._ordered(entries, "fuzzy", [score] * len(entries)):
+                if link.node not in known:
+                    links.setdefault(link.node, link)
+            if len(links) >= k:
+                break
+        return list(links.values())
+
+    def _by_meaning(self, text: str, code: int | None, k: int, known: set[int]) -> list[Link]:
+        assert self.vectors is not None
+        among = None if code is None else NodeSet(np.flatnonzero(self.types == code).astype(np.int32))
+        nearest = self.vectors.search(text, k + len(known), among=among)
+        return [Link(node, self.name_of(node), "vector", score) for node, score in nearest if node not in known]
+
+    def _entries(self, form: int, code: int | None) -> NDArray[np.int64]:
+        entries = np.arange(self.table.offsets[form], self.table.offsets[form + 1])
+        return entries if code is None else entries[self.types[self.table.nodes[entries]] == code]
+
+    def _have_type(self, forms: IntArray, code: int) -> NDArray[np.bool_]:
+        entries, amounts = positions(self.table.offsets[forms], self.table.offsets[forms + 1])
+        owners = np.repeat(np.arange(len(forms)), amounts)
+        fits = self.types[self.table.nodes[entries]] == code
+        return np.asarray(np.bincount(owners[fits], minlength=len(forms)) > 0)
+
+    def _ordered(
+        self, entries: NDArray[np.int64], how: Literal["exact", "fuzzy"], scores: Sequence[float]
+    ) -> list[Link]:
+        """Surest first, own names before other names, then the more prominent node."""
+        nodes = self.table.nodes[entries]
+        order = np.lexsort((nodes, -self.prominence(nodes), self.table.kinds[entries], -np.asarray(scores)))
+        return [
+            Link(int(nodes[place]), self.table.alias(int(entries[place])), how, scores[place])
+            for place in order.tolist()
+        ]
+
+    # Running text
+
+    def _is_meant(self, match: Match, tokens: Sequence[Token], text: str) -> bool:
+        def is_written(word: str) -> bool:
+            entries = self._entries(match.form, None).tolist()
+            return any(self.table.alias(entry).strip(punctuation) == word for entry in entries)
+
+        return is_telling(match, tokens, text, self._ignored, is_written)
+
+    def _mention(self, match: Match, tokens: Sequence[Token], text: str) -> Mention:
+        start, end = tokens[match.first].start, tokens[match.last].end
+        links = self._exact(match.form, text[start:end], None)[:MOST_IN_TEXT]
+        if not match.is_exact:
+            links = [Link(link.node, link.alias, "fuzzy", min(link.score, 0.95)) for link in links]
+        return Mention(start, end, text[start:end], tuple(links))
+
+    def _misspelt(self, text: str, tokens: Sequence[Token], found: Sequence[Mention]) -> list[Mention]:
+        """Runs of words that are nearly a name, around words that neither names nor texts of the base know."""
+        is_free = [not any(mention.start <= token.start < mention.end for mention in found) for token in tokens]
+        odd = [place for place, token in enumerate(tokens) if is_free[place] and self._is_odd(token, text)]
+        mentions = []
+        for place in sorted(odd, key=lambda place: -len(tokens[place].text))[:MOST_ODD]:
+            best = self._best_run(runs_around(place, tokens, is_free), tokens) if is_free[place] else None
+            if best is not None:
+                run, form, score = best
+                entries = self._entries(form, None)
+                links = self._ordered(entries, "fuzzy", [score] * len(entries))[:MOST_IN_TEXT]
+                start, end = tokens[run[0]].start, tokens[run[-1]].end
+                mentions.append(Mention(start, end, text[start:end], tuple(links)))
+                for covered in run:
+                    is_free[covered] = False
+        return mentions
+
+    def _best_run(self, runs: Sequence[range], tokens: Sequence[Token]) -> tuple[range, int, float] | None:
+        """The run of words that is most like a name, the longest of equally good ones."""
+        wanted = [" ".join(tokens[place].text for place in run) for run in runs]
+        near = [self.trigrams.nearest(form, POOL) for form in {min(wanted, key=len), max(wanted, key=len)}]
+        likes = similar(wanted, np.unique(np.concatenate(near)), self.table.forms, SIMILAR_IN_TEXT)
+        options = [(run, *found[0]) for run, found in zip(runs, likes, strict=True) if found]
+        return max(options, key=lambda option: (round(option[2], 2), len(option[0])), default=None)
+
+    def _is_odd(self, token: Token, text: str) -> bool:
+        is_capital = token.start > 0 and text[token.start].isupper()
+        shortest = 2 if is_capital else SHORTEST_FUZZY
+        if len(token.text) < shortest or not token.text.isalpha() or is_common(token.text, self._ignored):
+            return False
+        return self.table.words.find(token.text.encode()) is None and not self.is_word(token.text)
+
+
+def schema_words(schema: Schema) -> frozenset[str]:
+    """The words of types and relations: a question that says "gene" means the type, not a node of that name."""
+    labels = [node_type.label for node_type in schema.node_types]
+    labels += [label for relation in schema.relations for label in (relation.name, relation.label, relation.inverse)]
+    return frozenset(token.text for label in labels for token in tokenise(label))
