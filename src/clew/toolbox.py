@@ -6,10 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from clew.index.build import LEXICAL
+from clew.index.build import open_lexical, open_names, open_vectors, vector_folder
 from clew.index.lexical import LexicalIndex
+from clew.index.multi_vectors import MultiVectorIndex
+from clew.index.names import NameIndex
+from clew.index.vector_store import remembered_embedder
+from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.models.protocol import LanguageModel
+from clew.models.embedding.cached import CachedEmbedder
+from clew.models.embedding.opening import DEFAULT, open_embedder
+from clew.models.protocol import Embedder, LanguageModel
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,30 @@ class Toolbox:
         return cls(ArrayKnowledgeBase.open(folder), model, embedder)
 
     @cached_property
+    def embedder(self) -> Embedder:
+        """Texts to vectors; queries are remembered."""
+        return CachedEmbedder(open_embedder(self._embedder_spec))
+
+    @cached_property
     def lexical(self) -> LexicalIndex:
         """BM25 over the node documents."""
-        return LexicalIndex.open(self.kb.generation / "index" / LEXICAL)
+        return open_lexical(self.kb)
+
+    @cached_property
+    def vectors(self) -> VectorIndex:
+        """Vectors of the node documents, computed when they are first needed."""
+        return open_vectors(self.kb, self.embedder, self.lexical, spec=self._embedder_spec)
+
+    @cached_property
+    def multi_vectors(self) -> MultiVectorIndex:
+        """Vectors of the chunks of the best documents."""
+        return MultiVectorIndex(self.vectors, self.kb.text, self.embedder, self.vectors.store)
+
+    @cached_property
+    def names(self) -> NameIndex:
+        """Every alias of every node."""
+        return open_names(self.kb, vectors=self.vectors, lexical=self.lexical)
+
+    @property
+    def _embedder_spec(self) -> str:
+        return self.embedder_name or remembered_embedder(vector_folder(self.kb.folder)) or DEFAULT

@@ -1,16 +1,88 @@
-"""The indexes of a generation, written beside its graph."""
+"""The indexes of a knowledge base: written with its graph, opened from its folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from clew.index.lexical import LexicalIndex
-from clew.kb import render
-from clew.kb.arrays import ArrayKnowledgeBase
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-LEXICAL = "lexical"
+from clew.index.lexical import LexicalIndex
+from clew.index.names import NameIndex
+from clew.index.protocol import Index
+from clew.index.terms import terms
+from clew.index.vector_store import VectorStore
+from clew.index.vectors import VectorIndex
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.render import searchable
+from clew.models.protocol import Embedder
+from clew.types import IntArray
+
+INDEX, LEXICAL, NAMES, VECTORS = "index", "lexical", "names", "vectors"
 
 
 def build_indexes(kb: ArrayKnowledgeBase, folder: Path) -> None:
     """Write every index that a base is searched by."""
-    LexicalIndex.write(folder / LEXICAL, render.searchable(kb.columns()))
+    columns = kb.columns()
+    LexicalIndex.write(folder / LEXICAL, searchable(columns))
+    NameIndex.write(folder / NAMES, *_aliases(columns))
+
+
+def open_lexical(kb: ArrayKnowledgeBase) -> LexicalIndex:
+    """The lexical index of a base."""
+    return LexicalIndex.open(kb.generation / INDEX / LEXICAL)
+
+
+def open_vectors(
+    kb: ArrayKnowledgeBase, embedder: Embedder, lexical: Index, *, spec: str = "minilm", **options: int
+) -> VectorIndex:
+    """The vectors of a base; `spec` is how the embedder was named, `options` are those of `VectorIndex`."""
+    store = VectorStore.open(vector_folder(kb.folder), embedder, spec=spec)
+    return VectorIndex(len(kb), kb.text, embedder, store, lexical, generation=kb.generation.name, **options)
+
+
+def open_names(
+    kb: ArrayKnowledgeBase, *, vectors: Index | None = None, lexical: LexicalIndex | None = None
+) -> NameIndex:
+    """The names of a base; where `lexical` is given, words of the texts are never taken for misspelt names."""
+
+    def is_word(word: str) -> bool:
+        return lexical is not None and any(lexical.frequency(term) for term in terms(word))
+
+    return NameIndex.open(
+        kb.generation / INDEX / NAMES,
+        kb.types,
+        kb.schema,
+        vectors=vectors,
+        name_of=lambda node: kb.refs([node])[0].name,
+        prominence=lambda nodes: degrees(kb, nodes),
+        is_word=is_word,
+    )
+
+
+def vector_folder(folder: Path) -> Path:
+    """Where a knowledge-base folder keeps its vectors, for all its generations."""
+    return folder / VECTORS
+
+
+def degrees(kb: ArrayKnowledgeBase, nodes: IntArray) -> NDArray[np.int64]:
+    """The number of edges of each node."""
+    total = np.zeros(len(nodes), dtype=np.int64)
+    for side in (kb.outward, kb.inward):
+        total += side.group_start[side.node_groups[nodes + 1]] - side.group_start[side.node_groups[nodes]]
+    return total
+
+
+def _aliases(columns: pa.RecordBatch) -> tuple[pa.Array, IntArray, NDArray[np.bool_]]:
+    """Names, other names, and keys that have a letter and are not the name: people look nodes up by these as well."""
+    names, keys, others = columns["name"], columns["key"], columns["aliases"]
+    with_key = np.flatnonzero(
+        pc.and_(pc.match_substring_regex(keys, "[A-Za-z]"), pc.not_equal(keys, names)).to_numpy(zero_copy_only=False)
+    )
+    owners = pc.list_parent_indices(others).to_numpy(zero_copy_only=False)
+    aliases = pa.concat_arrays([names, pc.list_flatten(others), keys.take(with_key)])
+    nodes = np.concatenate((np.arange(len(names)), owners, with_key)).astype(np.int32)
+    valid = np.flatnonzero(pc.is_valid(aliases).to_numpy(zero_copy_only=False))
+    return aliases.take(valid), nodes[valid], np.arange(len(nodes))[valid] < len(names)
