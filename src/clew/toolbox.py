@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,12 +11,14 @@ from clew.index.build import open_lexical, open_names, open_vectors, vector_fold
 from clew.index.lexical import LexicalIndex
 from clew.index.multi_vectors import MultiVectorIndex
 from clew.index.names import NameIndex
+from clew.index.protocol import Index
 from clew.index.vector_store import remembered_embedder
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.models.embedding.cached import CachedEmbedder
 from clew.models.embedding.opening import DEFAULT, open_embedder
 from clew.models.protocol import Embedder, LanguageModel
+from clew.types import NodeSet, Ranking
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,19 @@ class Toolbox:
     @cached_property
     def names(self) -> NameIndex:
         """Every alias of every node."""
-        return open_names(self.kb, vectors=self.vectors, lexical=self.lexical)
+        return open_names(self.kb, vectors=OpenedWhenAsked(lambda: self.vectors), lexical=self.lexical)
 
     @property
     def _embedder_spec(self) -> str:
         return self.embedder_name or remembered_embedder(vector_folder(self.kb.folder)) or DEFAULT
+
+
+@dataclass(frozen=True)
+class OpenedWhenAsked:
+    """An index that is opened by its first search: names are looked up even where the embedder is out of reach."""
+
+    open: Callable[[], Index]
+
+    def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
+        """The k best nodes."""
+        return self.open().search(query, k, among=among)
