@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -121,8 +122,9 @@ def _without_edges(edges: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tupl
         found.update(wanted.keys() & set(triples))
         rows = [row for row, triple in zip(candidates.to_pylist(), triples, strict=True) if triple in wanted]
         if rows:
-            numbers = pa.array(range(piece.table.num_rows), pa.int64())
-            piece = _kept(piece, pc.is_in(numbers, value_set=pa.array(rows, pa.int64())))
+            gone_rows = np.zeros(piece.table.num_rows, dtype=np.bool_)
+            gone_rows[rows] = True
+            piece = _kept(piece, pa.array(gone_rows))
         kept.append(piece)
     missing = [
         Problem(f"no edge {' —'.join(triple[:2])}→ {triple[2]}, to be deleted", *place)
@@ -188,8 +190,9 @@ def _kept(piece: Piece, gone: pa.ChunkedArray | pa.Array) -> Piece:
     if not pc.any(gone).as_py():
         return piece
     stay = pc.invert(gone)
-    rows = pc.indices_nonzero(stay).to_pylist()
-    return Piece(piece.table.filter(stay), piece.file, lines=pa.array([piece.line(row) for row in rows], pa.int64()))
+    rows = pc.indices_nonzero(stay).cast(pa.int64())
+    lines = pc.add(rows, piece.first_line) if piece.lines is None else piece.lines.take(rows)
+    return Piece(piece.table.filter(stay), piece.file, lines=lines)
 
 
 def _joined(tables: Sequence[pa.Table], names: tuple[str, ...]) -> pa.Table:
