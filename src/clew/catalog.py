@@ -12,7 +12,9 @@ from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, ge
 
 from clew.errors import InputError, NotFoundError
 from clew.methods.bm25 import Bm25
+from clew.methods.hybrid import Hybrid
 from clew.methods.protocol import Method
+from clew.methods.vector_search import VectorSearch
 from clew.models.estimating import Estimate
 from clew.models.opening import open_estimating
 from clew.toolbox import Toolbox
@@ -28,7 +30,11 @@ class MethodClass(Protocol):
         ...
 
 
-METHODS: dict[str, type] = {"bm25": Bm25}
+METHODS: dict[str, type] = {
+    "bm25": Bm25,
+    "vector_search": VectorSearch,
+    "hybrid": Hybrid,
+}
 DEFAULT_METHOD = "hybrid"
 
 

@@ -12,7 +12,7 @@ from clew.index.lexical import LexicalIndex
 from clew.index.multi_vectors import MultiVectorIndex
 from clew.index.names import NameIndex
 from clew.index.protocol import Index
-from clew.index.vector_store import remembered_embedder
+from clew.index.vector_store import VectorStore, remembered_embedder
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.models.embedding.cached import CachedEmbedder
@@ -34,6 +34,13 @@ class Toolbox:
     def open(cls, folder: str | Path, *, model: LanguageModel | None = None, embedder: str | None = None) -> Toolbox:
         """The tools for the knowledge base in a folder."""
         return cls(ArrayKnowledgeBase.open(folder), model, embedder)
+
+    @classmethod
+    def switch_embedder(cls, folder: str | Path, spec: str) -> Toolbox:
+        """Make a knowledge base use another embedder from now on; the vectors of the old one are removed."""
+        place = vector_folder(ArrayKnowledgeBase.open(folder).folder)
+        VectorStore.switch(place, open_embedder(spec), spec=spec)
+        return cls.open(folder)
 
     @cached_property
     def embedder(self) -> Embedder:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from clew.building import BuildReport
 from clew.building import build as build_base
 from clew.building import update as update_base
+from clew.cli.embed import embed_all
 from clew.cli.options import AsJson, Base
 from clew.cli.output import err, out, print_json, stages
 from clew.kb.schema_file import schema_edits
 from clew.kb.sources import SourceOptions, parse_columns, read_sources
 from clew.kb.sources.delta import read_delta
+from clew.toolbox import Toolbox
 
 Files = list[Path] | None
 Sources = Annotated[Files, typer.Argument(metavar="SOURCE…", help="Files or folders to read.", show_default=False)]
@@ -32,6 +34,9 @@ SchemaFile = Annotated[
 Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of text files; UTF-8 by default.")]
 Language = Annotated[str, typer.Option("--language", help="The language of RDF labels.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Read STaRK's pickles, through a restricted reader.")]
+Embed = Annotated[
+    Literal["lazy", "all"], typer.Option("--embed", help="Compute vectors when they matter, or all of them now.")
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used, and list them.")]
 
 
@@ -48,6 +53,7 @@ def build(
     language: Language = "en",
     trust: Trust = False,
     skip_bad: SkipBad = False,
+    embed: Embed = "lazy",
     as_json: AsJson = False,
 ) -> None:
     """Build a knowledge base from nodes and edges, triples, RDF or documents."""
@@ -67,6 +73,8 @@ def build(
         say("reading")
         tables = read_sources(sources or [], options)
         report = build_base(tables, output, edits=edits, skip_bad=skip_bad, say=say)
+    if embed == "all":
+        embed_all(Toolbox.open(output))
     show_report(report, as_json)
 
 
