@@ -60,13 +60,18 @@ class PhraseMatcher:
 
     def scores(self, phrases: Sequence[str]) -> Scores:
         """One row per phrase, one column per label; 0 means no match, 1 the label's own name."""
-        found = np.zeros((len(phrases), len(self.labels)), dtype=np.float32)
-        for row, phrase in enumerate(phrases):
-            self._by_letters(phrase, found[row])
+        found = self.by_letters(phrases)
         unclear = [row for row in range(len(phrases)) if found[row].max(initial=0.0) < CLEAR]
         if self._vectors is not None and unclear and self.labels:
             meant = self._by_meaning([phrases[row] for row in unclear])
             found[unclear] = np.maximum(found[unclear], meant)
+        return found
+
+    def by_letters(self, phrases: Sequence[str]) -> Scores:
+        """The scores without regard to meaning."""
+        found = np.zeros((len(phrases), len(self.labels)), dtype=np.float32)
+        for row, phrase in enumerate(phrases):
+            self._by_letters(phrase, found[row])
         return found
 
     def _by_letters(self, phrase: str, row: Scores) -> None:

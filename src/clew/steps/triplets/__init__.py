@@ -1,0 +1,1 @@
+"""Reading a question as a triplet query without a language model."""

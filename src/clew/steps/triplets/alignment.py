@@ -1,0 +1,210 @@
+"""Aligning a schema path with the words around a mention: each relation and type on the way takes a phrase or none.
+
+Words are taken in the order in which one moves away from the mention: to the left and then right of it, or right
+first. Along that order the phrases of a path never cross; a hop that no phrase speaks for costs the more the less it
+goes without saying.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.steps.triplets.reading import RETURNS, Phrase, Reading
+from clew.steps.triplets.schema_paths import Hop, SchemaPath, is_generic
+
+Scores = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What the parts of an alignment are worth; found on development questions of several bases."""
+
+    least_relation: float = 0.2
+    """A phrase speaks for a relation from this score on."""
+    least_type: float = 0.4
+    silent_relation: float = 0.5
+    """Cost of a relation no phrase speaks for …"""
+    share: float = 0.35
+    """… less this much where all edges between the two types have it."""
+    silent_type: float = 0.3
+    silent_target: float = 0.1
+    silent_return: float = 0.25
+    """Cost of going back along the relation one came by …"""
+    return_word: float = 0.3
+    """… times this where a word such as "together" hints at it."""
+    longer: float = 0.1
+    asked: float = 0.45
+    """Worth of a match with what the question asks for."""
+    both: float = 0.25
+    """Part of the lesser score that counts where one phrase names relation and type."""
+    distance: float = 0.01
+    """Cost of each word between a phrase and the phrase or mention before it."""
+
+
+@dataclass(frozen=True)
+class Matches:
+    """How well each phrase of a question matches each relation and each type of a schema."""
+
+    relations: Scores
+    types: Scores
+    relation_code: dict[str, int]
+    type_code: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """A path with the phrase that speaks for each relation and for each type it reaches, None where none does."""
+
+    path: SchemaPath
+    score: float
+    relations: tuple[Phrase | None, ...] = ()
+    types: tuple[Phrase | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A phrase in the order in which words are taken: from `begin` to `end`."""
+
+    begin: int
+    end: int
+    phrase: Phrase
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The best way to explain the hops so far that has taken words up to `end`."""
+
+    end: int
+    score: float
+    relations: tuple[Phrase | None, ...]
+    types: tuple[Phrase | None, ...]
+
+
+class Aligner:
+    """Aligns paths with the words around the mentions of one question."""
+
+    def __init__(self, reading: Reading, matches: Matches, weights: Weights) -> None:
+        self.reading, self.matches, self.weights = reading, matches, weights
+        self.returns = any(word.text in RETURNS for word in reading.words)
+        self._places: dict[tuple[int, int], tuple[list[_Place], ...]] = {}
+
+    def judge(self, hop: Hop) -> float:
+        """How good a hop looks when words may be taken in any order."""
+        relation = self.matches.relations[:, self.matches.relation_code[hop.relation]].max(initial=0.0)
+        kind = self.matches.types[:, self.matches.type_code[hop.type]].max(initial=0.0)
+        spoken = float(relation) if relation >= self.weights.least_relation else -self._silent(hop)
+        known = float(kind) if kind >= self.weights.least_type else 0.0 if is_generic(hop.type) else -0.2
+        return spoken + known - self.weights.longer
+
+    def align(self, path: SchemaPath, mention: tuple[int, int]) -> Alignment:
+        """The best alignment of a path with the words around a mention."""
+        best = max((self._follow(path, order) for order in self._orders(mention)), key=lambda state: state.score)
+        cost = self.weights.longer * (len(path.hops) - 1)
+        return Alignment(path, best.score - cost, best.relations, best.types)
+
+    def _orders(self, mention: tuple[int, int]) -> tuple[list[_Place], ...]:
+        known = self._places.get(mention)
+        if known is None:
+            first, last = mention
+            count, right = len(self.reading.words), len(self.reading.words) - last
+            left_first, right_first = [], []
+            for phrase in self.reading.phrases:
+                asked = self.reading.is_asked(phrase)
+                if phrase.last <= first:
+                    left_first.append(_Place(first - phrase.last, first - phrase.first, phrase, asked))
+                    begin = right + first - phrase.last
+                    right_first.append(_Place(begin, begin + phrase.last - phrase.first, phrase, asked))
+                elif phrase.first >= last:
+                    begin = phrase.first - last
+                    left_first.append(_Place(first + begin, first + phrase.last - last, phrase, asked))
+                    right_first.append(_Place(begin, phrase.last - last, phrase, asked))
+            owned = last < count and self.reading.words[last].text == "s"
+            known = (right_first,) if owned else (left_first, right_first)
+            self._places[mention] = known
+        return known
+
+    def _follow(self, path: SchemaPath, places: Sequence[_Place]) -> _State:
+        states = [_State(0, 0.0, (), ())]
+        for number, hop in enumerate(path.hops):
+            final = number == len(path.hops) - 1
+            back = number > 0 and _returns(path.hops[number - 1], hop)
+            states = _best([new for state in states for new in self._hop(state, hop, places, final, back)])
+        return max(states, key=lambda state: state.score)
+
+    def _hop(self, state: _State, hop: Hop, places: Sequence[_Place], final: bool, back: bool) -> list[_State]:
+        """Every way to explain one more hop."""
+        weights, found = self.weights, []
+        no_relation = self._silent(hop)
+        if back:
+            no_relation = weights.silent_return * (weights.return_word if self.returns else 1.0)
+        no_type = 0.0 if is_generic(hop.type) else weights.silent_target if final else weights.silent_type
+        relations = [(place, self._relation(hop, place, final)) for place in places if place.begin >= state.end]
+        spoken = [(place, score) for place, score in relations if score >= weights.least_relation]
+        types = [(place, self._type(hop, place, final)) for place in places if place.begin >= state.end]
+        named = [(place, score) for place, score in types if score >= weights.least_type]
+        found.append(self._next(state, None, None, -no_relation - no_type))
+        for place, score in spoken:
+            found.append(self._next(state, place, None, score - no_type))
+            for other, more in named:
+                if other.begin >= place.end:
+                    found.append(self._next(state, place, other, score + more))
+        for place, score in named:
+            found.append(self._next(state, None, place, score - no_relation))
+            same = self._relation(hop, place, final)
+            if same >= weights.least_relation:
+                both = max(score, same) + weights.both * min(score, same)
+                found.append(self._next(state, place, place, both))
+        return found
+
+    def _next(self, state: _State, relation: _Place | None, kind: _Place | None, gain: float) -> _State:
+        end, walked = state.end, 0
+        for place in dict.fromkeys((relation, kind)):
+            if place is not None:
+                walked += max(0, place.begin - end)
+                end = max(end, place.end)
+        return _State(
+            end,
+            state.score + gain - self.weights.distance * walked,
+            (*state.relations, relation.phrase if relation else None),
+            (*state.types, kind.phrase if kind else None),
+        )
+
+    def _relation(self, hop: Hop, place: _Place, final: bool) -> float:
+        return self._score(self.matches.relations, self.matches.relation_code[hop.relation], place, final)
+
+    def _type(self, hop: Hop, place: _Place, final: bool) -> float:
+        if is_generic(hop.type):
+            return 0.0
+        return self._score(self.matches.types, self.matches.type_code[hop.type], place, final)
+
+    def _score(self, scores: Scores, column: int, place: _Place, final: bool) -> float:
+        score = float(scores[self._row[place.phrase], column])
+        if place.asked:  # what is asked for is the end of the path and nothing before it
+            return score * (1.0 + self.weights.asked) if final else score * 0.5
+        return score
+
+    @cached_property
+    def _row(self) -> dict[Phrase, int]:
+        return {phrase: row for row, phrase in enumerate(self.reading.phrases)}
+
+    def _silent(self, hop: Hop) -> float:
+        return self.weights.silent_relation - self.weights.share * hop.share
+
+
+def _returns(before: Hop, hop: Hop) -> bool:
+    return before.relation == hop.relation and before.forward != hop.forward
+
+
+def _best(states: list[_State]) -> list[_State]:
+    """States that no other beats with fewer words taken."""
+    kept: list[_State] = []
+    for state in sorted(states, key=lambda state: (state.end, -state.score)):
+        if not kept or state.score > kept[-1].score:
+            kept.append(state)
+    return kept

@@ -1,0 +1,65 @@
+"""Which nodes a question names, and how sure that is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clew.index.protocol import Link, Mention, Names
+from clew.index.tokens import tokenise
+from clew.kb.protocol import KnowledgeBase
+from clew.steps.phrase_matching import PhraseMatcher
+from clew.steps.triplets.reading import STOP_WORDS
+from clew.types import NodeSet
+
+MARKED = re.compile(r"\[([^\[\]]+)\]")
+"""A name in square brackets is a mention for certain."""
+LINKS = 20
+
+
+@dataclass(frozen=True)
+class Named:
+    """A mention as words [first, last), the nodes it may stand for by type, and what it costs to leave it out."""
+
+    span: tuple[int, int]
+    text: str
+    links: tuple[Link, ...]
+    nodes: dict[str, NodeSet]
+    weight: float
+
+
+def find_mentions(question: str, names: Names, types: PhraseMatcher) -> tuple[str, list[Mention]]:
+    """The question without brackets, and its mentions: those in brackets, or else whatever the base has a name for."""
+    marked = list(MARKED.finditer(question))
+    if marked:
+        found = [Mention(m.start(1), m.end(1), m[1], names.link(m[1], k=LINKS)) for m in marked]
+        found = [mention for mention in found if mention.links]
+        if found:
+            return question.replace("[", " ").replace("]", " "), found
+    return question, [mention for mention in names.mentions(question) if _is_name(mention, types)]
+
+
+def _is_name(mention: Mention, types: PhraseMatcher) -> bool:
+    """Stop words and the names of types are words of the question, even where a node happens to be called so."""
+    texts = [token.text for token in tokenise(mention.text)]
+    if all(text in STOP_WORDS for text in texts):
+        return False
+    return not (len(texts) == 1 and types.by_letters([texts[0]]).max(initial=0.0) >= 0.95)
+
+
+def named(
+    kb: KnowledgeBase, spans: Sequence[tuple[int, int]], mentions: Sequence[Mention], marked: bool
+) -> list[Named]:
+    """Mentions with their nodes by type; long and exact ones are the hardest to leave out."""
+    found = []
+    for span, mention in zip(spans, mentions, strict=True):
+        exact = [link for link in mention.links if link.how == "exact"]
+        links = tuple(exact or mention.links)
+        by_type: dict[str, list[int]] = {}
+        for link, ref in zip(links, kb.refs([link.node for link in links]), strict=True):
+            by_type.setdefault(ref.type, []).append(link.node)
+        words = min(span[1] - span[0], 4)
+        weight = 0.3 + 0.3 * (words - 1) + (0.4 if exact else 0.0) + (3.0 if marked else 0.0)
+        found.append(Named(span, mention.text, links, {t: NodeSet.of(n) for t, n in by_type.items()}, weight))
+    return found

@@ -1,0 +1,133 @@
+"""A question taken apart: its words, what they name, what is asked for, and the small words that steer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from clew.index.protocol import Mention
+from clew.index.tokens import Token, tokenise
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text))
+
+
+STOP_WORDS = _set(
+    """a about all also am among an and any are as at be been being between both but by can could did do does done each
+    every for from get gets give given had has have having her here his how i if in into is it its itself just least
+    let like list many me more most much my name no nor not of off on one only or other our out please s same several
+    she show should so some such t tell than that the their them then there these they this those through to too under
+    up us very was we were what when where whether which while who whom whose why will with within without would you
+    your find identify know known looking need want are aren isn doesn don didn hasn haven wasn weren cannot never
+    neither lacking lack lacks except excluding there together shared share"""
+)
+"""Words that are never evidence for a relation or a type by themselves."""
+NEGATIONS = _set(
+    """no not without lacking lack lacks except excluding excludes nor neither never cannot aren isn doesn don didn hasn
+    haven wasn weren"""
+)
+RETURNS = _set("share shares shared sharing same also together other another similar both fellow co alike")
+"""Words that hint at going out along a relation and back along it: who acted together with X."""
+ASKING = _set("which what who whom whose when where list name find show give identify tell")
+ASKED_AS = {"who": "person", "whom": "person", "when": "date year", "where": "place location country"}
+"""What a question word asks for, where no noun says it."""
+FILLERS = _set(
+    """is are was were do does did the a an all any some me us to of kind kinds type types sort one ones many there can
+    could you please list name show find tell give identify every each i am looking for know want that be different"""
+)
+"""Words between the question word and what is asked for."""
+LONGEST_PHRASE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A span of words [first, last) that may name a relation or a type."""
+
+    first: int
+    last: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A question with its mentions, each given as a span of words [first, last)."""
+
+    question: str
+    words: tuple[Token, ...]
+    mentions: tuple[tuple[int, int], ...]
+    asked: tuple[int, int]
+    """The words right after the question word: what is asked for; empty where there are none."""
+    asked_as: Mapping[int, str] = field(default_factory=dict)
+    """Question words that stand for a kind of thing themselves, by place."""
+
+    @cached_property
+    def taken(self) -> frozenset[int]:
+        """Places of the words inside mentions."""
+        return frozenset(place for first, last in self.mentions for place in range(first, last))
+
+    @cached_property
+    def content(self) -> frozenset[int]:
+        """Places of the words that need an explanation."""
+        return frozenset(
+            place
+            for place, word in enumerate(self.words)
+            if place not in self.taken and word.text not in STOP_WORDS and len(word.text) > 1
+        )
+
+    @cached_property
+    def phrases(self) -> tuple[Phrase, ...]:
+        """Runs of up to three words outside mentions that begin and end with a word of content."""
+        found = [Phrase(place, place + 1, text) for place, text in self.asked_as.items()]
+        for first in sorted(self.content):
+            for last in range(first + 1, min(first + LONGEST_PHRASE, len(self.words)) + 1):
+                if last - 1 in self.taken:
+                    break
+                if last - 1 in self.content:
+                    found.append(Phrase(first, last, " ".join(word.text for word in self.words[first:last])))
+        return tuple(found)
+
+    def is_asked(self, phrase: Phrase) -> bool:
+        """Whether a phrase lies in what is asked for."""
+        return phrase.first in self.asked_as or self.asked[0] <= phrase.first < self.asked[1]
+
+    def negation_before(self, place: int) -> int | None:
+        """The nearest negation before a word, not looking past another mention or the beginning of a clause."""
+        for before in range(place - 1, -1, -1):
+            text = self.words[before].text
+            if text in NEGATIONS and not (text == "not" and self._word(before + 1) == "only"):
+                return before
+            if before in self.taken or text in ("but", "and", "that", "which", "while", "whose"):
+                nearer = self._word(before + 1)
+                if nearer not in NEGATIONS:
+                    return None
+        return None
+
+    def _word(self, place: int) -> str:
+        return self.words[place].text if place < len(self.words) else ""
+
+
+def read(question: str, mentions: Sequence[Mention]) -> Reading:
+    """Tokenise a question and find what it asks for."""
+    words = tuple(tokenise(question))
+    spans = []
+    for mention in mentions:
+        inside = [i for i, word in enumerate(words) if word.start < mention.end and word.end > mention.start]
+        if inside:
+            spans.append((inside[0], inside[-1] + 1))
+    taken = {place for first, last in spans for place in range(first, last)}
+    start, asked_as = 0, {}
+    for place, word in enumerate(words):
+        if word.text in ASKING and place not in taken:
+            start = place + 1
+            if word.text in ASKED_AS:
+                asked_as[place] = ASKED_AS[word.text]
+            break
+    while start < len(words) and start not in taken and words[start].text in FILLERS:
+        start += 1
+    end = start
+    while end < len(words) and end not in taken and end - start < 4 and words[end].text not in STOP_WORDS:
+        end += 1
+    return Reading(question, words, tuple(spans), (start, end), asked_as)

@@ -1,0 +1,122 @@
+"""The schema linker: reads a question as a triplet query without a language model.
+
+1. Mentions: which nodes the question names (names index, longest match).
+2. Words: which phrases speak for relations and types of the schema, by their letters and by meaning.
+3. Paths: how each named node may be connected with what is asked for, aligned with the words around it.
+4. Assembly: the best combination of paths as one connected query; negations, counts and conditions attached.
+5. Execution: the best reading that has an answer wins; the others are its alternatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from clew.index.protocol import Names
+from clew.kb.protocol import KnowledgeBase
+from clew.kb.schema import Schema
+from clew.models.protocol import Embedder
+from clew.query import Constant, TripletQuery
+from clew.steps.grounding import Grounding, pose
+from clew.steps.phrase_matching import PhraseMatcher, PhraseVectors
+from clew.steps.relation_words import Variant, relation_variants, type_variants
+from clew.steps.roles import Parse
+from clew.steps.solutions import solve
+from clew.steps.triplets.alignment import Aligner, Matches, Weights
+from clew.steps.triplets.assembly import Branch, negated_hop
+from clew.steps.triplets.combination import combine
+from clew.steps.triplets.finishing import finish
+from clew.steps.triplets.mentions import MARKED, Named, find_mentions, named
+from clew.steps.triplets.reading import Reading, read
+from clew.steps.triplets.schema_paths import SchemaGraph, is_generic
+
+CERTAIN = 0.85
+"""From this score on a word after the question word names the type that is asked for, and no other is considered."""
+
+
+@dataclass(frozen=True)
+class SchemaLinker:
+    """Parses questions over one knowledge base; without an embedder only letters count."""
+
+    kb: KnowledgeBase
+    names: Names
+    embedder: Embedder | None = None
+    longest: int = 2
+    """Triplets between a constant and the target, at most."""
+    beam: int = 12
+    tries: int = 12
+    """So many readings are executed to find one that has an answer."""
+    weights: Weights = field(default_factory=Weights)
+
+    def parse(self, question: str, schema: Schema) -> Parse:
+        """The best reading that has an answer, and other readings in descending order of score."""
+        del schema  # the linker looks at the nodes too, so it is bound to its own base
+        text, mentions = find_mentions(question, self.names, self._types)
+        reading = read(text, mentions)
+        names = named(self.kb, reading.mentions, mentions, MARKED.search(question) is not None)
+        matches = self._matches(reading)
+        aligner = Aligner(reading, matches, self.weights)
+        ends = self._asked_types(reading, matches)
+        branches = [list(self._branches(aligner, reading, name, ends)) for name in names]
+        combined = combine(reading, matches, names, branches, ends, self.weights)
+        finished = [finish(self.kb.schema, reading, matches, one) for one in combined]
+        queries = list(dict.fromkeys(sorted(finished, key=lambda query: -query.score)))[: self.tries]
+        chosen = next((place for place, query in enumerate(queries) if self._has_answer(query, names)), 0)
+        return Parse(queries[chosen], tuple(queries[:chosen] + queries[chosen + 1 :]))
+
+    @cached_property
+    def _graph(self) -> SchemaGraph:
+        return SchemaGraph(self.kb.schema)
+
+    @cached_property
+    def _vectors(self) -> PhraseVectors | None:
+        return None if self.embedder is None else PhraseVectors(self.embedder)
+
+    @cached_property
+    def _types(self) -> PhraseMatcher:
+        return PhraseMatcher(
+            [() if is_generic(kind.name) else type_variants(kind) for kind in self.kb.schema.node_types], self._vectors
+        )
+
+    @cached_property
+    def _relations(self) -> PhraseMatcher:
+        variants: dict[str, dict[Variant, None]] = {}
+        for row in self.kb.schema.relations:
+            variants.setdefault(row.name, {}).update(dict.fromkeys(relation_variants(row)))
+        return PhraseMatcher([tuple(variants[name]) for name in self.kb.schema.relation_names], self._vectors)
+
+    def _matches(self, reading: Reading) -> Matches:
+        texts = [phrase.text for phrase in reading.phrases]
+        schema = self.kb.schema
+        return Matches(self._relations.scores(texts), self._types.scores(texts), schema.relation_code, schema.type_code)
+
+    def _asked_types(self, reading: Reading, matches: Matches) -> frozenset[str]:
+        """The type that is asked for, where a word after the question word names it; else every answer type."""
+        rows = [row for row, phrase in enumerate(reading.phrases) if reading.is_asked(phrase)]
+        scores = matches.types[rows].max(axis=0, initial=0.0) if rows else matches.types[:0].max(axis=0, initial=0.0)
+        certain = {
+            kind for kind, code in matches.type_code.items() if scores[code] >= CERTAIN and scores[code] == scores.max()
+        }
+        return frozenset(certain & set(self.kb.schema.answer_types)) or frozenset(self.kb.schema.answer_types)
+
+    def _branches(self, aligner: Aligner, reading: Reading, name: Named, ends: frozenset[str]) -> Iterator[Branch]:
+        """The best ways to connect a mention with one of the end types."""
+        for kind, nodes in name.nodes.items():
+            uses = self.kb.relations(nodes)
+            for path in self._graph.paths(kind, uses, ends, aligner.judge, self.longest, self.beam):
+                alignment = aligner.align(path, name.span)
+                yield Branch(Constant(name.text, kind), alignment, negated_hop(reading, name.span, alignment))
+
+    def _has_answer(self, query: TripletQuery, names: Sequence[Named]) -> bool:
+        nodes = {(name.text, kind): nodes for name in names for kind, nodes in name.nodes.items()}
+        links = {name.text: name.links for name in names}
+        groundings = {
+            constant: Grounding(
+                constant,
+                tuple(link for link in links[constant.text] if link.node in nodes[constant.text, constant.type or ""]),
+            )
+            for constant in query.constants()
+        }
+        problem = pose(query, groundings, self.kb, edge_types="strict", direction="strict", hierarchical=True)
+        return not solve(self.kb, problem).is_empty
