@@ -18,6 +18,12 @@ MOST_EMBEDDED = 6
 """So many variants of a label are embedded, the most telling ones."""
 TELLING = 0.75
 """Variants below this weight, such as words of a description, are matched by their letters only."""
+UNRELATED = 0.3
+"""The cosine of two short phrases that have nothing to do with each other, roughly."""
+ALIKE = 0.5
+"""How far above that two phrases that mean the same are, roughly."""
+MOST_MEANT = 0.9
+"""A match by meaning alone never counts as much as the name itself."""
 CACHED = 50_000
 
 
@@ -82,7 +88,7 @@ class PhraseMatcher:
                 for label, variant, variant_parts in self._by_word[near]:
                     if (label, variant.text) not in seen:
                         seen.add((label, variant.text))
-                        row[label] = max(row[label], variant.weight * likeness(parts, variant_parts))
+                        row[label] = max(row[label], variant.weight * likeness(parts, variant_parts, variant.shared))
 
     def _words_near(self, word: str) -> list[str]:
         known = self._near.get(word)
@@ -99,8 +105,9 @@ class PhraseMatcher:
         best = np.full((len(phrases), len(self.labels)), -1.0, dtype=np.float32)
         for column, owner in enumerate(owners.tolist()):
             np.maximum(best[:, owner], cosines[:, column], out=best[:, owner])
-        common = best.mean(axis=1, keepdims=True) if len(self.labels) > 2 else np.float32(0.3)
-        above: Scores = np.clip(best - np.maximum(common, np.float32(0.15)), 0.0, 1.0)
+        named = [label for label, variants in enumerate(self.labels) if variants]
+        common = best[:, named].mean(axis=1, keepdims=True) if len(named) > 2 else np.float32(UNRELATED)
+        above: Scores = np.clip((best - np.maximum(common, np.float32(0.15))) / ALIKE, 0.0, MOST_MEANT)
         return above
 
     def _variant_matrix(self, vectors: PhraseVectors) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

@@ -53,6 +53,8 @@ class Variant:
 
     text: str
     weight: float
+    shared: frozenset[str] = frozenset()
+    """Words that name the type at an end of the relation: alone they say less, as the type says it as well."""
 
 
 @lru_cache(maxsize=20_000)
@@ -78,31 +80,31 @@ def forms(word: str) -> tuple[str, ...]:
 
 
 def relation_variants(relation: Relation) -> tuple[Variant, ...]:
-    """Phrases for a relation, best first.
-
-    A word that only names the type at one of its ends, as `disease` in associated_with_disease, says less: the type
-    says it as well.
-    """
+    """Phrases for a relation, best first."""
     ends = {stem(part) for kind in (relation.head, relation.tail) for part in words(kind)}
-    return _unique(_relation_variants(relation, ends))
+    found = list(_relation_variants(relation))
+    shared = frozenset(part for text, _ in found for part in words(text) if stem(part) in ends)
+    return _unique(Variant(text, weight, shared) for text, weight in found)
 
 
-def _relation_variants(relation: Relation, ends: set[str]) -> Iterator[Variant]:
+def _relation_variants(relation: Relation) -> Iterator[tuple[str, float]]:
     name = words(relation.name)
-    for phrase, weight in ((relation.display, 1.0), (relation.inverse, 1.0), (" ".join(name), 1.0)):
+    for phrase in (relation.display, relation.inverse, " ".join(name)):
         if phrase:
-            yield Variant(phrase.lower(), weight)
-            yield Variant(" ".join(content(words(phrase))), weight)
+            yield phrase.lower(), 1.0
+            yield " ".join(content(words(phrase))), 1.0
     for part in content(name):
-        yield Variant(part, 0.6 if stem(part) in ends else 0.95)
+        yield part, 0.95
         for form in forms(part):
-            yield Variant(form, 0.95)
+            yield form, 0.95
     for phrase in (relation.display, relation.inverse):
         for part in content(words(phrase)):
-            yield Variant(part, 0.6 if stem(part) in ends else 0.9)
+            yield part, 0.9
+    if relation.transitive:
+        for word in ("kind", "subtype", "type", "subclass", "form", "category", "parent", "child"):
+            yield word, 0.9
     for part in content(words(relation.description)):
-        if stem(part) not in ends:
-            yield Variant(part, 0.5)
+        yield part, 0.5
 
 
 def type_variants(node_type: NodeType) -> tuple[Variant, ...]:
@@ -122,26 +124,34 @@ def _type_variants(node_type: NodeType) -> Iterator[Variant]:
 
 
 def _unique(variants: Iterator[Variant]) -> tuple[Variant, ...]:
-    best: dict[str, float] = {}
+    best: dict[str, Variant] = {}
     for variant in variants:
-        if variant.text and not variant.text.isspace():
-            best[variant.text] = max(best.get(variant.text, 0.0), variant.weight)
-    return tuple(Variant(text, weight) for text, weight in sorted(best.items(), key=lambda entry: -entry[1]))
+        known = best.get(variant.text)
+        if variant.text.strip() and (known is None or known.weight < variant.weight):
+            best[variant.text] = variant
+    return tuple(sorted(best.values(), key=lambda variant: -variant.weight))
 
 
-def likeness(first: tuple[str, ...], second: tuple[str, ...]) -> float:
+SAYS_LESS = 0.35
+"""What a match is worth that only names the type at the end of a relation."""
+
+
+def likeness(phrase: tuple[str, ...], variant: tuple[str, ...], shared: frozenset[str] = frozenset()) -> float:
     """How alike two phrases are by their letters, 0..1.
 
     Every word of the shorter must be found in the other; words beside them take a little away.
     """
-    few, many = (first, second) if len(first) <= len(second) else (second, first)
-    total = 0.0
+    few, many = (phrase, variant) if len(phrase) <= len(variant) else (variant, phrase)
+    total, telling = 0.0, False
     for word in few:
-        best = max(word_likeness(word, other) for other in many)
-        if not best:
+        best = max((word_likeness(word, other), other) for other in many)
+        if not best[0]:
             return 0.0
-        total += best
-    return total / len(few) * (0.6 + 0.4 * len(few) / len(many)) if few else 0.0
+        total += best[0]
+        telling = telling or (best[1] if few is phrase else word) not in shared
+    if not few:
+        return 0.0
+    return total / len(few) * (0.6 + 0.4 * len(few) / len(many)) * (1.0 if telling else SAYS_LESS)
 
 
 @lru_cache(maxsize=100_000)

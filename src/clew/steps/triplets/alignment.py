@@ -7,6 +7,7 @@ goes without saying.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,13 +19,15 @@ from clew.steps.triplets.reading import RETURNS, Phrase, Reading
 from clew.steps.triplets.schema_paths import Hop, SchemaPath, is_generic
 
 Scores = NDArray[np.float32]
+TIE = 0.02
+"""Among relations that a phrase names equally well the more usual one is meant."""
 
 
 @dataclass(frozen=True)
 class Weights:
     """What the parts of an alignment are worth; found on development questions of several bases."""
 
-    least_relation: float = 0.2
+    least_relation: float = 0.3
     """A phrase speaks for a relation from this score on."""
     least_type: float = 0.4
     silent_relation: float = 0.5
@@ -36,12 +39,28 @@ class Weights:
     silent_return: float = 0.25
     """Cost of going back along the relation one came by …"""
     return_word: float = 0.3
-    """… times this where a word such as "together" hints at it."""
+    """… times this where a word such as "together" hints at it …"""
+    unhinted_return: float = 0.6
+    """… and so much more where none does and no phrase names the type one comes back to."""
+    least_return: float = 0.5
+    """Without such a word a phrase speaks for going back from this score on."""
     longer: float = 0.1
     asked: float = 0.45
-    """Worth of a match with what the question asks for."""
+    """Worth of a match with what the question asks for …"""
+    unasked: float = 0.4
+    """… and cost of an end that has nothing to do with it …"""
+    wrong: float = 0.5
+    """… and so much more if the end has a type of its own."""
+    unusual: float = 0.3
+    """Cost of a type to which only a tenth of the relation's edges lead."""
     both: float = 0.25
     """Part of the lesser score that counts where one phrase names relation and type."""
+    again: float = 0.5
+    """Part of the score that counts where a phrase repeats what another has said."""
+    beside: float = 0.7
+    """From this score on a phrase right beside a mention names its type."""
+    across: float = 0.25
+    """Cost of a relation's phrase for each other name between it and the mention."""
     distance: float = 0.01
     """Cost of each word between a phrase and the phrase or mention before it."""
 
@@ -64,6 +83,8 @@ class Alignment:
     score: float
     relations: tuple[Phrase | None, ...] = ()
     types: tuple[Phrase | None, ...] = ()
+    again: tuple[Phrase, ...] = ()
+    """Further phrases that say the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +95,8 @@ class _Place:
     end: int
     phrase: Phrase
     asked: bool
+    across: int
+    """Other names between it and the mention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +114,7 @@ class Aligner:
 
     def __init__(self, reading: Reading, matches: Matches, weights: Weights) -> None:
         self.reading, self.matches, self.weights = reading, matches, weights
+        self.asks = any(reading.is_head(phrase) for phrase in reading.phrases)
         self.returns = any(word.text in RETURNS for word in reading.words)
         self._places: dict[tuple[int, int], tuple[list[_Place], ...]] = {}
 
@@ -100,13 +124,42 @@ class Aligner:
         kind = self.matches.types[:, self.matches.type_code[hop.type]].max(initial=0.0)
         spoken = float(relation) if relation >= self.weights.least_relation else -self._silent(hop)
         known = float(kind) if kind >= self.weights.least_type else 0.0 if is_generic(hop.type) else -0.2
-        return spoken + known - self.weights.longer
+        return spoken + known - self.weights.longer - self._unusual(hop)
 
     def align(self, path: SchemaPath, mention: tuple[int, int]) -> Alignment:
         """The best alignment of a path with the words around a mention."""
-        best = max((self._follow(path, order) for order in self._orders(mention)), key=lambda state: state.score)
-        cost = self.weights.longer * (len(path.hops) - 1)
-        return Alignment(path, best.score - cost, best.relations, best.types)
+        beside = self.beside(mention, path.start)
+        orders = self._orders(mention)
+        if beside:
+            orders = tuple([p for p in order if not _overlap(p.phrase, beside)] for order in orders)
+        best = max((self._follow(path, order) for order in orders), key=lambda state: state.score)
+        cost = self.weights.longer * (len(path.hops) - 1) + sum(map(self._unusual, path.hops))
+        again, gain = self._said_again(path, best, beside)
+        return Alignment(path, best.score - cost + gain, best.relations, best.types, again)
+
+    def _said_again(self, path: SchemaPath, best: _State, beside: Sequence[Phrase]) -> tuple[tuple[Phrase, ...], float]:
+        """Further phrases for relations of the path, as in "the director that directed X"."""
+        used = [phrase for phrase in (*best.relations, *best.types, *beside) if phrase is not None]
+        columns = [self.matches.relation_code[hop.relation] for hop in path.hops]
+        found, gain = [], 0.0
+        for row, phrase in enumerate(self.reading.phrases):
+            score = float(self.matches.relations[row, columns].max())
+            if score >= self.weights.least_return and not _overlap(phrase, used):
+                found.append(phrase)
+                used.append(phrase)
+                gain += self.weights.again * score
+        return tuple(found), gain
+
+    def beside(self, mention: tuple[int, int], kind: str) -> tuple[Phrase, ...]:
+        """Phrases right beside a mention that name its type, as in "the film X" or "the X gene"."""
+        column = self.matches.types[:, self.matches.type_code[kind]]
+        near = [
+            (score, phrase)
+            for phrase, score in zip(self.reading.phrases, column.tolist(), strict=True)
+            if score >= self.weights.beside and (phrase.last == mention[0] or phrase.first == mention[1])
+        ]
+        best = max((score for score, _ in near), default=0.0)
+        return tuple(phrase for score, phrase in near if score == best)
 
     def _orders(self, mention: tuple[int, int]) -> tuple[list[_Place], ...]:
         known = self._places.get(mention)
@@ -115,15 +168,15 @@ class Aligner:
             count, right = len(self.reading.words), len(self.reading.words) - last
             left_first, right_first = [], []
             for phrase in self.reading.phrases:
-                asked = self.reading.is_asked(phrase)
+                rest = phrase, self.reading.is_head(phrase), self.reading.names_between(phrase, mention)
                 if phrase.last <= first:
-                    left_first.append(_Place(first - phrase.last, first - phrase.first, phrase, asked))
+                    left_first.append(_Place(first - phrase.last, first - phrase.first, *rest))
                     begin = right + first - phrase.last
-                    right_first.append(_Place(begin, begin + phrase.last - phrase.first, phrase, asked))
+                    right_first.append(_Place(begin, begin + phrase.last - phrase.first, *rest))
                 elif phrase.first >= last:
                     begin = phrase.first - last
-                    left_first.append(_Place(first + begin, first + phrase.last - last, phrase, asked))
-                    right_first.append(_Place(begin, phrase.last - last, phrase, asked))
+                    left_first.append(_Place(first + begin, first + phrase.last - last, *rest))
+                    right_first.append(_Place(begin, phrase.last - last, *rest))
             owned = last < count and self.reading.words[last].text == "s"
             known = (right_first,) if owned else (left_first, right_first)
             self._places[mention] = known
@@ -140,30 +193,37 @@ class Aligner:
     def _hop(self, state: _State, hop: Hop, places: Sequence[_Place], final: bool, back: bool) -> list[_State]:
         """Every way to explain one more hop."""
         weights, found = self.weights, []
-        no_relation = self._silent(hop)
+        no_relation, least_relation = self._silent(hop), weights.least_relation
+        unhinted = back and not self.returns
         if back:
             no_relation = weights.silent_return * (weights.return_word if self.returns else 1.0)
+            least_relation = weights.least_return if unhinted else least_relation
         no_type = 0.0 if is_generic(hop.type) else weights.silent_target if final else weights.silent_type
+        no_type += weights.unhinted_return if unhinted else 0.0
         relations = [(place, self._relation(hop, place, final)) for place in places if place.begin >= state.end]
-        spoken = [(place, score) for place, score in relations if score >= weights.least_relation]
+        spoken = [(place, score + TIE * hop.share) for place, score in relations if score >= least_relation]
         types = [(place, self._type(hop, place, final)) for place in places if place.begin >= state.end]
         named = [(place, score) for place, score in types if score >= weights.least_type]
-        found.append(self._next(state, None, None, -no_relation - no_type))
+        found.append(self._next(state, hop, None, None, -no_relation - no_type, final))
         for place, score in spoken:
-            found.append(self._next(state, place, None, score - no_type))
+            found.append(self._next(state, hop, place, None, score - no_type, final))
             for other, more in named:
                 if other.begin >= place.end:
-                    found.append(self._next(state, place, other, score + more))
+                    found.append(self._next(state, hop, place, other, score + more, final))
         for place, score in named:
-            found.append(self._next(state, None, place, score - no_relation))
+            found.append(self._next(state, hop, None, place, score - no_relation, final))
             same = self._relation(hop, place, final)
-            if same >= weights.least_relation:
+            if same >= least_relation and not unhinted:
                 both = max(score, same) + weights.both * min(score, same)
-                found.append(self._next(state, place, place, both))
+                found.append(self._next(state, hop, place, place, both, final))
         return found
 
-    def _next(self, state: _State, relation: _Place | None, kind: _Place | None, gain: float) -> _State:
+    def _next(
+        self, state: _State, hop: Hop, relation: _Place | None, kind: _Place | None, gain: float, final: bool
+    ) -> _State:
         end, walked = state.end, 0
+        if final and self.asks and not any(place is not None and place.asked for place in (relation, kind)):
+            gain -= self.weights.unasked + (0.0 if is_generic(hop.type) else self.weights.wrong)
         for place in dict.fromkeys((relation, kind)):
             if place is not None:
                 walked += max(0, place.begin - end)
@@ -176,7 +236,10 @@ class Aligner:
         )
 
     def _relation(self, hop: Hop, place: _Place, final: bool) -> float:
-        return self._score(self.matches.relations, self.matches.relation_code[hop.relation], place, final)
+        score = self._score(self.matches.relations, self.matches.relation_code[hop.relation], place, final)
+        if place.asked and final and hop.forward == hop.relation.endswith("of"):
+            return score * 0.2  # a director is what directed_by leads to, not where it comes from
+        return score if place.asked else score - self.weights.across * place.across
 
     def _type(self, hop: Hop, place: _Place, final: bool) -> float:
         if is_generic(hop.type):
@@ -193,8 +256,15 @@ class Aligner:
     def _row(self) -> dict[Phrase, int]:
         return {phrase: row for row, phrase in enumerate(self.reading.phrases)}
 
+    def _unusual(self, hop: Hop) -> float:
+        return -self.weights.unusual * math.log10(max(hop.usual, 1e-6))
+
     def _silent(self, hop: Hop) -> float:
         return self.weights.silent_relation - self.weights.share * hop.share
+
+
+def _overlap(phrase: Phrase, others: Sequence[Phrase]) -> bool:
+    return any(phrase.first < other.last and other.first < phrase.last for other in others)
 
 
 def _returns(before: Hop, hop: Hop) -> bool:

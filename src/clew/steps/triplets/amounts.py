@@ -8,14 +8,8 @@ from dataclasses import dataclass
 
 from clew.query import Comparison, Condition
 from clew.steps.relation_words import content, word_likeness, words
-from clew.steps.triplets.reading import Reading
+from clew.steps.triplets.reading import NUMBERS, Reading
 
-NUMBERS = {
-    word: value
-    for value, word in enumerate(
-        re.findall(r"\w+", "zero one two three four five six seven eight nine ten eleven twelve")
-    )
-}
 BEFORE: tuple[tuple[str, Comparison], ...] = (
     ("at least", ">="),
     ("no fewer than", ">="),

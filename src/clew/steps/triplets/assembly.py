@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from clew.kb.schema import Schema
 from clew.query import Condition, Constant, Count, Term, Triplet, TripletQuery, Variable
 from clew.steps.triplets.alignment import Alignment
 from clew.steps.triplets.reading import Phrase, Reading
@@ -22,7 +23,7 @@ class Branch:
 
     def covered(self) -> set[int]:
         """Places of the words its phrases take."""
-        phrases = (*self.alignment.relations, *self.alignment.types)
+        phrases = (*self.alignment.relations, *self.alignment.types, *self.alignment.again)
         return {place for phrase in phrases if phrase for place in range(phrase.first, phrase.last)}
 
 
@@ -92,6 +93,24 @@ class QueryTree:
         self.triplets.append(Triplet(head, place.relation, tail, negated))
         self.parents[new.name] = anchor.name
         return new
+
+    def forget_types(self, schema: Schema, spoken: set[str]) -> None:
+        """A type that no phrase names is not required where the same relation leads to nodes of no type as well."""
+        for name, variable in list(self.variables.items()):
+            triplets = [t for t in self.triplets if variable in (t.head, t.tail)]
+            if name in spoken or variable.type is None or not triplets:
+                continue
+            rows = [(row, triplet) for triplet in triplets for row in schema.relation_rows(triplet.relation or "")]
+            if any(is_generic(row.head if triplet.head == variable else row.tail) for row, triplet in rows):
+                self._replace(variable, Variable(name))
+
+    def _replace(self, old: Variable, new: Variable) -> None:
+        def renamed(term: Term) -> Term:
+            return new if term == old else term
+
+        self.variables[new.name] = new
+        self.triplets = [replace(t, head=renamed(t.head), tail=renamed(t.tail)) for t in self.triplets]
+        self.target = new if self.target == old else self.target
 
     def query(
         self, conditions: Sequence[Condition], asks_number: bool, score: float, rest: Sequence[str]

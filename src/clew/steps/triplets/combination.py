@@ -10,11 +10,12 @@ from clew.steps.triplets.assembly import Branch
 from clew.steps.triplets.mentions import Named
 from clew.steps.triplets.reading import Phrase, Reading
 
-JOINING = frozenset({"and", "or", "nor", "both", "either", "neither", "the", "a", "an", "as", "well"})
 SAME_PATH = 0.4
-"""Worth of two mentions joined by "and" being connected in the same way."""
+"""Worth of two mentions side by side being connected in the same way."""
 COVERED = 0.8
 """Worth of explaining every word of the question."""
+REUSED = 0.8
+"""Cost of a phrase that is taken for two different triplets."""
 MOST_BRANCHES = 5
 MOST_COMBINATIONS = 30
 
@@ -67,32 +68,39 @@ def combine(
 
 def _extended(reading: Reading, one: Combination, name: Named, fitting: Sequence[Branch]) -> list[Combination]:
     """The combination with each branch of one more mention, and without that mention."""
-    without = replace(one, score=one.score - name.weight, left_out=(*one.left_out, name))
+    cost = name.weight * (0.4 if one.target in name.nodes else 1.0)  # a name of the asked-for type may describe it
+    without = replace(one, score=one.score - cost, left_out=(*one.left_out, name))
     before = one.spans[-1] if one.spans else None
-    joined = before is not None and _joined(reading, before, name.span)
+    joined = before is not None and reading.joined(before, name.span)
+    parallel = before is not None and reading.parallel(before, name.span)
     found = [without]
     for branch in fitting:
-        score = one.score + branch.alignment.score
-        if joined:
-            last = one.branches[-1]
-            if last.alignment.path == branch.alignment.path:
-                score += SAME_PATH
-            if branch.negated is None:  # "without A or B"
-                branch = replace(branch, negated=last.negated)
+        score = one.score + branch.alignment.score - REUSED * sum(_reused(branch, other) for other in one.branches)
+        if parallel and one.branches[-1].alignment.path == branch.alignment.path:
+            score += SAME_PATH
+        if joined and branch.negated is None:  # "without A or B"
+            branch = replace(branch, negated=one.branches[-1].negated)
         found.append(replace(one, branches=(*one.branches, branch), spans=(*one.spans, name.span), score=score))
     return found
 
 
-def _joined(reading: Reading, first: tuple[int, int], second: tuple[int, int]) -> bool:
-    between = [word.text for word in reading.words[first[1] : second[0]]]
-    return all(word in JOINING for word in between)
+def _reused(branch: Branch, other: Branch) -> int:
+    """How many phrases speak for a triplet of each of two branches that is not the same triplet."""
+    mine, theirs = branch.alignment, other.alignment
+    count = 0
+    for number, phrase in enumerate(mine.relations):
+        for place, taken in enumerate(theirs.relations):
+            if phrase is not None and phrase == taken:
+                steps = mine.path.hops[number:] == theirs.path.hops[place:]  # the same way from the target
+                count += not (steps and (number > 0) == (place > 0))
+    return count
 
 
 def _asked(reading: Reading, matches: Matches, target: str) -> tuple[Phrase | None, float]:
     """The phrase that best names a target type among what is asked for."""
     best: tuple[Phrase | None, float] = (None, 0.0)
     for row, phrase in enumerate(reading.phrases):
-        score = float(matches.types[row, matches.type_code[target]])
+        score = float(matches.types[row, matches.type_code[target]]) * (1.0 if reading.is_head(phrase) else 0.5)
         if reading.is_asked(phrase) and score >= 0.4 and score > best[1]:
             best = phrase, score
     return best

@@ -28,6 +28,7 @@ def finish(schema: Schema, reading: Reading, matches: Matches, one: Combination)
     numbers, covered = list(amounts(reading)), one.covered()
     covered |= _count_known(tree, numbers)
     covered |= _hang_unnamed(schema, reading, matches, tree, numbers, covered)
+    tree.forget_types(schema, {name for name, phrase in tree.phrases.items() if phrase is not None})
     own = {n: schema.node_type(v.type).attributes for n, v in tree.variables.items() if v.type is not None}
     required: list[Condition] = []
     for condition, amount in conditions(reading, numbers, own, schema.attribute_types):

@@ -16,6 +16,8 @@ from clew.types import NodeSet
 MARKED = re.compile(r"\[([^\[\]]+)\]")
 """A name in square brackets is a mention for certain."""
 LINKS = 20
+SCHEMA_WORD = 0.9
+"""From this score on a single word is taken for the name of a type or a relation."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Named:
     weight: float
 
 
-def find_mentions(question: str, names: Names, types: PhraseMatcher) -> tuple[str, list[Mention]]:
+def find_mentions(question: str, names: Names, schema_words: Sequence[PhraseMatcher]) -> tuple[str, list[Mention]]:
     """The question without brackets, and its mentions: those in brackets, or else whatever the base has a name for."""
     marked = list(MARKED.finditer(question))
     if marked:
@@ -37,15 +39,15 @@ def find_mentions(question: str, names: Names, types: PhraseMatcher) -> tuple[st
         found = [mention for mention in found if mention.links]
         if found:
             return question.replace("[", " ").replace("]", " "), found
-    return question, [mention for mention in names.mentions(question) if _is_name(mention, types)]
+    return question, [mention for mention in names.mentions(question) if _is_name(mention, schema_words)]
 
 
-def _is_name(mention: Mention, types: PhraseMatcher) -> bool:
-    """Stop words and the names of types are words of the question, even where a node happens to be called so."""
+def _is_name(mention: Mention, schema_words: Sequence[PhraseMatcher]) -> bool:
+    """Stop words and the words of the schema are words of the question, even where a node happens to be called so."""
     texts = [token.text for token in tokenise(mention.text)]
     if all(text in STOP_WORDS for text in texts):
         return False
-    return not (len(texts) == 1 and types.by_letters([texts[0]]).max(initial=0.0) >= 0.95)
+    return len(texts) > 1 or all(words.by_letters(texts).max(initial=0.0) < SCHEMA_WORD for words in schema_words)
 
 
 def named(

@@ -31,15 +31,25 @@ NEGATIONS = _set(
 )
 RETURNS = _set("share shares shared sharing same also together other another similar both fellow co alike")
 """Words that hint at going out along a relation and back along it: who acted together with X."""
-ASKING = _set("which what who whom whose when where list name find show give identify tell")
+ASKING = _set("which what who whom whose when where many list name find show give identify tell")
 ASKED_AS = {"who": "person", "whom": "person", "when": "date year", "where": "place location country"}
 """What a question word asks for, where no noun says it."""
+PERSONS = _set("who whom")
+BEING = _set("is are was were")
+"""After these a noun says what kind of person is meant: who are the directors; in "when were the films" it does not."""
 FILLERS = _set(
-    """is are was were do does did the a an all any some me us to of kind kinds type types sort one ones many there can
+    """is are was were do does did the a an all any some me us to of one ones many there can
     could you please list name show find tell give identify every each i am looking for know want that be different"""
 )
 """Words between the question word and what is asked for."""
+KINDS = _set("kind kinds type types sort sorts")
 LONGEST_PHRASE = 3
+JOINING = _set("and or nor both either neither the a an as well")
+"""Words between two names that stand side by side."""
+NUMBERS = {
+    word: value
+    for value, word in enumerate(re.findall(r"\w+", "zero one two three four five six seven eight nine ten"))
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +91,10 @@ class Reading:
     def phrases(self) -> tuple[Phrase, ...]:
         """Runs of up to three words outside mentions that begin and end with a word of content."""
         found = [Phrase(place, place + 1, text) for place, text in self.asked_as.items()]
-        for first in sorted(self.content):
+        numbers = {place for place, word in enumerate(self.words) if word.text.isdigit() or word.text in NUMBERS}
+        for first in sorted(self.content - numbers):
             for last in range(first + 1, min(first + LONGEST_PHRASE, len(self.words)) + 1):
-                if last - 1 in self.taken:
+                if last - 1 in self.taken or last - 1 in numbers:
                     break
                 if last - 1 in self.content:
                     found.append(Phrase(first, last, " ".join(word.text for word in self.words[first:last])))
@@ -91,7 +102,11 @@ class Reading:
 
     def is_asked(self, phrase: Phrase) -> bool:
         """Whether a phrase lies in what is asked for."""
-        return phrase.first in self.asked_as or self.asked[0] <= phrase.first < self.asked[1]
+        return phrase.first in self.asked_as or (self.asked[0] <= phrase.first and phrase.last <= self.asked[1])
+
+    def is_head(self, phrase: Phrase) -> bool:
+        """Whether a phrase ends what is asked for: in "film genres" the genres are asked for."""
+        return phrase.first in self.asked_as or (self.is_asked(phrase) and phrase.last == self.asked[1])
 
     def negation_before(self, place: int) -> int | None:
         """The nearest negation before a word, not looking past another mention or the beginning of a clause."""
@@ -104,6 +119,32 @@ class Reading:
                 if nearer not in NEGATIONS:
                     return None
         return None
+
+    def joined(self, first: tuple[int, int], second: tuple[int, int]) -> bool:
+        """Whether two mentions stand side by side, as in "both A and B"."""
+        return all(word.text in JOINING for word in self.words[first[1] : second[0]])
+
+    def parallel(self, first: tuple[int, int], second: tuple[int, int]) -> bool:
+        """Whether nothing of content lies between two mentions, as in "in A but not in B"."""
+        return all(word.text in STOP_WORDS for word in self.words[first[1] : second[0]])
+
+    @cached_property
+    def groups(self) -> dict[tuple[int, int], int]:
+        """Mentions that stand side by side have the same number."""
+        found: dict[tuple[int, int], int] = {}
+        for before, mention in zip((None, *self.mentions), self.mentions, strict=False):
+            joined = before is not None and self.joined(before, mention)
+            found[mention] = found[before] if joined and before is not None else len(found)
+        return found
+
+    def names_between(self, phrase: Phrase, mention: tuple[int, int]) -> int:
+        """How many other mentions lie between a phrase and a mention, those beside the mention not counted."""
+        first, last = min(phrase.last, mention[1]), max(phrase.first, mention[0])
+        return sum(
+            1
+            for other in self.mentions
+            if first <= other[0] and other[1] <= last and self.groups[other] != self.groups[mention]
+        )
 
     def _word(self, place: int) -> str:
         return self.words[place].text if place < len(self.words) else ""
@@ -124,10 +165,25 @@ def read(question: str, mentions: Sequence[Mention]) -> Reading:
             start = place + 1
             if word.text in ASKED_AS:
                 asked_as[place] = ASKED_AS[word.text]
+                if not (word.text in PERSONS and start < len(words) and words[start].text in BEING):
+                    return Reading(question, words, tuple(spans), (start, start), asked_as)
             break
-    while start < len(words) and start not in taken and words[start].text in FILLERS:
+    while start < len(words) and start not in taken and _fills([word.text for word in words], start):
         start += 1
     end = start
-    while end < len(words) and end not in taken and end - start < 4 and words[end].text not in STOP_WORDS:
+    while end < len(words) and end not in taken and end - start < 4 and not _ends_noun(words[end].text, end > start):
         end += 1
+        if words[end - 1].text.endswith("s") and not words[end - 1].text.endswith("ss"):
+            break  # in English a plural ends a noun phrase: "film genres", but "diseases cause"
     return Reading(question, words, tuple(spans), (start, end), asked_as)
+
+
+def _fills(texts: list[str], place: int) -> bool:
+    """Whether a word only leads to what is asked for; "kinds" does so in "kinds of" alone."""
+    if texts[place] in KINDS:
+        return texts[place + 1 : place + 2] == ["of"]
+    return texts[place] in FILLERS
+
+
+def _ends_noun(text: str, begun: bool) -> bool:
+    return text in STOP_WORDS or (begun and len(text) > 4 and text.endswith(("ed", "ing")))

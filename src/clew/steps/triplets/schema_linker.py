@@ -31,6 +31,8 @@ from clew.steps.triplets.mentions import MARKED, Named, find_mentions, named
 from clew.steps.triplets.reading import Reading, read
 from clew.steps.triplets.schema_paths import SchemaGraph, is_generic
 
+NAMES_TYPE = 0.8
+"""From this score on a phrase names a type."""
 CERTAIN = 0.85
 """From this score on a word after the question word names the type that is asked for, and no other is considered."""
 
@@ -52,7 +54,7 @@ class SchemaLinker:
     def parse(self, question: str, schema: Schema) -> Parse:
         """The best reading that has an answer, and other readings in descending order of score."""
         del schema  # the linker looks at the nodes too, so it is bound to its own base
-        text, mentions = find_mentions(question, self.names, self._types)
+        text, mentions = find_mentions(question, self.names, (self._types, self._relations))
         reading = read(text, mentions)
         names = named(self.kb, reading.mentions, mentions, MARKED.search(question) is not None)
         matches = self._matches(reading)
@@ -88,12 +90,14 @@ class SchemaLinker:
 
     def _matches(self, reading: Reading) -> Matches:
         texts = [phrase.text for phrase in reading.phrases]
-        schema = self.kb.schema
-        return Matches(self._relations.scores(texts), self._types.scores(texts), schema.relation_code, schema.type_code)
+        relations, types = self._relations.scores(texts), self._types.scores(texts)
+        naming = types.max(axis=1, initial=0.0) >= NAMES_TYPE  # these speak for a relation only if they name it as well
+        relations[naming] = self._relations.by_letters([text for text, does in zip(texts, naming, strict=True) if does])
+        return Matches(relations, types, self.kb.schema.relation_code, self.kb.schema.type_code)
 
     def _asked_types(self, reading: Reading, matches: Matches) -> frozenset[str]:
         """The type that is asked for, where a word after the question word names it; else every answer type."""
-        rows = [row for row, phrase in enumerate(reading.phrases) if reading.is_asked(phrase)]
+        rows = [row for row, phrase in enumerate(reading.phrases) if reading.is_head(phrase)]
         scores = matches.types[rows].max(axis=0, initial=0.0) if rows else matches.types[:0].max(axis=0, initial=0.0)
         certain = {
             kind for kind, code in matches.type_code.items() if scores[code] >= CERTAIN and scores[code] == scores.max()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from clew.kb.schema import Schema
 from clew.types import RelationUse
@@ -17,13 +17,15 @@ GENERIC = frozenset({"entity", "node", "thing", "item", "object", "concept", "re
 class Hop:
     """One step away from a named node: along a relation or against it, to a type.
 
-    `share` says which part of all edges between the two types has this relation: how safe it is to assume it.
+    `share` says which part of all edges between the two types has this relation: how safe it is to assume it;
+    `usual` which part of the relation's edges leads to this type: a small one is noise in the data.
     """
 
     relation: str
     forward: bool
     type: str
-    share: float
+    share: float = field(compare=False)
+    usual: float = field(default=1.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +51,20 @@ class SchemaGraph:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self._transitive = {row.name for row in schema.relations if row.transitive}
-        totals: Counter[tuple[str, str]] = Counter()
+        between: Counter[tuple[str, str]] = Counter()
+        relations: Counter[str] = Counter()
         for row in schema.relations:
-            totals[row.head, row.tail] += row.count
-            totals[row.tail, row.head] += row.count
+            relations[row.name] += row.count
+            between[row.head, row.tail] += row.count
+            if row.head != row.tail:
+                between[row.tail, row.head] += row.count
         self._hops: dict[str, list[Hop]] = {}
         for row in schema.relations:
-            share = row.count / max(1, totals[row.head, row.tail])
-            self._hops.setdefault(row.head, []).append(Hop(row.name, True, row.tail, share))
-            self._hops.setdefault(row.tail, []).append(Hop(row.name, False, row.head, share))
+            # Nodes of one type have no usual connection: something must say that one is meant.
+            share = row.count / max(1, between[row.head, row.tail]) if row.head != row.tail else 0.0
+            usual = row.count / max(1, relations[row.name])
+            self._hops.setdefault(row.head, []).append(Hop(row.name, True, row.tail, share, usual))
+            self._hops.setdefault(row.tail, []).append(Hop(row.name, False, row.head, share, usual))
 
     def first_hops(self, start: str, uses: Sequence[RelationUse]) -> list[Hop]:
         """The hops that named nodes really have, with their own shares."""
@@ -67,18 +74,19 @@ class SchemaGraph:
         for hop in possible:
             totals[hop.type] += counts[hop.relation, hop.forward]
         return [
-            Hop(hop.relation, hop.forward, hop.type, counts[hop.relation, hop.forward] / totals[hop.type])
+            replace(hop, share=counts[hop.relation, hop.forward] / totals[hop.type] if hop.type != start else 0.0)
             for hop in possible
         ]
 
     def paths(
         self, start: str, uses: Sequence[RelationUse], ends: frozenset[str], judge: Judge, longest: int, beam: int
     ) -> list[SchemaPath]:
-        """The most promising paths to one of the end types, best first."""
+        """The most promising paths of each length to one of the end types."""
         grown: list[tuple[float, tuple[Hop, ...]]] = [(judge(hop), (hop,)) for hop in self.first_hops(start, uses)]
         found: list[tuple[float, tuple[Hop, ...]]] = []
         for length in range(1, longest + 1):
-            found += [entry for entry in grown if entry[1][-1].type in ends]
+            arrived = [entry for entry in grown if entry[1][-1].type in ends]
+            found += sorted(arrived, key=_order)[:beam]
             if length == longest:
                 break
             grown = sorted(grown, key=_order)[:beam]
@@ -88,7 +96,7 @@ class SchemaGraph:
                 for hop in self._hops.get(hops[-1].type, ())
                 if self._continues(hops, hop)
             ]
-        return [SchemaPath(start, hops) for _, hops in sorted(found, key=_order)[:beam]]
+        return [SchemaPath(start, hops) for _, hops in found]
 
     def _continues(self, hops: tuple[Hop, ...], hop: Hop) -> bool:
         """No step out, back and out again along one relation; a hierarchy is climbed in one direction only."""
