@@ -1,33 +1,36 @@
-# Two commands: `make demo` answers a real question, `make test` proves the rest.
+# Two commands: `make demo` answers real questions, `make test` proves the rest.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+INSTALLED := $(VENV)/.installed
+DEVELOPED := $(VENV)/.developed
 
-.PHONY: demo test check format setup clean
+.PHONY: demo test check format clean
 
-demo: $(READY)
+demo: $(INSTALLED)
 	$(BIN)/clew demo --folder .demo
 
-test: $(READY) check
-	$(BIN)/python -m pytest -n 2
+test: check
+	$(BIN)/python -m pytest -n 2 --dist loadscope
 
-check: $(READY)
+check: $(DEVELOPED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(READY)
+format: $(DEVELOPED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-setup: $(READY)
-
-$(READY): pyproject.toml
+$(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[all]' --group dev
-	touch $(READY)
+	$(BIN)/python -m pip install --quiet -e '.[demo]'
+	touch $(INSTALLED)
+
+$(DEVELOPED): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet -e '.[web,documents,sparql,networkx,demo]' --group dev
+	touch $(DEVELOPED)
 
 clean:
 	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache build dist
