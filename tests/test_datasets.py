@@ -6,7 +6,7 @@ import json
 import pytest
 
 from clew.datasets.load import load_dataset
-from clew.datasets.passages import Pool, passage_tables
+from clew.datasets.passages import Pool
 from clew.datasets.questions import Dataset, Question
 from clew.errors import InputError, NotFoundError, SourceError
 
@@ -191,8 +191,15 @@ def test_paragraphs_are_pooled_into_one_corpus(tmp_path, name):
     assert [question.passages for question in dataset.questions] == [("A", "B"), ("A #2", "B")]
     assert dataset.contexts["2"] == ("A #2", "B")
     assert dataset.questions[0].extra["supporting_facts"] == [("A", 0), ("B", 1), ("A", 1)]
-    node = passage_tables(dataset.paragraphs).nodes[0].table.to_pylist()[0]
-    assert node == {"key": "A", "type": "passage", "name": "A", "text": "one. two."}
+    assert dataset.paragraphs[0].text == "one. two."
+    bare = dataset.without_titles()
+    assert [(p.key, p.title) for p in bare.paragraphs] == [(f"passage {n}", "") for n in (1, 2, 3, 4)]
+    assert [question.passages for question in bare.questions] == [
+        ("passage 1", "passage 2"),
+        ("passage 4", "passage 2"),
+    ]
+    assert bare.contexts["2"] == ("passage 4", "passage 2")
+    assert bare.portion == "full, without titles"
 
 
 def test_the_column_form_of_hotpotqa_is_the_same_record(tmp_path):

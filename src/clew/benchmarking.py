@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
@@ -11,6 +11,7 @@ from typing import Literal
 from clew.catalog import create
 from clew.datasets.base import dataset_base, question_base
 from clew.datasets.questions import Dataset, Match, Question
+from clew.documents.graph.build import EdgeOptions
 from clew.errors import InputError, NotFoundError
 from clew.evaluation.matching import NamesOf
 from clew.evaluation.rows import Row
@@ -37,12 +38,14 @@ class Benchmark:
     """None means the data set's own rule."""
     per_question: bool = False
     """Each question over its own paragraphs alone, as in the papers."""
+    edges: EdgeOptions | None = None
+    """How the passages of a corpus are joined; None means as `clew build` joins them."""
     say: Callable[[str], None] = field(default=lambda _: None, repr=False)
 
     @cached_property
     def tools(self) -> Toolbox:
         """Over the whole base."""
-        return Toolbox.open(self.kb or dataset_base(self.dataset, self.say), model=self.model)
+        return Toolbox.open(self.kb or dataset_base(self.dataset, self.edges, self.say), model=self.model)
 
     @cached_property
     def rule(self) -> Match:
@@ -84,7 +87,7 @@ class Benchmark:
         setup = Setup.of(
             self.dataset,
             method,
-            parameters(built),
+            parameters(built) | ({} if self.edges is None else {"edges": asdict(self.edges)}),
             model="none" if self.model is None else self.model.name,
             base=self.tools.kb.generation.name,
             match=self.rule,
@@ -95,7 +98,7 @@ class Benchmark:
             return built.answer(question.text)
 
         def over_its_own_paragraphs(question: Question) -> Answer:
-            tools = Toolbox.open(question_base(self.dataset, question.id), model=self.model)
+            tools = Toolbox.open(question_base(self.dataset, question.id, self.edges), model=self.model)
             return create(method, tools, options).answer(question.text)
 
         answering: Answering = over_its_own_paragraphs if self.per_question else over_the_base

@@ -19,6 +19,7 @@ from clew.cli.output import err, print_json, say, stages
 from clew.cli.report import show_section
 from clew.datasets.load import load_dataset
 from clew.datasets.questions import Dataset
+from clew.documents.graph.build import EdgeOptions
 from clew.errors import InputError, PendingError
 from clew.evaluation.report import make_report
 from clew.evaluation.rows import Row
@@ -53,6 +54,13 @@ def evaluate(
     per_question: Annotated[
         bool, typer.Option("--per-question", help="Ask each question over its own paragraphs alone.")
     ] = False,
+    graph: Annotated[
+        str | None, typer.Option("--graph", metavar="KIND,…", help="Edges between passages: tfidf, entity, knn, ….")
+    ] = None,
+    neighbours: Annotated[
+        int | None, typer.Option("--neighbours", min=1, help="How many of them a passage asks for.")
+    ] = None,
+    titles: Annotated[bool, typer.Option("--titles/--no-titles", help="Whether passages keep their titles.")] = True,
     label: Annotated[str | None, typer.Option("--label", help="What the set is, such as reduced or human.")] = None,
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", "-j", min=1, help="Questions at once: 8 with a model, else 1.")
@@ -65,11 +73,19 @@ def evaluate(
     if twice := next((name for name in method if method.count(name) > 1), None):
         raise InputError(f"--method {twice} is given twice")
     options = {name: options_of(name, assignments(option)) for name in method}
-    dataset = prepare(questions, label, limit, seed, topics)
+    dataset = prepare(questions, label, limit, seed, topics, titles)
     ledger = Ledger(Budget(calls=max_calls, dollars=max_cost))
     opened = open_model(model, ledger=ledger)
     with stages(f"base of {dataset.name}") as stage:
-        benchmark = Benchmark(dataset, kb, opened, None if match is None else match.value, per_question, stage)
+        benchmark = Benchmark(
+            dataset,
+            kb,
+            opened,
+            match=None if match is None else match.value,
+            per_question=per_question,
+            edges=edge_options(graph, neighbours),
+            say=stage,
+        )
         benchmark.tools  # noqa: B018 - built here, where its progress is shown
     runs = []
     for name in method:
@@ -97,9 +113,19 @@ def options_of(method: str, given: dict[str, str]) -> dict[str, str]:
     return own
 
 
-def prepare(questions: str, label: str | None, limit: int | None, seed: int, topics: bool) -> Dataset:
+def edge_options(graph: str | None, neighbours: int | None) -> EdgeOptions | None:
+    """How the passages of a corpus are joined; None where the command line says nothing about it."""
+    if graph is None and neighbours is None:
+        return None
+    options = EdgeOptions() if graph is None else EdgeOptions(tuple(kind for kind in graph.split(",") if kind))
+    return options if neighbours is None else replace(options, neighbours=neighbours, nearest=neighbours)
+
+
+def prepare(questions: str, label: str | None, limit: int | None, seed: int, topics: bool, titles: bool) -> Dataset:
     """The data set of the command line, labelled for what it is."""
     dataset = load_dataset(questions)
+    if not titles:
+        dataset = dataset.without_titles()
     if label:
         dataset = replace(dataset, portion=label)
     if topics:

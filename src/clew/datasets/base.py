@@ -5,46 +5,64 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
 
 from clew import __version__
-from clew.building import build
-from clew.datasets.passages import passage_tables
-from clew.datasets.questions import Dataset
+from clew.building import Say, build
+from clew.datasets.questions import Dataset, Paragraph
+from clew.documents.corpus import corpus_tables
+from clew.documents.graph.build import EdgeOptions
 from clew.errors import InputError, LockedError
 from clew.kb.storage import FORMAT, MANIFEST
 from clew.kb.tables import Piece, Tables
+from clew.models.embedding.opening import open_embedder
 from clew.models.settings import Settings
 
 PATIENCE = 600.0
 """Seconds to wait for another process that builds the same base."""
 
 
-def dataset_base(dataset: Dataset, say: Callable[[str], None] = lambda _: None) -> Path:
-    """The folder of the base of a data set."""
-    tables = dataset.base or (passage_tables(dataset.paragraphs) if dataset.paragraphs else None)
+def dataset_base(dataset: Dataset, edges: EdgeOptions | None = None, say: Say = lambda _: None) -> Path:
+    """The folder of the base of a data set; `edges` join the passages of a corpus."""
+    if dataset.paragraphs:
+        return _corpus_base(dataset.name, dataset.paragraphs, edges or EdgeOptions(), say)
+    tables = dataset.base
     if tables is None:
         raise InputError(f"{dataset.name} brings no knowledge base: name one with --kb")
-    return cached_base(dataset.name, tables, say)
+    return _cached(dataset.name, _digest_of_tables(tables), lambda: tables, say)
 
 
-def question_base(dataset: Dataset, question: str) -> Path:
+def question_base(dataset: Dataset, question: str, edges: EdgeOptions | None = None) -> Path:
     """The folder of the small base of one question's own paragraphs."""
     given = frozenset(dataset.contexts[question])
     own = [paragraph for paragraph in dataset.paragraphs if paragraph.key in given]
-    return cached_base(dataset.name, passage_tables(own), lambda _: None)
+    return _corpus_base(dataset.name, own, edges or EdgeOptions(), lambda _: None)
 
 
-def cached_base(name: str, tables: Tables, say: Callable[[str], None]) -> Path:
+def _corpus_base(name: str, paragraphs: Sequence[Paragraph], edges: EdgeOptions, say: Say) -> Path:
+    # Named after what it is made from, not after its tables: edges are costly to find out.
+    texts = [(paragraph.key, paragraph.title, paragraph.text) for paragraph in paragraphs]
+    digest = hashlib.sha256(json.dumps([_BUILDER, texts, asdict(edges)]).encode()).hexdigest()
+
+    def tables() -> Tables:
+        say("edges between passages")
+        embedder = open_embedder() if {"knn", "mdr"} & set(edges.kinds) else None
+        return corpus_tables(paragraphs, edges, embedder)
+
+    return _cached(name, digest, tables, say)
+
+
+def _cached(name: str, digest: str, tables: Callable[[], Tables], say: Say) -> Path:
     """Build these tables, unless the cache has them already."""
-    folder = Settings.load().cache_folder / "bases" / f"{name}-{_digest(tables)}.kb"
+    folder = Settings.load().cache_folder / "bases" / f"{name}-{digest[:16]}.kb"
     deadline = time.monotonic() + PATIENCE
     while not (folder / MANIFEST).exists():
         try:
-            build(tables, folder, say=say)
+            build(tables(), folder, say=say)
         except LockedError:
             if time.monotonic() > deadline:
                 raise
@@ -52,19 +70,16 @@ def cached_base(name: str, tables: Tables, say: Callable[[str], None]) -> Path:
     return folder
 
 
-def _digest(tables: Tables) -> str:
-    """Of everything a build looks at, the version that builds included, and of nothing else: file names may change."""
-    digest = hashlib.sha256()
-    facts = {
-        "format": FORMAT,
-        "version": __version__,
-        "implicit": [tables.implicit, tables.implicit_type],
-        "notes": tables.notes,
-    }
-    digest.update(json.dumps(facts).encode())
+_BUILDER = ["clew", __version__, FORMAT]
+"""A new version builds anew."""
+
+
+def _digest_of_tables(tables: Tables) -> str:
+    """Of everything a build looks at and of nothing else: file names may change."""
+    digest = hashlib.sha256(json.dumps([_BUILDER, tables.implicit, tables.implicit_type, tables.notes]).encode())
     for piece in (*tables.nodes, None, *tables.edges):
         digest.update(b"|" if piece is None else _bytes(piece))
-    return digest.hexdigest()[:16]
+    return digest.hexdigest()
 
 
 def _bytes(piece: Piece) -> memoryview:

@@ -1,13 +1,10 @@
-"""Document data sets: paragraphs pooled into one corpus, each with a key, and as the tables of a base."""
+"""Document data sets: paragraphs pooled into one corpus, each with a key of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-import pyarrow as pa
+from collections.abc import Iterable
 
 from clew.datasets.questions import Paragraph
-from clew.kb.tables import Piece, Tables
 
 
 class Pool:
@@ -32,16 +29,3 @@ class Pool:
     def paragraphs(self) -> tuple[Paragraph, ...]:
         """All paragraphs in the order they came."""
         return tuple(self._by_content.values())
-
-
-def passage_tables(paragraphs: Sequence[Paragraph]) -> Tables:
-    """One node per paragraph: its title is the name, its text the text, its sentences an attribute."""
-    table = pa.table(
-        {
-            "key": pa.array([paragraph.key for paragraph in paragraphs], pa.string()),
-            "type": pa.array(["passage"] * len(paragraphs), pa.string()),
-            "name": pa.array([paragraph.title for paragraph in paragraphs], pa.string()),
-            "text": pa.array([paragraph.text for paragraph in paragraphs], pa.string()),
-        }
-    )
-    return Tables((Piece(table, "corpus"),), ())

@@ -84,6 +84,17 @@ class Dataset:
         marked = tuple(replace(question, text=mark_topics(question)) for question in self.questions)
         return replace(self, questions=marked, portion=f"{self.portion}, topics given")
 
+    def without_titles(self) -> Dataset:
+        """The same corpus under numbers instead of titles, as when documents have no usable ones."""
+        number = {paragraph.key: f"passage {place}" for place, paragraph in enumerate(self.paragraphs, 1)}
+        return replace(
+            self,
+            questions=tuple(_renamed(question, number) for question in self.questions),
+            paragraphs=tuple(Paragraph(number[p.key], "", p.sentences) for p in self.paragraphs),
+            contexts={id: tuple(number[key] for key in keys) for id, keys in self.contexts.items()},
+            portion=f"{self.portion}, without titles",
+        )
+
     def sample(self, limit: int | None, seed: int = 0) -> Dataset:
         """A random part of the questions, in their original order; the whole where `limit` reaches it."""
         if limit is None or limit >= len(self.questions):
@@ -97,6 +108,15 @@ class Dataset:
             questions=tuple(self.questions[place] for place in chosen),
             portion=portion if self.portion == "full" else f"{self.portion}: {portion}",
         )
+
+
+def _renamed(question: Question, names: Mapping[str, str]) -> Question:
+    return replace(
+        question,
+        passages=tuple(names[key] for key in question.passages),
+        aliases={names[key]: tuple(names[other] for other in others) for key, others in question.aliases.items()},
+        extra={},  # speaks of titles
+    )
 
 
 def mark_topics(question: Question) -> str:
