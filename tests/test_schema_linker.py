@@ -57,8 +57,10 @@ def reading(linker, question):
         ("Which genes are associated with Marfan syndrome?", "?gene where (?gene associated_with “Marfan syndrome”)"),
         (
             "Which genes are associated with diseases that present with both polydactyly and rod-cone dystrophy?",
-            "?gene where (?gene associated_with ?disease) and (?disease has_phenotype “polydactyly”:phenotype)"
-             " and (?disease has_phenotype “rod-cone dystrophy”:phenotype)",
+            (
+                "?gene where (?gene associated_with ?disease) and (?disease has_phenotype “polydactyly”:phenotype)"
+                " and (?disease has_phenotype “rod-cone dystrophy”:phenotype)"
+            ),
         ),
         (
             "Which diseases do not show arachnodactyly?",

@@ -1,0 +1,142 @@
+"""The command line on real files, from build to answer: results on stdout, errors on stderr, exit codes."""
+
+import gzip
+import json
+import shutil
+
+import pytest
+
+from clew import cli
+
+NODES = [
+    {"id": "G1", "type": "gene", "name": "FBN1", "text": "Encodes fibrillin 1, a protein of connective tissue."},
+    {
+        "id": "D1",
+        "type": "disease",
+        "name": "Marfan syndrome",
+        "synonyms": ["MFS"],
+        "text": "Long fingers, loose lens.",
+    },
+    {"id": "P1", "type": "phenotype", "name": "Arachnodactyly", "synonyms": ["long fingers"], "text": "Thin fingers."},
+    {"id": "P2", "type": "phenotype", "name": "Ectopia lentis", "text": "Dislocation of the lens.", "year": 1912},
+]
+EDGES = [
+    ("source", "relation", "target", "frequency"),
+    ("G1", "associated_with", "D1", ""),
+    ("D1", "has_phenotype", "P1", "80-99%"),
+    ("D1", "has_phenotype", "P2", "60%"),
+]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["clew", *map(str, arguments)])
+        cli.app.registered_commands.clear()
+        cli.app.registered_groups.clear()
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        shown = capsys.readouterr()
+        return stopped.value.code or 0, shown.out, shown.err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sources")
+    with gzip.open(folder / "nodes.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(node) + "\n" for node in NODES)
+    (folder / "edges.tsv").write_text("".join("\t".join(edge) + "\n" for edge in EDGES))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def base(sources):
+    import clew
+
+    clew.build([sources / "nodes.jsonl.gz", sources / "edges.tsv"], sources / "m.kb")
+    return sources / "m.kb"
+
+
+def test_build_info_show_find_and_verify(run, sources, tmp_path):
+    folder = tmp_path / "m.kb"
+    code, out, _ = run("build", sources / "nodes.jsonl.gz", sources / "edges.tsv", "-o", folder, "--json")
+    assert (code, json.loads(out)["nodes"], json.loads(out)["edges"]) == (0, 4, 3)
+    code, out, _ = run("info", folder, "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert {"nodes", "edges", "node_types", "relations"} <= facts.keys()
+    assert [kind["name"] for kind in facts["node_types"]] == ["disease", "gene", "phenotype"]
+    assert "has_phenotype" in run("info", folder)[1]
+    assert "80-99%" in run("show", folder, "Marfan syndrome")[1]
+    found = json.loads(run("find", folder, "marfan sindrome", "--json")[1])
+    assert (found[0]["key"], found[0]["how"]) == ("D1", "fuzzy")
+    assert json.loads(run("find", folder, "lens", "--text", "--json")[1])[0]["key"] in ("D1", "P2")
+    assert json.loads(run("verify", folder, "--json")[1])["sound"] is True
+
+
+@pytest.mark.parametrize("method", ["bm25", "vector_search", "hybrid"])
+def test_an_answer_as_json_has_the_promised_shape(run, base, method):
+    code, out, _ = run("ask", base, "dislocation of the lens", "--method", method, "-k", "2", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert {"question", "method", "model", "answers", "fallbacks", "seconds"} <= answer.keys()
+    assert len(answer["answers"]) == 2
+    first = answer["answers"][0]
+    assert {"rank", "key", "name", "type", "score", "evidence"} <= first.keys()
+    assert first["key"] in ("P2", "D1")
+    assert first["evidence"]
+
+
+def test_an_answer_for_people_shows_rank_name_type_and_evidence(run, base):
+    code, out, _ = run("ask", base, "dislocation of the lens", "--method", "bm25")
+    assert code == 0
+    assert "Ectopia lentis" in out
+    assert "“Dislocation of the lens.”" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["info", "nowhere.kb"], 2, "does not exist"),
+        (["ask", "BASE", ""], 2, "the question is empty"),
+        (["ask", "BASE", "what", "--method", "magic"], 2, "no method 'magic'; there are: "),
+        (["ask", "BASE", "what", "--method", "bm25", "-O", "k=many"], 2, "k must be a number"),
+        (["ask", "BASE", "what", "--method", "bm25", "-O", "z=1"], 2, "has no option 'z'"),
+        (["show", "BASE", "Nobody At All Xyzzy"], 2, "no node has the key or the name"),
+        (["build", "missing.csv", "-o", "x.kb"], 2, "missing.csv"),
+        (["update", "nowhere.kb", "--delete-nodes", "X"], 2, "nowhere.kb"),
+    ],
+)
+def test_bad_input_gets_one_clear_line_on_stderr(run, base, tmp_path, monkeypatch, arguments, code, message):
+    monkeypatch.chdir(tmp_path)
+    got, out, err = run(*[base if argument == "BASE" else argument for argument in arguments])
+    assert (got, out) == (code, "")
+    assert message in err.replace("\n", " ")
+    assert "Traceback" not in err
+
+
+def test_an_altered_file_is_named_and_the_exit_code_says_failure(run, base, tmp_path):
+    folder = tmp_path / "copy.kb"
+    shutil.copytree(base, folder)
+    file = next(folder.rglob("out_targets.npy"))
+    file.write_bytes(file.read_bytes()[:-1] + b"\x7f")
+    code, _, err = run("verify", folder)
+    assert code == 1
+    assert "out_targets.npy" in err.replace("\n", "")
+
+
+def test_an_update_from_the_command_line(run, base, tmp_path):
+    folder = tmp_path / "copy.kb"
+    shutil.copytree(base, folder)
+    (tmp_path / "more.csv").write_text("id,type,name\nP3,phenotype,Tall stature\n")
+    code, out, _ = run("update", folder, "--nodes", tmp_path / "more.csv", "--delete-nodes", "G1", "--json")
+    assert (code, json.loads(out)["nodes"], json.loads(out)["edges"]) == (0, 4, 2)
+
+
+def test_every_command_explains_itself(run):
+    for command in cli.COMMANDS:
+        code, out, _ = run(*command.split(), "--help")
+        assert code == 0
+        assert "Usage" in out
