@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, ge
 from clew.errors import InputError, NotFoundError
 from clew.methods.bm25 import Bm25
 from clew.methods.hybrid import Hybrid
+from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
 from clew.methods.protocol import Method
 from clew.methods.vector_search import VectorSearch
 from clew.models.estimating import Estimate
@@ -34,6 +35,7 @@ METHODS: dict[str, type] = {
     "bm25": Bm25,
     "vector_search": VectorSearch,
     "hybrid": Hybrid,
+    "knowledge_graph_prompting": KnowledgeGraphPrompting,
 }
 DEFAULT_METHOD = "hybrid"
 

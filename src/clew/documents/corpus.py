@@ -12,7 +12,6 @@ from clew.documents.graph.build import EdgeOptions, passage_graph
 from clew.documents.graph.titles import subjects
 from clew.kb.tables import Piece, Tables
 from clew.models.protocol import Embedder
-from clew.steps.proper_names import title_forms
 
 STRING = pa.large_string()
 
@@ -42,12 +41,13 @@ def corpus_tables(
     """Each text is a passage named by its title; `embedder` is needed for knn edges alone."""
     keys = pa.array([text.key for text in texts], STRING)
     names = [text.title or text.key for text in texts]
+    titles = _titles([text.title for text in texts], [text.text for text in texts])
     nodes = pa.table(
         {
             "key": keys,
             "type": pa.repeat(pa.scalar("passage", STRING), len(texts)),
             "name": pa.array(names, STRING),
-            "aliases": pa.array([title_forms(text.title)[1:] for text in texts], pa.large_list(STRING)),
+            "aliases": pa.array(_aliases(titles, len(texts)), pa.large_list(STRING)),
             "text": pa.array([text.text for text in texts], STRING),
         }
     )
@@ -55,7 +55,7 @@ def corpus_tables(
         names,
         [text.text for text in texts],
         np.arange(len(texts), dtype=np.int32),
-        titles=_titles([text.title for text in texts], [text.text for text in texts]),
+        titles=titles,
         owners=[(place,) for place in range(len(texts))],
         options=edges or EdgeOptions(),
         embedder=embedder,
@@ -65,3 +65,11 @@ def corpus_tables(
 
 def _titles(titles: Sequence[str], texts: Sequence[str]) -> list[tuple[str, int]]:
     return [*((title, place) for place, title in enumerate(titles)), *subjects(titles, texts)]
+
+
+def _aliases(titles: Sequence[tuple[str, int]], count: int) -> list[list[str]]:
+    """What a text is about where its title does not say it."""
+    aliases: list[list[str]] = [[] for _ in range(count)]
+    for name, place in titles[count:]:
+        aliases[place].append(name)
+    return aliases

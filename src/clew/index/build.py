@@ -26,7 +26,8 @@ INDEX, LEXICAL, NAMES, VECTORS = "index", "lexical", "names", "vectors"
 def build_indexes(kb: ArrayKnowledgeBase, folder: Path) -> None:
     """Write every index that a base is searched by."""
     columns = kb.columns()
-    LexicalIndex.write(folder / LEXICAL, searchable(columns))
+    shown = {attribute for node_type in kb.schema.node_types for attribute in node_type.attributes}
+    LexicalIndex.write(folder / LEXICAL, searchable(columns, shown))
     NameIndex.write(folder / NAMES, *_aliases(columns))
 
 

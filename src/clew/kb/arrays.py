@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from clew.errors import CorruptError, NotFoundError
 from clew.kb import render
@@ -176,6 +177,15 @@ class ArrayKnowledgeBase:
         own = self.outward.targets[first:last]
         left, right = (int(own.searchsorted(np.int32(tail), side=side)) for side in ("left", "right"))
         return [self._attributes(first + place) for place in range(left, right)]
+
+    def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
+        """A numeric attribute of many edges, nan where one has none; parallel edges share the first one's."""
+        columns = self._edge_columns
+        if columns is None or attribute not in columns.schema.names:
+            return np.full(len(edges), np.nan)
+        rows = zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
+        places = pa.array([self._place(head, code, tail) for head, code, tail in rows], pa.int64())
+        return np.asarray(columns.column(attribute).take(places).to_numpy(zero_copy_only=False), dtype=np.float64)
 
     def to_tables(self) -> Tables:
         """The sources this base could be built from again."""

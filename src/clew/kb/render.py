@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -54,13 +54,13 @@ def value(content: Any) -> str:
     return listed([str(part) for part in content]) if isinstance(content, list) else str(content)
 
 
-def searchable(nodes: pa.RecordBatch) -> pa.ChunkedArray:
-    """The words of every node's document at once, for the lexical index: name, aliases, text and attributes."""
+def searchable(nodes: pa.RecordBatch, shown: Collection[str]) -> pa.ChunkedArray:
+    """The words of every node's document at once, for the lexical index: name, aliases, text, attributes shown."""
     string = pa.large_string()
     line = pa.scalar(SEPARATOR, string)
     parts = [nodes["name"], pc.fill_null(pc.binary_join(nodes["aliases"], line), ""), nodes["text"]]
     for name in nodes.schema.names:
-        if name in ("key", "name", "aliases", "text"):
+        if name in ("key", "name", "aliases", "text") or name not in shown:
             continue
         column = nodes[name]
         flat = pc.binary_join(column, line) if pa.types.is_large_list(column.type) else column.cast(string)

@@ -1,0 +1,95 @@
+"""Knowledge Graph Prompting (Wang et al., AAAI 2024): answers from a graph of passages that a traverser walks.
+
+1  a question about structure (pages, tables) is answered from the nodes it names
+2  seeds: the passages that fit best by words, by meaning and by titles in the question
+3  Algorithm 1: paths grow from the seeds; the traverser ranks each path's neighbours, the best join, until the budget
+4  rank everything visited by how well it fits by itself and by what it added to its path
+5  read the best passages; the answer cites them by file, page and span, and what no citation carries is said
+
+Deviations from the paper: the default traverser needs no model (missing evidence), seeds are found by hybrid search
+instead of TF-IDF alone, and passages visited twice count once against the budget.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from clew.errors import InputError
+from clew.steps.extracting import BestSpan
+from clew.steps.passage_answer import answer_from_passages
+from clew.steps.passage_graph import KINDS, PassageGraph
+from clew.steps.passage_search import PassageSearch
+from clew.steps.reading import ModelReader
+from clew.steps.roles import Reader
+from clew.steps.traversers import (
+    EmbeddingTraverser,
+    GenerativeTraverser,
+    LexicalTraverser,
+    MissingEvidence,
+    Traverser,
+)
+from clew.steps.walking import Walk, fused, walk
+from clew.steps.writing import ModelWriter
+from clew.toolbox import Toolbox
+from clew.types import Answer
+
+Traversers = Literal["evidence", "lexical", "embedding", "generative", "none"]
+
+
+@dataclass(frozen=True)
+class KnowledgeGraphPrompting:
+    """Passages found by walking the graph of documents from the best ones, read and cited; with a model or none."""
+
+    search: PassageSearch
+    graph: PassageGraph
+    traverser: Traverser | None
+    reader: Reader | None
+    how: Walk
+    k: int = 30
+
+    @classmethod
+    def build(
+        cls,
+        toolbox: Toolbox,
+        traverser: Traversers = "evidence",
+        graph: tuple[str, ...] = KINDS,
+        seeds: int = 8,
+        branching: int = 4,
+        hops: int = 3,
+        budget: int = 60,
+        beam: int | None = 8,
+        k: int = 30,
+    ) -> KnowledgeGraphPrompting:
+        """`generative` needs a model; the others need none."""
+        return cls(
+            PassageSearch(toolbox.kb, toolbox.lexical, toolbox.vectors),
+            PassageGraph(toolbox.kb, graph),
+            traverser_named(traverser, toolbox),
+            BestSpan() if toolbox.model is None else ModelReader(toolbox.model),
+            Walk(seeds, branching, hops, budget, beam),
+            k,
+        )
+
+    def answer(self, question: str) -> Answer:
+        """A written answer with its citations; the candidates are the passages, best first."""
+        asked = self.search.about(question)
+        paths = [] if self.traverser is None else walk(asked, self.graph, self.traverser, self.how)  # 2, 3
+        ranking = fused(asked, paths, self.k)  # 4
+        return answer_from_passages(self.search.kb, question, "knowledge_graph_prompting", ranking, self.reader)  # 5
+
+
+def traverser_named(name: Traversers, toolbox: Toolbox) -> Traverser | None:
+    """A traverser by its name."""
+
+    def text(node: int) -> str:
+        return toolbox.kb.node(node).text
+
+    if name == "generative":
+        if toolbox.model is None:
+            raise InputError("the generative traverser needs a model: name one with --model, or use evidence")
+        return GenerativeTraverser(ModelWriter(toolbox.model), toolbox.vectors, toolbox.embedder, text)
+    if name == "embedding":
+        return EmbeddingTraverser(toolbox.vectors, toolbox.embedder, text)
+    plain: dict[str, Traverser | None] = {"evidence": MissingEvidence(), "lexical": LexicalTraverser(), "none": None}
+    return plain[name]
