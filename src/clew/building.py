@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from clew.errors import StorageError
-from clew.index.build import build_indexes
+from clew.errors import ModelError, StorageError
+from clew.index.build import build_indexes, have_all_vectors, renew_vectors, vector_folder
+from clew.index.vector_store import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.problems import Problem, Problems
@@ -50,12 +51,16 @@ def update(folder: Path, delta: Delta, *, skip_bad: bool = False, say: Say = lam
         old = ArrayKnowledgeBase.open(folder)
         edits = SchemaEdits.from_json(old.manifest.facts["edits"])
         say("changes")
-        return _build(apply_delta(old.to_tables(), delta), folder, edits, skip_bad, say, lenient=True)
+        report = _build(apply_delta(old.to_tables(), delta), folder, edits, skip_bad, say, lenient=True)
+        if have_all_vectors(old):
+            say("vectors")
+            report = _with_vectors(report)
+        return report
 
 
 def check(folder: Path) -> list[str]:
     """Everything that is wrong with a knowledge base: files first, then whether it opens and fits together."""
-    problems = verify(folder)
+    problems = [*verify(folder), *vector_problems(vector_folder(folder))]
     if problems:
         return problems
     try:
@@ -63,6 +68,16 @@ def check(folder: Path) -> list[str]:
     except StorageError as error:
         return [str(error)]
     return kb.inconsistencies()
+
+
+def _with_vectors(report: BuildReport) -> BuildReport:
+    """A base that had all its vectors has them again; where its embedder cannot be reached, the report says so."""
+    try:
+        renew_vectors(ArrayKnowledgeBase.open(report.folder))
+    except ModelError as error:
+        note = f"new nodes have no vectors yet ({error}): `clew embed {report.folder}` computes them"
+        return replace(report, notes=(*report.notes, note))
+    return report
 
 
 def _build(

@@ -13,10 +13,11 @@ from clew.index.lexical import LexicalIndex
 from clew.index.names import NameIndex
 from clew.index.protocol import Index
 from clew.index.terms import terms
-from clew.index.vector_store import VectorStore
-from clew.index.vectors import VectorIndex
+from clew.index.vector_store import VectorStore, remembered_embedder
+from clew.index.vectors import VectorIndex, rows_file
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.render import searchable
+from clew.models.embedding.opening import DEFAULT, open_embedder
 from clew.models.protocol import Embedder
 from clew.types import IntArray
 
@@ -66,6 +67,17 @@ def open_names(
 def vector_folder(folder: Path) -> Path:
     """Where a knowledge-base folder keeps its vectors, for all its generations."""
     return folder / VECTORS
+
+
+def have_all_vectors(kb: ArrayKnowledgeBase) -> bool:
+    """Whether every node of this generation has a vector, as after `clew embed`."""
+    return any(vector_folder(kb.folder).glob(f"*/{rows_file(kb.generation.name)}"))
+
+
+def renew_vectors(kb: ArrayKnowledgeBase) -> int:
+    """Give every node of a changed base its vector, and return how many had to be computed."""
+    spec = remembered_embedder(vector_folder(kb.folder)) or DEFAULT
+    return open_vectors(kb, open_embedder(spec), open_lexical(kb), spec=spec).embed_all()
 
 
 def degrees(kb: ArrayKnowledgeBase, nodes: IntArray) -> NDArray[np.int64]:

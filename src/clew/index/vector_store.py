@@ -51,6 +51,17 @@ def remembered_embedder(folder: Path) -> str | None:
     return None if told is None else told["spec"]
 
 
+def vector_problems(folder: Path) -> list[str]:
+    """Everything that is wrong with the vectors in a folder; empty when all is well or there are none."""
+    try:
+        told = _read(folder)
+        return (
+            [] if told is None else VectorStore(folder, told["name"], int(told["dimension"]), told["spec"]).problems()
+        )
+    except CorruptError as error:
+        return [str(error)]
+
+
 class VectorStore:
     """The vectors of one embedder; safe for threads and for several processes."""
 

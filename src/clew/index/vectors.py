@@ -7,6 +7,7 @@ Once every node has a vector, all of them are searched.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from threading import RLock
@@ -51,7 +52,7 @@ class VectorIndex:
         """
         self.size, self.text, self.embedder, self.store, self.lexical = size, text, embedder, store, lexical
         self.pool, self.most = pool, most
-        self._file = store.place / f"rows-{generation}.npy" if generation else None
+        self._file = store.place / rows_file(generation) if generation else None
         self._lock = RLock()
         self._rows, self.is_complete = self._open_rows()
 
@@ -109,7 +110,7 @@ class VectorIndex:
         if among is not None and len(among) <= self.most:
             return among.array
         hits = self.lexical.search(query, self.pool, among=among).nodes
-        if among is not None:
+        if among is not None and len(among) < self.size // 2:  # more is a filter by type, and narrowing is the rule
             instead = f"the {len(hits)} of them that share most with the question's words"
             trace.fallback("vector search", f"{len(among)} candidates, and not all nodes have vectors yet", instead)
         return hits
@@ -152,16 +153,36 @@ class VectorIndex:
             return rows
 
     def _open_rows(self) -> tuple[IntArray, bool]:
-        if self._file is not None and self._file.exists():
-            rows = map_array(self._file)
-            if len(rows) == self.size and rows.max() < len(self.store) and rows.min() >= 0:
-                return rows, True
+        rows = None if self._file is None else read_rows(self._file)
+        if rows is not None and len(rows) == self.size and rows.max() < len(self.store) and rows.min() >= 0:
+            return rows, True
         return np.full(self.size, UNKNOWN, dtype=np.int32), False
 
     def _save_rows(self, file: Path) -> None:
         draft = file.with_name(f".{file.name}")
-        np.save(draft, self._rows)
+        np.save(draft, np.append(self._rows, _check(self._rows)))
         draft.replace(file)
-        for old in file.parent.glob("rows-*.npy"):
+        for old in file.parent.glob(rows_file("*")):
             if old != file:
                 old.unlink(missing_ok=True)
+
+
+def rows_file(generation: str) -> str:
+    """The name of the file with the rows of one state of a base."""
+    return f"rows-{generation}.npy"
+
+
+def read_rows(file: Path) -> IntArray | None:
+    """The row of every node, where all have vectors; None where the file is missing or was altered."""
+    if not file.exists():
+        return None
+    try:
+        content = map_array(file)
+    except (ValueError, OSError):
+        return None
+    sound = content.dtype == np.int32 and len(content) > 1 and content[-1] == _check(content[:-1])
+    return content[:-1] if sound else None
+
+
+def _check(rows: IntArray) -> np.int32:
+    return np.uint32(zlib.crc32(rows.tobytes())).view(np.int32)
