@@ -15,6 +15,7 @@ from clew.methods.bm25 import Bm25
 from clew.methods.hybrid import Hybrid
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
 from clew.methods.protocol import Method
+from clew.methods.subgraph_reranking import SubgraphReranking
 from clew.methods.vector_search import VectorSearch
 from clew.models.estimating import Estimate
 from clew.models.opening import open_estimating
@@ -36,6 +37,7 @@ METHODS: dict[str, type] = {
     "vector_search": VectorSearch,
     "hybrid": Hybrid,
     "knowledge_graph_prompting": KnowledgeGraphPrompting,
+    "subgraph_reranking": SubgraphReranking,
 }
 DEFAULT_METHOD = "hybrid"
 

@@ -76,6 +76,22 @@ class SemanticRanker:
         return np.asarray(cosines, dtype=np.float64)
 
 
+@dataclass(frozen=True)
+class MatchRanker:
+    """The cosine of the question and the relations that lead to the candidate: what can be had without training."""
+
+    embedder: Embedder
+    name: str = "match"
+
+    def scores(self, pool: Pool) -> FloatArray:
+        """Cosines; ties, which are frequent, keep the order of the source."""
+        if not len(pool):
+            return np.empty(0)
+        question = self.embedder.embed([pool.question], role="query")[0]
+        cosines = self.embedder.embed(pool.path_texts, role="document") @ question
+        return np.asarray(cosines, dtype=np.float64)
+
+
 class TabularModel(Protocol):
     """A learned function of feature rows."""
 

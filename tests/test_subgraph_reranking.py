@@ -1,0 +1,100 @@
+"""Candidates of every source are reranked by what connects them with the question."""
+
+import json
+
+import pytest
+
+from clew import catalog
+from clew.building import build
+from clew.errors import InputError, NotFoundError, SourceError
+from clew.models.scripted import ScriptedModel
+from clew.steps.question_entities import question_entities
+from clew.steps.walks import nearby
+from clew.toolbox import Toolbox
+from conftest import tables
+
+QUESTION = "Which phenotype does Bardet-Biedl syndrome have?"
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return build(tables(), tmp_path_factory.mktemp("base") / "tiny.kb").folder
+
+
+@pytest.fixture
+def tools(base):
+    return Toolbox.open(base, embedder="hash")
+
+
+def names(answer):
+    return [candidate.node.name for candidate in answer.candidates]
+
+
+def test_the_default_proposes_what_is_near_and_shows_the_path(tools):
+    answer = catalog.ask(catalog.create("subgraph_reranking", tools), QUESTION)
+    assert set(names(answer)[:2]) == {"Polydactyly", "Rod-cone dystrophy"}
+    path, judgement = answer.candidates[0].evidence
+    assert path.in_words().startswith("Bardet-Biedl syndrome —has_phenotype→")
+    assert judgement.by == "match"
+    assert judgement.score == answer.candidates[0].score
+
+
+@pytest.mark.parametrize("source", ["bm25", "vector_search", "hybrid"])
+def test_another_methods_candidates_are_reranked_and_none_is_lost(tools, source):
+    options = {"source": source, "candidates": "5"}
+    before = catalog.ask(catalog.create(source, tools, {"k": "10"}), QUESTION)
+    after = catalog.ask(catalog.create("subgraph_reranking", tools, options), QUESTION)
+    wanted = [name for name in names(before) if name != "Bardet-Biedl syndrome"][:5]
+    assert sorted(names(after)) == sorted(wanted)
+    unchanged = catalog.ask(catalog.create("subgraph_reranking", tools, {**options, "ranker": "none"}), QUESTION)
+    assert names(unchanged) == wanted
+
+
+def test_answers_of_a_model_are_linked_by_name_and_strangers_are_noted(base):
+    model = ScriptedModel.saying('{"answers": ["rod-cone dystrophy", "a fine day", "Polydactyly", "polydactyly"]}')
+    tools = Toolbox.open(base, model=model, embedder="hash")
+    answer = catalog.ask(catalog.create("subgraph_reranking", tools, {"source": "model", "ranker": "none"}), QUESTION)
+    assert names(answer) == ["Rod-cone dystrophy", "Polydactyly"]
+    assert answer.notes == ("no node is called a fine day",)
+    assert answer.model == "scripted"
+    with pytest.raises(InputError, match="--model"):
+        catalog.create("subgraph_reranking", Toolbox.open(base), {"source": "model"})
+
+
+def test_candidates_come_from_a_file_with_its_question_entities(tools, tmp_path):
+    file = tmp_path / "candidates.jsonl"
+    line = {"id": "1", "question": QUESTION, "question_entities": ["BBS2"], "candidates": ["P2", "Polydactyly", "P99"]}
+    file.write_text(json.dumps(line) + "\n")
+    method = catalog.create("subgraph_reranking", tools, {"source": str(file), "ranker": "none"})
+    answer = catalog.ask(method, QUESTION)
+    assert names(answer) == ["Rod-cone dystrophy", "Polydactyly"]
+    assert answer.notes == ("no node is called P99",)
+    assert "BBS2 —associated_with→" in answer.candidates[0].evidence[0].in_words()
+    with pytest.raises(NotFoundError, match="no line"):
+        method.answer("Something else?")
+    file.write_text('{"id": "1"}\n')
+    with pytest.raises(SourceError, match="line 1"):
+        catalog.create("subgraph_reranking", tools, {"source": str(file)})
+    with pytest.raises(InputError, match="no source 'elsewhere'"):
+        catalog.create("subgraph_reranking", tools, {"source": "elsewhere"})
+
+
+def test_a_question_that_names_nothing_is_told_so_and_keeps_its_candidates(tools):
+    answer = catalog.ask(catalog.create("subgraph_reranking", tools, {"source": "bm25"}), "slender digits")
+    assert names(answer)
+    assert answer.notes == ("the question names no node: nothing connects it with the candidates",)
+
+
+def test_names_in_brackets_are_the_entities_and_brackets_are_not_part_of_the_question(tools):
+    assert question_entities("Which gene causes [MFS] or BBS?", tools.names) == (
+        "Which gene causes MFS or BBS?",
+        (tools.kb.find("MFS"),),
+    )
+
+
+def test_near_nodes_come_before_far_ones_and_hubs_last(kb):
+    ranking = nearby(kb, [kb.find("BBS2")], 10, steps=2)
+    assert [ref.key for ref in kb.refs(ranking.nodes)] == ["BBS", "P1", "P2"]
+    assert ranking.scores.tolist() == [1, 1, 1]
+    assert len(nearby(kb, [], 10)) == 0
+    assert [ref.key for ref in kb.refs(nearby(kb, [kb.find("BBS2")], 10, among=kb.nodes("gene")).nodes)] == []
