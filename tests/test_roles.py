@@ -276,7 +276,7 @@ class TestWriting:
             [written] = ModelWriter(ScriptedModel.saying("…")).next_evidence(
                 [Draft("Which river flows through the birthplace of Max Bruch?", ("Max Bruch was born in Cologne.",))]
             )
-        assert written.texts == ("river flows birthplace",)
+        assert written.texts == ("river flows birthplace Cologne",)
         assert recorder.fallbacks[0].step == "write"
 
     def test_rare_words_alone_are_kept_where_rarity_is_known(self):
