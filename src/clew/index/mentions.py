@@ -13,6 +13,7 @@ from clew.index.tokens import Token
 
 FEWEST_DIGITS = 3
 """Shorter numbers are not names."""
+NOTHING: frozenset[str] = frozenset()
 WIDEST = 4
 """A misspelt name is looked for in runs of so many words."""
 
@@ -33,7 +34,7 @@ def common_words() -> frozenset[str]:
     return stop_words() | frozenset(files("clew.index").joinpath("common_words.txt").read_text("utf-8").split())
 
 
-def is_common(word: str, ignored: frozenset[str] = frozenset()) -> bool:
+def is_common(word: str, ignored: frozenset[str] = NOTHING) -> bool:
     """Whether a word, or the singular of a plural, says nothing by itself."""
     singular = word.removesuffix("s")
     return any(form in words for words in (common_words(), ignored) for form in (word, singular))
@@ -82,13 +83,15 @@ def is_telling(
 ) -> bool:
     """Whether a match can be meant as a name.
 
-    Everyday words must be capitalised where no sentence begins, stop words inside a longer name excepted; a single one
-    must also be written like the alias itself (`is_written`): a film may be called "It".
+    A single word of the schema (`ignored`) means the schema. Everyday words must be capitalised where no sentence
+    begins, stop words inside a longer name excepted; a single one must also be written like the alias itself
+    (`is_written`): a film may be called "It".
     """
     run = tokens[match.first : match.last + 1]
     if is_number(match, tokens):
         return len(run[0].text) >= FEWEST_DIGITS
-    if not all(is_common(token.text, ignored) or _is_letter(token.text) for token in run):
+    dull = ignored if len(run) == 1 else NOTHING
+    if not all(is_common(token.text, dull) or _is_letter(token.text) for token in run):
         return True
     before = text[: run[0].start].rstrip()
     if text.upper() == text or not before or before[-1] in ".?!":
@@ -118,6 +121,22 @@ def runs_around(place: int, tokens: Sequence[Token], is_free: Sequence[bool]) ->
             if all(end == place or not is_common(tokens[end].text) for end in (first, last)):
                 runs.append(range(first, last + 1))
     return runs
+
+
+def telling_runs(tokens: Sequence[Token], ignored: frozenset[str]) -> list[range]:
+    """Runs of words without stop words, not all of them everyday words; the longest first."""
+    is_free = [token.text not in stop_words() and token.text.isalpha() for token in tokens]
+    runs = [
+        range(first, first + size)
+        for size in range(WIDEST, 0, -1)
+        for first in range(len(tokens) - size + 1)
+        if all(is_free[first : first + size])
+    ]
+    return [
+        run
+        for run in runs
+        if not all(is_common(tokens[place].text, ignored if len(run) == 1 else NOTHING) for place in run)
+    ]
 
 
 def _is_letter(word: str) -> bool:

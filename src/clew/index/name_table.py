@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,10 @@ NAME, ALIAS, SHORTENED = 0, 1, 2
 
 
 class NameTable:
-    """Entries in the order of their forms: the node, how the alias was given, and as what kind of name."""
+    """Entries in the order of their forms: the node, how the alias was given, and as what kind of name.
+
+    For every word of a form, the forms that have it.
+    """
 
     def __init__(
         self,
@@ -31,10 +35,13 @@ class NameTable:
         offsets: NDArray[np.int64],
         nodes: IntArray,
         kinds: NDArray[np.uint8],
+        word_offsets: NDArray[np.int64],
+        word_forms: IntArray,
     ) -> None:
         """Use `NameTable.open`."""
         self.forms, self.words, self.aliases = forms, words, aliases
         self.offsets, self.nodes, self.kinds = offsets, nodes, kinds
+        self.word_offsets, self.word_forms = word_offsets, word_forms
 
     @staticmethod
     def write(folder: Path, aliases: pa.Array, nodes: IntArray, kinds: NDArray[np.uint8]) -> None:
@@ -57,20 +64,48 @@ class NameTable:
         np.save(folder / "offsets.npy", codes[order].searchsorted(np.arange(len(distinct) + 1)).astype(np.int64))
         np.save(folder / "nodes.npy", nodes[order].astype(np.int32))
         np.save(folder / "kinds.npy", kinds[order].astype(np.uint8))
-        words = pc.unique(pc.list_flatten(pc.split_pattern(distinct, " ")))
-        SortedStrings.write(folder, "words", words.take(pc.sort_indices(words)))
+        _write_words(folder, distinct)
         TrigramIndex.write(folder, distinct)
 
     @classmethod
     def open(cls, folder: Path) -> NameTable:
         """Map a table."""
-        arrays = (map_array(folder / f"{name}.npy") for name in ("offsets", "nodes", "kinds"))
+        stored = ("offsets", "nodes", "kinds", "word_offsets", "word_forms")
+        arrays = (map_array(folder / f"{name}.npy") for name in stored)
         forms, words = SortedStrings.open(folder, "forms"), SortedStrings.open(folder, "words")
         return cls(forms, words, StringTable.open(folder, "aliases"), *arrays)
 
     def alias(self, entry: int) -> str:
         """The alias of an entry as it was given."""
         return self.aliases[entry].decode()
+
+    def containing(self, words: Sequence[str], most: int) -> IntArray:
+        """The forms that have all the words; none where even the rarest word is in more than `most`."""
+        places = [self.words.find(word.encode()) for word in words]
+        known = [place for place in places if place is not None]
+        if not known or len(known) < len(places):
+            return self.word_forms[0:0]
+        lists = [self.word_forms[self.word_offsets[place] : self.word_offsets[place + 1]] for place in known]
+        rarest, *others = sorted(lists, key=len)
+        if len(rarest) > most:
+            return self.word_forms[0:0]
+        for other in others:
+            rarest = rarest[other[np.minimum(other.searchsorted(rarest), len(other) - 1)] == rarest]
+        return rarest
+
+
+def _write_words(folder: Path, forms: pa.Array) -> None:
+    lists = pc.split_pattern(forms, " ")
+    encoded = pc.list_flatten(lists).dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    SortedStrings.write(folder, "words", encoded.dictionary.take(order))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    owners = np.repeat(np.arange(len(forms)), pc.list_value_length(lists).to_numpy(zero_copy_only=False))
+    pairs = np.unique(rank[encoded.indices.to_numpy()] * max(len(forms), 1) + owners)
+    words, having = np.divmod(pairs, max(len(forms), 1))
+    np.save(folder / "word_offsets.npy", words.searchsorted(np.arange(len(order) + 1)).astype(np.int64))
+    np.save(folder / "word_forms.npy", having.astype(np.int32))
 
 
 def form_of(text: str) -> str:

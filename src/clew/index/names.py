@@ -11,10 +11,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from clew.index.mentions import Match, find_matches, is_common, is_number, is_telling, longest, runs_around
+from clew.index.mentions import (
+    Match,
+    find_matches,
+    is_common,
+    is_number,
+    is_telling,
+    longest,
+    runs_around,
+    telling_runs,
+)
 from clew.index.name_table import ALIAS, NAME, SHORTENED, NameTable, form_of
 from clew.index.protocol import Index, Link, Mention
-from clew.index.spelling import POOL, like, similar
+from clew.index.spelling import POOL, is_derived, similar
 from clew.index.tokens import Token, tokenise
 from clew.index.trigrams import TrigramIndex
 from clew.kb.adjacency import positions
@@ -29,8 +38,12 @@ SURE = 0.9
 """From this similarity on, meanings are not asked for."""
 SIMILAR_IN_TEXT = 0.84
 """In a running text a misspelt name must be nearer, since nothing says that a name is meant at all."""
+MOST_LONGER = 1000
+"""A word in more names than these does not stand for any of them."""
 MOST_IN_TEXT = 20
 """So many nodes are listed for one mention."""
+MOST_SHORTENED = 50
+"""In a running text, one word that is in more names than these does not stand for any of them."""
 MOST_ODD = 4
 """So many unknown words of a text are taken for misspelt names."""
 Prominence = Callable[[IntArray], NDArray[np.integer]]
@@ -110,7 +123,9 @@ class NameIndex:
         found = [self._mention(match, tokens, text) for match in longest(meant, tokens)]
         if fuzzy:
             found += self._misspelt(text, tokens, found)
-        if not found:  # where nothing else is named, a small number may be: "Who directed 9?"
+        if fuzzy and not found:  # "romney" may stand for "Mitt Romney" where nothing else is named
+            found = self._shortened(text, tokens)
+        if not found:  # and so may a small number: "Who directed 9?"
             found = [self._mention(match, tokens, text) for match in matches if is_number(match, tokens)]
         return sorted(found, key=lambda mention: mention.start)
 
@@ -129,24 +144,47 @@ class NameIndex:
         return 1.0 if alias == text else 0.99 if alias.casefold() == text.casefold() else 0.98
 
     def _like(self, form: str, code: int | None, k: int, known: set[int]) -> list[Link]:
-        if len(form) < SHORTEST_FUZZY:
-            return []
-        keep = None if code is None else (lambda forms: self._have_type(forms, code))
+        """Names of like spelling, and longer names with all the words; best first."""
         links: dict[int, Link] = {}
-        for place, score in like(form, self.table.forms, self.trigrams, SIMILAR, keep):
-            entries = self._entries(place, code)
-            for link in self._ordered(entries, "fuzzy", [score] * len(entries)):
+        for place, score in sorted(self._like_forms(form, code), key=lambda pair: (-pair[1], pair[0])):
+            for link in self._all_of(place, score, code):
                 if link.node not in known:
                     links.setdefault(link.node, link)
             if len(links) >= k:
                 break
         return list(links.values())
 
+    def _like_forms(self, form: str, code: int | None) -> list[tuple[int, float]]:
+        if len(form) < SHORTEST_FUZZY:
+            return []
+        keep = None if code is None else (lambda forms: self._have_type(forms, code))
+        (near,) = similar([form], self.trigrams.nearest(form, POOL, keep=keep), self.table.forms, SIMILAR)
+        return list({**dict(self._longer(form.split(), code)), **dict(near)}.items())
+
+    def _longer(self, words: Sequence[str], code: int | None) -> list[tuple[int, float]]:
+        """Names that have all the words and more; the less is missing and the more prominent, the surer."""
+        forms = self.table.containing(words, MOST_LONGER)
+        if code is not None and len(forms):
+            forms = forms[self._have_type(forms, code)]
+        if not len(forms):
+            return []
+        covered = sum(len(word.encode()) + 1 for word in words) - 1
+        lengths = self.table.forms.offsets[forms + 1] - self.table.forms.offsets[forms]
+        forms, lengths = forms[lengths > covered], lengths[lengths > covered]
+        weight = np.log1p(self.prominence(self.table.nodes[self.table.offsets[forms]]).astype(np.float64))
+        scores = SIMILAR + 0.1 * covered / lengths + 0.08 * weight / max(float(weight.max(initial=0)), 1.0)
+        return list(zip(forms.tolist(), scores.tolist(), strict=True))
+
     def _by_meaning(self, text: str, code: int | None, k: int, known: set[int]) -> list[Link]:
         assert self.vectors is not None
         among = None if code is None else NodeSet(np.flatnonzero(self.types == code).astype(np.int32))
         nearest = self.vectors.search(text, k + len(known), among=among)
         return [Link(node, self.name_of(node), "vector", score) for node, score in nearest if node not in known]
+
+    def _all_of(self, form: int, score: float, code: int | None = None) -> list[Link]:
+        """The nodes of a form that is like the wanted one."""
+        entries = self._entries(form, code)
+        return self._ordered(entries, "fuzzy", [score] * len(entries))
 
     def _entries(self, form: int, code: int | None) -> NDArray[np.int64]:
         entries = np.arange(self.table.offsets[form], self.table.offsets[form + 1])
@@ -194,12 +232,27 @@ class NameIndex:
             best = self._best_run(runs_around(place, tokens, is_free), tokens) if is_free[place] else None
             if best is not None:
                 run, form, score = best
-                entries = self._entries(form, None)
-                links = self._ordered(entries, "fuzzy", [score] * len(entries))[:MOST_IN_TEXT]
                 start, end = tokens[run[0]].start, tokens[run[-1]].end
+                links = self._all_of(form, score)[:MOST_IN_TEXT]
                 mentions.append(Mention(start, end, text[start:end], tuple(links)))
                 for covered in run:
                     is_free[covered] = False
+        return mentions
+
+    def _shortened(self, text: str, tokens: Sequence[Token]) -> list[Mention]:
+        """Words that together are in few names, the longest runs first."""
+        covered: set[int] = set()
+        mentions = []
+        for run in telling_runs(tokens, self._ignored):
+            if not covered.isdisjoint(run):
+                continue
+            found = self._longer([tokens[place].text for place in run], None)
+            if found and (len(run) > 1 or len(found) <= MOST_SHORTENED):
+                best = sorted(found, key=lambda pair: (-pair[1], pair[0]))[:MOST_IN_TEXT]
+                start, end = tokens[run[0]].start, tokens[run[-1]].end
+                links = [link for form, score in best for link in self._all_of(form, score)]
+                mentions.append(Mention(start, end, text[start:end], tuple(links[:MOST_IN_TEXT])))
+                covered.update(run)
         return mentions
 
     def _best_run(self, runs: Sequence[range], tokens: Sequence[Token]) -> tuple[range, int, float] | None:
@@ -207,7 +260,11 @@ class NameIndex:
         wanted = [" ".join(tokens[place].text for place in run) for run in runs]
         near = [self.trigrams.nearest(form, POOL) for form in {min(wanted, key=len), max(wanted, key=len)}]
         likes = similar(wanted, np.unique(np.concatenate(near)), self.table.forms, SIMILAR_IN_TEXT)
-        options = [(run, *found[0]) for run, found in zip(runs, likes, strict=True) if found]
+        options = [
+            (run, *found[0])
+            for run, form, found in zip(runs, wanted, likes, strict=True)
+            if found and not is_derived(form, self.table.forms[found[0][0]].decode())
+        ]
         return max(options, key=lambda option: (round(option[2], 2), len(option[0])), default=None)
 
     def _is_odd(self, token: Token, text: str) -> bool:

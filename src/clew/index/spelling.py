@@ -1,35 +1,19 @@
-"""Forms of names that are spelt like another: few typos, another order of words, or the beginning of a longer name."""
+"""Forms of names that are spelt like another: few typos, or another order of words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
 
 from clew.index.strings import SortedStrings
-from clew.index.trigrams import TrigramIndex
 from clew.types import IntArray
 
 POOL = 50
 """So many forms of like spelling are compared letter by letter."""
-CONTINUATIONS = 1000
-"""So many longer names that begin with the wanted one are considered."""
 MOST = 0.99
 """A form that is not the wanted one is never quite sure."""
-Keep = Callable[[IntArray], NDArray[np.bool_]]
-
-
-def like(
-    form: str, forms: SortedStrings, trigrams: TrigramIndex, least: float, keep: Keep | None = None
-) -> list[tuple[int, float]]:
-    """The forms most like one with their similarity, best first."""
-    (near,) = similar([form], trigrams.nearest(form, POOL, keep=keep), forms, least)
-    found = dict(near)
-    for place, score in continuations(form, forms, least, keep):
-        found[place] = max(score, found.get(place, 0.0))
-    return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def similar(
@@ -50,15 +34,13 @@ def similar(
     return found
 
 
-def continuations(form: str, forms: SortedStrings, least: float, keep: Keep | None = None) -> list[tuple[int, float]]:
-    """The shortest names that begin with all words of a form; the more is missing, the less sure."""
-    prefix = form.encode() + b" "
-    first = forms.place(prefix)
-    last = forms.place(prefix[:-1] + b"!")  # the byte after a space
-    places = np.arange(first, min(last, first + CONTINUATIONS), dtype=np.int32)
-    if keep is not None and len(places):
-        places = places[keep(places)]
-    lengths = forms.offsets[places + 1] - forms.offsets[places]
-    order = np.lexsort((places, lengths))[:POOL]
-    scores = least + 0.15 * len(prefix) / lengths[order]
-    return list(zip(places[order].tolist(), scores.tolist(), strict=True))
+def is_derived(word: str, other: str) -> bool:
+    """Whether two words differ by common endings alone, as "invent" and "inventor" do: such a word is not misspelt."""
+    return _root(word) == _root(other)
+
+
+def _root(word: str) -> str:
+    for ending in ("ing", "ers", "ors", "er", "or", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word.removesuffix(ending).removesuffix("e")
+    return word
