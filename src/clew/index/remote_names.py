@@ -1,0 +1,102 @@
+"""Names of nodes behind a SPARQL endpoint: labels as they are written, and by full-text search where it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from rapidfuzz.fuzz import ratio
+
+from clew.index.protocol import Link, Mention
+from clew.index.terms import stop_words
+from clew.index.tokens import Token, tokenise
+from clew.kb.sparql import SparqlKnowledgeBase
+from clew.kb.sparql_endpoint import Term, content, iri, literal, pages_of
+
+FullText = Literal["none", "virtuoso", "jena", "scan"]
+"""How an endpoint searches texts: bif:contains, text:query, or by reading every label (small endpoints only)."""
+LONGEST = 10
+"""Words of the longest name looked for in a question."""
+CLOSE = 85.0
+"""How alike, of 100, a label found by full-text search must be to the name that was asked for."""
+
+
+class RemoteNames:
+    """The `Names` of a remote base."""
+
+    def __init__(self, kb: SparqlKnowledgeBase, full_text: FullText = "none") -> None:
+        self.kb, self.full_text = kb, full_text
+
+    def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
+        """The nodes with this label, then those with a label much like it."""
+        name = " ".join(text.split())
+        exact = [
+            Link(node, label, "exact", 1.0) for node, label in self._labelled({name: _spellings(name)}).get(name, ())
+        ]
+        found = exact or [link for link in self._search(name) if link.score * 100 >= CLOSE]
+        if type is not None:
+            kinds = {ref.id: ref.type for ref in self.kb.refs([link.node for link in found])}
+            found = [link for link in found if kinds[link.node] == type]
+        return tuple(sorted(found, key=lambda link: (-link.score, link.node))[:k])
+
+    def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:  # noqa: ARG002 - endpoints compare exactly
+        """Labels that occur in a text: longest match first, never overlapping, in reading order."""
+        tokens = tokenise(text)
+        spans = {text[a.start : b.end]: (a.start, b.end) for a, b in _runs(tokens)}
+        found = self._labelled({name: _spellings(name) for name in spans})
+        taken: list[Mention] = []
+        for name in sorted(found, key=lambda name: (-len(name), spans[name])):
+            start, end = spans[name]
+            if all(end <= other.start or other.end <= start for other in taken):
+                links = tuple(Link(node, label, "exact", 1.0) for node, label in found[name])
+                taken.append(Mention(start, end, name, links))
+        return sorted(taken, key=lambda mention: mention.start)
+
+    def _labelled(self, asked: Mapping[str, list[str]]) -> dict[str, list[tuple[int, str]]]:
+        """For each name the nodes with one of its spellings as label."""
+        owners: dict[str, list[str]] = {}
+        for name, spellings in asked.items():
+            for spelling in spellings:
+                owners.setdefault(spelling, []).append(name)
+        languages = ("", self.kb.reading.language)
+        terms = [literal(spelling, language) for spelling in owners for language in languages]
+        label = iri(self.kb.reading.label)
+        found: dict[str, list[tuple[int, str]]] = {}
+        for portion in pages_of(terms, self.kb.reading.batch):
+            query = f"SELECT ?s ?l WHERE {{ VALUES ?l {{ {' '.join(portion)} }} ?s {label} ?l }}"
+            for row in self.kb.endpoint.rows(query, ordered_by="?s ?l"):
+                spelling = content(row["l"])
+                for name in owners[spelling]:
+                    found.setdefault(name, []).append((self.kb.intern([row["s"]])[0], spelling))
+        return found
+
+    def _search(self, name: str) -> Iterator[Link]:
+        label = iri(self.kb.reading.label)
+        quoted = literal(name)
+        patterns: dict[FullText, str] = {
+            "virtuoso": f"?s {label} ?l . ?l <bif:contains> {literal(chr(39) + name.replace(chr(39), ' ') + chr(39))}",
+            "jena": f"?s <http://jena.apache.org/text#query> ({label} {quoted}) . ?s {label} ?l",
+            "scan": f"?s {label} ?l FILTER (CONTAINS(LCASE(STR(?l)), LCASE({quoted})))",
+        }
+        if self.full_text not in patterns or not name:
+            return
+        rows: list[Mapping[str, Term]] = self.kb.endpoint.page(
+            f"SELECT ?s ?l WHERE {{ {patterns[self.full_text]} }} ORDER BY ?s ?l LIMIT 200"
+        )
+        for row in rows:
+            found = content(row["l"])
+            alike = ratio(name.casefold(), found.casefold()) / 100
+            yield Link(self.kb.intern([row["s"]])[0], found, "fuzzy", alike)
+
+
+def _runs(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
+    """Every run of words that may be a name: none that is only stop words."""
+    for first in range(len(tokens)):
+        for last in range(first, min(first + LONGEST, len(tokens))):
+            if any(token.text not in stop_words() for token in tokens[first : last + 1]):
+                yield tokens[first], tokens[last]
+
+
+def _spellings(name: str) -> list[str]:
+    """As written, with underscores, in title case and with a capital first: an endpoint compares letter by letter."""
+    return list(dict.fromkeys((name, name.replace(" ", "_"), name.title(), name[:1].upper() + name[1:], name.lower())))

@@ -1,0 +1,335 @@
+"""A knowledge base behind a SPARQL 1.1 endpoint: the same protocol as the embedded one, asked for what is needed.
+
+IRIs and literals become node ids when they are first seen. Relations are called by the last part of their IRI. Nothing
+above this module knows that the graph is remote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from clew.errors import NotFoundError, SchemaError, StorageError
+from clew.kb import render
+from clew.kb.protocol import Edges
+from clew.kb.schema import NodeType, Relation, Schema
+from clew.kb.sources.rdf_terms import local_name, short_names
+from clew.kb.sparql_endpoint import SparqlEndpoint, Term, content, iri, pages_of
+from clew.trace import fallback
+from clew.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
+
+LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+COMMENT = "http://www.w3.org/2000/01/rdf-schema#comment"
+TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+NOISE = (
+    r"^http://www\.w3\.org/",
+    r"/type\.(object|type)\.",
+    r"/(common\.topic|freebase|kg\.)",
+    r"^http://schema\.org/(version|dateModified)",
+)
+"""Relations that say something about the data rather than about the world."""
+UNTYPED = "entity"
+VALUE = "value"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read an endpoint: which properties name, describe and type its nodes, and what to leave out."""
+
+    label: str = LABEL
+    comment: str = COMMENT
+    type: str = TYPE
+    language: str = "en"
+    noise: tuple[str, ...] = NOISE
+    batch: int = 200
+    """Nodes asked for at once."""
+
+
+@dataclass
+class _Interned:
+    """Terms by id and ids by term, growing as the graph is seen."""
+
+    terms: list[Term] = field(default_factory=list)
+    ids: dict[Term, int] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def id(self, term: Term) -> int:
+        found = self.ids.get(term)
+        if found is None:
+            with self.lock:
+                found = self.ids.setdefault(term, len(self.terms))
+                if found == len(self.terms):
+                    self.terms.append(term)
+        return found
+
+
+class SparqlKnowledgeBase:
+    """The graph of an endpoint; node keys are IRIs, or literals as SPARQL writes them."""
+
+    def __init__(self, endpoint: SparqlEndpoint, reading: Reading | None = None) -> None:
+        self.endpoint = endpoint
+        self.reading = reading or Reading()
+        self._nodes = _Interned()
+        self._named: dict[int, NodeRef] = {}
+
+    def __repr__(self) -> str:
+        return f"SparqlKnowledgeBase({self.endpoint.url!r})"
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Types and relations with their counts; where an endpoint is too large to count by type, without types."""
+        rows = self._relation_rows()
+        kinds = {kind for _, head, tail, _ in rows for kind in (head, tail)}
+        type_names = short_names(kinds - {UNTYPED, VALUE}, {}, {}) | {UNTYPED: UNTYPED, VALUE: VALUE}
+        names = {predicate: name for name, predicate in self._predicates.items()}
+        relations = sorted(
+            (Relation(names[p], type_names[head], type_names[tail], count) for p, head, tail, count in rows),
+            key=lambda row: (row.name, row.head, row.tail),
+        )
+        amounts: dict[str, int] = {type_names[kind]: 0 for kind in kinds}
+        for row in relations:
+            amounts[row.head] += row.count
+        return Schema(tuple(NodeType(name, count) for name, count in sorted(amounts.items())), tuple(relations))
+
+    # Nodes
+
+    def node(self, node: int) -> Node:
+        """Name, type and description of one node."""
+        (ref,) = self.refs([node])
+        return Node(node, ref.key, ref.type, ref.name, (), self._comment(node))
+
+    def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
+        """Key, name and type of many nodes; labels not yet known are asked for together."""
+        wanted = [int(node) for node in nodes]
+        unknown = sorted({node for node in wanted if node not in self._named})
+        for portion in pages_of([self._term(node) for node in unknown], self.reading.batch):
+            self._learn_names(portion)
+        return [self._named[node] for node in wanted]
+
+    def find(self, key: str) -> int:
+        """The id of an IRI that occurs in the graph."""
+        term = key if key.startswith('"') else iri(key)
+        if term not in self._nodes.ids:
+            found = self._ask(f"SELECT ?p WHERE {{ {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }} LIMIT 1", None)
+            if not found:
+                raise NotFoundError(f"{self.endpoint.url} says nothing about {key!r}")
+        return self._nodes.id(term)
+
+    def intern(self, terms: Iterable[Term]) -> list[int]:
+        """The ids of terms that the endpoint has given."""
+        return [self._nodes.id(term) for term in terms]
+
+    def nodes(self, type: str | None = None) -> NodeSet:
+        """All nodes, or those of one type: as many queries as there are pages of them."""
+        if type in (None, UNTYPED, VALUE):
+            found = self._ask("SELECT DISTINCT ?s WHERE { { ?s ?p ?o } UNION { ?x ?p ?s } }", "?s")
+        else:
+            kind = next((i for i, name in self._type_names.items() if name == type), None)
+            if kind is None:
+                raise SchemaError(f"no node type {type!r}; there are: {', '.join(self.schema.type_names)}")
+            found = self._ask(f"SELECT DISTINCT ?s WHERE {{ ?s {iri(self.reading.type)} {iri(kind)} }}", "?s")
+        return self._set(row["s"] for row in found if "s" in row)
+
+    def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
+        """Attributes are edges to values here: the first value of each node, None where it has none."""
+        firsts: dict[int, Any] = {}
+        for head, _, tail in _each(self.edges(nodes, attribute, "out")):
+            firsts.setdefault(head, content(self._term(tail)))
+        return [firsts.get(node) for node in nodes]
+
+    def text(self, node: int, *, relations: bool = False) -> str:
+        """Name, type and description, and the relations where asked for."""
+        shown = self.node(node)
+        lines = render.document(shown, NodeType(shown.type, 0))
+        if not relations:
+            return lines
+        groups: dict[str, dict[str, list[str]]] = {}
+        totals: dict[tuple[str, str], int] = {}
+        for triple in self.triples(node):
+            other = self.refs([triple.tail if triple.head == node else triple.head])[0]
+            label = triple.relation if triple.head == node else f"{triple.relation} (of)"
+            groups.setdefault(label, {}).setdefault(other.type, []).append(other.name)
+            totals[label, other.type] = totals.get((label, other.type), 0) + 1
+        return render.SEPARATOR.join([lines, *render.relation_lines(groups, totals)])
+
+    # Edges
+
+    def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
+        """The nodes one edge away."""
+        found = EMPTY
+        for side in _sides(direction):
+            for rows in self._portions(
+                nodes, side, relation, "SELECT DISTINCT ?o" if relation else "SELECT DISTINCT ?o ?p"
+            ):
+                found = found | self._set(row["o"] for row in rows if self._is_told(row, relation))
+        return found
+
+    def relations(self, nodes: NodeSet) -> list[RelationUse]:
+        """Which relations leave and enter these nodes, with counts, in schema order."""
+        counts: dict[tuple[str, Direction], int] = {}
+        for side in _sides("any"):
+            for portion in pages_of([self._term(node) for node in nodes if self._asks(node, side)], self.reading.batch):
+                pattern = _pattern(side, "?p")
+                query = (
+                    f"SELECT ?p (COUNT(*) AS ?n) WHERE {{ VALUES ?s {{ {' '.join(portion)} }} {pattern} }} GROUP BY ?p"
+                )
+                for row in self._ask(query, "?p"):
+                    name = self._relation_name(row["p"])
+                    if name is not None:
+                        counts[name, side] = counts.get((name, side), 0) + int(content(row["n"]))
+        order = {name: place for place, name in enumerate(self.schema.relation_names)}
+        uses = [RelationUse(name, side, count) for (name, side), count in counts.items()]
+        return sorted(uses, key=lambda use: (order[use.relation], use.direction != "out"))
+
+    def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
+        """The edges that leave, enter or touch these nodes; "any" gives each edge once."""
+        found: list[tuple[int, int, int]] = []
+        for side in _sides(direction):
+            for rows in self._portions(
+                nodes, side, relation, "SELECT ?s ?p ?o" if relation is None else "SELECT ?s ?o"
+            ):
+                for row in rows:
+                    name = relation or self._relation_name(row["p"])
+                    if name is None or "o" not in row:
+                        continue
+                    near, far = self._nodes.id(row["s"]), self._nodes.id(row["o"])
+                    if direction == "any" and side == "in" and far in nodes:
+                        continue  # it leaves one of the nodes already
+                    head, tail = (near, far) if side == "out" else (far, near)
+                    found.append((head, self.schema.relation_code[name], tail))
+        table = np.array(found, dtype=np.int32).reshape(-1, 3)
+        return Edges(table[:, 0], table[:, 1], table[:, 2])
+
+    def triples(self, node: int) -> list[Triple]:
+        """Every edge of one node, outgoing first."""
+        names = self.schema.relation_names
+        edges = self.edges(NodeSet.of([node]), None, "any")
+        return [Triple(head, names[code], tail) for head, code, tail in _each(edges)]
+
+    def edge_attributes(self, head: int, relation: str, tail: int) -> list[Mapping[str, Any]]:
+        """RDF edges carry nothing; one empty mapping where the edge is there."""
+        return [{}] if tail in self.neighbors(NodeSet.of([head]), relation, "out") else []
+
+    # Inside
+
+    def _ask(self, query: str, ordered_by: str | None) -> list[Mapping[str, Term]]:
+        return self.endpoint.rows(query, ordered_by=ordered_by) if ordered_by else self.endpoint.page(query)
+
+    def _term(self, node: int) -> Term:
+        if not 0 <= node < len(self._nodes.terms):
+            raise NotFoundError(f"no node {node} has been seen at {self.endpoint.url}")
+        return self._nodes.terms[node]
+
+    def _set(self, terms: Iterable[Term]) -> NodeSet:
+        return NodeSet.of(self.intern(terms))
+
+    def _asks(self, node: int, side: Direction) -> bool:
+        """Nothing leaves a literal."""
+        return side == "in" or self._term(node).startswith("<")
+
+    def _portions(
+        self, nodes: NodeSet, side: Direction, relation: str | None, select: str
+    ) -> Iterable[list[Mapping[str, Term]]]:
+        predicate = "?p" if relation is None else iri(self._predicate(relation))
+        order = "?s ?p ?o" if relation is None else "?s ?o"
+        order = " ".join(name for name in order.split() if name in select)
+        for portion in pages_of([self._term(node) for node in nodes if self._asks(node, side)], self.reading.batch):
+            values = f"VALUES ?s {{ {' '.join(portion)} }}"
+            yield self._ask(f"{select} WHERE {{ {values} {_pattern(side, predicate)} }}", order)
+
+    def _is_told(self, row: Mapping[str, Term], relation: str | None) -> bool:
+        return "o" in row and (relation is not None or self._relation_name(row["p"]) is not None)
+
+    def _predicate(self, relation: str) -> str:
+        if relation not in self._predicates:
+            raise SchemaError(f"no relation {relation!r}; there are: {', '.join(self._predicates)}")
+        return self._predicates[relation]
+
+    def _relation_name(self, predicate: Term) -> str | None:
+        """The name of a relation; None where it is noise."""
+        return self._relation_names.get(content(predicate))
+
+    @cached_property
+    def _relation_names(self) -> dict[str, str]:
+        return {predicate: name for name, predicate in self._predicates.items()}
+
+    @cached_property
+    def _predicates(self) -> dict[str, str]:
+        """Relation name → IRI, noise left out."""
+        rows = self._ask("SELECT DISTINCT ?p WHERE { ?s ?p ?o }", "?p")
+        described = {self.reading.label, self.reading.comment, self.reading.type}
+        noise = [re.compile(pattern) for pattern in self.reading.noise]
+        told = [content(row["p"]) for row in rows]
+        kept = [p for p in told if p not in described and not any(pattern.search(p) for pattern in noise)]
+        return {name: predicate for predicate, name in short_names(kept, {}, {}).items()}
+
+    @cached_property
+    def _type_names(self) -> dict[str, str]:
+        rows = self._ask(f"SELECT DISTINCT ?t WHERE {{ ?s {iri(self.reading.type)} ?t }}", "?t")
+        return short_names([content(row["t"]) for row in rows if row["t"].startswith("<")], {}, {})
+
+    def _relation_rows(self) -> list[tuple[str, str, str, int]]:
+        """(predicate, head type, tail type, edges); all of one type where counting by type is too much."""
+        kind = iri(self.reading.type)
+        optional = f"OPTIONAL {{ ?s {kind} ?a }} OPTIONAL {{ ?o {kind} ?b }}"
+        wanted = set(self._predicates.values())
+        try:
+            query = f"SELECT ?p ?a ?b ?v (COUNT(*) AS ?n) WHERE {{ ?s ?p ?o {optional} BIND (isLiteral(?o) AS ?v) }}"
+            rows = self._ask(f"{query} GROUP BY ?p ?a ?b ?v", "?p ?a ?b ?v")
+        except StorageError as error:
+            fallback("schema", f"relations could not be counted by type ({error})", "all nodes count as one type")
+            return [(predicate, UNTYPED, UNTYPED, 0) for predicate in sorted(wanted)]
+        found: dict[tuple[str, str, str], int] = {}
+        for row in rows:
+            predicate = content(row["p"])
+            if predicate in wanted:
+                head = content(row["a"]) if "a" in row else UNTYPED
+                tail = content(row["b"]) if "b" in row else VALUE if "true" in row.get("v", "") else UNTYPED
+                found[predicate, head, tail] = found.get((predicate, head, tail), 0) + int(content(row["n"]))
+        return [(*place, count) for place, count in found.items()]
+
+    def _learn_names(self, portion: list[Term]) -> None:
+        iris = [term for term in portion if term.startswith("<")]
+        labels: dict[Term, str] = {}
+        kinds: dict[Term, str] = {}
+        if iris:
+            label, kind, language = iri(self.reading.label), iri(self.reading.type), self.reading.language
+            values = f"VALUES ?s {{ {' '.join(iris)} }}"
+            wanted = f'FILTER (LANG(?l) = "" || LANGMATCHES(LANG(?l), "{language}"))'
+            for row in self._ask(f"SELECT ?s ?l WHERE {{ {values} ?s {label} ?l {wanted} }}", "?s ?l"):
+                labels.setdefault(row["s"], content(row["l"]))
+            for row in self._ask(f"SELECT ?s ?t WHERE {{ {values} ?s {kind} ?t }}", "?s ?t"):
+                kinds.setdefault(row["s"], self._type_names.get(content(row["t"]), UNTYPED))
+        for term in portion:
+            node, text = self._nodes.id(term), content(term)
+            if term.startswith("<"):
+                name = labels.get(term) or local_name(text)
+                self._named[node] = NodeRef(node, text, name, kinds.get(term, UNTYPED))
+            else:
+                self._named[node] = NodeRef(node, term, text, VALUE)
+
+    def _comment(self, node: int) -> str:
+        term = self._term(node)
+        if not term.startswith("<"):
+            return ""
+        wanted = f'FILTER (LANG(?c) = "" || LANGMATCHES(LANG(?c), "{self.reading.language}"))'
+        rows = self._ask(f"SELECT ?c WHERE {{ {term} {iri(self.reading.comment)} ?c {wanted} }}", "?c")
+        return content(rows[0]["c"]) if rows else ""
+
+
+def _sides(direction: Direction) -> tuple[Direction, ...]:
+    return ("out", "in") if direction == "any" else (direction,)
+
+
+def _pattern(side: Direction, predicate: str) -> str:
+    return f"?s {predicate} ?o" if side == "out" else f"?o {predicate} ?s"
+
+
+def _each(edges: Edges) -> Iterable[tuple[int, int, int]]:
+    return zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
