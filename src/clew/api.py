@@ -26,7 +26,7 @@ class Base:
     @property
     def kb(self) -> ArrayKnowledgeBase:
         """The graph and its texts."""
-        return self.tools.kb
+        return self.tools.local
 
     def ask(self, question: str, method: str = catalog.DEFAULT_METHOD, **options: object) -> Answer:
         """Answer a question; `clew methods` lists the methods and their options."""

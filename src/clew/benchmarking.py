@@ -31,7 +31,7 @@ class Benchmark:
     """A data set with the base its questions are asked of."""
 
     dataset: Dataset
-    kb: Path | None = None
+    kb: str | Path | None = None
     """None means the base the data set brings."""
     model: LanguageModel | None = None
     match: Literal["strict", "lenient"] | None = None
@@ -89,7 +89,7 @@ class Benchmark:
             method,
             parameters(built) | ({} if self.edges is None else {"edges": asdict(self.edges)}),
             model="none" if self.model is None else self.model.name,
-            base=self.tools.kb.generation.name,
+            base=self.tools.identity,
             match=self.rule,
             per_question=self.per_question,
         )

@@ -6,34 +6,56 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from urllib.parse import parse_qsl
 
+from clew.errors import InputError
 from clew.index.build import open_lexical, open_names, open_vectors, vector_folder
 from clew.index.lexical import LexicalIndex
 from clew.index.multi_vectors import MultiVectorIndex
-from clew.index.names import NameIndex
-from clew.index.protocol import Index
+from clew.index.protocol import Index, Names
+from clew.index.remote_names import RemoteNames
 from clew.index.vector_store import VectorStore, remembered_embedder
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.protocol import KnowledgeBase
+from clew.kb.sparql import COMMENT, LABEL, NOISE, TYPE, Reading, SparqlKnowledgeBase
+from clew.kb.sparql_endpoint import SparqlEndpoint
 from clew.models.embedding.cached import CachedEmbedder
 from clew.models.embedding.opening import DEFAULT, open_embedder
 from clew.models.protocol import Embedder, LanguageModel
+from clew.models.settings import Settings
 from clew.types import NodeSet, Ranking
+
+REMOTE = "sparql+"
 
 
 @dataclass(frozen=True)
 class Toolbox:
     """Opened on demand: a method that needs no vectors never loads the embedder."""
 
-    kb: ArrayKnowledgeBase
+    kb: KnowledgeBase
     model: LanguageModel | None = None
     embedder_name: str | None = None
     """None means the one the base remembers, or the one that ships with Clew."""
 
     @classmethod
     def open(cls, folder: str | Path, *, model: LanguageModel | None = None, embedder: str | None = None) -> Toolbox:
-        """The tools for the knowledge base in a folder."""
+        """The tools for the knowledge base in a folder, or behind an endpoint: sparql+http://HOST/query."""
+        if str(folder).startswith(REMOTE):
+            return RemoteToolbox(open_remote(str(folder)), model, embedder)
         return cls(ArrayKnowledgeBase.open(folder), model, embedder)
+
+    @property
+    def identity(self) -> str:
+        """What tells the content of this base from any other."""
+        return self.local.generation.name
+
+    @property
+    def local(self) -> ArrayKnowledgeBase:
+        """The base as arrays, for what only an embedded one can do."""
+        if not isinstance(self.kb, ArrayKnowledgeBase):
+            raise InputError(f"{self.kb!r} is remote: this needs a knowledge base built with `clew build`")
+        return self.kb
 
     @classmethod
     def switch_embedder(cls, folder: str | Path, spec: str) -> Toolbox:
@@ -50,12 +72,12 @@ class Toolbox:
     @cached_property
     def lexical(self) -> LexicalIndex:
         """BM25 over the node documents."""
-        return open_lexical(self.kb)
+        return open_lexical(self.local)
 
     @cached_property
     def vectors(self) -> VectorIndex:
         """Vectors of the node documents, computed when they are first needed."""
-        return open_vectors(self.kb, self.embedder, self.lexical, spec=self._embedder_spec)
+        return open_vectors(self.local, self.embedder, self.lexical, spec=self._embedder_spec)
 
     @cached_property
     def multi_vectors(self) -> MultiVectorIndex:
@@ -63,13 +85,33 @@ class Toolbox:
         return MultiVectorIndex(self.vectors, self.kb.text, self.embedder, self.vectors.store)
 
     @cached_property
-    def names(self) -> NameIndex:
+    def names(self) -> Names:
         """Every alias of every node."""
-        return open_names(self.kb, vectors=OpenedWhenAsked(lambda: self.vectors), lexical=self.lexical)
+        return open_names(self.local, vectors=OpenedWhenAsked(lambda: self.vectors), lexical=self.lexical)
 
     @property
     def _embedder_spec(self) -> str:
-        return self.embedder_name or remembered_embedder(vector_folder(self.kb.folder)) or DEFAULT
+        return self.embedder_name or remembered_embedder(vector_folder(self.local.folder)) or DEFAULT
+
+
+@dataclass(frozen=True)
+class RemoteToolbox(Toolbox):
+    """The tools for a base behind an endpoint: names and graph, no indexes of its texts."""
+
+    @cached_property
+    def names(self) -> Names:
+        """Labels, as the endpoint finds them."""
+        assert isinstance(self.kb, SparqlKnowledgeBase)
+        return RemoteNames(self.kb)
+
+    @property
+    def identity(self) -> str:
+        """The address of the endpoint."""
+        return repr(self.kb)
+
+    @property
+    def _embedder_spec(self) -> str:
+        return self.embedder_name or DEFAULT
 
 
 @dataclass(frozen=True)
@@ -81,3 +123,23 @@ class OpenedWhenAsked:
     def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
         """The k best nodes."""
         return self.open().search(query, k, among=among)
+
+
+def open_remote(address: str) -> SparqlKnowledgeBase:
+    """A base behind `sparql+http://HOST/query`; after # how to read it, such as #language=de&label=IRI."""
+    url, _, fragment = address.removeprefix(REMOTE).partition("#")
+    given = dict(parse_qsl(fragment))
+    noise = tuple(given.pop("noise").split()) if "noise" in given else NOISE
+    settings = {"label", "comment", "type", "language"}
+    if given.keys() - settings:
+        there = ", ".join(sorted(settings | {"noise"}))
+        raise InputError(f"{address}: no setting {min(given.keys() - settings)!r}; there are: {there}")
+    cache = Settings.load().cache_folder / "sparql.sqlite"
+    reading = Reading(
+        given.get("label", LABEL),
+        given.get("comment", COMMENT),
+        given.get("type", TYPE),
+        given.get("language", "en"),
+        noise,
+    )
+    return SparqlKnowledgeBase(SparqlEndpoint(url, cache), reading)

@@ -13,8 +13,8 @@ from clew.catalog import DEFAULT_METHOD, METHODS, create, describe
 from clew.catalog import ask as answer_question
 from clew.catalog import estimate as estimate_question
 from clew.cli.options import (
+    AnyBase,
     AsJson,
-    Base,
     MaxCalls,
     MaxCost,
     MaxSeconds,
@@ -36,7 +36,7 @@ MOST_EVIDENCE = 3
 
 
 def ask(
-    base: Base,
+    base: AnyBase,
     question: Annotated[str, typer.Argument(help="The question, in words.")],
     method: Annotated[str, typer.Option("--method", "-m", help="How to answer; see `clew methods`.")] = DEFAULT_METHOD,
     k: Annotated[int, typer.Option("-k", min=1, help="How many answers to show.")] = 10,

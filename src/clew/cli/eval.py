@@ -42,7 +42,7 @@ def evaluate(
         str,
         typer.Option("--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="A JSONL file or a data set."),
     ],
-    kb: Annotated[Path | None, typer.Option("--kb", help="The base; by default the one the data set brings.")] = None,
+    kb: Annotated[str | None, typer.Option("--kb", help="The base; by default the one the data set brings.")] = None,
     method: Annotated[list[str], typer.Option("--method", "-m", help="A method; may be repeated.")] = [DEFAULT_METHOD],  # noqa: B006
     model: Annotated[str, typer.Option("--model", help="The language model, or none.")] = "none",
     option: Options = None,

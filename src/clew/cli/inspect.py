@@ -59,7 +59,7 @@ def show(
 ) -> None:
     """Show one node: its document, aliases and neighbours by relation."""
     tools = open_tools(base)
-    page = node_page(tools.kb, find_node(tools, node), most)
+    page = node_page(tools.local, find_node(tools, node), most)
     if as_json:
         print_json(page)
         return

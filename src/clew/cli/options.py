@@ -12,6 +12,9 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.toolbox import Toolbox
 
 Base = Annotated[Path, typer.Argument(metavar="KB", help="The folder of a knowledge base.", show_default=False)]
+AnyBase = Annotated[
+    str, typer.Argument(metavar="KB", help="A knowledge base, or sparql+http://HOST/query.", show_default=False)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Options = Annotated[
     list[str] | None,

@@ -63,8 +63,8 @@ class KnowledgeGraphPrompting:
     ) -> KnowledgeGraphPrompting:
         """`generative` needs a model; the others need none."""
         return cls(
-            PassageSearch(toolbox.kb, toolbox.lexical, toolbox.vectors),
-            PassageGraph(toolbox.kb, graph),
+            PassageSearch(toolbox.local, toolbox.lexical, toolbox.vectors),
+            PassageGraph(toolbox.local, graph),
             traverser_named(traverser, toolbox),
             BestSpan() if toolbox.model is None else ModelReader(toolbox.model),
             Walk(seeds, branching, hops, budget, beam),
