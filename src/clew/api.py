@@ -9,6 +9,7 @@ from pathlib import Path
 from clew import catalog
 from clew.building import BuildReport
 from clew.building import build as build_base
+from clew.documents import build_documents, hold_documents
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.schema_file import schema_edits
 from clew.kb.sources import SourceOptions, read_sources
@@ -49,6 +50,8 @@ def build(
 ) -> BuildReport:
     """Build a knowledge base from files, or from tables made of Python objects."""
     paths = [] if isinstance(sources, Tables) else [Path(source) for source in sources]
+    if paths and options is None and hold_documents(paths):
+        return build_documents(paths, Path(folder))
     tables = sources if isinstance(sources, Tables) else read_sources(paths, options)
     edits = schema_edits(None if schema is None else Path(schema), paths)
     return build_base(tables, Path(folder), edits=edits, skip_bad=skip_bad)

@@ -13,7 +13,10 @@ from clew.building import build as build_base
 from clew.building import update as update_base
 from clew.cli.embed import embed_all
 from clew.cli.options import AsJson, Base
-from clew.cli.output import err, out, print_json, stages
+from clew.cli.output import err, out, print_json, progress_bar, stages
+from clew.documents import DocumentOptions, EdgeOptions, build_documents, hold_documents
+from clew.documents.graph.build import DEFAULT_KINDS
+from clew.documents.passages import PASSAGE_LENGTH
 from clew.kb.schema_file import schema_edits
 from clew.kb.sources import SourceOptions, parse_columns, read_sources
 from clew.kb.sources.delta import read_delta
@@ -37,6 +40,17 @@ Trust = Annotated[bool, typer.Option("--trust", help="Read STaRK's pickles, thro
 Embed = Annotated[
     Literal["lazy", "all"], typer.Option("--embed", help="Compute vectors when they matter, or all of them now.")
 ]
+Documents = Annotated[bool, typer.Option("--documents", help="Read every file as a document, tables included.")]
+Graph = Annotated[
+    str | None,
+    typer.Option("--graph", metavar="KIND,…", help="Edges between passages: tfidf, entity, mentions, knn."),
+]
+Neighbours = Annotated[int, typer.Option("--neighbours", min=1, help="Neighbours a passage asks for, by each kind.")]
+PassageLength = Annotated[
+    int, typer.Option("--passage-length", min=0, help="Characters of a passage; 0 makes every sentence one.")
+]
+MostMegabytes = Annotated[int, typer.Option("--most-megabytes", min=1, help="Leave out larger documents.")]
+Entities = Annotated[Path | None, typer.Option("--entities", metavar="KB", help="A base whose nodes documents name.")]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used, and list them.")]
 
 
@@ -54,9 +68,25 @@ def build(
     trust: Trust = False,
     skip_bad: SkipBad = False,
     embed: Embed = "lazy",
+    documents: Documents = False,
+    graph: Graph = None,
+    neighbours: Neighbours = 20,
+    passage_length: PassageLength = PASSAGE_LENGTH,
+    most_megabytes: MostMegabytes = 200,
+    entities: Entities = None,
     as_json: AsJson = False,
 ) -> None:
     """Build a knowledge base from nodes and edges, triples, RDF or documents."""
+    if sources and (documents or (not (nodes or edges or triples) and hold_documents(sources))):
+        kinds = DEFAULT_KINDS if graph is None else tuple(kind for kind in graph.split(",") if kind)
+        joined = EdgeOptions(kinds, neighbours)
+        wanted = DocumentOptions(passage_length, joined, most_megabytes, entities=entities)
+        with progress_bar("reading") as move, stages("building") as say:
+            report = build_documents(
+                sources, output, wanted, progress=lambda _, done, total: move(done, total), say=say
+            )
+        finish(report, output, embed, as_json)
+        return
     options = SourceOptions(
         nodes=tuple(nodes or ()),
         edges=tuple(edges or ()),
@@ -73,6 +103,11 @@ def build(
         say("reading")
         tables = read_sources(sources or [], options)
         report = build_base(tables, output, edits=edits, skip_bad=skip_bad, say=say)
+    finish(report, output, embed, as_json)
+
+
+def finish(report: BuildReport, output: Path, embed: Literal["lazy", "all"], as_json: bool) -> None:
+    """Compute the vectors where that is wanted, and show what was built."""
     if embed == "all":
         embed_all(Toolbox.open(output))
     show_report(report, as_json)
@@ -122,6 +157,7 @@ def show_report(report: BuildReport, as_json: bool) -> None:
         return
     out.print(f"{report.folder}: {report.nodes:,} nodes, {report.edges:,} edges", markup=False)
     for problem in report.problems[:20]:
-        err.print(f"skipped {problem.file}, line {problem.line}: {problem.message}", markup=False)
+        line = f", line {problem.line}" if problem.line else ""
+        err.print(f"skipped {problem.file}{line}: {problem.message}", markup=False)
     if report.skipped > 20:
         err.print(f"… {report.skipped:,} rows skipped in all; --json lists up to 1,000 of them")

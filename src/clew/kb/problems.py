@@ -9,7 +9,7 @@ from clew.errors import SourceError
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One row that cannot be used, and where it stands."""
+    """One row that cannot be used, and where it stands; line 0 means the whole file."""
 
     message: str
     file: str

@@ -1,0 +1,60 @@
+"""A folder of documents to a finished knowledge base; run again, it reads only what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from clew.building import BuildReport, Say, build
+from clew.documents.folder import Progress, find_files, read_folder
+from clew.documents.options import DocumentOptions
+from clew.kb.problems import Problem
+from clew.models.embedding.opening import open_embedder
+
+EXTRACTED = "extracted"
+"""Where a base keeps the texts of the files it was built from."""
+PROSE = frozenset({".pdf", ".docx", ".html", ".htm", ".md", ".markdown", ".rst", ".xlsx"})
+"""Endings of files that hold documents whatever is in them."""
+GRAPH = frozenset({".jsonl", ".ndjson", ".json", ".parquet", ".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld"})
+"""Endings of files that hold nodes and edges."""
+SAMPLE = 65536
+
+
+def build_documents(
+    paths: Sequence[Path],
+    folder: Path,
+    options: DocumentOptions | None = None,
+    *,
+    progress: Progress = lambda *_: None,
+    say: Say = lambda _: None,
+) -> BuildReport:
+    """Read files and folders and build their base; files that cannot be read are listed in the report."""
+    options = options or DocumentOptions()
+    if options.cache is None:
+        options = replace(options, cache=folder / EXTRACTED)
+    embedder = open_embedder() if {"knn", "mdr"} & set(options.edges.kinds) else None
+    read = read_folder(paths, options, progress, embedder)
+    problems = tuple(Problem(one.reason, one.file, 0) for one in read.skipped)
+    report = build(read.tables, folder, edits=read.edits, say=say)
+    return replace(report, skipped=report.skipped + len(problems), problems=(*problems, *report.problems))
+
+
+def hold_documents(paths: Sequence[Path]) -> bool:
+    """Whether sources are documents to be read, rather than tables of nodes and edges."""
+    files = [file for _, file in find_files(paths)] if paths else []
+    names = [file.stem.lower() for file in files]
+    if any("nodes" in name or "edges" in name or "triples" in name for name in names):
+        return False
+    endings = {file.suffix.lower() for file in files}
+    if endings & GRAPH:
+        return False
+    return bool(endings & PROSE) or any(file.suffix.lower() in {".txt", ".text"} and is_prose(file) for file in files)
+
+
+def is_prose(file: Path) -> bool:
+    """Whether the lines of a text file are sentences: few of them are cut by tabs or bars, and words follow words."""
+    with file.open("rb") as opened:
+        lines = [line for line in opened.read(SAMPLE).decode("utf-8", errors="replace").splitlines() if line.strip()]
+    separated = sum("\t" in line.strip() or line.count("|") >= 2 for line in lines)
+    return bool(lines) and separated * 2 < len(lines)
