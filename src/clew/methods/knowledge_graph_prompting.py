@@ -22,6 +22,8 @@ from clew.steps.passage_graph import KINDS, PassageGraph
 from clew.steps.passage_search import PassageSearch
 from clew.steps.reading import ModelReader
 from clew.steps.roles import Reader
+from clew.steps.structure_answer import StructureAnswers
+from clew.steps.structure_questions import references
 from clew.steps.traversers import (
     EmbeddingTraverser,
     GenerativeTraverser,
@@ -34,6 +36,7 @@ from clew.steps.writing import ModelWriter
 from clew.toolbox import Toolbox
 from clew.types import Answer
 
+NAME = "knowledge_graph_prompting"
 Traversers = Literal["evidence", "lexical", "embedding", "generative", "none"]
 
 
@@ -44,8 +47,9 @@ class KnowledgeGraphPrompting:
     search: PassageSearch
     graph: PassageGraph
     traverser: Traverser | None
-    reader: Reader | None
+    reader: Reader
     how: Walk
+    structure: StructureAnswers | None = None
     k: int = 30
 
     @classmethod
@@ -68,15 +72,18 @@ class KnowledgeGraphPrompting:
             traverser_named(traverser, toolbox),
             BestSpan() if toolbox.model is None else ModelReader(toolbox.model),
             Walk(seeds, branching, hops, budget, beam),
+            StructureAnswers(toolbox.local) if "document" in toolbox.kb.schema.type_names else None,
             k,
         )
 
     def answer(self, question: str) -> Answer:
         """A written answer with its citations; the candidates are the passages, best first."""
+        if self.structure is not None and (named := references(question)):  # 1
+            return self.structure.answer(question, named, self.reader, NAME)
         asked = self.search.about(question)
         paths = [] if self.traverser is None else walk(asked, self.graph, self.traverser, self.how)  # 2, 3
         ranking = fused(asked, paths, self.k)  # 4
-        return answer_from_passages(self.search.kb, question, "knowledge_graph_prompting", ranking, self.reader)  # 5
+        return answer_from_passages(self.search.kb, question, NAME, ranking, self.reader)  # 5
 
 
 def traverser_named(name: Traversers, toolbox: Toolbox) -> Traverser | None:
