@@ -16,6 +16,7 @@ from clew.methods.hybrid import Hybrid
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
 from clew.methods.protocol import Method
 from clew.methods.subgraph_reranking import SubgraphReranking
+from clew.methods.think_on_graph import ThinkOnGraph
 from clew.methods.vector_search import VectorSearch
 from clew.models.estimating import Estimate
 from clew.models.opening import open_estimating
@@ -38,6 +39,7 @@ METHODS: dict[str, type] = {
     "hybrid": Hybrid,
     "knowledge_graph_prompting": KnowledgeGraphPrompting,
     "subgraph_reranking": SubgraphReranking,
+    "think_on_graph": ThinkOnGraph,
 }
 DEFAULT_METHOD = "hybrid"
 
