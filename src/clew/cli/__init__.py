@@ -34,6 +34,7 @@ COMMANDS = {
     "eval": "clew.cli.eval:evaluate",
     "report": "clew.cli.report:report",
     "subgraph": "clew.cli.subgraph:subgraph",
+    "synth": "clew.cli.synth:synth",
 }
 """Every command and the function behind it."""
 GROUPS = {"batch": "Requests that wait in a folder for their replies (`--model batch:DIR`)."}

@@ -1,0 +1,151 @@
+"""`clew synth` as one function: from a base to a folder of questions that has passed its gates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from clew import __version__
+from clew.errors import InputError
+from clew.synthesis.card import Made
+from clew.synthesis.enumerate import check_kinds, enumerate_templates, types_with_text
+from clew.synthesis.filtering import Judge, MeaningJudge, PhraseJudge, WordJudge
+from clew.synthesis.fusion import DEFAULT_ROLE, GrammarFuser
+from clew.synthesis.gates import violations
+from clew.synthesis.output import write_benchmark
+from clew.synthesis.phrases import PhraseExtractor
+from clew.synthesis.pipeline import Plan, Steps, Synthesis, synthesise
+from clew.synthesis.progress import ProgressLog
+from clew.synthesis.sampling import Sampler
+from clew.synthesis.statistics import describe_rows, stark_statistics
+from clew.synthesis.templates import KINDS, Kind, Template, load_templates
+from clew.toolbox import Toolbox
+
+LOG = "progress.jsonl"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for."""
+
+    count: int = 1000
+    kinds: tuple[str, ...] = KINDS
+    templates: str | None = None
+    """A TOML file, `mag`, `prime`, or None: enumerated from the schema."""
+    roles: tuple[str, ...] = (DEFAULT_ROLE,)
+    seed: int = 0
+    beside: Path | None = None
+    """A folder with the real STaRK questions, for comparison."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was made."""
+
+    folder: Path
+    made: Made
+    remarks: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """As `clew synth --json` prints it."""
+        return {
+            "folder": str(self.folder),
+            "questions": len(self.made.rows),
+            "acceptance": dict(self.made.acceptance),
+            "gates": {gate: len(ids) for gate, ids in self.made.gates.items()},
+            "statistics": [one.to_json() for one in self.made.statistics],
+            "remarks": list(self.made.remarks),
+        }
+
+
+def make_benchmark(
+    tools: Toolbox,
+    folder: Path,
+    wanted: Wanted,
+    *,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """Make the questions, check every gate, and write the files; what is finished already is not made again."""
+    if wanted.count < 1:
+        raise InputError(f"-n must be at least 1, not {wanted.count}")
+    kb = tools.kb
+    if not kb.edge_count:
+        raise InputError(f"{kb.folder.name} has no edges: there is nothing to ask about")
+    if not wanted.roles:
+        raise InputError("--roles is empty: name at least one, or leave it out")
+    say("templates")
+    kinds = check_kinds(wanted.kinds)
+    sampler = Sampler(kb, most_uses=max(3, wanted.count // 50))
+    texts = types_with_text(kb) if "textual" in kinds else frozenset()
+    templates = choose_templates(tools, wanted, kinds, sampler)
+    remarks = [f"no {kind} questions: this base gives none of a fit size" for kind in kinds if not templates[kind]]
+    plan = Plan(wanted.count, templates, texts, roles=wanted.roles, seed=wanted.seed)
+    steps = model_free_steps(tools, sampler)
+    say("questions")
+    done = synthesise(steps, plan, ProgressLog(folder / LOG), progress)
+    if not done.rows:
+        why = "; ".join(f"{reason}: {count}" for reason, count in done.turned_down.most_common(3))
+        raise InputError(f"no question could be made over {kb.folder.name} ({why})")
+    if len(done.rows) < wanted.count:
+        remarks.append(f"{wanted.count} questions were asked for; the base gave {len(done.rows)} different ones")
+    say("gates")
+    gates = violations(kb, done.rows)
+    if failed := {gate: ids for gate, ids in gates.items() if ids}:
+        raise AssertionError(f"questions that fail a gate were about to be written: {failed}")
+    say("files")
+    made = _made(tools, wanted, done, steps, gates, remarks)
+    write_benchmark(folder, made)
+    return Report(folder, made)
+
+
+def choose_templates(
+    tools: Toolbox, wanted: Wanted, kinds: Sequence[Kind], sampler: Sampler
+) -> dict[Kind, tuple[Template, ...]]:
+    """Those of a file, or the useful ones of the schema, by kind."""
+    if wanted.templates is None:
+        found = [one.template for one in enumerate_templates(tools.kb, kinds, wanted.seed, sampler)]
+    else:
+        found = list(load_templates(wanted.templates, tools.kb.schema))
+    return {kind: tuple(template for template in found if template.kind == kind) for kind in kinds}
+
+
+def model_free_steps(tools: Toolbox, sampler: Sampler) -> Steps:
+    """Distinctive phrases, a grammar, and judges by phrase, words and meaning."""
+    kb, lexical = tools.kb, tools.lexical
+    judges: tuple[Judge, ...] = (PhraseJudge(kb), WordJudge(kb, lexical), MeaningJudge(tools.vectors))
+    return Steps(kb, sampler, PhraseExtractor(kb, lexical), GrammarFuser(kb.schema), judges)
+
+
+def _made(
+    tools: Toolbox, wanted: Wanted, done: Synthesis, steps: Steps, gates: dict[str, list[str]], remarks: list[str]
+) -> Made:
+    kb = tools.kb
+    name = kb.folder.name.removesuffix(".kb")
+    statistics = [describe_rows(name, done.rows)]
+    if wanted.beside is not None:
+        statistics += stark_statistics(wanted.beside, len(done.rows))
+    acceptance = {
+        "drawn": done.drawn,
+        **{f"turned down: {reason}": count for reason, count in sorted(done.turned_down.items())},
+        "gold nodes put to the judges": done.gold_checked,
+        "gold nodes that passed": done.gold_passed,
+        "share that passed": f"{100 * done.gold_passed / done.gold_checked:.1f} %" if done.gold_checked else "—",
+        "questions": len(done.rows),
+    }
+    settings = {
+        "questions asked for": str(wanted.count),
+        "templates": wanted.templates or "enumerated from the schema",
+        "kinds": ", ".join(wanted.kinds),
+        "roles": ", ".join(wanted.roles),
+        "seed": str(wanted.seed),
+        "textual requirements": steps.extractor.name,
+        "wording": steps.fuser.name,
+        "judges": ", ".join(judge.name for judge in steps.judges),
+        "clew": __version__,
+    }
+    return Made(
+        name, done.rows, wanted.seed, settings, kb.manifest.facts["notes"], acceptance, gates, statistics, remarks
+    )

@@ -1,0 +1,102 @@
+"""Step 4: which candidates satisfy the textual requirement too, by the unanimous vote of several judges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.index.terms import terms
+from clew.index.tokens import normalise
+from clew.kb.protocol import KnowledgeBase
+from clew.synthesis.textual import Rarity, TextualRequirement, written
+from clew.types import NodeSet
+
+
+class Judge(Protocol):
+    """Says of each node whether its text satisfies a requirement."""
+
+    @property
+    def name(self) -> str:
+        """How votes are labelled."""
+        ...
+
+    def judge(self, requirement: TextualRequirement, nodes: NodeSet) -> list[bool]:
+        """One vote per node, in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The votes on every candidate; a judge is not asked about a node that an earlier one has turned down."""
+
+    kept: NodeSet
+    votes: dict[int, dict[str, bool]]
+
+
+def unanimous(judges: Sequence[Judge], requirement: TextualRequirement, nodes: NodeSet) -> Verdict:
+    """The nodes that every judge accepts."""
+    votes: dict[int, dict[str, bool]] = {node: {} for node in nodes}
+    for judge in judges:
+        if not len(nodes):
+            break
+        said = judge.judge(requirement, nodes)
+        for node, vote in zip(nodes, said, strict=True):
+            votes[node][judge.name] = vote
+        nodes = NodeSet(nodes.array[np.array(said, dtype=np.bool_)])
+    return Verdict(nodes, votes)
+
+
+@dataclass(frozen=True)
+class PhraseJudge:
+    """Every property stands in the node's text, word for word."""
+
+    kb: KnowledgeBase
+    name: str = "phrase"
+
+    def judge(self, requirement: TextualRequirement, nodes: NodeSet) -> list[bool]:
+        """Whether the text holds the words in their order."""
+        wanted = [f" {normalise(one.text)} " for one in requirement.properties]
+        documents = (written(self.kb, node) for node in nodes)
+        return [all(phrase in document for phrase in wanted) for document in documents]
+
+
+@dataclass(frozen=True)
+class WordJudge:
+    """Most of the words of the requirement, the rare ones counting more, stand somewhere in the node's text."""
+
+    kb: KnowledgeBase
+    rarity: Rarity
+    least: float = 0.8
+    name: str = "words"
+
+    def judge(self, requirement: TextualRequirement, nodes: NodeSet) -> list[bool]:
+        """Whether enough of the words occur."""
+        weights = {term: self.rarity.idf(term) for one in requirement.properties for term in terms(one.text)}
+        whole = sum(weights.values()) or 1.0
+        found = (frozenset(terms(written(self.kb, node))) for node in nodes)
+        return [sum(weight for term, weight in weights.items() if term in own) >= self.least * whole for own in found]
+
+
+class Likeness(Protocol):
+    """How alike a text and the documents of nodes are."""
+
+    def similarities(self, query: str, nodes: NodeSet) -> NDArray[np.float32]:
+        """One cosine per node, in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class MeaningJudge:
+    """The node's document is about what the requirement says."""
+
+    vectors: Likeness
+    least: float = 0.2
+    name: str = "meaning"
+
+    def judge(self, requirement: TextualRequirement, nodes: NodeSet) -> list[bool]:
+        """Whether document and requirement are alike enough."""
+        return [bool(value >= self.least) for value in self.vectors.similarities(requirement.text, nodes)]

@@ -1,0 +1,1 @@
+"""Templates that ship with Clew: those of STaRK's MAG and PRIME."""
