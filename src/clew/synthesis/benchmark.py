@@ -71,7 +71,7 @@ def make_benchmark(
     """Make the questions, check every gate, and write the files; what is finished already is not made again."""
     if wanted.count < 1:
         raise InputError(f"-n must be at least 1, not {wanted.count}")
-    kb = tools.kb
+    kb = tools.local
     if not kb.edge_count:
         raise InputError(f"{kb.folder.name} has no edges: there is nothing to ask about")
     if not wanted.roles:
@@ -106,7 +106,7 @@ def choose_templates(
 ) -> dict[Kind, tuple[Template, ...]]:
     """Those of a file, or the useful ones of the schema, by kind."""
     if wanted.templates is None:
-        found = [one.template for one in enumerate_templates(tools.kb, kinds, wanted.seed, sampler)]
+        found = [one.template for one in enumerate_templates(tools.local, kinds, wanted.seed, sampler)]
     else:
         found = list(load_templates(wanted.templates, tools.kb.schema))
     return {kind: tuple(template for template in found if template.kind == kind) for kind in kinds}
@@ -114,7 +114,7 @@ def choose_templates(
 
 def model_free_steps(tools: Toolbox, sampler: Sampler) -> Steps:
     """Distinctive phrases, a grammar, and judges by phrase, words and meaning."""
-    kb, lexical = tools.kb, tools.lexical
+    kb, lexical = tools.local, tools.lexical
     judges: tuple[Judge, ...] = (PhraseJudge(kb), WordJudge(kb, lexical), MeaningJudge(tools.vectors))
     return Steps(kb, sampler, PhraseExtractor(kb, lexical), GrammarFuser(kb.schema), judges)
 
@@ -122,7 +122,7 @@ def model_free_steps(tools: Toolbox, sampler: Sampler) -> Steps:
 def _made(
     tools: Toolbox, wanted: Wanted, done: Synthesis, steps: Steps, gates: dict[str, list[str]], remarks: list[str]
 ) -> Made:
-    kb = tools.kb
+    kb = tools.local
     name = kb.folder.name.removesuffix(".kb")
     statistics = [describe_rows(name, done.rows)]
     if wanted.beside is not None:

@@ -104,6 +104,8 @@ def relation_row(step: Step, schema: Schema) -> Relation:
 def active(label: str, other: str, negated: bool = False) -> Clause:
     """The subject is the head of the label: subject — label — other."""
     shape = shape_of(label)
+    if label.startswith("has ") and is_plural(label):
+        shape, label = "noun", label.removeprefix("has ")
     if shape == "verb":
         predicate = f"{label} {other}"
         return Clause((negation(predicate) if negated else predicate,))
