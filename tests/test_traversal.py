@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.building import build
+from clew.catalog import create
 from clew.documents import EdgeOptions, corpus_tables
+from clew.errors import InputError
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
 from clew.steps.missing_evidence import added_share
 from clew.steps.passage_graph import PassageGraph
@@ -130,3 +132,22 @@ def test_any_graph_of_nodes_with_text_can_be_walked(tiny_tables, tmp_path):
         "gene of Bardet-Biedl syndrome"
     )
     assert answer.candidates
+
+
+@pytest.mark.parametrize("name", ["tf_idf", "knn_passages", "dense_passages", "two_hop_dense"])
+def test_baselines_find_the_passage_that_shares_the_questions_words(corpus, name):
+    answer = create(name, corpus).answer("Futurama is a series with music by whom?")
+    assert answer.candidates[0].node.key == "c"
+    assert answer.method == name
+
+
+@pytest.mark.parametrize("name", ["iterative_passages", "no_passages"])
+def test_baselines_that_need_a_model_say_so(corpus, name):
+    with pytest.raises(InputError, match="needs a model"):
+        create(name, corpus)
+
+
+def test_golden_passages_are_those_of_the_file(corpus, tmp_path):
+    (tmp_path / "gold.jsonl").write_text('{"question": "Who?", "passages": ["b", "e"]}\n')
+    answer = create("golden_passages", corpus, {"gold": str(tmp_path / "gold.jsonl")}).answer("Who?")
+    assert [candidate.node.key for candidate in answer.candidates] == ["b", "e"]

@@ -14,6 +14,15 @@ from clew.errors import InputError, NotFoundError
 from clew.methods.bm25 import Bm25
 from clew.methods.hybrid import Hybrid
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
+from clew.methods.passage_baselines import (
+    DensePassages,
+    GoldenPassages,
+    IterativePassages,
+    KnnPassages,
+    NoPassages,
+    TfIdf,
+    TwoHopDense,
+)
 from clew.methods.protocol import Method
 from clew.methods.subgraph_reranking import SubgraphReranking
 from clew.methods.think_on_graph import ThinkOnGraph
@@ -38,6 +47,13 @@ METHODS: dict[str, type] = {
     "vector_search": VectorSearch,
     "hybrid": Hybrid,
     "knowledge_graph_prompting": KnowledgeGraphPrompting,
+    "tf_idf": TfIdf,
+    "knn_passages": KnnPassages,
+    "dense_passages": DensePassages,
+    "two_hop_dense": TwoHopDense,
+    "iterative_passages": IterativePassages,
+    "golden_passages": GoldenPassages,
+    "no_passages": NoPassages,
     "subgraph_reranking": SubgraphReranking,
     "think_on_graph": ThinkOnGraph,
 }

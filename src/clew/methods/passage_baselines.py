@@ -1,0 +1,220 @@
+"""What Knowledge Graph Prompting is compared with (its Tables 2 and 3), under the same budget and the same reader.
+
+tf_idf              cosine of TF-IDF vectors
+knn_passages        half by vector, half by edit distance, as the paper's KNN
+dense_passages      by vector alone
+two_hop_dense       MDR: a beam over two hops, question and first passage embedded together, paths by summed products
+iterative_passages  IRCoT: a model writes what is missing, search adds to the evidence, until the budget or enough
+golden_passages     the gold passages of a file: the ceiling of any retrieval
+no_passages         the model alone: the floor
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+from rapidfuzz import fuzz, process
+
+from clew.errors import InputError
+from clew.index.terms import terms
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.steps.extracting import BestSpan
+from clew.steps.passage_answer import answer_from_passages
+from clew.steps.passage_graph import readable_nodes
+from clew.steps.reading import ModelReader
+from clew.steps.roles import Draft, Reader
+from clew.steps.writing import ModelWriter
+from clew.toolbox import Toolbox
+from clew.types import Answer, NodeSet, Ranking
+
+LEXICAL_POOL = 300
+
+
+def reader_of(toolbox: Toolbox) -> Reader:
+    """The same reader for every method: the model's, or the extractive one."""
+    return BestSpan() if toolbox.model is None else ModelReader(toolbox.model)
+
+
+def text_of(kb: ArrayKnowledgeBase, node: int) -> str:
+    """A passage with its title."""
+    content = kb.node(node)
+    return f"{content.name}. {content.text}"
+
+
+@dataclass(frozen=True)
+class TfIdf:
+    """TF-IDF cosine between the question and each passage."""
+
+    tools: Toolbox
+    k: int = 30
+
+    @classmethod
+    def build(cls, toolbox: Toolbox, k: int = 30) -> TfIdf:
+        """Over the passages of a base."""
+        return cls(toolbox, k)
+
+    def answer(self, question: str) -> Answer:
+        """The best passages, read."""
+        kb, lexical = self.tools.local, self.tools.lexical
+        pool = lexical.search(question, LEXICAL_POOL, among=readable_nodes(kb)).nodes
+        asked = {term: count * lexical.idf(term) for term, count in Counter(terms(question)).items()}
+        scores = []
+        for node in pool.tolist():
+            own = {term: count * lexical.idf(term) for term, count in Counter(terms(text_of(kb, node))).items()}
+            length = sqrt(sum(weight**2 for weight in own.values())) or 1.0
+            scores.append(sum(weight * own.get(term, 0.0) for term, weight in asked.items()) / length)
+        return answer_from_passages(kb, question, "tf_idf", Ranking.of(pool, scores, self.k), reader_of(self.tools))
+
+
+@dataclass(frozen=True)
+class KnnPassages:
+    """Half of the passages by vector, half by edit distance to the question."""
+
+    tools: Toolbox
+    k: int = 30
+
+    @classmethod
+    def build(cls, toolbox: Toolbox, k: int = 30) -> KnnPassages:
+        """Over the passages of a base."""
+        return cls(toolbox, k)
+
+    def answer(self, question: str) -> Answer:
+        """Nearest vectors first, then the fewest edits."""
+        kb, half = self.tools.local, self.k // 2
+        passages = readable_nodes(kb)
+        near = self.tools.vectors.search(question, half, among=passages)
+        others = (passages - NodeSet.of(near.nodes)).array
+        texts = kb.columns()["text"].take(others).to_pylist()
+        edits = process.extract(question, texts, scorer=fuzz.ratio, limit=self.k - half)
+        nodes = np.concatenate((near.nodes, np.array([others[place] for _, _, place in edits], dtype=np.int32)))
+        ranking = Ranking.of(nodes, np.arange(len(nodes), 0, -1))
+        return answer_from_passages(kb, question, "knn_passages", ranking, reader_of(self.tools))
+
+
+@dataclass(frozen=True)
+class DensePassages:
+    """The nearest passages by vector, read."""
+
+    tools: Toolbox
+    k: int = 30
+
+    @classmethod
+    def build(cls, toolbox: Toolbox, k: int = 30) -> DensePassages:
+        """Over the passages of a base."""
+        return cls(toolbox, k)
+
+    def answer(self, question: str) -> Answer:
+        """The best passages, read."""
+        kb = self.tools.local
+        ranking = self.tools.vectors.search(question, self.k, among=readable_nodes(kb))
+        return answer_from_passages(kb, question, "dense_passages", ranking, reader_of(self.tools))
+
+
+@dataclass(frozen=True)
+class TwoHopDense:
+    """MDR's beam over two hops of dense retrieval; an encoder trained on hops makes it the paper's."""
+
+    tools: Toolbox
+    first: int = 15
+    second: int = 3
+    k: int = 30
+
+    @classmethod
+    def build(cls, toolbox: Toolbox, first: int = 15, second: int = 3, k: int = 30) -> TwoHopDense:
+        """Over the passages of a base."""
+        return cls(toolbox, first, second, k)
+
+    def answer(self, question: str) -> Answer:
+        """Passages by the best path they are on."""
+        kb, vectors = self.tools.local, self.tools.vectors
+        passages = readable_nodes(kb)
+        best: dict[int, float] = {}
+        for node, score in vectors.search(question, self.first, among=passages):
+            for other, more in vectors.search(f"{question} {text_of(kb, node)}", self.second + 1, among=passages):
+                if other != node:
+                    best[node] = max(best.get(node, 0.0), score + more)
+                    best[other] = max(best.get(other, 0.0), more + score - 1e-6)  # after the passage it came from
+        ranking = Ranking.of(list(best), list(best.values()), self.k)
+        return answer_from_passages(kb, question, "two_hop_dense", ranking, reader_of(self.tools))
+
+
+@dataclass(frozen=True)
+class IterativePassages:
+    """IRCoT: the model writes the next evidence to look for, search adds passages, until it has enough."""
+
+    tools: Toolbox
+    each: int = 5
+    rounds: int = 4
+    k: int = 30
+
+    @classmethod
+    def build(cls, toolbox: Toolbox, each: int = 5, rounds: int = 4, k: int = 30) -> IterativePassages:
+        """Needs a model."""
+        if toolbox.model is None:
+            raise InputError("iterative_passages needs a model: name one with --model")
+        return cls(toolbox, each, rounds, k)
+
+    def answer(self, question: str) -> Answer:
+        """Passages in the order in which they were found."""
+        assert self.tools.model is not None
+        kb, writer = self.tools.local, ModelWriter(self.tools.model)
+        passages = readable_nodes(kb)
+        found: dict[int, None] = {}
+        wanted = question
+        for _ in range(self.rounds):
+            found |= dict.fromkeys(self.tools.lexical.search(wanted, self.each, among=passages).nodes.tolist())
+            [written] = writer.next_evidence([Draft(question, tuple(text_of(kb, node) for node in found))])
+            if not written.texts or len(found) >= self.k:
+                break
+            wanted = written.texts[0]
+        nodes = list(found)[: self.k]
+        ranking = Ranking.of(nodes, list(range(len(nodes), 0, -1)))
+        return answer_from_passages(kb, question, "iterative_passages", ranking, reader_of(self.tools))
+
+
+@dataclass(frozen=True)
+class GoldenPassages:
+    """The gold passages of each question, from a file: what a perfect retrieval would give the reader."""
+
+    tools: Toolbox
+    gold: dict[str, list[str]]
+
+    @classmethod
+    def build(cls, toolbox: Toolbox, gold: str = "") -> GoldenPassages:
+        """`gold` names a JSONL file with `question` and `passages` (keys)."""
+        if not gold:
+            raise InputError("golden_passages needs -O gold=FILE: JSON lines with question and passages (keys)")
+        rows = map(json.loads, Path(gold).read_text("utf-8").splitlines())
+        return cls(toolbox, {row["question"]: row["passages"] for row in rows})
+
+    def answer(self, question: str) -> Answer:
+        """Nothing for a question that the file does not have."""
+        kb = self.tools.local
+        nodes = [kb.find(key) for key in self.gold.get(question, [])]
+        ranking = Ranking.of(nodes, list(range(len(nodes), 0, -1)))
+        return answer_from_passages(kb, question, "golden_passages", ranking, reader_of(self.tools))
+
+
+@dataclass(frozen=True)
+class NoPassages:
+    """What the model says with nothing to read."""
+
+    tools: Toolbox
+
+    @classmethod
+    def build(cls, toolbox: Toolbox) -> NoPassages:
+        """Needs a model."""
+        if toolbox.model is None:
+            raise InputError("no_passages needs a model: name one with --model")
+        return cls(toolbox)
+
+    def answer(self, question: str) -> Answer:
+        """The model's first answer."""
+        assert self.tools.model is not None
+        [written] = ModelWriter(self.tools.model).answers([question], 1)
+        return Answer(question, "no_passages", (), text=written.texts[0] if written.texts else None)
