@@ -35,9 +35,13 @@ COMMANDS = {
     "report": "clew.cli.report:report",
     "subgraph": "clew.cli.subgraph:subgraph",
     "synth": "clew.cli.synth:synth",
+    "train ranker": "clew.cli.train:ranker",
 }
 """Every command and the function behind it."""
-GROUPS = {"batch": "Requests that wait in a folder for their replies (`--model batch:DIR`)."}
+GROUPS = {
+    "batch": "Requests that wait in a folder for their replies (`--model batch:DIR`).",
+    "train": "Learn from questions with gold answers.",
+}
 """What the commands of two words have in common."""
 
 app = typer.Typer(

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clew.steps.ranking_features import FloatArray
-from clew.training.labelled import Table
+from clew.training.labelled import FloatArray, Table
 
 REPEATS = 10
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.errors import InputError
-from clew.steps.ranking_features import FloatArray, Pool
 
+if TYPE_CHECKING:  # a machine that only trains an encoder needs none of what pools are made of
+    from clew.steps.ranking_features import Pool
+
+FloatArray = NDArray[np.float64]
 Key = TypeVar("Key", bound=Hashable)
 SPLITS = ("train", "validation", "test")
 

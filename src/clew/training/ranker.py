@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from clew.errors import InputError
 from clew.kb.schema import Schema
 from clew.models.protocol import Embedder
+from clew.steps.graph_to_text import HIGHLIGHT
 from clew.steps.ranker_file import Kind, RankerCard, RankerParts, schema_of
 from clew.steps.rankers import LinearModel, TabularModel, neural_texts
 from clew.steps.ranking_features import FeaturePipeline, FloatArray
@@ -57,13 +58,9 @@ def train_ranker(
     embedder: Embedder,
     data: Mapping[str, Any],
     *,
-    matrices: Callable[[FeaturePipeline, Sequence[LabelledPool]], list[FloatArray]] | None = None,
     say: Say = lambda _: None,
 ) -> TrainedRanker:
-    """Train one ranker; validation questions choose its settings, and nothing else is looked at.
-
-    `matrices` computes the features of pools, for callers that keep them.
-    """
+    """Train one ranker; validation questions choose its settings, and nothing else is looked at."""
     types, relations = schema_of(schema)
     card = RankerCard(
         kind=settings.kind, features=settings.features, embedder="", node_types=types, relations=relations
@@ -71,37 +68,51 @@ def train_ranker(
     if settings.kind == "neural":
         return _train_neural(settings, train, validation, card, data, say)
     pipeline = FeaturePipeline(settings.features, embedder)
-    compute = matrices or (lambda pipeline, pools: [pipeline.matrix(pool.pool) for pool in pools])
     say("features")
-    table = Table.of(compute(pipeline, train), train)
-    watched = Table.of(compute(pipeline, validation), validation)
+    table, watched = (Table.of([pipeline.matrix(pool.pool) for pool in pools], pools) for pools in (train, validation))
     say(f"{settings.kind} ranker")
-    model, arrays, numbers, told, own = _fit(settings, pipeline, table, watched, say)
+    fitted = fit_table(settings, pipeline.columns, table, watched, say)
     say("importance")
-    importance = permutation_importance(watched, pipeline.columns, model.predict, seed=settings.seed)
-    told["validation_hit@1"] = hit_at_1(watched, model.predict(watched.rows))
-    told["permutation_importance"] = {one.feature: round(one.loss, 6) for one in importance}
+    importance = permutation_importance(watched, pipeline.columns, fitted.model.predict, seed=settings.seed)
+    told = {
+        **fitted.told,
+        "validation_hit@1": hit_at_1(watched, fitted.model.predict(watched.rows)),
+        "permutation_importance": {one.feature: round(one.loss, 6) for one in importance},
+    }
     update = {
         "features": pipeline.groups,
         "embedder": embedder.name if EMBEDDED & set(pipeline.groups) else "",
-        "numbers": numbers,
+        "numbers": fitted.numbers,
         "data": {**data, **told},
     }
-    return TrainedRanker(RankerParts(card.model_copy(update=update), arrays), tuple(importance), own)
+    parts = RankerParts(card.model_copy(update=update), fitted.arrays)
+    return TrainedRanker(parts, tuple(importance), fitted.own_importance)
 
 
-Fitted = tuple[TabularModel, dict[str, FloatArray], dict[str, float], dict[str, Any], dict[str, float]]
+@dataclass(frozen=True, eq=False)
+class FittedTable:
+    """A fitted model, its arrays and numbers as they are saved, and what is told about the fit."""
+
+    model: TabularModel
+    arrays: Mapping[str, FloatArray]
+    numbers: Mapping[str, float]
+    told: Mapping[str, Any]
+    own_importance: Mapping[str, float] = field(default_factory=dict)
 
 
-def _fit(settings: RankerSettings, pipeline: FeaturePipeline, table: Table, watched: Table, say: Say) -> Fitted:
+def fit_table(
+    settings: RankerSettings, columns: Sequence[str], table: Table, watched: Table, say: Say = lambda _: None
+) -> FittedTable:
+    """Fit a linear, logistic or CatBoost ranker; `watched` rows choose its settings."""
     if settings.kind == "catboost":
         fit = fit_trees(table, watched, settings.trees, say)
         trees = fit.trees
         own: dict[str, float] = {}
-        for column, value in zip(pipeline.columns, fit.importance.tolist(), strict=True):
+        for column, value in zip(columns, fit.importance.tolist(), strict=True):
             own[column] = own.get(column, 0.0) + value
-        arrays = {"features": trees.features.astype(float), "borders": trees.borders, "leaves": trees.leaves}
-        return trees, arrays, {"scale": trees.scale, "bias": trees.bias}, {**fit.settings, "importance": own}, own
+        arrays = {"features": trees.features.astype(np.float64), "borders": trees.borders, "leaves": trees.leaves}
+        numbers = {"scale": trees.scale, "bias": trees.bias}
+        return FittedTable(trees, arrays, numbers, {**fit.settings, "importance": own}, own)
     best: tuple[float, float, LinearModel] | None = None
     for penalty in sorted(settings.penalties, reverse=True):
         fitted = (fit_logistic if settings.kind == "logistic" else fit_linear)(table.rows, table.right, penalty)
@@ -111,8 +122,8 @@ def _fit(settings: RankerSettings, pipeline: FeaturePipeline, table: Table, watc
     if best is None:
         raise InputError("no penalty to choose from: give at least one")
     _, penalty, model = best
-    arrays = {"mean": model.mean, "scale": model.scale, "weights": model.weights}
-    return model, arrays, {"intercept": model.intercept}, {"l2": penalty}, {}
+    weights = {"mean": model.mean, "scale": model.scale, "weights": model.weights}
+    return FittedTable(model, weights, {"intercept": model.intercept}, {"l2": penalty})
 
 
 def _train_neural(
@@ -132,7 +143,7 @@ def _train_neural(
         for pools in (train, validation)
     )
     tables = [Table.of([np.empty((len(pool.right), 0)) for pool in pools], pools) for pools in (train, validation)]
-    fit = fit_encoder(pairs, tables[0], watched, tables[1], settings.neural, say)
+    fit = fit_encoder(pairs, tables[0], watched, tables[1], replace(settings.neural, marks=HIGHLIGHT), say)
     told = {
         "validation_hit@1": max(fit.validation),
         "epochs": list(fit.validation),
@@ -140,5 +151,4 @@ def _train_neural(
         "batch": settings.neural.batch,
     }
     update = {"numbers": {"tokens": float(settings.neural.tokens)}, "data": {**data, **told}}
-    files = {"model.onnx": fit.model, "tokenizer.json": fit.tokenizer}
-    return TrainedRanker(RankerParts(card.model_copy(update=update), files=files))
+    return TrainedRanker(RankerParts(card.model_copy(update=update), files=fit.files()))

@@ -1,0 +1,106 @@
+"""`clew train ranker`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clew.benchmarking import Benchmark, aliases_in
+from clew.cli.options import AsJson
+from clew.cli.output import err, out, print_json, print_table, progress_bar
+from clew.datasets.load import load_dataset
+from clew.evaluation.ranker_training import RankerReport, train_on_questions
+from clew.evaluation.reranking import PoolMaker
+from clew.kb.paths import PathLimits
+from clew.methods.subgraph_reranking import open_source
+from clew.models.opening import open_model
+from clew.steps.subgraph import SubgraphExtractor
+from clew.training.neural_ranker import NeuralSettings
+from clew.training.ranker import RankerSettings
+from clew.training.tree_ranker import TreeSettings
+
+
+class RankerKind(StrEnum):
+    """The rankers that can be trained."""
+
+    linear = "linear"
+    logistic = "logistic"
+    catboost = "catboost"
+    neural = "neural"
+
+
+def ranker(
+    questions: Annotated[
+        str, typer.Option("--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="Questions with answers.")
+    ],
+    output: Annotated[Path, typer.Option("--out", "-o", help="The folder for the ranker.")],
+    kb: Annotated[Path | None, typer.Option("--kb", help="The base; by default the one the data set brings.")] = None,
+    kind: Annotated[RankerKind, typer.Option("--ranker", help="What to train.")] = RankerKind.logistic,
+    features: Annotated[
+        str, typer.Option("--features", help="Of text, graph, g2t, match, source; neural: text or g2t,highlight.")
+    ] = "text,graph,g2t",
+    source: Annotated[
+        str, typer.Option("--source", help="Of candidates: nearby, hybrid, vector_search, bm25, model or a file.")
+    ] = "nearby",
+    candidates: Annotated[int, typer.Option("--candidates", min=2, help="Candidates per question.")] = 20,
+    model: Annotated[str, typer.Option("--model", help="The language model for --source model.")] = "none",
+    max_hops: Annotated[int, typer.Option("--max-hops", min=1, help="The longest path looked for.")] = 4,
+    topics: Annotated[bool, typer.Option("--topics", help="Mark the topic entities in the questions.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", min=10, help="A random sample of so many questions.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="CatBoost: one setting instead of the grid.")] = False,
+    encoder: Annotated[Path | None, typer.Option("--encoder", help="Neural: the encoder to start from.")] = None,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Neural: passes over the questions.")] = 3,
+    seed: Annotated[int, typer.Option("--seed", help="Of the sample, the split and the training.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Train a ranker of candidate answers on questions with gold answers, and judge it on held-out ones."""
+    dataset = load_dataset(questions)
+    dataset = (dataset.with_topics() if topics else dataset).sample(limit, seed)
+    benchmark = Benchmark(dataset, kb, open_model(model))
+    tools = benchmark.tools
+    maker = PoolMaker(
+        tools.kb,
+        open_source(tools, source, candidates),
+        SubgraphExtractor(tools.kb, PathLimits(most_hops=max_hops)),
+        benchmark.rule,
+        aliases_in(tools.kb),
+        candidates,
+    )
+    settings = RankerSettings(
+        kind.value,
+        tuple(part.strip() for part in features.split(",") if part.strip()),
+        trees=TreeSettings((0.1,), (6,), seed=seed) if quick else TreeSettings(seed=seed),
+        neural=NeuralSettings(encoder, epochs=epochs, seed=seed),
+        seed=seed,
+    )
+    with progress_bar("candidates and subgraphs") as move:
+        report = train_on_questions(
+            maker, dataset, tools.kb.schema, tools.embedder, settings, output, source=source, progress=move
+        )
+    if as_json:
+        print_json(report.to_json())
+    else:
+        show_report(report)
+
+
+def show_report(report: RankerReport) -> None:
+    """Hit@N before and after, and what each feature is worth."""
+    told = ", ".join(f"{count} {name}" for name, count in report.counts.items())
+    out.print(f"questions by topic: {told}; no topic in two of them", markup=False)
+    rows = []
+    for name, curve in (("the source's order", report.before), (f"{report.card.kind} ranker", report.after)):
+        low, high = curve.interval.low, curve.interval.high
+        hits = [f"{100 * curve.at(n):.1f}" for n in (1, 2, 3, 5, 10)]
+        rows.append((name, f"{hits[0]} [{100 * low:.1f}, {100 * high:.1f}]", *hits[1:]))
+    print_table("Test questions, percent", ("", "Hit@1 [95 %]", "Hit@2", "Hit@3", "Hit@5", "Hit@10"), rows)
+    out.print(f"paired randomisation test of Hit@1: p = {report.p_value:.4f}", markup=False)
+    if report.importance:
+        losses = [(one.feature, f"{100 * one.loss:.2f}", f"{100 * one.deviation:.2f}") for one in report.importance]
+        print_table("Loss of Hit@1 when shuffled, points", ("feature", "loss", "±"), losses)
+    if report.own_importance:
+        own = sorted(report.own_importance.items(), key=lambda item: -item[1])
+        print_table("CatBoost's importance", ("feature", "percent"), [(name, f"{value:.2f}") for name, value in own])
+    err.print(f"saved in {report.folder}; use it with --option ranker={report.folder}", markup=False)
