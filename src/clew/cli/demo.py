@@ -13,9 +13,11 @@ from clew.catalog import ask as answer_question
 from clew.cli.ask import show_answer
 from clew.cli.options import AsJson
 from clew.cli.output import out, print_json, stages
-from clew.demo import QUESTIONS, demo_base
+from clew.demo import QUESTIONS, demo_base, demo_pictures
 from clew.presentation import answer_json
 from clew.toolbox import Toolbox
+
+LONGEST_TEXT = 200
 
 
 def demo(
@@ -28,10 +30,14 @@ def demo(
     with stages("building the demonstration base") as say:
         report = demo_base(base, say)
     seconds = time.perf_counter() - begun
-    method = create(DEFAULT_METHOD, Toolbox.open(base))
+    tools = Toolbox.open(base)
+    method = create(DEFAULT_METHOD, tools)
     answers = [answer_question(method, question) for question in QUESTIONS]
+    pictures = list(demo_pictures(tools.kb, folder))
     if as_json:
-        print_json({"base": str(base), "seconds": seconds, "answers": [answer_json(answer) for answer in answers]})
+        shown = [answer_json(answer) for answer in answers]
+        drawn = [{"file": str(file), "text": text} for file, text in pictures]
+        print_json({"base": str(base), "seconds": seconds, "answers": shown, "pictures": drawn})
         return
     out.print(f"{base}: {report.nodes:,} nodes, {report.edges:,} edges, ready in {seconds:.1f} s", markup=False)
     for note in report.notes:
@@ -39,4 +45,7 @@ def demo(
     for answer in answers:
         out.print(f"\n[bold cyan]{answer.question}[/bold cyan]")
         show_answer(answer, 5)
+    out.print("\n[bold cyan]What lies between two entities, drawn[/bold cyan]")
+    for file, text in pictures:
+        out.print(f"{file}: {text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + '…'}", markup=False)
     out.print(f'\nYour turn: clew ask {base} "…"', markup=False)
