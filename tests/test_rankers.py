@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import CorruptError, EmbedderMismatch, FormatError, InputError, NotFoundError, SchemaError
@@ -218,6 +218,7 @@ def test_importance_is_the_loss_of_hits_when_a_column_is_shuffled():
     assert found[1].loss == 0
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=3), max_size=30), st.integers(0, 5))
 def test_no_group_is_in_two_splits(groups, seed):
     splits = split_of(groups, (0.6, 0.2, 0.2), seed)
