@@ -88,11 +88,15 @@ def ask(method: Method, question: str, recorder: Recorder | None = None) -> Answ
 
 def estimate(folder: str | Path, question: str, name: str, options: Mapping[str, str], model: str) -> Estimate:
     """What a question would cost: the method runs with a model that answers typically and is paid nothing."""
+    return Estimate() if model == "none" else estimate_with(Toolbox.open(folder), question, name, options, model)
+
+
+def estimate_with(toolbox: Toolbox, question: str, name: str, options: Mapping[str, str], model: str) -> Estimate:
+    """The same with tools that are open already."""
     if model == "none":
         return Estimate()
     counting = open_estimating(model)
-    method = create(name, Toolbox.open(folder, model=counting), options)
-    ask(method, question)
+    ask(create(name, toolbox.with_model(counting), options), question)
     return counting.estimate()
 
 
@@ -104,6 +108,15 @@ def describe(name: str) -> tuple[str, dict[str, str]]:
         for option in _options(cast(MethodClass, kind).build).values()
     }
     return (inspect.getdoc(kind) or "").split("\n")[0], options
+
+
+def plain_options(name: str) -> frozenset[str]:
+    """The options of a method that hold a number, a switch or a choice: no free text and no path can be given there."""
+    return frozenset(
+        option.name
+        for option in _options(cast(MethodClass, METHODS[name]).build).values()
+        if _is_plain(option.annotation)
+    )
 
 
 def parse_options(name: str, build: Any, options: Mapping[str, str]) -> dict[str, Any]:
@@ -146,6 +159,12 @@ def _value(what: str, text: str, kind: Any) -> Any:
     if get_origin(kind) is tuple:
         return tuple(_value(what, part, get_args(kind)[0]) for part in text.split(",") if part)
     return text
+
+
+def _is_plain(kind: Any) -> bool:
+    if get_origin(kind) in (Union, types.UnionType, tuple):
+        return all(part in (type(None), Ellipsis) or _is_plain(part) for part in get_args(kind))
+    return get_origin(kind) is Literal or kind in (bool, int, float)
 
 
 def _shown(kind: Any) -> str:

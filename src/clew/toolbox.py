@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import parse_qsl
 
-from clew.errors import InputError
+from clew.errors import InputError, NotFoundError
 from clew.index.build import open_lexical, open_names, open_vectors, vector_folder
+from clew.index.corrected_names import CorrectedNames
 from clew.index.lexical import LexicalIndex
 from clew.index.multi_vectors import MultiVectorIndex
 from clew.index.protocol import Index, Names
@@ -88,6 +90,34 @@ class Toolbox:
     def names(self) -> Names:
         """Every alias of every node."""
         return open_names(self.local, vectors=OpenedWhenAsked(lambda: self.vectors), lexical=self.lexical)
+
+    def find_node(self, text: str) -> int:
+        """A node by key, or else by name; where several bear the name, the error lists them."""
+        try:
+            return self.kb.find(text)
+        except NotFoundError:
+            links = [link for link in self.names.link(text, k=10) if link.how != "vector"]
+        exact = [link for link in links if link.how == "exact"] or links[:1]
+        if not exact:
+            raise NotFoundError(f"no node has the key or the name {text!r}: `clew find` looks names up")
+        if len(exact) > 1:
+            several = "; ".join(f"{ref.key} ({ref.type})" for ref in self.kb.refs([link.node for link in exact]))
+            raise InputError(f"several nodes are called {text!r}, give one of their keys: {several}")
+        return exact[0].node
+
+    def with_model(self, model: LanguageModel | None) -> Toolbox:
+        """The same tools with another model; what is open already is shared."""
+        return self._sharing(model=model)
+
+    def corrected(self, fixes: Mapping[str, tuple[str, ...]]) -> Toolbox:
+        """The same tools, where these names stand for the nodes with these keys, or for none."""
+        nodes = {name: tuple(self.kb.find(key) for key in keys) for name, keys in fixes.items()}
+        return self._sharing(names=CorrectedNames(self.names, nodes)) if nodes else self
+
+    def _sharing(self, **changes: object) -> Toolbox:
+        copied = copy.copy(self)
+        vars(copied).update(changes)  # a frozen dataclass of cached properties: both live in its dictionary
+        return copied
 
     @property
     def _embedder_spec(self) -> str:

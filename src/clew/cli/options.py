@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from clew.errors import InputError, NotFoundError
+from clew.errors import InputError
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.toolbox import Toolbox
 
@@ -52,15 +52,5 @@ def open_tools(folder: Path) -> Toolbox:
 
 
 def find_node(tools: Toolbox, text: str) -> int:
-    """A node by key, or else by name; where several bear the name, the error lists them."""
-    try:
-        return tools.kb.find(text)
-    except NotFoundError:
-        links = [link for link in tools.names.link(text, k=10) if link.how != "vector"]
-    exact = [link for link in links if link.how == "exact"] or links[:1]
-    if not exact:
-        raise NotFoundError(f"no node has the key or the name {text!r}: `clew find` looks names up")
-    if len(exact) > 1:
-        several = "; ".join(f"{ref.key} ({ref.type})" for ref in tools.kb.refs([link.node for link in exact]))
-        raise InputError(f"several nodes are called {text!r}, give one of their keys: {several}")
-    return exact[0].node
+    """A node by key, or else by name."""
+    return tools.find_node(text)
