@@ -1,0 +1,44 @@
+// Compare: two methods side by side on one question.
+
+import * as api from "./api";
+import { answerCard, remarks, writtenAnswer } from "./answers";
+import { fill, h } from "./dom";
+import { choice } from "./question_form";
+import { go, href } from "./route";
+
+export async function compareView(host: HTMLElement, base: api.BaseDetails, given: URLSearchParams): Promise<void> {
+  const methods = base.methods.map((one): [string, string] => [one.name, one.name.replaceAll("_", " ")]);
+  const one = given.get("method") ?? base.default_method;
+  const two = given.get("other") ?? methods.find(([name]) => name !== one)?.[0] ?? one;
+  const box = h("input", { type: "text", name: "question", "aria-label": "Your question", value: given.get("q") ?? "", maxlength: 2000, placeholder: "One question, two methods …" });
+  const left = choice("left", "left", methods, one), right = choice("right", "right", methods, two);
+  const model = choice("model", "model", base.models.map((name) => [name, name === "none" ? "no model" : name]), given.get("model") ?? "none");
+  const value = (label: HTMLLabelElement) => label.querySelector("select")!.value;
+  const result = h("div", { class: "result" });
+  fill(host, h("div", { class: "question asked" }, h("h1", {}, "Two methods, side by side"),
+    h("form", { class: "ask", role: "search", onsubmit: (event: Event) => {
+      event.preventDefault();
+      if (box.value.trim()) go(href("compare", { base: base.name, q: box.value.trim(), method: value(left), other: value(right), model: value(model) }));
+    } }, h("div", { class: "box" }, box, h("button", { type: "submit", class: "primary" }, "Compare")),
+      h("div", { class: "row wrap settings" }, left, right, base.models.length > 1 && model))), result);
+  const question = given.get("q");
+  if (!question) return;
+  const columns = [one, two].map((method) => ({ method, element: h("section", { class: "main", "aria-label": method }, h("h2", {}, method.replaceAll("_", " ")), h("p", { class: "muted" }, "asking …")) }));
+  fill(result, h("div", { class: "columns even" }, columns.map((column) => column.element)));
+  const runs = await Promise.all(columns.map(async ({ method, element }) => {
+    try { return await api.ask(base.name, { question, method, model: given.get("model") ?? "none", k: 10, fixes: {} }); }
+    catch (failure) { fill(element, h("h2", {}, method), h("p", { class: "error", role: "alert" }, (failure as Error).message)); return null; }
+  }));
+  runs.forEach((run, place) => {
+    if (!run) return;
+    const other = runs[1 - place];
+    const ranks = new Map(other?.answers.map((answer) => [answer.key, answer.rank]) ?? []);
+    const beside = (answer: api.Answer) => {
+      if (!other) return undefined;
+      const rank = ranks.get(answer.key);
+      return rank === undefined ? "only here" : rank === answer.rank ? "same place there" : `place ${rank} there`;
+    };
+    fill(columns[place]!.element, h("h2", {}, run.method.replaceAll("_", " ")), writtenAnswer(base, run),
+      h("div", { class: "answers" }, run.answers.map((answer) => answerCard(base, answer, () => {}, beside(answer)))), remarks(run));
+  });
+}

@@ -1,0 +1,67 @@
+// Elements from plain values. Text always becomes a text node: nothing a base says is ever read as markup.
+
+export type Child = Node | string | number | null | undefined | false | Child[];
+type Attributes = Record<string, string | number | boolean | null | undefined | ((event: any) => void)>;
+
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name.replace(/^on/, ""), value);
+    else if (name === "value" && "value" in element) (element as any).value = String(value);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  append(element, children);
+  return element;
+}
+
+export function append(parent: Node, children: Child[]): void {
+  for (const child of children) {
+    if (child === null || child === undefined || child === false) continue;
+    if (Array.isArray(child)) append(parent, child);
+    else parent.appendChild(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+}
+
+export function fill(parent: Element, ...children: Child[]): void {
+  parent.replaceChildren();
+  append(parent, children);
+}
+
+export function button(label: string, action: () => void, attributes: Attributes = {}): HTMLButtonElement {
+  return h("button", { type: "button", onclick: action, ...attributes }, label);
+}
+
+export function announce(text: string): void {
+  const region = document.getElementById("announcer");
+  if (region) region.textContent = text;
+}
+
+export function save(name: string, content: Blob): void {
+  const url = URL.createObjectURL(content);
+  const link = h("a", { href: url, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+}
+
+export function copyButton(text: string, label = "Copy"): HTMLButtonElement {
+  const made = button(label, async () => {
+    await navigator.clipboard.writeText(text);
+    made.textContent = "Copied";
+    announce("Copied");
+    setTimeout(() => (made.textContent = label), 1500);
+  }, { class: "quiet" });
+  return made;
+}
+
+export function marked(text: string, quote: string | null): Child[] {
+  const place = quote ? text.indexOf(quote) : -1;
+  if (!quote || place < 0) return [text];
+  return [text.slice(0, place), h("mark", { id: "quote" }, quote), text.slice(place + quote.length)];
+}

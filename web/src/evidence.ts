@@ -1,0 +1,44 @@
+// Evidence in words: paths as chips one can open, quotations with their place, judgements in small print.
+
+import type { BaseDetails, Evidence, Fact, NodeRef } from "./api";
+import { button, h } from "./dom";
+import { chip, showNode } from "./node_dialog";
+import { href } from "./route";
+
+export function shownEvidence(base: BaseDetails, piece: Evidence, number?: number): HTMLElement {
+  const mark = number === undefined ? null : h("span", { class: "number" }, `[${number}]`);
+  if (piece.kind === "path") return h("li", { class: "path" }, mark, (piece.facts ?? []).map((fact) => shownFact(base, fact)));
+  if (piece.kind === "fact") return h("li", { class: "path" }, mark, shownFact(base, piece as unknown as Fact));
+  if (piece.kind === "passage") return h("li", { class: "passage" }, mark, h("blockquote", {}, piece.text), source(base, piece));
+  return h("li", { class: "judgement" }, mark, piece.text);
+}
+
+function shownFact(base: BaseDetails, fact: Fact): HTMLElement {
+  const label = base.relations.find((row) => row.name === fact.relation)?.label ?? fact.relation;
+  const more = Object.entries(fact.attributes ?? {}).filter(([, value]) => value !== null && value !== "");
+  return h("span", { class: "fact" },
+    chip(base, fact.head), h("span", { class: "relation" }, `— ${label} →`), chip(base, fact.tail),
+    more.length > 0 && h("small", { class: "muted" }, more.map(([name, value]) => `${name} ${value}`).join(", ")));
+}
+
+function source(base: BaseDetails, piece: Evidence): HTMLElement | null {
+  if (!piece.node) return null;
+  if (!piece.file) {
+    const node = piece.node;
+    return button(node.name, () => void showNode(base, node.key, piece.text), { class: "source", "aria-label": `Read the source: ${node.name}` });
+  }
+  const place = piece.page ? `${piece.file}, page ${piece.page}` : piece.file;
+  const address = href("documents", { base: base.name, doc: piece.file, piece: piece.node.key, quote: piece.text });
+  return h("a", { class: "source", href: address }, place);
+}
+
+export function graphOf(evidence: Evidence[]): { nodes: NodeRef[]; edges: { head: string; relation: string; tail: string }[] } {
+  const facts = evidence.flatMap((piece) =>
+    piece.kind === "path" ? (piece.facts ?? []) : piece.kind === "fact" ? [piece as unknown as Fact] : []);
+  const nodes = new Map<string, NodeRef>();
+  for (const fact of facts) for (const node of [fact.head, fact.tail]) nodes.set(node.key, { key: node.key, name: node.name, type: node.type });
+  return {
+    nodes: [...nodes.values()],
+    edges: facts.map((fact) => ({ head: fact.head.key, relation: fact.relation, tail: fact.tail.key })),
+  };
+}

@@ -1,0 +1,301 @@
+// A graph one can take hold of: a small force layout on a canvas. Pairwise repulsion is exact; 500 nodes take about a
+// millisecond a step, so nothing cleverer is needed.
+
+import type { NodeRef } from "./api";
+
+export interface Point extends NodeRef { x: number; y: number; vx: number; vy: number; pinned: boolean; degree: number }
+export interface Line { head: Point; tail: Point; relation: string }
+export const MOST = 500;
+const COLORS = 8;
+
+export class Layout {
+  points: Point[] = [];
+  lines: Line[] = [];
+  heat = 0;
+  private byKey = new Map<string, Point>();
+  private seen = new Set<string>();
+
+  get(key: string): Point | undefined { return this.byKey.get(key); }
+
+  add(nodes: NodeRef[], edges: { head: string; relation: string; tail: string }[], around?: Point): number {
+    let added = 0;
+    for (const node of nodes) {
+      const known = this.byKey.get(node.key);
+      if (known) { if (node.role && !known.role) known.role = node.role; continue; }
+      if (this.points.length >= MOST) continue;
+      const angle = this.points.length * 2.399963; // the golden angle spreads newcomers evenly
+      const radius = around ? 40 + 4 * added : 18 * Math.sqrt(this.points.length + 0.5);
+      const point = {
+        ...node, x: (around?.x ?? 0) + radius * Math.cos(angle), y: (around?.y ?? 0) + radius * Math.sin(angle),
+        vx: 0, vy: 0, pinned: false, degree: 0,
+      };
+      this.points.push(point);
+      this.byKey.set(node.key, point);
+      added++;
+    }
+    for (const edge of edges) {
+      const head = this.byKey.get(edge.head), tail = this.byKey.get(edge.tail);
+      const name = `${edge.head}\n${edge.relation}\n${edge.tail}`;
+      if (!head || !tail || head === tail || this.seen.has(name)) continue;
+      this.seen.add(name);
+      this.lines.push({ head, tail, relation: edge.relation });
+      head.degree++; tail.degree++;
+    }
+    this.heat = 1;
+    return added;
+  }
+
+  step(): void {
+    const points = this.points, heat = this.heat;
+    for (let i = 0; i < points.length; i++) {
+      const one = points[i]!;
+      for (let j = i + 1; j < points.length; j++) {
+        const other = points[j]!;
+        let dx = one.x - other.x, dy = one.y - other.y;
+        let square = dx * dx + dy * dy;
+        if (square > 640000) continue;
+        if (square < 1) { dx = (i % 7) - 3 || 1; dy = (j % 5) - 2; square = dx * dx + dy * dy; }
+        const force = (9000 * heat) / square;
+        const across = Math.sqrt(square);
+        const fx = (dx / across) * Math.min(force, 14), fy = (dy / across) * Math.min(force, 14);
+        one.vx += fx; one.vy += fy; other.vx -= fx; other.vy -= fy;
+      }
+    }
+    for (const { head, tail } of this.lines) {
+      const dx = tail.x - head.x, dy = tail.y - head.y;
+      const length = Math.hypot(dx, dy) || 1;
+      const rest = 110 + 4 * Math.min(20, Math.min(head.degree, tail.degree));
+      const pull = ((length - rest) / length) * 0.08 * heat;
+      head.vx += dx * pull; head.vy += dy * pull; tail.vx -= dx * pull; tail.vy -= dy * pull;
+    }
+    for (const point of points) {
+      point.vx = (point.vx - point.x * 0.004 * heat) * 0.6;
+      point.vy = (point.vy - point.y * 0.006 * heat) * 0.6;
+      if (!point.pinned) { point.x += point.vx; point.y += point.vy; }
+    }
+    this.heat *= 0.985;
+  }
+
+  settle(steps: number): void { for (let i = 0; i < steps && this.heat > 0.02; i++) this.step(); }
+}
+
+export class GraphCanvas {
+  readonly layout = new Layout();
+  readonly hidden = new Set<string>();
+  selected: Point | null = null;
+  onSelect: (point: Point | null) => void = () => {};
+  onExpand: (point: Point) => void = () => {};
+  private scale = 1; private left = 0; private top = 0; private frame = 0; private touched = false;
+  private still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+  constructor(
+    readonly canvas: HTMLCanvasElement,
+    private types: string[],
+    private label: (relation: string) => string,
+  ) {
+    canvas.addEventListener("pointerdown", (event) => this.press(event));
+    canvas.addEventListener("dblclick", (event) => { const hit = this.at(event); if (hit) this.onExpand(hit); });
+    canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      this.zoom(Math.exp(-event.deltaY * 0.0015), event.offsetX, event.offsetY);
+    }, { passive: false });
+    canvas.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => this.draw()).observe(canvas);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    canvas.addEventListener("themechange", () => this.draw());
+  }
+
+  color(type: string): string {
+    const place = Math.max(0, this.types.indexOf(type)) % COLORS;
+    return getComputedStyle(document.documentElement).getPropertyValue(`--type-${place}`).trim();
+  }
+
+  add(nodes: NodeRef[], edges: { head: string; relation: string; tail: string }[], around?: Point): number {
+    const first = !this.layout.points.length;
+    const added = this.layout.add(nodes, edges, around);
+    if (first) { this.layout.settle(this.still ? 400 : 120); this.fit(); }
+    if (this.still) { this.layout.settle(400); this.draw(); } else this.wake();
+    return added;
+  }
+
+  wake(): void {
+    if (!this.frame) this.frame = requestAnimationFrame(() => this.tick());
+  }
+
+  select(point: Point | null): void { this.selected = point; this.onSelect(point); this.draw(); }
+
+  relations(): Map<string, number> {
+    const counts = new Map<string, number>();
+    for (const line of this.layout.lines) counts.set(line.relation, (counts.get(line.relation) ?? 0) + 1);
+    return counts;
+  }
+
+  zoom(by: number, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2): void {
+    const scale = Math.min(4, Math.max(0.1, this.scale * by));
+    this.left = x - ((x - this.left) * scale) / this.scale;
+    this.top = y - ((y - this.top) * scale) / this.scale;
+    this.scale = scale; this.touched = true;
+    this.draw();
+  }
+
+  fit(): void {
+    const { points } = this.layout, width = this.canvas.clientWidth || 600, height = this.canvas.clientHeight || 400;
+    if (!points.length) return;
+    const xs = points.map((p) => p.x), ys = points.map((p) => p.y);
+    const [x0, x1, y0, y1] = [Math.min(...xs) - 70, Math.max(...xs) + 70, Math.min(...ys) - 40, Math.max(...ys) + 40];
+    this.scale = Math.min(1.6, width / (x1 - x0), height / (y1 - y0));
+    this.left = width / 2 - ((x0 + x1) / 2) * this.scale;
+    this.top = height / 2 - ((y0 + y1) / 2) * this.scale;
+    this.draw();
+  }
+
+  private tick(): void {
+    this.frame = 0;
+    this.layout.step();
+    if (!this.touched) this.fit(); else this.draw();
+    if (this.layout.heat > 0.03) this.wake();
+  }
+
+  private at(event: MouseEvent): Point | null {
+    const x = (event.offsetX - this.left) / this.scale, y = (event.offsetY - this.top) / this.scale;
+    let best: Point | null = null, nearest = 18 / this.scale;
+    for (const point of this.visible()) {
+      const away = Math.hypot(point.x - x, point.y - y);
+      if (away < nearest) { best = point; nearest = away; }
+    }
+    return best;
+  }
+
+  private press(event: PointerEvent): void {
+    this.canvas.focus({ preventScroll: true });
+    this.canvas.setPointerCapture(event.pointerId);
+    const hit = this.at(event), from = { x: event.clientX, y: event.clientY, left: this.left, top: this.top };
+    const start = hit && { x: hit.x, y: hit.y };
+    let moved = false;
+    const was = hit?.pinned ?? false;
+    const move = (next: PointerEvent) => {
+      const dx = next.clientX - from.x, dy = next.clientY - from.y;
+      if (!moved && Math.hypot(dx, dy) < 4) return;
+      moved = true; this.touched = true;
+      if (hit && start) {
+        hit.pinned = true; hit.x = start.x + dx / this.scale; hit.y = start.y + dy / this.scale;
+        this.layout.heat = Math.max(this.layout.heat, 0.3);
+        if (this.still) this.draw(); else this.wake();
+      } else { this.left = from.left + dx; this.top = from.top + dy; this.draw(); }
+    };
+    const up = () => {
+      this.canvas.removeEventListener("pointermove", move);
+      if (hit && moved) hit.pinned = was;
+      if (!moved) this.select(hit);
+    };
+    this.canvas.addEventListener("pointermove", move);
+    this.canvas.addEventListener("pointerup", up, { once: true });
+    this.canvas.addEventListener("pointercancel", up, { once: true });
+  }
+
+  private key(event: KeyboardEvent): void {
+    const points = this.visible();
+    const place = this.selected ? points.indexOf(this.selected) : -1;
+    const acts: Record<string, () => void> = {
+      ArrowRight: () => this.select(points[(place + 1) % points.length] ?? null),
+      ArrowLeft: () => this.select(points[(place - 1 + points.length) % points.length] ?? null),
+      Enter: () => this.selected && this.onExpand(this.selected),
+      p: () => { if (this.selected) { this.selected.pinned = !this.selected.pinned; this.select(this.selected); } },
+      "+": () => this.zoom(1.25), "-": () => this.zoom(0.8), "0": () => { this.touched = false; this.fit(); },
+    };
+    const act = acts[event.key];
+    if (act) { event.preventDefault(); act(); }
+  }
+
+  visible(): Point[] {
+    if (!this.hidden.size) return this.layout.points;
+    const kept = new Set<Point>();
+    for (const line of this.layout.lines) if (!this.hidden.has(line.relation)) { kept.add(line.head); kept.add(line.tail); }
+    return this.layout.points.filter((point) => kept.has(point) || point.role || !point.degree || point === this.selected);
+  }
+
+  draw(): void {
+    const canvas = this.canvas, ratio = devicePixelRatio || 1;
+    const width = canvas.clientWidth, height = canvas.clientHeight;
+    if (!width) return;
+    if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio);
+    if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio);
+    const pen = canvas.getContext("2d")!;
+    const style = getComputedStyle(document.documentElement);
+    const ink = style.getPropertyValue("--ink").trim(), faint = style.getPropertyValue("--line-strong").trim();
+    const paper = style.getPropertyValue("--paper").trim(), accent = style.getPropertyValue("--accent").trim();
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    pen.setTransform(ratio * this.scale, 0, 0, ratio * this.scale, ratio * this.left, ratio * this.top);
+    const points = this.visible(), shown = new Set(points);
+    const lines = this.layout.lines.filter((l) => !this.hidden.has(l.relation) && shown.has(l.head) && shown.has(l.tail));
+    const near = new Set<Point>();
+    for (const line of lines) if (line.head === this.selected || line.tail === this.selected) { near.add(line.head); near.add(line.tail); }
+    const unit = 1 / this.scale; // labels and dots keep their size on the screen
+    pen.font = `${12 * unit}px system-ui, sans-serif`;
+    pen.textAlign = "center"; pen.textBaseline = "middle";
+    for (const line of lines) {
+      const mine = line.head === this.selected || line.tail === this.selected;
+      pen.strokeStyle = mine ? accent : faint; pen.lineWidth = (mine ? 1.8 : 1) * unit;
+      pen.beginPath(); pen.moveTo(line.head.x, line.head.y); pen.lineTo(line.tail.x, line.tail.y); pen.stroke();
+      const angle = Math.atan2(line.tail.y - line.head.y, line.tail.x - line.head.x);
+      const back = 11 * unit, long = 7 * unit;
+      const x = line.tail.x - back * Math.cos(angle), y = line.tail.y - back * Math.sin(angle);
+      pen.fillStyle = pen.strokeStyle;
+      pen.beginPath(); pen.moveTo(x, y);
+      pen.lineTo(x - long * Math.cos(angle - 0.45), y - long * Math.sin(angle - 0.45));
+      pen.lineTo(x - long * Math.cos(angle + 0.45), y - long * Math.sin(angle + 0.45)); pen.fill();
+      if (lines.length <= 8 || (mine && near.size <= 14)) {
+        const text = this.label(line.relation), mx = (line.head.x + line.tail.x) / 2, my = (line.head.y + line.tail.y) / 2;
+        pen.globalAlpha = 0.85; pen.fillStyle = paper;
+        const across = pen.measureText(text).width; pen.fillRect(mx - across / 2 - 3 * unit, my - 8 * unit, across + 6 * unit, 16 * unit);
+        pen.globalAlpha = 1; pen.fillStyle = mine ? accent : ink; pen.fillText(text, mx, my);
+      }
+    }
+    const every = points.length <= 40 || this.scale > 1.1;
+    for (const point of points) {
+      const radius = (point.role ? 9 : 6.5) * unit;
+      pen.beginPath(); pen.arc(point.x, point.y, radius, 0, 7);
+      pen.fillStyle = this.color(point.type); pen.fill();
+      pen.lineWidth = (point === this.selected ? 3 : point.role ? 2 : 1) * unit;
+      pen.strokeStyle = point === this.selected || point.role ? accent : paper; pen.stroke();
+      if (point.pinned) { pen.beginPath(); pen.arc(point.x, point.y, 2.4 * unit, 0, 7); pen.fillStyle = paper; pen.fill(); }
+      if (every || point.role || near.has(point) || point === this.selected) {
+        const name = point.name.length > 28 ? `${point.name.slice(0, 27)}…` : point.name;
+        pen.lineWidth = 3.5 * unit; pen.strokeStyle = paper; pen.lineJoin = "round";
+        pen.strokeText(name, point.x, point.y + radius + 9 * unit);
+        pen.fillStyle = ink; pen.fillText(name, point.x, point.y + radius + 9 * unit);
+      }
+    }
+  }
+
+  png(): Promise<Blob> {
+    return new Promise((done) => {
+      const copy = document.createElement("canvas");
+      copy.width = this.canvas.width; copy.height = this.canvas.height;
+      const pen = copy.getContext("2d")!;
+      pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--paper").trim();
+      pen.fillRect(0, 0, copy.width, copy.height);
+      pen.drawImage(this.canvas, 0, 0);
+      copy.toBlob((blob) => done(blob!), "image/png");
+    });
+  }
+
+  svg(): string {
+    const escaped = (text: string) => text.replace(/[&<>"]/g, (mark) => `&#${mark.charCodeAt(0)};`);
+    const points = this.visible(), shown = new Set(points);
+    const xs = points.map((p) => p.x), ys = points.map((p) => p.y);
+    const [x, y] = [Math.min(...xs) - 90, Math.min(...ys) - 40];
+    const [width, height] = [Math.max(...xs) - x + 90, Math.max(...ys) - y + 40];
+    const round = (value: number) => Math.round(value * 10) / 10;
+    const drawn = this.layout.lines.filter((l) => !this.hidden.has(l.relation) && shown.has(l.head) && shown.has(l.tail))
+      .map(({ head, tail, relation }) =>
+        `<line x1="${round(head.x)}" y1="${round(head.y)}" x2="${round(tail.x)}" y2="${round(tail.y)}" stroke="#999"/>` +
+        `<text x="${round((head.x + tail.x) / 2)}" y="${round((head.y + tail.y) / 2)}" fill="#666" font-size="10">${escaped(this.label(relation))}</text>`);
+    const dots = points.map((p) =>
+      `<circle cx="${round(p.x)}" cy="${round(p.y)}" r="7" fill="${this.color(p.type)}"/>` +
+      `<text x="${round(p.x)}" y="${round(p.y + 19)}" font-size="11">${escaped(p.name)}</text>`);
+    return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${round(x)} ${round(y)} ${round(width)} ${round(height)}" ` +
+      `font-family="system-ui, sans-serif" text-anchor="middle">${drawn.join("")}${dots.join("")}</svg>`;
+  }
+}

@@ -1,0 +1,93 @@
+// The graph with everything around it: a list for those who do not point, relations to hide, a legend, downloads.
+
+import * as api from "./api";
+import { announce, button, fill, h, save } from "./dom";
+import { GraphCanvas, MOST, type Point } from "./graph";
+import { showNode } from "./node_dialog";
+
+export class GraphPanel {
+  readonly element: HTMLElement;
+  readonly graph: GraphCanvas;
+  private about = h("div", { class: "about", "aria-live": "polite" });
+  private relations = h("fieldset", { class: "relations" });
+  private legend = h("ul", { class: "legend", "aria-label": "Colours of the node types" });
+  private list = h("select", { "aria-label": "Choose a node of the graph" });
+
+  constructor(private base: api.BaseDetails, caption: string) {
+    const canvas = h("canvas", {
+      tabindex: 0, role: "img",
+      "aria-label": `${caption}. Arrow keys choose a node, Enter expands it, p pins it, plus and minus zoom.`,
+    });
+    const labels = new Map(base.relations.map((row) => [row.name, row.label]));
+    this.graph = new GraphCanvas(canvas, base.node_types.map((row) => row.name), (name) => labels.get(name) ?? name);
+    this.graph.onSelect = (point) => this.tell(point);
+    this.graph.onExpand = (point) => void this.expand(point);
+    this.list.addEventListener("change", () => this.graph.select(this.graph.layout.get(this.list.value) ?? null));
+    this.element = h("section", { class: "graph", "aria-label": caption },
+      h("div", { class: "stage" }, canvas,
+        h("div", { class: "zoom", role: "group", "aria-label": "Zoom" },
+          button("+", () => this.graph.zoom(1.25), { "aria-label": "Zoom in" }),
+          button("−", () => this.graph.zoom(0.8), { "aria-label": "Zoom out" }),
+          button("⤢", () => this.graph.fit(), { "aria-label": "Fit" }))),
+      h("div", { class: "row wrap" }, this.legend),
+      h("div", { class: "row wrap" }, this.list, this.about),
+      this.relations,
+      h("div", { class: "row wrap downloads" },
+        button("SVG", () => save("clew-graph.svg", new Blob([this.graph.svg()], { type: "image/svg+xml" })), { class: "quiet", "aria-label": "Download the graph as SVG" }),
+        button("PNG", async () => save("clew-graph.png", await this.graph.png()), { class: "quiet", "aria-label": "Download the graph as PNG" }),
+        button("JSON", () => save("clew-graph.json", new Blob([JSON.stringify(this.json(), null, 1)], { type: "application/json" })), { class: "quiet", "aria-label": "Download the graph as JSON" })));
+  }
+
+  add(nodes: api.NodeRef[], edges: { head: string; relation: string; tail: string }[], around?: Point): number {
+    const added = this.graph.add(nodes, edges, around);
+    this.refresh();
+    return added;
+  }
+
+  async expand(point: Point): Promise<void> {
+    const found = await api.neighbors(this.base.name, point.key);
+    const added = this.add(found.nodes, found.edges, point);
+    const full = this.graph.layout.points.length >= MOST ? `; a graph shows ${MOST} nodes at most` : "";
+    announce(`${added} nodes added around ${point.name}${full}`);
+  }
+
+  private json() {
+    const { points, lines } = this.graph.layout;
+    return {
+      nodes: points.map(({ key, name, type, x, y }) => ({ key, name, type, x: Math.round(x), y: Math.round(y) })),
+      edges: lines.map((line) => ({ head: line.head.key, relation: line.relation, tail: line.tail.key })),
+    };
+  }
+
+  private refresh(): void {
+    const { points } = this.graph.layout;
+    this.element.dataset.nodes = String(points.length);
+    const types = [...new Set(points.map((point) => point.type))];
+    fill(this.legend, types.map((type) => {
+      const dot = h("span", { class: "dot" });
+      dot.style.background = this.graph.color(type);
+      return h("li", {}, dot, type.replaceAll("_", " "));
+    }));
+    const chosen = this.list.value;
+    fill(this.list, h("option", { value: "" }, `${points.length} nodes`),
+      points.map((point) => h("option", { value: point.key }, `${point.name} (${point.type})`)));
+    this.list.value = points.some((point) => point.key === chosen) ? chosen : "";
+    fill(this.relations, h("legend", {}, "Relations"), [...this.graph.relations()].map(([name, count]) => {
+      const box = h("input", { type: "checkbox", checked: !this.graph.hidden.has(name) });
+      box.addEventListener("change", () => {
+        if (box.checked) this.graph.hidden.delete(name); else this.graph.hidden.add(name);
+        this.graph.draw();
+      });
+      return h("label", {}, box, ` ${name.replaceAll("_", " ")} `, h("small", {}, count));
+    }));
+  }
+
+  private tell(point: Point | null): void {
+    this.list.value = point?.key ?? "";
+    if (!point) { fill(this.about); return; }
+    fill(this.about,
+      button("Expand", () => void this.expand(point), { class: "quiet", "aria-label": `Expand ${point.name}` }),
+      button(point.pinned ? "Unpin" : "Pin", () => { point.pinned = !point.pinned; this.graph.select(point); }, { class: "quiet", "aria-pressed": String(point.pinned) }),
+      button("Read", () => void showNode(this.base, point.key), { class: "quiet", "aria-label": `Read about ${point.name}` }));
+  }
+}

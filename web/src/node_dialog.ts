@@ -1,0 +1,41 @@
+// One node with its document and its neighbours, in a dialog that Escape closes.
+
+import * as api from "./api";
+import { button, fill, h, marked } from "./dom";
+import { go, href } from "./route";
+
+let dialog: HTMLDialogElement | null = null;
+
+export async function showNode(base: api.BaseDetails, key: string, quote: string | null = null): Promise<void> {
+  if (!dialog) {
+    dialog = h("dialog", { "aria-labelledby": "node-name" });
+    dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog!.close(); });
+    document.body.append(dialog);
+  }
+  const open = dialog;
+  fill(open, h("p", { class: "muted" }, "reading …"));
+  if (!open.open) open.showModal();
+  let page: api.NodePage;
+  try {
+    page = await api.node(base.name, key);
+  } catch (failure) {
+    fill(open, h("p", { class: "error", role: "alert" }, (failure as Error).message), button("Close", () => open.close()));
+    return;
+  }
+  const shown = Object.entries(page.attributes).filter(([, value]) => value !== null && value !== "");
+  fill(open,
+    h("header", { class: "row" },
+      h("div", {}, h("h2", { id: "node-name" }, page.name), h("p", { class: "muted" }, `${page.type.replaceAll("_", " ")} · ${page.key}`)),
+      button("×", () => open.close(), { class: "quiet close", "aria-label": "Close" })),
+    h("p", { class: "document" }, marked(page.document, quote)),
+    shown.length > 0 && h("dl", { class: "attributes" }, shown.map(([name, value]) => [h("dt", {}, name), h("dd", {}, String(value))])),
+    page.neighbors.map((group) => h("section", {},
+      h("h3", {}, `${group.direction === "in" ? "← " : ""}${group.relation.replaceAll("_", " ")}${group.direction === "out" ? " →" : ""} `, h("small", {}, group.count)),
+      h("p", { class: "chips" }, group.nodes.map((node) => chip(base, node)), group.count > group.nodes.length && h("small", { class: "muted" }, `and ${group.count - group.nodes.length} more`)))),
+    h("footer", { class: "row wrap" },
+      button("Explore from here", () => { open.close(); go(href("explore", { base: base.name, e: page.key })); })));
+}
+
+export function chip(base: api.BaseDetails, node: api.NodeRef): HTMLButtonElement {
+  return button(node.name, () => void showNode(base, node.key), { class: "chip", title: `${node.type} · ${node.key}` });
+}

@@ -1,0 +1,47 @@
+// The box one asks in, with the choice of method and model and what that would cost.
+
+import * as api from "./api";
+import { h } from "./dom";
+
+export interface Form { element: HTMLFormElement; asked(): api.Asked }
+
+export function choice(label: string, name: string, options: [string, string][], chosen: string): HTMLLabelElement {
+  const select = h("select", { name }, options.map(([value, shown]) => h("option", { value }, shown)));
+  select.value = options.some(([value]) => value === chosen) ? chosen : (options[0]?.[0] ?? "");
+  return h("label", { class: "choice" }, h("span", {}, label), select);
+}
+
+export function questionForm(base: api.BaseDetails, given: URLSearchParams, submit: (asked: api.Asked) => void): Form {
+  const box = h("textarea", {
+    name: "question", rows: 1, maxlength: 2000, required: true, "aria-label": "Your question",
+    placeholder: base.ready ? "Ask in your own words …" : "Upload a document first",
+  });
+  box.value = given.get("q") ?? "";
+  const method = choice("method", "method", base.methods.map((one) => [one.name, one.name.replaceAll("_", " ")]), given.get("method") ?? base.default_method);
+  const model = choice("model", "model", base.models.map((one) => [one, one === "none" ? "no model" : one]), given.get("model") ?? "none");
+  const price = h("output", { class: "price muted", "aria-live": "polite" });
+  const summary = h("p", { class: "summary muted" });
+  const value = (label: HTMLLabelElement) => label.querySelector("select")!.value;
+  const asked = (): api.Asked => ({ question: box.value.trim(), method: value(method), model: value(model), k: 10, fixes: {} });
+  const describe = () => { summary.textContent = base.methods.find((one) => one.name === value(method))?.summary ?? ""; };
+  const tell = async () => {
+    describe();
+    if (value(model) === "none" || !box.value.trim()) { price.textContent = value(model) === "none" ? "free" : ""; return; }
+    price.textContent = "estimating …";
+    try { price.textContent = `about ${(await api.estimate(base.name, asked())).words}`; }
+    catch (failure) { price.textContent = (failure as Error).message; }
+  };
+  const grow = () => { box.style.height = "auto"; box.style.height = `${Math.min(200, box.scrollHeight)}px`; };
+  box.addEventListener("input", grow);
+  box.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); element.requestSubmit(); }
+  });
+  const element = h("form", { class: "ask", role: "search", onsubmit: (event: Event) => { event.preventDefault(); if (asked().question) submit(asked()); } },
+    h("div", { class: "box" }, box, h("button", { type: "submit", class: "primary" }, "Ask")),
+    h("div", { class: "row wrap settings" }, method, base.models.length > 1 && model, base.models.length > 1 && price, summary));
+  method.addEventListener("change", tell);
+  model.addEventListener("change", tell);
+  describe();
+  setTimeout(() => { grow(); if (!box.value) box.focus({ preventScroll: true }); });
+  return { element, asked };
+}

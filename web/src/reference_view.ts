@@ -1,0 +1,18 @@
+// The API in short, drawn from the server's own OpenAPI document.
+
+import { send } from "./api";
+import { fill, h } from "./dom";
+
+export async function referenceView(host: HTMLElement): Promise<void> {
+  const document = await (await send("/openapi.json")).json();
+  const rows = Object.entries<any>(document.paths).flatMap(([path, methods]) =>
+    Object.entries<any>(methods).map(([method, one]) => h("li", {},
+      h("p", {}, h("strong", { class: "verb" }, method.toUpperCase()), " ", h("code", {}, path)),
+      h("p", { class: "muted" }, one.description ?? one.summary ?? ""),
+      (one.parameters ?? []).length > 0 && h("p", { class: "muted" }, "takes ", one.parameters.map((p: any) => p.name).join(", ")))));
+  fill(host, h("article", { class: "reading" },
+    h("h1", {}, "The API"),
+    h("p", {}, "Everything on this page is also an address. The whole description: ", h("a", { href: "/openapi.json" }, "openapi.json"), "."),
+    h("p", {}, "Chat clients ask a base as an OpenAI model at ", h("code", {}, `${location.origin}/v1`), "; agents find its tools (MCP) at ", h("code", {}, `${location.origin}/mcp`), "."),
+    h("ul", { class: "reference" }, rows)));
+}
