@@ -7,7 +7,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "clew"
 LAYERS = [
-    {"errors", "types", "query"},
+    {"errors", "types", "query", "wire"},
     {"trace"},
     {"kb", "models", "trace_file"},
     {"index"},
@@ -18,7 +18,8 @@ LAYERS = [
     {"evaluation"},
     {"catalog", "presentation"},
     {"demo", "api", "benchmarking"},
-    {"web", "cli"},
+    {"web", "client"},
+    {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

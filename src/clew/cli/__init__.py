@@ -36,6 +36,8 @@ COMMANDS = {
     "subgraph": "clew.cli.subgraph:subgraph",
     "synth": "clew.cli.synth:synth",
     "train ranker": "clew.cli.train:ranker",
+    "serve": "clew.cli.serve:serve",
+    "mcp": "clew.cli.mcp:mcp",
 }
 """Every command and the function behind it."""
 GROUPS = {

@@ -1,0 +1,74 @@
+"""`clew serve`: the page and the API."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clew.cli.output import err
+from clew.errors import InputError, MissingExtraError
+from clew.models.budgeted import Budget
+
+
+def serve(
+    bases: Annotated[
+        list[Path] | None, typer.Argument(metavar="KB…", help="Folders of knowledge bases.", show_default=False)
+    ] = None,
+    documents: Annotated[
+        list[Path] | None, typer.Option("--documents", metavar="FOLDER", help="A base that grows by uploads.")
+    ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option("--model", metavar="[NAME=]SPEC", help="A model the page may choose.")
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 picks a free one.")] = 8321,
+    host_name: Annotated[
+        list[str] | None, typer.Option("--host-name", help="A name under which the server is addressed.")
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option("--token", envvar="CLEW_TOKEN", help="Who has it may do everything.")
+    ] = None,
+    keys: Annotated[Path | None, typer.Option("--keys", help="A TOML file of tokens and what each may do.")] = None,
+    runs: Annotated[Path | None, typer.Option("--runs", help="Keep finished runs here, so that links last.")] = None,
+    max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="Dollars for models in all.")] = None,
+    max_calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Model calls in all.")] = None,
+    per_minute: Annotated[int, typer.Option("--per-minute", min=1, help="Requests a minute for one client.")] = 600,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes; more than one needs --runs.")] = 1,
+) -> None:
+    """Serve bases: a page to ask and explore, a REST API, an OpenAI-compatible endpoint and MCP."""
+    try:
+        from clew.web.access import Access, Grant, digest_of, read_keys
+        from clew.web.running import run
+        from clew.web.settings import Limits, ServerSettings, is_loopback, named_bases, named_models
+    except ImportError as missing:
+        raise MissingExtraError(missing.name or "fastapi", "web") from None
+    if not bases and not documents:
+        raise InputError("name a knowledge base, or a folder for documents: `clew serve base.kb`")
+    if token is not None and keys is not None:
+        raise InputError("give --token or --keys, not both")
+    if token is not None and len(token) < 16:
+        raise InputError("a token needs at least 16 characters: `openssl rand -hex 16` makes one")
+    if workers > 1 and (runs is None or documents):
+        raise InputError("several processes share runs through a folder (--runs) and take no --documents")
+    access = Access() if keys is None else read_keys(keys)
+    if token is not None:
+        access = Access((Grant("token", digest_of(token), write=True),))
+    if access.is_open and not is_loopback(host):
+        raise InputError(f"{host} can be reached from elsewhere: give --token or --keys")
+    names = ("localhost", "127.0.0.1", "[::1]", host.lower(), *(name.lower() for name in host_name or ()))
+    settings = ServerSettings(
+        named_bases(bases or []),
+        named_bases(documents or []),
+        named_models(model or []),
+        access,
+        Limits(per_minute=per_minute),
+        names,
+        runs,
+        Budget(dollars=max_cost, calls=max_calls),
+        warm=True,
+    )
+    os.environ.pop("CLEW_TOKEN", None)  # child processes need no token
+    run(settings, host, port, workers, lambda where: err.print(f"Clew listens on {where}", markup=False))

@@ -1,0 +1,116 @@
+"""The application: routes, guard, errors, and what happens when it starts and stops."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any
+
+from anyio import to_thread
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+
+from clew import __version__
+from clew.errors import ClewError, InputError, LockedError, ModelError, NotFoundError
+from clew.web import chat, mcp_http, routes_ask, routes_bases, routes_documents
+from clew.web.asking import Asker, BusyError
+from clew.web.guard import Guard
+from clew.web.metrics import Metrics
+from clew.web.runs import Runs
+from clew.web.serving import Served
+from clew.web.settings import ServerSettings
+from clew.web.state import GrantOf, State, StateOf
+from clew.wire import Problem
+
+STATIC = {"main.js": "text/javascript", "style.css": "text/css", "icon.svg": "image/svg+xml"}
+STATUS: tuple[tuple[type[ClewError], int], ...] = (
+    (BusyError, 503),
+    (NotFoundError, 404),
+    (InputError, 422),
+    (LockedError, 503),
+    (ModelError, 502),
+)
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem} for status in (400, 401, 404, 413, 422, 429, 502, 503)
+}
+
+
+def create_app(settings: ServerSettings) -> FastAPI:
+    """A server for these bases."""
+    served, metrics, runs = Served(settings), Metrics(), Runs(settings.runs)
+    state = State(served, Asker(served, runs, metrics), runs, metrics)
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        folders = [base.documents for base in served.bases.values() if base.documents is not None]
+        for folder in folders:
+            folder.resume()
+        if settings.warm:
+            for base in served.bases.values():
+                await to_thread.run_sync(base.warm)
+        yield
+        for folder in folders:
+            await to_thread.run_sync(folder.close)
+
+    app = FastAPI(
+        title="Clew",
+        version=__version__,
+        summary="Answers questions over knowledge bases and hands over the thread.",
+        lifespan=life,
+        docs_url=None,
+        redoc_url=None,
+        responses=PROBLEMS,
+    )
+    app.state.clew = state
+    for module in (routes_ask, routes_documents, routes_bases, chat, mcp_http):
+        app.include_router(module.router)
+    _add_errors(app)
+    _add_pages(app)
+    app.add_middleware(Guard, settings=settings, metrics=metrics)
+    return app
+
+
+def _add_errors(app: FastAPI) -> None:
+    @app.exception_handler(ClewError)
+    async def told(_: Request, error: ClewError) -> Response:
+        status = next((status for kind, status in STATUS if isinstance(error, kind)), 500)
+        headers = {"retry-after": "2"} if status == 503 else None
+        return JSONResponse({"error": str(error)}, status, headers)
+
+    @app.exception_handler(HTTPException)
+    async def refused(_: Request, error: HTTPException) -> Response:
+        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        wrong = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors())
+        return JSONResponse({"error": wrong or "the request is not valid"}, 422)
+
+
+def _add_pages(app: FastAPI) -> None:
+    static = files("clew.web") / "static"
+    content = {name: (static / name).read_bytes() for name in (*STATIC, "index.html")}
+
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        return Response(content["index.html"], media_type="text/html", headers={"cache-control": "no-cache"})
+
+    @app.get("/static/{name}", include_in_schema=False)
+    async def asset(name: str) -> Response:
+        if name not in STATIC:
+            raise HTTPException(404, "no such file")
+        return Response(content[name], media_type=STATIC[name], headers={"cache-control": "no-cache"})
+
+    @app.get("/health", tags=["operation"])
+    async def health(state: StateOf) -> dict[str, object]:
+        """Whether the server is up; says nothing about what it serves."""
+        return {"status": "ok", "version": __version__, "token": not state.served.settings.access.is_open}
+
+    @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
+    async def metrics(state: StateOf, grant: GrantOf) -> PlainTextResponse:
+        """Counters for Prometheus; they name bases, so a token for some bases alone does not see them."""
+        if grant.bases is not None:
+            raise HTTPException(403, "metrics need a token for all bases")
+        return PlainTextResponse(state.metrics.text(), media_type="text/plain; version=0.0.4")

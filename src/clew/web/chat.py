@@ -1,0 +1,172 @@
+"""The bases as chat models: OpenAI's `/v1/chat/completions` and `/v1/models`, so that existing clients can ask them.
+
+A base is the model `NAME`, or `NAME/METHOD`. The answer is written with citations [1], [2]; the field `clew` of the
+reply carries the run with all evidence.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from clew import catalog
+from clew.web.serving import ServedBase
+from clew.web.state import GrantOf, State, StateOf, base_of
+from clew.wire import LONGEST_QUESTION, AskRequest
+
+router = APIRouter(prefix="/v1", tags=["chat"])
+MOST_CITED = 5
+
+
+class Part(BaseModel):
+    """A piece of a message; pictures and sounds are passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+    type: str
+    text: Annotated[str, Field(max_length=100_000)] = ""
+
+
+class Message(BaseModel):
+    """One turn of a conversation."""
+
+    model_config = ConfigDict(extra="ignore")
+    role: Annotated[str, Field(max_length=50)]
+    content: Annotated[str, Field(max_length=100_000)] | Annotated[list[Part], Field(max_length=100)] | None = None
+
+    def words(self) -> str:
+        """The text of the turn."""
+        if isinstance(self.content, list):
+            return " ".join(part.text for part in self.content if part.type == "text")
+        return self.content or ""
+
+
+class ChatRequest(BaseModel):
+    """What a chat client sends; what Clew has no use for is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+    model: Annotated[str, Field(min_length=1, max_length=300)]
+    messages: Annotated[list[Message], Field(min_length=1, max_length=1000)]
+    stream: bool = False
+    language_model: Annotated[str, Field(max_length=200)] = "none"
+    """Clew's own addition: the model that the method may use."""
+
+
+class ModelCard(BaseModel):
+    """A base as a model."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = "clew"
+
+
+class ModelList(BaseModel):
+    """All of them."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelCard]
+
+
+@router.get("/models")
+async def models(state: StateOf, grant: GrantOf) -> ModelList:
+    """Every base that this token may ask, and every base with every method."""
+    names = [name for name in state.served.bases if grant.allows(name)]
+    cards = [ModelCard(id=name) for name in names]
+    return ModelList(data=cards + [ModelCard(id=f"{name}/{method}") for name in names for method in catalog.METHODS])
+
+
+@router.post("/chat/completions", response_model=dict[str, Any])
+async def complete(asked: ChatRequest, request: Request, state: StateOf) -> Response:
+    """Answer the last question of a conversation."""
+    name, _, method = asked.model.partition("/")
+    base = base_of(name, request)
+    questions = [message.words().strip() for message in asked.messages if message.role == "user"]
+    if not questions or not questions[-1]:
+        raise HTTPException(422, "there is no question: the last message of role user is empty")
+    question = AskRequest(question=questions[-1][:LONGEST_QUESTION], method=method or None, model=asked.language_model)
+    state.served.model(question.model)
+    if method and method not in catalog.METHODS:
+        raise HTTPException(404, f"no method {method[:100]!r}")
+    if asked.stream:
+        return StreamingResponse(_chunks(state, base, question, asked.model), media_type="text/event-stream")
+    run = json.loads(await state.asker.ask(base, question))
+    text, citations = written(run)
+    spent = run["spending"]
+    return JSONResponse(
+        {
+            **_envelope(run["run"], asked.model, "chat.completion"),
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": text, "citations": citations},
+                }
+            ],
+            "usage": {
+                "prompt_tokens": spent["prompt_tokens"],
+                "completion_tokens": spent["completion_tokens"],
+                "total_tokens": spent["prompt_tokens"] + spent["completion_tokens"],
+            },
+            "clew": run,
+        }
+    )
+
+
+def written(run: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+    """A run as text with numbered citations, and what the numbers stand for."""
+    citations: list[dict[str, Any]] = []
+
+    def cite(pieces: list[dict[str, Any]]) -> str:
+        marks = []
+        for piece in [piece for piece in pieces if piece["kind"] != "judgement"][:2]:
+            citations.append({"number": len(citations) + 1, **piece})
+            marks.append(f"[{len(citations)}]")
+        return " ".join(marks)
+
+    lines = []
+    if run.get("text"):
+        lines.append(f"{run['text']} {cite(run.get('evidence', []))}".strip())
+    for answer in run["answers"][:MOST_CITED]:
+        lines.append(f"{answer['rank']}. {answer['name']} ({answer['type']}) {cite(answer['evidence'])}".strip())
+    if not lines:
+        lines.append("No answer was found.")
+    if citations:
+        lines += ["", *(f"[{one['number']}] {one['text']}{_place(one)}" for one in citations)]
+    return "\n".join(lines), citations
+
+
+def _place(citation: dict[str, Any]) -> str:
+    if "file" not in citation:
+        return ""
+    return f" ({citation['file']}" + (f", page {citation['page']})" if "page" in citation else ")")
+
+
+async def _chunks(state: State, base: ServedBase, question: AskRequest, model: str) -> AsyncIterator[str]:
+    name = f"chatcmpl-{state.runs.new_id()}"
+
+    def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        body = {**_envelope(name, model, "chat.completion.chunk"), "choices": [choice], **more}
+        return f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
+
+    yield chunk({"role": "assistant", "content": ""})
+    async for kind, content in state.asker.stream(base, question):
+        if kind == "error":
+            yield f"data: {json.dumps({'error': {'message': content['error']}})}\n\n"
+            return
+        if kind == "run":
+            text, citations = written(content)
+            for line in text.splitlines(keepends=True):
+                yield chunk({"content": line})
+            yield chunk({"citations": citations}, "stop", clew=content)
+    yield "data: [DONE]\n\n"
+
+
+def _envelope(name: str, model: str, kind: str) -> dict[str, Any]:
+    return {"id": name, "object": kind, "created": int(time.time()), "model": model}

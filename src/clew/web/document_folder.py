@@ -1,0 +1,160 @@
+"""A document base that grows by uploads: its files, its knowledge base, and the build that joins them.
+
+    FOLDER/files/…      what was uploaded
+    FOLDER/base.kb      the base built of it
+    FOLDER/built.json   which files that was; a server that finds others builds again, so a killed build is resumed
+
+The build is a process of its own: it takes nothing from those who ask, and a file that exhausts it harms nobody else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any
+
+from clew.errors import InputError, NotFoundError
+from clew.web.document_check import check_content, checked_name
+from clew.wire import BuildReply
+
+
+class DocumentFolder:
+    """Uploads, deletions and builds of one document base; safe for threads."""
+
+    def __init__(self, folder: Path, most_files: int = 2000) -> None:
+        self.files, self.base, self.most_files = folder / "files", folder / "base.kb", most_files
+        self._built, self._cache = folder / "built.json", folder / "extracted"
+        self.files.mkdir(parents=True, exist_ok=True)
+        self._lock = Lock()
+        self._state = BuildReply(state="idle")
+        self._thread: Thread | None = None
+        self._process: subprocess.Popen[str] | None = None
+        self._closing = False
+        self._wanted = False
+
+    def names(self) -> dict[str, int]:
+        """File → bytes."""
+        found = (file for file in self.files.iterdir() if not file.name.startswith(".") and file.is_file())
+        return {file.name: file.stat().st_size for file in sorted(found)}
+
+    def indexed(self) -> Mapping[str, Any]:
+        """The files the base was built of, with what tells their content apart."""
+        try:
+            known = json.loads(self._built.read_text("utf-8"))
+        except (FileNotFoundError, json.JSONDecodeError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+    def put(self, name: str, content: bytes) -> str:
+        """Check and keep a file, then build; returns its name as kept."""
+        name = checked_name(name)
+        check_content(name, content)
+        if name not in self.names() and len(self.names()) >= self.most_files:
+            raise InputError(f"a base takes {self.most_files} files at most")
+        with tempfile.NamedTemporaryFile(dir=self.files, prefix=".upload-", delete=False) as written:
+            written.write(content)
+        os.replace(written.name, self.files / name)  # noqa: PTH105 - a plain name inside the folder, checked above
+        self.start_build()
+        return name
+
+    def delete(self, name: str) -> None:
+        """Remove a file, then build."""
+        name = checked_name(name)
+        if name not in self.names():
+            raise NotFoundError(f"no document {name!r}")
+        (self.files / name).unlink()
+        self.start_build()
+
+    def state(self) -> BuildReply:
+        """How the build stands."""
+        with self._lock:
+            return self._state
+
+    def resume(self) -> None:
+        """Build where the files are not those the base was built of."""
+        if self._fingerprints() != self.indexed():
+            self.start_build()
+
+    def start_build(self) -> None:
+        """Build in the background; files that change meanwhile are built after."""
+        with self._lock:
+            self._wanted = True
+            if self._closing or (self._thread is not None and self._thread.is_alive()):
+                return
+            self._state = BuildReply(state="waiting")
+            self._thread = Thread(target=self._build_all, name="build", daemon=True)
+            self._thread.start()
+
+    def close(self, patience: float = 20.0) -> None:
+        """Let a build finish, or stop it after some seconds: the next server resumes it."""
+        with self._lock:
+            self._closing, self._wanted = True, False
+            thread = self._thread
+        if thread is not None:
+            thread.join(patience)
+        process = self._process
+        if process is not None and process.poll() is None:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5)
+
+    def _build_all(self) -> None:
+        while True:
+            with self._lock:
+                if not self._wanted:
+                    return
+                self._wanted = False
+                self._state = BuildReply(state="running", stage="reading")
+            state = self._build_once()
+            with self._lock:
+                again = self._wanted
+                self._state = BuildReply(state="waiting") if again else state
+                if not again:
+                    self._thread = None
+                    return
+
+    def _build_once(self) -> BuildReply:
+        begun = self._fingerprints()
+        if not begun:
+            self._empty()
+            return BuildReply(state="idle")
+        command = [sys.executable, "-m", "clew.web.document_build", self.files, self.base, self._cache]
+        told: dict[str, Any] = {}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        with subprocess.Popen(  # noqa: S603 - our own module
+            [str(part) for part in command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            encoding="utf-8",
+            env=environment,
+        ) as process:
+            self._process = process
+            assert process.stdout is not None
+            for line in process.stdout:
+                told = json.loads(line)
+                with self._lock:
+                    if "stage" in told:
+                        self._state = BuildReply(state="running", **told)
+        skipped = tuple(told.get("skipped", ()))
+        if process.returncode != 0:
+            why = told.get("error", f"the build stopped with status {process.returncode}")
+            return BuildReply(state="failed", error=why, skipped=skipped)
+        self._built.write_text(json.dumps(begun), "utf-8")
+        return BuildReply(state="idle", skipped=skipped)
+
+    def _empty(self) -> None:
+        """Without files there is nothing to ask."""
+        (self.base / "manifest.json").unlink(missing_ok=True)
+        self._built.write_text("{}", "utf-8")
+
+    def _fingerprints(self) -> dict[str, Any]:
+        found = {name: (self.files / name).stat() for name in self.names()}
+        return {name: [facts.st_size, facts.st_mtime_ns] for name, facts in found.items()}

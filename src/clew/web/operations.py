@@ -1,0 +1,147 @@
+"""What a base can be asked for besides answers, as plain values: the REST routes and the tools of MCP share it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from clew.errors import InputError
+from clew.index.protocol import Link
+from clew.kb.description import node_page
+from clew.kb.paths import PathLimits
+from clew.presentation import node_json, plain
+from clew.steps.graph_to_text import relation_labels
+from clew.steps.subgraph import Subgraph, SubgraphExtractor
+from clew.steps.subgraph_drawing import draw_subgraph
+from clew.steps.subgraph_view import subgraph_json
+from clew.toolbox import Toolbox
+from clew.types import EMPTY, Direction, NodeSet
+
+MOST_NODES = 500
+LIMITS = PathLimits(most_hops=4, most_paths=50)
+
+
+def find(tools: Toolbox, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Any]:
+    """Nodes by name, or by the words of their documents."""
+    if type is not None:
+        tools.kb.schema.node_type(type)
+    if in_text:
+        among = None if type is None else tools.kb.nodes(type)
+        links = [Link(node, "", "exact", score) for node, score in tools.lexical.search(text, k, among=among)]
+        return [{**found, "how": "text"} for found in _links(tools, links)]
+    return _links(tools, tools.names.link(text, type=type, k=k))
+
+
+def mentions(tools: Toolbox, text: str) -> list[dict[str, Any]]:
+    """The names in a text with the nodes they may stand for."""
+    return [
+        {"start": one.start, "end": one.end, "text": one.text, "nodes": _links(tools, one.links)}
+        for one in tools.names.mentions(text)
+    ]
+
+
+def show(tools: Toolbox, key: str, most: int = 10) -> dict[str, Any]:
+    """One node with its document and its first neighbours by relation."""
+    page = node_page(tools.local, tools.find_node(key), most)
+    for group in page["neighbors"]:
+        for node in group["nodes"]:
+            if "attributes" in node:
+                node["attributes"] = plain(node["attributes"])
+    return {**page, "attributes": plain(page["attributes"])}
+
+
+def neighbors(
+    tools: Toolbox, key: str, relation: str | None = None, direction: Direction = "any", k: int = 20
+) -> dict[str, Any]:
+    """A node, the first of its neighbours by each relation in turn, and the edges to them."""
+    kb = tools.kb
+    center = tools.find_node(key)
+    if relation is not None:
+        kb.schema.relation_rows(relation)
+    edges = kb.edges(NodeSet.of([center]), relation, direction)
+    names = kb.schema.relation_names
+    groups: dict[tuple[int, bool], list[tuple[int, int, int]]] = {}
+    for head, code, tail in zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True):
+        groups.setdefault((code, head == center), []).append((head, code, tail))
+    chosen: list[tuple[int, int, int]] = []
+    for rank in range(max(map(len, groups.values()), default=0)):  # one of each relation, then another of each
+        chosen += [group[rank] for group in groups.values() if rank < len(group)]
+        if len(chosen) >= k:
+            break
+    chosen = chosen[:k]
+    nodes = list(dict.fromkeys([center, *(node for head, _, tail in chosen for node in (head, tail))]))
+    refs = {ref.id: ref for ref in kb.refs(nodes)}
+    return {
+        "nodes": [node_json(refs[node]) for node in nodes],
+        "edges": [{"head": refs[h].key, "relation": names[code], "tail": refs[t].key} for h, code, t in chosen],
+        "counts": [
+            {"relation": names[code], "direction": "out" if out else "in", "count": len(group)}
+            for (code, out), group in groups.items()
+        ],
+        "left_out": sum(map(len, groups.values())) - len(chosen),
+    }
+
+
+def between(tools: Toolbox, entities: Sequence[str], hops: int = 4) -> Subgraph:
+    """All shortest paths from each entity to the last one, and the edges among them."""
+    found = [tools.find_node(text) for text in entities]
+    if len(set(found)) < 2:
+        raise InputError("name at least two different entities")
+    limits = PathLimits(most_hops=hops, most_paths=LIMITS.most_paths)
+    [subgraph] = SubgraphExtractor(tools.kb, limits).extract(found[:-1], [found[-1]])
+    if len(subgraph.nodes) > MOST_NODES:
+        raise InputError(f"the subgraph has {len(subgraph.nodes)} nodes, more than {MOST_NODES}: lower `hops`")
+    return subgraph
+
+
+def graph_json(tools: Toolbox, subgraph: Subgraph) -> dict[str, Any]:
+    """The subgraph with its text."""
+    return subgraph_json(tools.kb, subgraph)
+
+
+def drawing(tools: Toolbox, subgraph: Subgraph) -> str:
+    """The subgraph as SVG."""
+    return draw_subgraph(tools.kb, subgraph)
+
+
+def document(tools: Toolbox, name: str) -> dict[str, Any]:
+    """A file as it was read: its passages and tables in reading order, with their pages."""
+    kb = tools.kb
+    node = kb.find(name)
+    title = kb.node(node)
+    if title.type != "document":
+        raise InputError(f"{name!r} is a {title.type}, not a document")
+    relations = [row.name for row in kb.schema.relations if row.head == "document"]
+    ids = EMPTY
+    for relation in dict.fromkeys(relations):
+        if relation in ("has_passage", "has_table"):
+            ids = ids | kb.neighbors(NodeSet.of([node]), relation, "out")
+    pieces = [kb.node(piece) for piece in ids]
+    pieces.sort(key=lambda piece: (piece.attributes.get("start") or 0, piece.key))
+    return {
+        "name": name,
+        "title": title.name,
+        "pieces": [
+            {
+                "key": piece.key,
+                "type": piece.type,
+                "name": piece.name,
+                "text": piece.text,
+                "page": piece.attributes.get("page"),
+            }
+            for piece in pieces
+        ],
+    }
+
+
+def labels(tools: Toolbox) -> dict[str, str]:
+    """How people call each relation."""
+    return dict(relation_labels(tools.kb))
+
+
+def _links(tools: Toolbox, links: Sequence[Link]) -> list[dict[str, Any]]:
+    refs = tools.kb.refs([link.node for link in links])
+    return [
+        {**node_json(ref), "how": link.how, "score": round(float(link.score), 4), "alias": link.alias}
+        for ref, link in zip(refs, links, strict=True)
+    ]

@@ -1,0 +1,62 @@
+"""Questions, runs and estimates over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import Response, StreamingResponse
+
+from clew import catalog
+from clew.web.runs import RUN_ID
+from clew.web.serving import ServedBase, checked_options
+from clew.web.state import BaseOf, State, StateOf
+from clew.wire import AskReply, AskRequest, EstimateReply
+
+router = APIRouter(prefix="/v1/bases/{base}", tags=["questions"])
+
+
+@router.post(
+    "/ask",
+    response_model=AskReply,
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+)
+async def ask(
+    base: BaseOf,
+    state: StateOf,
+    asked: AskRequest,
+    stream: Annotated[bool, Query(description="Send events: spans, answers as they are ranked, the run.")] = False,
+) -> Any:
+    """Answer a question with the evidence for each answer."""
+    checked_options(asked.method or catalog.DEFAULT_METHOD, asked.options)
+    state.served.model(asked.model)
+    if stream:
+        return StreamingResponse(_events(state, base, asked), media_type="text/event-stream")
+    return Response(await state.asker.ask(base, asked), media_type="application/json")
+
+
+@router.post("/estimate")
+async def estimate(base: BaseOf, state: StateOf, asked: AskRequest) -> EstimateReply:
+    """What a question would cost; nothing is spent."""
+    name = asked.method or catalog.DEFAULT_METHOD
+    options = checked_options(name, asked.options)
+    state.served.model(asked.model)
+    spec = state.served.settings.models.get(asked.model, "none")
+    found = await state.asker.in_thread(
+        lambda: catalog.estimate_with(base.tools(), asked.question, name, options, spec)
+    )
+    return EstimateReply(**asdict(found), words=found.in_words())
+
+
+@router.get("/runs/{run}", response_model=AskReply)
+async def run(base: BaseOf, state: StateOf, run: Annotated[str, Path(pattern=f"^{RUN_ID.pattern}$")]) -> Any:
+    """A finished run again."""
+    return Response(state.runs.get(base.name, run), media_type="application/json")
+
+
+async def _events(state: State, base: ServedBase, asked: AskRequest) -> AsyncIterator[str]:
+    async for kind, content in state.asker.stream(base, asked):
+        yield f"event: {kind}\ndata: {json.dumps(content, ensure_ascii=False, default=str)}\n\n"

@@ -1,0 +1,145 @@
+"""Bases, nodes, names, neighbours and subgraphs over HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import PlainTextResponse, Response
+
+from clew import catalog
+from clew.types import Direction
+from clew.web import operations
+from clew.web.serving import ServedBase, examples
+from clew.web.state import BaseOf, GrantOf, StateOf
+from clew.wire import BaseDetails, BaseReply, FoundReply, GraphReply, MentionReply, MethodReply, NodePage
+
+router = APIRouter(prefix="/v1/bases", tags=["bases"])
+Text = Annotated[str, Query(min_length=1, max_length=500)]
+Many = Annotated[int, Query(ge=1, le=200)]
+PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+"""A picture styles itself, and opened alone it can do nothing else."""
+
+
+@router.get("")
+async def bases(state: StateOf, grant: GrantOf) -> list[BaseReply]:
+    """The bases that this token may ask."""
+    return [_summary(base) for base in state.served.bases.values() if grant.allows(base.name)]
+
+
+@router.get("/{base}")
+async def base_details(base: BaseOf, state: StateOf) -> BaseDetails:
+    """One base: schema, methods, models, and questions to begin with."""
+    return await state.asker.in_thread(lambda: _details(base, tuple(state.served.settings.models)))
+
+
+@router.get("/{base}/nodes/{key:path}")
+async def node(base: BaseOf, state: StateOf, key: str, k: Many = 10) -> NodePage:
+    """One node with its document and its neighbours, by key or by name."""
+    return NodePage(**await state.asker.in_thread(lambda: operations.show(base.tools(), key, k)))
+
+
+@router.get("/{base}/find")
+async def find(
+    base: BaseOf,
+    state: StateOf,
+    text: Text,
+    type: Annotated[str | None, Query(max_length=200)] = None,
+    in_text: bool = False,
+    k: Many = 10,
+) -> list[FoundReply]:
+    """Nodes by name (exact, then fuzzy, then by meaning), or by the words of their documents."""
+    found = await state.asker.in_thread(lambda: operations.find(base.tools(), text, type, k, in_text=in_text))
+    return [FoundReply(**one) for one in found]
+
+
+@router.get("/{base}/mentions")
+async def mentions(
+    base: BaseOf, state: StateOf, text: Annotated[str, Query(min_length=1, max_length=2000)]
+) -> list[MentionReply]:
+    """The names in a text with the nodes they may stand for."""
+    found = await state.asker.in_thread(lambda: operations.mentions(base.tools(), text))
+    return [MentionReply(**one) for one in found]
+
+
+@router.get("/{base}/neighbors")
+async def neighbors(
+    base: BaseOf,
+    state: StateOf,
+    key: Text,
+    relation: Annotated[str | None, Query(max_length=200)] = None,
+    direction: Direction = "any",
+    k: Many = 20,
+) -> GraphReply:
+    """A node and its neighbours, some of each relation."""
+    found = await state.asker.in_thread(lambda: operations.neighbors(base.tools(), key, relation, direction, k))
+    return GraphReply(**found)
+
+
+@router.get(
+    "/{base}/subgraph",
+    response_model=GraphReply,
+    responses={200: {"content": {"image/svg+xml": {"schema": {"type": "string"}}, "text/plain": {}}}},
+)
+async def subgraph(
+    base: BaseOf,
+    state: StateOf,
+    entity: Annotated[list[Annotated[str, Query(min_length=1, max_length=500)]], Query(min_length=2, max_length=10)],
+    format: Literal["json", "svg", "text"] = "json",
+    hops: Annotated[int, Query(ge=1, le=6)] = 4,
+) -> Any:
+    """What lies between entities, named by key or name; the last is the one all paths lead to."""
+
+    def work() -> Any:
+        tools = base.tools()
+        found = operations.between(tools, entity, hops)
+        if format == "svg":
+            return operations.drawing(tools, found)
+        shown = operations.graph_json(tools, found)
+        return shown["text"] if format == "text" else GraphReply(**shown)
+
+    found = await state.asker.in_thread(work)
+    if format == "svg":
+        return Response(found, media_type="image/svg+xml", headers={"content-security-policy": PICTURE_POLICY})
+    return PlainTextResponse(found) if format == "text" else found
+
+
+def _summary(base: ServedBase) -> BaseReply:
+    nodes = edges = 0
+    if base.is_ready:
+        kb = base.tools().local
+        nodes, edges = kb.count, kb.edge_count
+    return BaseReply(
+        name=base.name, nodes=nodes, edges=edges, documents=base.documents is not None, ready=base.is_ready
+    )
+
+
+def _details(base: ServedBase, models: tuple[str, ...]) -> BaseDetails:
+    details = BaseDetails(
+        **_summary(base).model_dump(),
+        node_types=(),
+        relations=(),
+        methods=tuple(_method(name) for name in catalog.METHODS),
+        default_method=catalog.DEFAULT_METHOD,
+        models=("none", *models),
+        examples=(),
+    )
+    if not base.is_ready:
+        return details
+    tools = base.tools()
+    schema = tools.kb.schema
+    shown = {
+        "node_types": tuple({**asdict(row), "label": row.label} for row in schema.node_types),
+        "relations": tuple({**asdict(row), "label": row.label} for row in schema.relations),
+        "examples": examples(tools),
+    }
+    return details.model_copy(update=shown)
+
+
+def _method(name: str) -> MethodReply:
+    summary, options = catalog.describe(name)
+    allowed = catalog.plain_options(name)
+    return MethodReply(
+        name=name, summary=summary, options={option: kind for option, kind in options.items() if option in allowed}
+    )

@@ -1,0 +1,149 @@
+"""The bases of a server, opened when first needed and opened again when they were built anew."""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from clew import catalog
+from clew.errors import InputError, NotFoundError
+from clew.kb.storage import MANIFEST
+from clew.methods.protocol import Method
+from clew.models.budgeted import Ledger
+from clew.models.opening import open_model
+from clew.models.protocol import LanguageModel
+from clew.toolbox import Toolbox
+from clew.types import NodeSet
+from clew.web.document_folder import DocumentFolder
+from clew.web.settings import ServerSettings
+
+MOST_METHODS = 32
+LARGEST_NUMBER = 1000
+"""For any option of a method: a client must not ask for a billion candidates."""
+
+
+@dataclass
+class ServedBase:
+    """One base: its tools, its methods, and where its documents lie."""
+
+    name: str
+    folder: Path
+    documents: DocumentFolder | None = None
+    _lock: Lock = field(default_factory=Lock, repr=False)
+    _opened: tuple[float, Toolbox] | None = field(default=None, repr=False)
+    _methods: OrderedDict[tuple[Any, ...], Method] = field(default_factory=OrderedDict, repr=False)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is anything to ask yet."""
+        return (self.folder / MANIFEST).is_file()
+
+    def tools(self) -> Toolbox:
+        """The tools of the current generation."""
+        try:
+            written = (self.folder / MANIFEST).stat().st_mtime
+        except FileNotFoundError:
+            raise NotFoundError(f"the base {self.name!r} holds nothing yet: upload documents first") from None
+        with self._lock:
+            if self._opened is None or self._opened[0] != written:
+                self._opened = (written, Toolbox.open(self.folder))
+                self._methods.clear()
+            return self._opened[1]
+
+    def warm(self) -> None:
+        """Open what questions need, before the first one comes."""
+        if self.is_ready:
+            tools = self.tools()
+            _ = tools.names, tools.lexical, tools.vectors
+
+    def method(self, name: str, options: Mapping[str, str], model: LanguageModel | None, fixes: Fixes) -> Method:
+        """A method ready to answer; the last ones are kept."""
+        tools = self.tools()
+        key = (name, tuple(sorted(options.items())), id(model), tuple(sorted(fixes.items())), id(tools))
+        with self._lock:
+            known = self._methods.get(key)
+        if known is None:
+            known = catalog.create(name, tools.with_model(model).corrected(fixes), options)
+            with self._lock:
+                self._methods[key] = known
+                while len(self._methods) > MOST_METHODS:
+                    self._methods.popitem(last=False)
+        return known
+
+
+Fixes = Mapping[str, tuple[str, ...]]
+
+
+class Served:
+    """Everything a server holds."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self.settings = settings
+        self.bases = {name: ServedBase(name, folder) for name, folder in settings.bases.items()}
+        for name, folder in settings.documents.items():
+            if name in self.bases:
+                raise InputError(f"two bases are called {name!r}: rename the folder {folder}")
+            documents = DocumentFolder(folder, settings.limits.most_files)
+            self.bases[name] = ServedBase(name, documents.base, documents)
+        self._ledger = Ledger(settings.budget)
+        self._models: dict[str, LanguageModel | None] = {"none": None}
+        self._lock = Lock()
+
+    def base(self, name: str) -> ServedBase:
+        """A base by name; whether it may be seen is decided before."""
+        if name not in self.bases:
+            raise NotFoundError(f"no base {name!r}")
+        return self.bases[name]
+
+    def model(self, name: str) -> LanguageModel | None:
+        """A model by the name under which the server knows it: an address in a request opens nothing."""
+        if name != "none" and name not in self.settings.models:
+            there = ", ".join(["none", *self.settings.models])
+            raise NotFoundError(f"no model {name[:100]!r}; this server has: {there}")
+        with self._lock:
+            if name not in self._models:
+                self._models[name] = open_model(self.settings.models[name], ledger=self._ledger)
+            return self._models[name]
+
+
+def checked_options(method: str, given: Mapping[str, str | int | float | bool]) -> dict[str, str]:
+    """The options of a request as text for the catalog; those that could name a file are not for clients."""
+    if method not in catalog.METHODS:
+        raise NotFoundError(f"no method {method[:100]!r}; there are: {', '.join(catalog.METHODS)}")
+    allowed = catalog.plain_options(method)
+    options = {}
+    for name, value in given.items():
+        if name not in allowed:
+            raise InputError(f"{method} has no option {name!r} here; it has: {', '.join(sorted(allowed)) or 'none'}")
+        options[name] = str(value)
+    for name, parsed in catalog.check_options(method, options).items():
+        numbers = parsed if isinstance(parsed, tuple) else (parsed,)
+        if any(isinstance(number, int | float) and not abs(number) <= LARGEST_NUMBER for number in numbers):
+            raise InputError(f"{method}: {name} must lie between -{LARGEST_NUMBER} and {LARGEST_NUMBER}")
+    return options
+
+
+def examples(tools: Toolbox, most: int = 4) -> tuple[str, ...]:
+    """Questions that fit the base, made of its relations and the names of its nodes."""
+    kb, seed = tools.kb, random.Random(7)
+    rows = sorted(kb.schema.relations, key=lambda row: -row.count)
+    asked: list[str] = []
+    for row in rows:
+        if row.head not in kb.schema.answer_types or row.head == row.tail:
+            continue
+        tails = kb.nodes(row.tail).array
+        for tail in seed.sample(tails.tolist(), min(200, len(tails))):
+            heads = kb.neighbors(NodeSet.of([tail]), row.name, "in")
+            name = kb.refs([tail])[0].name
+            if 2 <= len(heads) <= 60 and len(name) < 50:
+                verb = f"is {row.label}" if row.label.split()[0].endswith("ed") else row.label
+                asked.append(f"Which {kb.schema.node_type(row.head).label} {verb} {name}?")
+                break
+        if len(asked) == most:
+            break
+    return tuple(asked)

@@ -1,0 +1,84 @@
+"""What a server serves, to whom, and how much of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+
+from clew.errors import InputError
+from clew.models.budgeted import Budget
+from clew.web.access import Access
+
+NAME = re.compile(r"[\w][\w.-]{0,99}")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one client may ask for."""
+
+    request_bytes: int = 256_000
+    upload_bytes: int = 50_000_000
+    per_minute: int = 600
+    """Requests a minute for one token, or for one address where there are no tokens."""
+    waiting: int = 256
+    """Asks that may wait for a thread; more are turned away."""
+    most_files: int = 2000
+    """Files in one document base."""
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Bases by name, models by name, who may use them, and the limits."""
+
+    bases: dict[str, Path]
+    documents: dict[str, Path] = field(default_factory=dict)
+    """Folders of document bases, which take uploads."""
+    models: dict[str, str] = field(default_factory=dict)
+    """Name → spec; a client names the model and never sees the spec."""
+    access: Access = field(default_factory=Access)
+    limits: Limits = Limits()
+    hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
+    """The names under which the server may be addressed: another one is a rebound DNS name."""
+    runs: Path | None = None
+    """Where finished runs are kept; None forgets them when the server stops."""
+    budget: Budget = field(default_factory=Budget)
+    """A cap on what the models may cost as long as the server runs."""
+    warm: bool = False
+    """Whether indexes and the embedder are opened before the first question."""
+
+
+def named_bases(folders: Sequence[Path]) -> dict[str, Path]:
+    """Bases by the names of their folders without `.kb`; two of one name are refused."""
+    named: dict[str, Path] = {}
+    for folder in folders:
+        name = folder.resolve().name.removesuffix(".kb")
+        if NAME.fullmatch(name) is None:
+            raise InputError(
+                f"{folder}: a base is served under its folder's name, which must be letters, digits, . _ -"
+            )
+        if name in named:
+            raise InputError(f"two bases are called {name!r}: rename the folder {folder}")
+        named[name] = folder
+    return named
+
+
+def named_models(given: Sequence[str]) -> dict[str, str]:
+    """`fast=http://…#qwen` → {"fast": …}; without a name the model's own one stands in."""
+    named = {}
+    for text in given:
+        name, equals, spec = text.partition("=")
+        if not equals or ":" in name or "/" in name:
+            name, spec = text.rpartition("#")[2].rpartition(":")[2].rpartition("/")[2], text
+        named[name] = spec
+    return {name: spec for name, spec in named.items() if spec != "none"}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

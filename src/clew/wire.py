@@ -1,0 +1,251 @@
+"""What travels over HTTP, as types: the server documents itself with them and the Python client reads them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+LONGEST_QUESTION = 2000
+Name = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class AskRequest(BaseModel):
+    """A question and how to answer it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    question: Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]
+    method: Annotated[str | None, Field(max_length=100)] = None
+    """One of the base's methods; None means the default one."""
+    model: Annotated[str, Field(max_length=200)] = "none"
+    """A model the server was started with, by name; never an address."""
+    k: Annotated[int, Field(ge=1, le=200)] = 10
+    options: Annotated[dict[Name, str | int | float | bool], Field(max_length=20)] = {}
+    fixes: Annotated[dict[Name, Annotated[list[Name], Field(max_length=20)]], Field(max_length=20)] = {}
+    """Name in the question → keys of the nodes it stands for; an empty list where it names nothing."""
+
+
+class NodeReply(_Reply):
+    """A node by key, name and type."""
+
+    key: str
+    name: str
+    type: str
+
+
+class FactReply(_Reply):
+    """A triple in its stored direction."""
+
+    head: NodeReply
+    relation: str
+    tail: NodeReply
+    attributes: dict[str, Any] = {}
+
+
+class EvidenceReply(_Reply):
+    """A fact, a path, a passage or a judgement: `kind` tells which, `text` says it in words."""
+
+    kind: Literal["fact", "path", "passage", "judgement"]
+    text: str
+    facts: tuple[FactReply, ...] = ()
+    """The facts of a path."""
+    node: NodeReply | None = None
+    file: str | None = None
+    page: int | None = None
+    start: int | None = None
+    end: int | None = None
+    score: float | None = None
+
+
+class AnswerReply(NodeReply):
+    """One ranked answer with its evidence."""
+
+    rank: int
+    score: float
+    evidence: tuple[EvidenceReply, ...] = ()
+
+
+class FallbackReply(_Reply):
+    """A step that did something other than it was meant to."""
+
+    step: str
+    reason: str
+    instead: str
+
+
+class CallReply(_Reply):
+    """One model call: tokens, price, time and the beginning of the reply; never the key."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    dollars: float
+    seconds: float
+    cached: bool
+    error: str | None = None
+    reply: str = ""
+
+
+class SpanReply(_Reply):
+    """One step of the trace; `start` counts seconds from the first."""
+
+    id: int
+    parent: int | None
+    name: str
+    start: float
+    seconds: float | None = None
+    details: dict[str, Any] = {}
+    error: str | None = None
+    calls: tuple[CallReply, ...] = ()
+
+
+class SpendingReply(_Reply):
+    """What the model calls came to."""
+
+    calls: int = 0
+    cached: int = 0
+    failed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    dollars: float = 0.0
+
+
+class AskReply(_Reply):
+    """A finished run: the answers, the query behind them, the trace and the cost."""
+
+    run: str
+    base: str
+    question: str
+    method: str
+    model: str
+    answers: tuple[AnswerReply, ...]
+    text: str | None = None
+    evidence: tuple[EvidenceReply, ...] = ()
+    query: dict[str, Any] = {}
+    notes: tuple[str, ...] = ()
+    fallbacks: tuple[FallbackReply, ...] = ()
+    seconds: float
+    trace: tuple[SpanReply, ...] = ()
+    spending: SpendingReply = SpendingReply()
+    request: AskRequest
+
+
+class FoundReply(NodeReply):
+    """A node found by name or by text."""
+
+    how: str
+    score: float
+    alias: str = ""
+
+
+class MentionReply(_Reply):
+    """A span of a text that names nodes."""
+
+    start: int
+    end: int
+    text: str
+    nodes: tuple[FoundReply, ...]
+
+
+class NeighborsReply(_Reply):
+    """Neighbours by one relation in one direction: how many, and the first of them."""
+
+    relation: str
+    direction: Literal["out", "in"]
+    count: int
+    nodes: tuple[NodeReply, ...]
+
+
+class NodePage(NodeReply):
+    """Everything about one node."""
+
+    aliases: tuple[str, ...] = ()
+    document: str = ""
+    attributes: dict[str, Any] = {}
+    neighbors: tuple[NeighborsReply, ...] = ()
+
+
+class GraphReply(_Reply):
+    """Nodes and edges to draw."""
+
+    nodes: tuple[NodeReply, ...]
+    edges: tuple[dict[str, Any], ...]
+    text: str = ""
+
+
+class BuildReply(_Reply):
+    """How the build of a document base stands."""
+
+    state: Literal["idle", "waiting", "running", "failed"]
+    stage: str = ""
+    done: int = 0
+    total: int = 0
+    error: str | None = None
+    skipped: tuple[dict[str, str], ...] = ()
+
+
+class DocumentReply(_Reply):
+    """One uploaded file."""
+
+    name: str
+    bytes: int
+    indexed: bool
+
+
+class DocumentsReply(_Reply):
+    """The files of a document base and how its build stands."""
+
+    documents: tuple[DocumentReply, ...]
+    build: BuildReply
+    accepts: tuple[str, ...]
+    most_bytes: int
+
+
+class MethodReply(_Reply):
+    """A method with its options and their defaults."""
+
+    name: str
+    summary: str
+    options: dict[str, str]
+
+
+class BaseReply(_Reply):
+    """A base that this token may ask."""
+
+    name: str
+    nodes: int
+    edges: int
+    documents: bool
+    """Whether files can be uploaded to it."""
+    ready: bool
+
+
+class BaseDetails(BaseReply):
+    """A base with its schema, its methods, the models and some questions to begin with."""
+
+    node_types: tuple[dict[str, Any], ...]
+    relations: tuple[dict[str, Any], ...]
+    methods: tuple[MethodReply, ...]
+    default_method: str
+    models: tuple[str, ...]
+    examples: tuple[str, ...]
+
+
+class EstimateReply(_Reply):
+    """What a question would cost."""
+
+    calls: int
+    cached: int
+    prompt_tokens: int
+    completion_tokens: int
+    dollars: float
+    words: str
+
+
+class Problem(_Reply):
+    """What went wrong, and what to do about it."""
+
+    error: str

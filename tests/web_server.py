@@ -1,0 +1,31 @@
+"""A real server on loopback, in a thread of the test."""
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import uvicorn
+
+from clew.web.app import create_app
+from clew.web.settings import ServerSettings
+
+
+@contextlib.contextmanager
+def running(settings: ServerSettings) -> Iterator[str]:
+    """The address of a server that runs as long as the block."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(256)
+        config = uvicorn.Config(create_app(settings), log_level="error", access_log=False, ws="none")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(30)
