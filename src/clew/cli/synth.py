@@ -7,12 +7,17 @@ from typing import Annotated
 
 import typer
 
-from clew.cli.options import AsJson, Base
+from clew.cli.ask import show_estimate
+from clew.cli.options import AsJson, Base, MaxCalls, MaxCost, MaxSeconds, MaxTokens, Model
 from clew.cli.output import out, print_json, progress_bar, say
-from clew.synthesis.benchmark import Report, Wanted, make_benchmark
+from clew.models.budgeted import Budget, Ledger
+from clew.models.estimating import Estimate
+from clew.models.opening import open_estimating, open_model
+from clew.synthesis.benchmark import Report, Wanted, Writers, estimate_benchmark, make_benchmark
 from clew.synthesis.card import statistics_table
 from clew.synthesis.templates import KINDS
 from clew.toolbox import Toolbox
+from clew.trace import Recorder, recording
 
 
 def synth(
@@ -24,16 +29,49 @@ def synth(
     ] = None,
     kinds: Annotated[str, typer.Option("--kinds", metavar="KIND,…", help="Kinds of questions.")] = ",".join(KINDS),
     roles: Annotated[str, typer.Option("--roles", metavar="ROLE,…", help="Who asks, such as doctor,patient.")] = "user",
+    model: Model = "none",
+    rewriter: Annotated[
+        str | None, typer.Option("--rewriter", help="The model of the second stage of writing; by default the same.")
+    ] = None,
+    judge: Annotated[
+        list[str] | None, typer.Option("--judge", help="A model that judges; may be repeated; by default the same.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Other seeds give other questions.")] = 0,
     beside: Annotated[
         Path | None, typer.Option("--beside", help="A folder of real STaRK data to compare with (amazon/, mag/, …).")
     ] = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    max_seconds: MaxSeconds = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say what it would cost, spending nothing.")
+    ] = False,
+    trace: Annotated[Path | None, typer.Option("--trace", help="Write the steps to this file as JSON lines.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a benchmark of questions with gold answers, queries and paths from any knowledge base."""
     wanted = Wanted(count, _listed(kinds), templates, _listed(roles), seed, beside)
-    with progress_bar("questions") as progress:
-        report = make_benchmark(Toolbox.open(base), output, wanted, progress=progress)
+    tools = Toolbox.open(base)
+    if estimate:
+        free = model == "none"
+        show_estimate(Estimate() if free else estimate_benchmark(tools, wanted, open_estimating(model)), as_json)
+        return
+    ledger = Ledger(Budget(max_cost, max_tokens, max_calls, max_seconds))
+    opened = [open_model(name, ledger=ledger) for name in judge or ()]
+    writers = Writers(
+        open_model(model, ledger=ledger),
+        open_model(rewriter, ledger=ledger),
+        tuple(one for one in opened if one is not None),
+        ledger,
+    )
+    recorder = Recorder()
+    try:
+        with progress_bar("questions") as progress, recording(recorder):
+            report = make_benchmark(tools, output, wanted, writers, progress=progress)
+    finally:
+        if trace is not None:
+            recorder.write(trace)
     if as_json:
         print_json(report.to_json())
     else:

@@ -8,15 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from clew import __version__
-from clew.errors import InputError
+from clew.errors import BudgetError, InputError
+from clew.models.budgeted import Ledger
+from clew.models.estimating import Estimate, EstimatingModel
+from clew.models.protocol import LanguageModel
 from clew.synthesis.card import Made
 from clew.synthesis.enumerate import check_kinds, enumerate_templates, types_with_text
+from clew.synthesis.extraction import ModelExtractor
 from clew.synthesis.filtering import Judge, MeaningJudge, PhraseJudge, WordJudge
 from clew.synthesis.fusion import DEFAULT_ROLE, GrammarFuser
 from clew.synthesis.gates import violations
+from clew.synthesis.model_fusion import ModelFuser
+from clew.synthesis.model_judges import model_judges
 from clew.synthesis.output import write_benchmark
 from clew.synthesis.phrases import PhraseExtractor
-from clew.synthesis.pipeline import Plan, Steps, Synthesis, synthesise
+from clew.synthesis.pipeline import CHUNK, Plan, Steps, Synthesis, draw_all, finish, synthesise
 from clew.synthesis.progress import ProgressLog
 from clew.synthesis.sampling import Sampler
 from clew.synthesis.statistics import describe_rows, stark_statistics
@@ -24,6 +30,8 @@ from clew.synthesis.templates import KINDS, Kind, Template, load_templates
 from clew.toolbox import Toolbox
 
 LOG = "progress.jsonl"
+SPARE, SPARE_WITH_A_MODEL = 0.1, 0.35
+"""The share of questions drawn beyond the wanted number in the first round: some are turned down."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,20 @@ class Wanted:
     seed: int = 0
     beside: Path | None = None
     """A folder with the real STaRK questions, for comparison."""
+
+
+@dataclass(frozen=True)
+class Writers:
+    """The models that play a part; none means no model at all."""
+
+    writer: LanguageModel | None = None
+    """Extracts, drafts, and judges where no judge is named."""
+    rewriter: LanguageModel | None = None
+    """Rewrites and checks; the writer, with another prompt, where none is named."""
+    judges: tuple[LanguageModel, ...] = ()
+    ledger: Ledger | None = None
+    trusting: bool = False
+    """Takes replies unchecked: for estimates only."""
 
 
 @dataclass(frozen=True)
@@ -64,28 +86,18 @@ def make_benchmark(
     tools: Toolbox,
     folder: Path,
     wanted: Wanted,
+    writers: Writers | None = None,
     *,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Make the questions, check every gate, and write the files; what is finished already is not made again."""
-    if wanted.count < 1:
-        raise InputError(f"-n must be at least 1, not {wanted.count}")
+    writers = writers or Writers()
     kb = tools.local
-    if not kb.edge_count:
-        raise InputError(f"{kb.folder.name} has no edges: there is nothing to ask about")
-    if not wanted.roles:
-        raise InputError("--roles is empty: name at least one, or leave it out")
     say("templates")
-    kinds = check_kinds(wanted.kinds)
-    sampler = Sampler(kb, most_uses=max(3, wanted.count // 50))
-    texts = types_with_text(kb) if "textual" in kinds else frozenset()
-    templates = choose_templates(tools, wanted, kinds, sampler)
-    remarks = [f"no {kind} questions: this base gives none of a fit size" for kind in kinds if not templates[kind]]
-    plan = Plan(wanted.count, templates, texts, roles=wanted.roles, seed=wanted.seed)
-    steps = model_free_steps(tools, sampler)
+    plan, steps, remarks = prepare(tools, wanted, writers)
     say("questions")
-    done = synthesise(steps, plan, ProgressLog(folder / LOG), progress)
+    done = synthesise(steps, plan, ProgressLog(folder / LOG), progress, _budget_check(writers.ledger))
     if not done.rows:
         why = "; ".join(f"{reason}: {count}" for reason, count in done.turned_down.most_common(3))
         raise InputError(f"no question could be made over {kb.folder.name} ({why})")
@@ -99,6 +111,43 @@ def make_benchmark(
     made = _made(tools, wanted, done, steps, gates, remarks)
     write_benchmark(folder, made)
     return Report(folder, made)
+
+
+def prepare(tools: Toolbox, wanted: Wanted, writers: Writers) -> tuple[Plan, Steps, list[str]]:
+    """What will be done, by whom, and what cannot be done as asked."""
+    kb = tools.local
+    if wanted.count < 1:
+        raise InputError(f"-n must be at least 1, not {wanted.count}")
+    if not kb.edge_count:
+        raise InputError(f"{kb.folder.name} has no edges: there is nothing to ask about")
+    if not wanted.roles:
+        raise InputError("--roles is empty: name at least one, or leave it out")
+    kinds = check_kinds(wanted.kinds)
+    sampler = Sampler(kb, most_uses=max(3, wanted.count // 50))
+    texts = types_with_text(kb) if "textual" in kinds else frozenset()
+    templates = choose_templates(tools, wanted, kinds, sampler)
+    remarks = [f"no {kind} questions: this base gives none of a fit size" for kind in kinds if not templates[kind]]
+    spare = SPARE if writers.writer is None else SPARE_WITH_A_MODEL
+    plan = Plan(wanted.count, templates, texts, roles=wanted.roles, seed=wanted.seed, spare=spare)
+    steps = model_free_steps(tools, sampler) if writers.writer is None else model_steps(tools, sampler, writers)
+    return plan, steps, remarks
+
+
+def estimate_benchmark(tools: Toolbox, wanted: Wanted, model: EstimatingModel) -> Estimate:
+    """What the models would be asked and paid: one round with replies that cost nothing."""
+    plan, steps, _ = prepare(tools, wanted, Writers(model, trusting=True))
+    drafts = [draft for _, draft in zip(range(plan.first_round), draw_all(steps, plan, Synthesis()), strict=False)]
+    for begin in range(0, len(drafts), CHUNK):
+        finish(steps, drafts[begin : begin + CHUNK])
+    return model.estimate()
+
+
+def _budget_check(ledger: Ledger | None) -> Callable[[], None]:
+    def check() -> None:
+        if ledger is not None and ledger.cut_short is not None:
+            raise BudgetError(f"{ledger.cut_short}; what is finished is kept: run again with a larger budget to go on")
+
+    return check
 
 
 def choose_templates(
@@ -117,6 +166,19 @@ def model_free_steps(tools: Toolbox, sampler: Sampler) -> Steps:
     kb, lexical = tools.local, tools.lexical
     judges: tuple[Judge, ...] = (PhraseJudge(kb), WordJudge(kb, lexical), MeaningJudge(tools.vectors))
     return Steps(kb, sampler, PhraseExtractor(kb, lexical), GrammarFuser(kb.schema), judges)
+
+
+def model_steps(tools: Toolbox, sampler: Sampler, writers: Writers) -> Steps:
+    """A model extracts and drafts, one rewrites, several judge."""
+    kb, writer = tools.local, writers.writer
+    assert writer is not None
+    return Steps(
+        kb,
+        sampler,
+        ModelExtractor(kb, writer, writers.trusting),
+        ModelFuser(kb.schema, tools.names, writer, writers.rewriter or writer, writers.trusting),
+        model_judges(kb, writers.judges or (writer,)),
+    )
 
 
 def _made(

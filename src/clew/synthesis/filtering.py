@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.errors import PendingError
 from clew.index.terms import terms
 from clew.index.tokens import normalise
 from clew.kb.protocol import KnowledgeBase
@@ -40,13 +41,20 @@ class Verdict:
 def unanimous(judges: Sequence[Judge], requirement: TextualRequirement, nodes: NodeSet) -> Verdict:
     """The nodes that every judge accepts."""
     votes: dict[int, dict[str, bool]] = {node: {} for node in nodes}
+    waiting: PendingError | None = None
     for judge in judges:
         if not len(nodes):
             break
-        said = judge.judge(requirement, nodes)
+        try:
+            said = judge.judge(requirement, nodes)
+        except PendingError as pending:  # the next judge may be asked in the same round
+            waiting = pending
+            continue
         for node, vote in zip(nodes, said, strict=True):
             votes[node][judge.name] = vote
         nodes = NodeSet(nodes.array[np.array(said, dtype=np.bool_)])
+    if waiting is not None:
+        raise waiting
     return Verdict(nodes, votes)
 
 

@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from clew import trace
@@ -65,6 +66,11 @@ class Plan:
     spare: float = 0.1
     """The share of questions drawn beyond the wanted number in the first round."""
 
+    @property
+    def first_round(self) -> int:
+        """How many questions are drawn at first."""
+        return math.ceil(self.count * (1 + self.spare))
+
     def __post_init__(self) -> None:
         if not any(self.templates.values()):
             raise InputError(
@@ -96,18 +102,21 @@ class Steps:
 
 
 def synthesise(
-    steps: Steps, plan: Plan, log: ProgressLog, progress: Callable[[int, int], None] = lambda _done, _total: None
+    steps: Steps,
+    plan: Plan,
+    log: ProgressLog,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    check: Callable[[], None] = lambda: None,
 ) -> Synthesis:
     """Draw, extract, fuse and filter until there are enough questions, or no more can be had."""
     made = Synthesis()
     drawing = draw_all(steps, plan, made)
     questions: set[str] = set()
-    wanted = math.ceil(plan.count * (1 + plan.spare))
+    wanted = plan.first_round
     for _ in range(ROUNDS):
         drafts = [draft for _, draft in zip(range(wanted), drawing, strict=False)]
-        results = finish_all(
-            steps, drafts, log, lambda done: progress(min(len(made.rows) + done, plan.count), plan.count)
-        )
+        moved = partial(_moved, progress, len(made.rows), plan.count)
+        results = finish_all(steps, drafts, log, moved, check)
         for result in results:
             _accept(result, plan, made, questions)
         missing = plan.count - len(made.rows)
@@ -116,6 +125,10 @@ def synthesise(
         wanted = math.ceil(missing * 1.5) + 2
     made.rows = [{**row, "id": str(place)} for place, row in enumerate(made.rows[: plan.count])]
     return made
+
+
+def _moved(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
+    progress(min(before + done, total), total)
 
 
 def draw_all(steps: Steps, plan: Plan, made: Synthesis) -> Iterator[Draft]:
@@ -156,7 +169,11 @@ def _draw(steps: Steps, plan: Plan, kinds: Sequence[Kind], slot: int, seen: set[
 
 
 def finish_all(
-    steps: Steps, drafts: Sequence[Draft], log: ProgressLog, finished: Callable[[int], None]
+    steps: Steps,
+    drafts: Sequence[Draft],
+    log: ProgressLog,
+    finished: Callable[[int], None],
+    check: Callable[[], None],
 ) -> list[Result]:
     """Steps 2 to 4 for what the log does not know yet; where replies are awaited, every request that can be is made."""
     keys = [_key(steps, draft) for draft in drafts]
@@ -169,6 +186,7 @@ def finish_all(
         except PendingError as waiting:
             pending = waiting
             continue
+        check()  # before anything is kept that a spent budget has spoilt
         log.add((key, result) for (key, _), result in zip(chunk, results, strict=True))
         finished(len(drafts) - len(left) + begin + len(chunk))
     if pending is not None:

@@ -1,0 +1,119 @@
+"""Step 2 with a model: properties of the gold node by role, each held against the node's text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from clew import trace
+from clew.index.terms import terms
+from clew.kb.protocol import KnowledgeBase
+from clew.models.json_reply import read_json
+from clew.models.prompts import Prompt
+from clew.models.protocol import Completion, LanguageModel
+from clew.models.structured import Ask, ask
+from clew.synthesis.fusion import Draft
+from clew.synthesis.gates import leaks, names_of
+from clew.synthesis.roles import instruction
+from clew.synthesis.textual import Property, TextualRequirement, fields, written
+
+EXTRACT = Prompt.load("clew.synthesis.prompts", "extract")
+MOST = 3
+"""Properties a model is asked for."""
+TAKEN = 2
+"""Properties a question has at most."""
+LEAST_SHARED = 0.34
+"""The share of a property's words that must stand in the text; whether it follows from it, the judges decide."""
+LONGEST_DOCUMENT = 3000
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "properties": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"text": {"type": "string"}, "source": {"type": "string"}},
+                "required": ["text", "source"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["properties"],
+    "additionalProperties": False,
+}
+
+
+class _Property(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    text: str
+    source: str = ""
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    properties: list[_Property]
+
+
+@dataclass(frozen=True)
+class ModelExtractor:
+    """Asks a model what the text says that somebody in a role would care about."""
+
+    kb: KnowledgeBase
+    model: LanguageModel
+    trusting: bool = False
+    """Whether properties are taken unchecked: for estimates only."""
+
+    @property
+    def name(self) -> str:
+        """The model's."""
+        return f"extracted by {self.model.name}"
+
+    def extract(self, drafts: Sequence[Draft]) -> list[TextualRequirement | None]:
+        """One requirement per draft that wants one; None where no property passed."""
+        wanting = [place for place, draft in enumerate(drafts) if draft.with_text]
+        found: list[TextualRequirement | None] = [None] * len(drafts)
+        outcomes = ask(self.model, [self._ask(drafts[place]) for place in wanting], role="extract")
+        for place, outcome in zip(wanting, outcomes, strict=True):
+            if outcome.value is None:
+                trace.fallback("extract", outcome.problem or "no reply", "the question has no textual requirement")
+                continue
+            kept = self._checked(drafts[place], outcome.value)
+            found[place] = TextualRequirement(kept[:TAKEN], "model") if kept else None
+        return found
+
+    def _ask(self, draft: Draft) -> Ask[list[_Property]]:
+        kind = self.kb.schema.node_type(draft.requirement.template.target).label
+        said = fields(self.kb, draft.gold)
+        document = "\n".join(f"{name}: {text}" for name, text in said)[:LONGEST_DOCUMENT]
+        filled = EXTRACT.fill(
+            type=kind,
+            document=document,
+            names="; ".join(names_of(self.kb, draft.gold)),
+            role=draft.role,
+            instruction=instruction(draft.role),
+            most=MOST,
+            fields=", ".join(name for name, _ in said),
+        )
+        return Ask(filled, _read, schema=SCHEMA, max_tokens=300, seed=draft.seed)
+
+    def _checked(self, draft: Draft, found: list[_Property]) -> tuple[Property, ...]:
+        """Properties that share words with the text, name a field of it, and do not give the name away."""
+        if self.trusting:
+            return tuple(Property(one.text, one.source) for one in found)
+        sources = [name for name, _ in fields(self.kb, draft.gold)]
+        own = frozenset(terms(written(self.kb, draft.gold)))
+        kept = []
+        for one in found:
+            words = terms(one.text)
+            shared = sum(word in own for word in words) / len(words) if words else 0.0
+            if shared >= LEAST_SHARED and not leaks(one.text, names_of(self.kb, draft.gold)):
+                source = one.source if one.source in sources else sources[0]
+                kept.append(Property(one.text.strip().rstrip("."), source))
+        return tuple(kept)
+
+
+def _read(completion: Completion) -> list[_Property]:
+    return read_json(completion.text, _Reply).properties

@@ -1,0 +1,1 @@
+"""Prompts of the construction, one file per step."""
