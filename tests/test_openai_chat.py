@@ -98,12 +98,14 @@ def test_a_server_without_json_schema_is_asked_in_words_from_then_on():
         return json.dumps({"a": 1})
 
     refusal = b'{"error": {"message": "response_format is not supported"}}'
-    with serving(only_prompts, misbehave=[status(400, refusal), status(400, refusal)]) as server:
+    refusals = [status(400, refusal), status(500, b"validation error: response_format"), status(422, refusal)]
+    with serving(only_prompts, misbehave=refusals) as server:
         model = OpenAIChat(server.url, "m")
         first, second = model.complete([request(schema=SCHEMA), request("again", schema=SCHEMA)])
     assert first.text == second.text == '{"a": 1}'
     modes = [body.get("response_format", {}).get("type") for body in server.bodies]
-    assert modes == ["json_schema", "json_object", None, None]
+    assert modes == ["json_schema", "json_object", "json_object", None, None]
+    assert server.bodies[1]["response_format"]["schema"] == SCHEMA
     assert "JSON schema" in server.bodies[-1]["messages"][-1]["content"]
 
 

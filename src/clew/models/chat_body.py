@@ -13,8 +13,9 @@ from clew.errors import ReplyError
 from clew.models.batch_runner import SCHEMA_REQUEST
 from clew.models.protocol import Completion, Request, Usage
 
-JsonMode = Literal["json_schema", "json_object", "prompt"]
-"""How a server is told what JSON to write: constrained by the schema, constrained to JSON, or only asked to."""
+JsonMode = Literal["json_schema", "json_object with schema", "json_object", "prompt"]
+"""How a server is told what JSON to write: constrained by the schema (OpenAI's way, llama-cpp-python's way), constrained
+to JSON, or only asked to."""
 
 
 def chat_body(request: Request, model: str, *, json_mode: JsonMode = "json_schema") -> dict[str, Any]:
@@ -32,6 +33,8 @@ def chat_body(request: Request, model: str, *, json_mode: JsonMode = "json_schem
         if json_mode == "json_schema":
             described = {"name": "reply", "strict": True, "schema": request.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": described}
+        elif json_mode == "json_object with schema":
+            body["response_format"] = {"type": "json_object", "schema": request.schema}
         else:
             messages[-1]["content"] += "\n\n" + SCHEMA_REQUEST + json.dumps(request.schema, ensure_ascii=False)
             if json_mode == "json_object":

@@ -22,13 +22,19 @@ if TYPE_CHECKING:
     import httpx
 
 TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-NEXT_JSON_MODE: dict[JsonMode, JsonMode] = {"json_schema": "json_object", "json_object": "prompt"}
+WRONG_REQUEST = frozenset({400, 422, 500, 501})
+"""What servers answer to a parameter they do not know; some of them say 500."""
+NEXT_JSON_MODE: dict[JsonMode, JsonMode] = {
+    "json_schema": "json_object with schema",
+    "json_object with schema": "json_object",
+    "json_object": "prompt",
+}
 SHOWN_ERROR = 500
 
 
 @dataclass
 class Refusals:
-    """What this server does not understand, learnt from its own 400 replies and remembered for the later requests."""
+    """What this server does not understand, learnt from its own refusals and remembered for the later requests."""
 
     json_mode: JsonMode = "json_schema"
     dropped: set[str] = field(default_factory=set)
@@ -38,7 +44,7 @@ class Refusals:
         """Whether the message names a parameter that can be said otherwise or left out; then it will be."""
         lowered = message.lower()
         if "response_format" in body and any(word in lowered for word in ("response_format", "json_schema", "grammar")):
-            return self._leave_json_mode(body["response_format"]["type"])
+            return self._leave_json_mode(body["response_format"])
         if "max_tokens" in body and "max_completion_tokens" in lowered:
             self.renamed_max_tokens = True
             return True
@@ -48,9 +54,10 @@ class Refusals:
                 return True
         return False
 
-    def _leave_json_mode(self, used: JsonMode) -> bool:
-        if self.json_mode == used:  # otherwise another thread has already learnt it
-            self.json_mode = NEXT_JSON_MODE[used]
+    def _leave_json_mode(self, used: dict[str, Any]) -> bool:
+        mode: JsonMode = "json_object with schema" if "schema" in used else used["type"]
+        if self.json_mode == mode:  # otherwise another thread has already learnt it
+            self.json_mode = NEXT_JSON_MODE[mode]
         return True
 
     def body(self, request: Request, model: str) -> dict[str, Any]:
@@ -70,10 +77,10 @@ class OpenAIChat:
     key: Secret = NO_KEY
     price: Price = FREE
     context_tokens: int = 8192
-    seconds: float = 120.0
+    seconds: float = 300.0
     """How long one reply may take, however slowly its bytes arrive."""
-    idle_seconds: float = 60.0
-    """How long the server may be silent."""
+    idle_seconds: float = 300.0
+    """How long the server may be silent; most are until the whole reply is there."""
     max_bytes: int = 4 << 20
     """Larger replies are given up."""
     refusals: Refusals = field(default_factory=Refusals, repr=False, compare=False)
@@ -105,7 +112,9 @@ class OpenAIChat:
         import httpx
 
         try:
-            reply = self._client.get(f"{self.base_url}/models", headers=self._headers(), timeout=self.idle_seconds)
+            reply = self._client.get(
+                f"{self.base_url}/models", headers=self._headers(), timeout=min(10.0, self.idle_seconds)
+            )
             return [str(entry["id"]) for entry in reply.raise_for_status().json()["data"]]
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as failure:
             raise ReplyError(self._safe(f"{self.base_url}/models: {failure}")) from None
@@ -123,7 +132,7 @@ class OpenAIChat:
         return replace(completion, usage=usage)
 
     def _post(self, request: Request, body: dict[str, Any]) -> tuple[Completion, str | None]:
-        """A completion, and the server's words where it called the request itself wrong (400, 422)."""
+        """A completion, and the server's words where it may have called the request itself wrong."""
         import httpx
 
         headers = {**self._headers(), "Idempotency-Key": digest(request, self.name)}
@@ -137,7 +146,7 @@ class OpenAIChat:
                 message = self._safe(content[: 4 * SHOWN_ERROR].decode("utf-8", "replace"))[:SHOWN_ERROR]
                 error = f"{self.base_url} answered {reply.status_code}: {message}"
                 retry = _retry_after(reply) if reply.status_code in TRANSIENT else None
-                refused = message if reply.status_code in (400, 422) else None
+                refused = message if reply.status_code in WRONG_REQUEST else None
                 return Completion("", error=error, retry_after=retry), refused
         except ReplyError as failure:
             return Completion("", error=self._safe(str(failure)), retry_after=0.0), None

@@ -35,6 +35,7 @@ from clew.models.scripted import ScriptedModel
 from clew.models.settings import NamedModel, Settings
 from clew.models.traced import Traced
 
+REPLY_SECONDS = 300.0
 EXPECTED = (
     "none, openai:NAME, http://HOST/v1#NAME, gguf:FILE, hf:FOLDER, batch:DIR, scripted:FILE or a name from the "
     "configuration file"
@@ -122,6 +123,8 @@ def _openai(named: NamedModel, settings: Settings) -> Adapter:
         key=settings.openai_key(),
         price=price,
         context_tokens=named.context_tokens or price.context or 8192,
+        seconds=named.seconds or REPLY_SECONDS,
+        idle_seconds=named.seconds or REPLY_SECONDS,
     )
     return Adapter(chat, concurrency=8, price=price, remote=True)
 
@@ -142,6 +145,8 @@ def _http(named: NamedModel, settings: Settings) -> Adapter:
         key=settings.endpoint_key(base_url),
         price=price,
         context_tokens=named.context_tokens or price.context or 8192,
+        seconds=named.seconds or REPLY_SECONDS,
+        idle_seconds=named.seconds or REPLY_SECONDS,
     )
     return Adapter(chat, concurrency=8, price=price, remote=not _is_local(parts.hostname))
 

@@ -15,6 +15,7 @@ The configuration file may hold keys, and is refused where others than its owner
     spec = "https://models.example.org/v1#qwen"
     context_tokens = 32768
     concurrency = 16
+    seconds = 900          # how long one reply may take
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class NamedModel:
     context_tokens: int | None = None
     concurrency: int | None = None
     per_minute: float | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ class _Model(BaseModel):
     context_tokens: int | None = Field(None, gt=0)
     concurrency: int | None = Field(None, gt=0)
     per_minute: float | None = Field(None, gt=0)
+    seconds: float | None = Field(None, gt=0)
 
 
 class _File(BaseModel):

@@ -132,6 +132,7 @@ def reply_schema(schema: Schema) -> dict[str, Any]:
     triplet = _object({"head": text, "relation": {"enum": list(schema.relation_names)}, "tail": text})
     variable = _object({"name": text, "type": {"enum": list(schema.type_names)}})
     parts: dict[str, Any] = {
+        "names": {"type": "array", "items": text},  # first: small models forget names that they have not written down
         "answer": text,
         "variables": {"type": "array", "items": variable},
         "triplets": {"type": "array", "items": triplet},

@@ -44,6 +44,7 @@ class _Condition(_Lenient):
 
 
 class _Reply(_Lenient):
+    names: list[str] = Field(default_factory=list, max_length=MOST_TRIPLETS)
     answer: str
     variables: list[_Variable] = Field(default_factory=list)
     triplets: list[_Triplet] = Field(default_factory=list, max_length=MOST_TRIPLETS)
@@ -147,6 +148,10 @@ def _build(reply: _Reply, question: str, schema: Schema) -> Parse:
     triplets = [reading.triplet(said, negated=False) for said in reply.triplets]
     triplets += [reading.triplet(said, negated=True) for said in reply.absent]
     kept = reading.fitting(_one_type_each([triplet for triplet in triplets if triplet is not None]))
+    used = {_plain(constant.text) for constant in TripletQuery(kept, Variable("x")).constants()}
+    for name in reply.names:
+        if _plain(name) and _plain(name) not in used:
+            reading.reject(name, "is named, but stands in no triplet")
     target = _target(reply.answer, kept, reading)
     conditions = _conditions(reply.conditions, kept, target, reading)
     query = TripletQuery(kept, target, conditions, unexplained=unexplained(question, kept, target, schema))

@@ -105,8 +105,8 @@ class Calibration:
     """
 
     constant: float = -3.9
-    document_cosine: float = 4.1
-    name_cosine: float = 1.2
+    document_cosine: float = 3.8
+    name_cosine: float = 1.3
     coverage: float = 2.6
 
     def probability(self, document_cosine: float, name_cosine: float, coverage: float) -> float:
