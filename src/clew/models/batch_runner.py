@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,12 @@ def log(message: str) -> None:
     sys.stderr.flush()
 
 
-def chat_messages(body: dict[str, Any]) -> list[dict[str, str]]:
-    """The messages, with the JSON schema in words where one is asked for, as nothing constrains the reply here."""
-    messages = [dict(message) for message in body["messages"]]
-    described = (body.get("response_format") or {}).get("json_schema") or {}
-    if described.get("schema"):
-        messages[-1]["content"] += "\n\n" + SCHEMA_REQUEST + json.dumps(described["schema"], ensure_ascii=False)
-    return messages
+def with_schema_in_words(messages: Sequence[Mapping[str, str]], schema: Any) -> list[dict[str, str]]:
+    """The messages, the last one followed by the schema, unless they speak of JSON already and show what is wanted."""
+    spoken = [dict(message) for message in messages]
+    if schema and not any("JSON" in message["content"] for message in spoken):
+        spoken[-1]["content"] += "\n\n" + SCHEMA_REQUEST + json.dumps(schema, ensure_ascii=False)
+    return spoken
 
 
 def has_whole_json(text: str) -> bool:
@@ -127,7 +126,9 @@ class LocalModel:
             yield from self._answer_smaller(batch)
 
     def _job(self, place: int, body: dict[str, Any]) -> Job:
-        text = self.tokenizer.apply_chat_template(chat_messages(body), tokenize=False, add_generation_prompt=True)
+        described = (body.get("response_format") or {}).get("json_schema") or {}
+        messages = with_schema_in_words(body["messages"], described.get("schema"))  # nothing constrains the reply here
+        text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         stop = body.get("stop") or ()
         return Job(
             place,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -10,12 +9,12 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.errors import ReplyError
-from clew.models.batch_runner import SCHEMA_REQUEST
+from clew.models.batch_runner import with_schema_in_words
 from clew.models.protocol import Completion, Request, Usage
 
 JsonMode = Literal["json_schema", "json_object with schema", "json_object", "prompt"]
-"""How a server is told what JSON to write: constrained by the schema (OpenAI's way, llama-cpp-python's way), constrained
-to JSON, or only asked to."""
+"""How a server is told what JSON to write: constrained by the schema, in OpenAI's words or in llama.cpp's; constrained
+to JSON; or only asked to."""
 
 
 def chat_body(request: Request, model: str, *, json_mode: JsonMode = "json_schema") -> dict[str, Any]:
@@ -36,7 +35,7 @@ def chat_body(request: Request, model: str, *, json_mode: JsonMode = "json_schem
         elif json_mode == "json_object with schema":
             body["response_format"] = {"type": "json_object", "schema": request.schema}
         else:
-            messages[-1]["content"] += "\n\n" + SCHEMA_REQUEST + json.dumps(request.schema, ensure_ascii=False)
+            body["messages"] = with_schema_in_words(messages, request.schema)
             if json_mode == "json_object":
                 body["response_format"] = {"type": "json_object"}
     return body
