@@ -85,11 +85,15 @@ def make_pools(given):
         for pool, split in zip(found, splits, strict=True) if split != "unused"
     ]  # fmt: skip
     (given.work / "neural_texts.json").write_text(json.dumps(neural_lines, ensure_ascii=False))
+    pipeline = FeaturePipeline(GROUPS, tools.embedder)
+    owners = np.array([column.split(":")[0] for column in pipeline.columns])
+    rows = []
+    for done, pool in enumerate(found, start=1):
+        rows.append(pipeline.matrix(pool.pool).astype(np.float32))
+        if done % 50 == 0:
+            print(f"features of {done} of {len(found)}", flush=True)
     for group in GROUPS:
-        pipeline = FeaturePipeline((group,), tools.embedder)
-        print(group, flush=True)
-        rows = [pipeline.matrix(pool.pool) for pool in found]
-        np.save(given.work / f"{group}.npy", np.concatenate(rows).astype(np.float32))
+        np.save(given.work / f"{group}.npy", np.concatenate(rows)[:, owners == group])
     about = {"set": given.set, "source": given.source, "candidates": given.candidates, "questions": len(found)}
     (given.work / "about.json").write_text(json.dumps(about))
 

@@ -90,22 +90,20 @@ class FeaturePipeline:
         """One row per candidate."""
         if not len(pool):
             return np.empty((0, len(self.columns)))
-        parts: Mapping[str, Callable[[Pool], FloatArray]] = {
-            "text": self._text,
-            "graph": lambda pool: np.stack([graph_features(subgraph) for subgraph in pool.subgraphs]),
-            "g2t": lambda pool: self._vectors(pool.graph_texts),
-            "match": self._match,
-            "source": lambda pool: _source(len(pool)),
+        in_words = self._vectors(pool.graph_texts) if {"g2t", "match"} & set(self.groups) else np.empty((0, 0))
+        parts: Mapping[str, Callable[[], FloatArray]] = {
+            "text": lambda: self._vectors([f"{pool.question}{SEPARATOR}{name}" for name in pool.names]),
+            "graph": lambda: np.stack([graph_features(subgraph) for subgraph in pool.subgraphs]),
+            "g2t": lambda: in_words,
+            "match": lambda: self._match(pool, in_words),
+            "source": lambda: _source(len(pool)),
         }
-        return np.concatenate([parts[group](pool) for group in self.groups], axis=1)
+        return np.concatenate([parts[group]() for group in self.groups], axis=1)
 
-    def _text(self, pool: Pool) -> FloatArray:
-        return self._vectors([f"{pool.question}{SEPARATOR}{name}" for name in pool.names])
-
-    def _match(self, pool: Pool) -> FloatArray:
+    def _match(self, pool: Pool, in_words: FloatArray) -> FloatArray:
         question = self.embedder.embed([pool.question], role="query")[0]
-        texts = (pool.names, pool.graph_texts, pool.path_texts)
-        return np.stack([self._vectors(part) @ question for part in texts], axis=1)
+        vectors = (self._vectors(pool.names), in_words, self._vectors(pool.path_texts))
+        return np.stack([part @ question for part in vectors], axis=1)
 
     def _vectors(self, texts: Sequence[str]) -> FloatArray:
         return self.embedder.embed(texts, role="document").astype(np.float64)
