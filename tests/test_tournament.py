@@ -1,0 +1,88 @@
+"""Tournaments against sorting, with consistent and with arbitrary judges."""
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.steps.tournament import ChunkedTournament, PairwiseTournament, most_comparisons
+
+CANDIDATES = st.lists(st.integers(), unique=True, max_size=60)
+PLACES = st.integers(1, 8)
+
+
+class Judge:
+    """Prefers larger numbers and counts what it is asked."""
+
+    def __init__(self, prefers=lambda a, b: a > b):
+        self.prefers = prefers
+        self.asked = 0
+
+    def first_is_better(self, pairs):
+        self.asked += len(pairs)
+        return [self.prefers(a, b) for a, b in pairs]
+
+    def keep_best(self, chunks, counts):
+        self.asked += len(chunks)
+        return [
+            sorted(range(len(chunk)), key=lambda place: -chunk[place])[:count]
+            for chunk, count in zip(chunks, counts, strict=True)
+        ]
+
+
+@given(CANDIDATES, PLACES)
+def test_a_pairwise_tournament_equals_sorting_when_the_judge_is_consistent(candidates, k):
+    judge = Judge()
+    assert PairwiseTournament(k).run(candidates, judge.first_is_better) == sorted(candidates, reverse=True)[:k]
+    assert judge.asked <= most_comparisons(len(candidates), k)
+
+
+@given(CANDIDATES, PLACES)
+def test_a_pairwise_tournament_never_compares_more_than_a_full_sort(candidates, k):
+    few, all_of_them = Judge(), Judge()
+    PairwiseTournament(k).run(candidates, few.first_is_better)
+    PairwiseTournament(max(len(candidates), 1)).run(candidates, all_of_them.first_is_better)
+    assert few.asked <= all_of_them.asked
+
+
+@given(CANDIDATES, PLACES, st.integers(0, 10_000))
+def test_tournaments_end_with_k_different_candidates_whatever_the_judge_says(candidates, k, seed):
+    rng = random.Random(seed)
+    kept = PairwiseTournament(k).run(candidates, lambda pairs: [rng.random() < 0.5 for _ in pairs])
+    rambling = ChunkedTournament(k).run(
+        candidates, lambda chunks, _: [[rng.randint(-2, 9) for _ in range(rng.randint(0, 6))] for _ in chunks]
+    )
+    for outcome in (kept, rambling):
+        assert len(outcome) == len(set(outcome)) == min(k, len(candidates))
+        assert set(outcome) <= set(candidates)
+
+
+@given(CANDIDATES, PLACES, st.integers(2, 8))
+def test_a_chunked_tournament_always_keeps_the_best_and_orders_its_final(candidates, k, chunk):
+    kept = ChunkedTournament(k, chunk).run(candidates, Judge().keep_best)
+    assert kept == sorted(kept, reverse=True)
+    assert kept[:1] == sorted(candidates, reverse=True)[:1]
+
+
+@given(CANDIDATES)
+def test_a_chunked_tournament_with_one_chunk_for_all_equals_sorting(candidates):
+    kept = ChunkedTournament(3, 60).run(candidates, Judge().keep_best)
+    assert kept == sorted(candidates, reverse=True)[:3]
+
+
+def test_the_best_three_of_thirty_cost_at_most_fifty_seven_comparisons():
+    assert most_comparisons(30, 3) == 57
+    assert most_comparisons(30, 30) <= 119
+    assert most_comparisons(1, 3) == most_comparisons(0, 3) == 0
+
+
+def test_a_round_is_asked_as_one_batch():
+    batches = []
+
+    def judge(pairs):
+        batches.append(len(pairs))
+        return [a > b for a, b in pairs]
+
+    PairwiseTournament(2).run(range(16), judge)
+    assert batches[0] == 8
+    assert len(batches) <= 1 + 2 * 3
