@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, ge
 
 from clew.errors import InputError, NotFoundError
 from clew.methods.bm25 import Bm25
+from clew.methods.four_step_focus import FourStepFocus
 from clew.methods.hybrid import Hybrid
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
 from clew.methods.passage_baselines import (
@@ -56,6 +57,7 @@ METHODS: dict[str, type] = {
     "no_passages": NoPassages,
     "subgraph_reranking": SubgraphReranking,
     "think_on_graph": ThinkOnGraph,
+    "four_step_focus": FourStepFocus,
 }
 DEFAULT_METHOD = "hybrid"
 

@@ -1,0 +1,95 @@
+"""From focused candidates to an answer: reranking inside groups, and everything the reader may want to check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clew.index.terms import terms
+from clew.kb.protocol import KnowledgeBase
+from clew.steps.answering import best_sentence
+from clew.steps.focus_evidence import Focus
+from clew.steps.reranking import Judged, Reranker
+from clew.types import Answer, Candidate, Evidence, Judgement, NodeRef
+
+
+@dataclass(frozen=True)
+class Found:
+    """A candidate before reranking: the focus it satisfies, if any, and how near its document is to the question."""
+
+    node: int
+    nearness: float
+    focus: Focus | None = None
+    how: str = ""
+    """In a few words, why it is a candidate."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A candidate after reranking."""
+
+    found: Found
+    judged: Judged
+    before: int
+
+
+def rerank_groups(reranker: Reranker, question: str, groups: Sequence[Sequence[Found]]) -> list[Placed]:
+    """Rerank each group by itself, so that no group's candidates rise above those of a better one."""
+    placed: list[Placed] = []
+    for group in groups:
+        by_node = {found.node: (found, len(placed) + place) for place, found in enumerate(group, start=1)}
+        judged = reranker.rerank(question, [found.node for found in group])
+        placed += [Placed(by_node[one.node][0], one, by_node[one.node][1]) for one in judged]
+    return placed
+
+
+def focus_answer(
+    kb: KnowledgeBase,
+    question: str,
+    method: str,
+    model: str,
+    placed: Sequence[Placed],
+    reranker: Reranker,
+    focus: Focus,
+) -> Answer:
+    """Candidates with witnesses, quotations and places; the query of the focus the first of them rest on."""
+    refs = kb.refs([one.found.node for one in placed])
+    asked = set(terms(question))
+    candidates = []
+    for place, (one, ref) in enumerate(zip(placed, refs, strict=True), start=1):
+        evidence = _evidence(kb, one, ref, place, reranker.name, asked)
+        candidates.append(Candidate(ref, _score(one), evidence))
+    query: dict[str, Any] = focus.to_json(kb)
+    count = len(focus.nodes) if focus.nodes is not None and focus.query.asks == "number" else None
+    return Answer(
+        question,
+        method,
+        tuple(candidates),
+        model,
+        text=None if count is None else str(count),
+        query=query,
+        notes=tuple(relaxation.in_words(focus.query) for relaxation in focus.relaxations),
+    )
+
+
+def _score(one: Placed) -> float:
+    """Candidates that satisfy the query lie above 1, the others below."""
+    own = one.found.nearness if one.judged.score is None else one.judged.score
+    return own + (1.0 if one.found.focus is not None else 0.0)
+
+
+def _evidence(
+    kb: KnowledgeBase, one: Placed, ref: NodeRef, place: int, reranked_by: str, asked: set[str]
+) -> tuple[Evidence, ...]:
+    found = one.found
+    evidence: list[Evidence] = list(found.focus.evidence(kb, found.node)) if found.focus is not None else []
+    document = kb.text(found.node)
+    if document:
+        evidence.append(best_sentence(ref, document, asked))
+    evidence.append(Judgement("document", round(found.nearness, 4), found.how))
+    if reranked_by != "none":
+        moved = f"place {one.before} before reranking, {place} after"
+        reason = f"{moved}; {one.judged.reason}" if one.judged.reason else moved
+        evidence.append(Judgement(f"{reranked_by} reranking", one.judged.score, reason))
+    return tuple(evidence)
