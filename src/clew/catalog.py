@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
 
 from clew.errors import InputError, NotFoundError
+from clew.methods.auto import Auto
 from clew.methods.bm25 import Bm25
+from clew.methods.focus_plus import FocusPlus
 from clew.methods.four_step_focus import FourStepFocus
 from clew.methods.hybrid import Hybrid
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
@@ -24,6 +26,8 @@ from clew.methods.passage_baselines import (
     TfIdf,
     TwoHopDense,
 )
+from clew.methods.llm_reranker import LlmReranker
+from clew.methods.multi_vector_search import MultiVectorSearch
 from clew.methods.protocol import Method
 from clew.methods.subgraph_reranking import SubgraphReranking
 from clew.methods.think_on_graph import ThinkOnGraph
@@ -44,8 +48,10 @@ class MethodClass(Protocol):
 
 
 METHODS: dict[str, type] = {
+    "auto": Auto,
     "bm25": Bm25,
     "vector_search": VectorSearch,
+    "multi_vector_search": MultiVectorSearch,
     "hybrid": Hybrid,
     "knowledge_graph_prompting": KnowledgeGraphPrompting,
     "tf_idf": TfIdf,
@@ -57,9 +63,11 @@ METHODS: dict[str, type] = {
     "no_passages": NoPassages,
     "subgraph_reranking": SubgraphReranking,
     "think_on_graph": ThinkOnGraph,
+    "llm_reranker": LlmReranker,
     "four_step_focus": FourStepFocus,
+    "focus_plus": FocusPlus,
 }
-DEFAULT_METHOD = "hybrid"
+DEFAULT_METHOD = "auto"
 
 
 def create(name: str, toolbox: Toolbox, options: Mapping[str, str] | None = None) -> Method:

@@ -20,7 +20,7 @@ from clew.index.protocol import Index, Names
 from clew.kb.protocol import KnowledgeBase
 from clew.query import TripletQuery
 from clew.steps.answering import answer_nodes
-from clew.steps.focus_answer import Found, focus_answer, rerank_groups
+from clew.steps.focus_answer import Found, answer_placed, rerank_groups, with_query
 from clew.steps.focus_evidence import Focus
 from clew.steps.grounding import DirectionRule, EdgeTypes, Unmatched, ground, pose
 from clew.steps.relaxation import solve_relaxed
@@ -82,7 +82,8 @@ class FourStepFocus:
             groups = self._rank(question, focus)
         with trace.span("4 rerank"):
             placed = rerank_groups(self.reranker, question, groups)
-        return focus_answer(self.kb, question, "four_step_focus", self.model, placed, self.reranker, focus)
+        answer = answer_placed(self.kb, question, "four_step_focus", self.model, placed, self.reranker)
+        return with_query(answer, self.kb, focus)
 
     def _rank(self, question: str, focus: Focus) -> tuple[list[Found], list[Found]]:
         """The filtered candidates, and the best others to fill up with."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from clew.index.terms import terms
 from clew.kb.protocol import KnowledgeBase
@@ -44,31 +43,26 @@ def rerank_groups(reranker: Reranker, question: str, groups: Sequence[Sequence[F
     return placed
 
 
-def focus_answer(
-    kb: KnowledgeBase,
-    question: str,
-    method: str,
-    model: str,
-    placed: Sequence[Placed],
-    reranker: Reranker,
-    focus: Focus,
+def answer_placed(
+    kb: KnowledgeBase, question: str, method: str, model: str, placed: Sequence[Placed], reranker: Reranker
 ) -> Answer:
-    """Candidates with witnesses, quotations and places; the query of the focus the first of them rest on."""
+    """Candidates with witnesses, quotations, and their places before and after reranking."""
     refs = kb.refs([one.found.node for one in placed])
     asked = set(terms(question))
-    candidates = []
-    for place, (one, ref) in enumerate(zip(placed, refs, strict=True), start=1):
-        evidence = _evidence(kb, one, ref, place, reranker.name, asked)
-        candidates.append(Candidate(ref, _score(one), evidence))
-    query: dict[str, Any] = focus.to_json(kb)
-    count = len(focus.nodes) if focus.nodes is not None and focus.query.asks == "number" else None
-    return Answer(
-        question,
-        method,
-        tuple(candidates),
-        model,
-        text=None if count is None else str(count),
-        query=query,
+    candidates = tuple(
+        Candidate(ref, _score(one), _evidence(kb, one, ref, place, reranker.name, asked))
+        for place, (one, ref) in enumerate(zip(placed, refs, strict=True), start=1)
+    )
+    return Answer(question, method, candidates, model)
+
+
+def with_query(answer: Answer, kb: KnowledgeBase, focus: Focus) -> Answer:
+    """The answer with the query that its first candidates rest on, and their number where that is asked for."""
+    counted = focus.query.asks == "number" and focus.nodes is not None
+    return replace(
+        answer,
+        query=focus.to_json(kb),
+        text=str(len(focus.nodes or ())) if counted else None,
         notes=tuple(relaxation.in_words(focus.query) for relaxation in focus.relaxations),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -69,6 +69,8 @@ def _ground(constant: Constant, names: Names, unmatched: Unmatched, near: int, k
     if not exact and constant.type is not None:
         anywhere = [link for link in names.link(constant.text, k=k) if link.how == "exact"]
         exact = list(anywhere)
+    spelled = [link for link in exact if link.score == 1.0]
+    exact = spelled or exact  # a name spelled just so is meant before one that differs in case or accents
     if exact:
         return Grounding(constant, tuple(exact), tuple(link for link in inside if link not in exact))
     sure = [link for link in inside if link.how == "fuzzy" and link.score >= SURE]
@@ -76,11 +78,11 @@ def _ground(constant: Constant, names: Names, unmatched: Unmatched, near: int, k
     return Grounding(constant, chosen, tuple(link for link in inside if link not in chosen))
 
 
-def widened(groundings: Groundings, size: int) -> Groundings:
-    """Every constant stands for its `size` best nodes, or for all exact ones where they are more."""
+def widened(groundings: Groundings, size: int, constants: Collection[Constant]) -> Groundings:
+    """The given constants stand for their `size` best nodes, or for all exact ones where they are more."""
     wider: dict[Constant, Grounding] = {}
     for constant, grounding in groundings.items():
-        missing = max(0, size - len(grounding.links))
+        missing = max(0, size - len(grounding.links)) if constant in constants else 0
         more, rest = grounding.alternatives[:missing], grounding.alternatives[missing:]
         wider[constant] = Grounding(constant, (*grounding.links, *more), rest)
     return wider

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.models.protocol import Embedder
-from clew.steps.relation_words import Variant, content, likeness, word_likeness, words
+from clew.steps.relation_words import Variant, content, likeness, says_something, word_likeness, words
 
 Scores = NDArray[np.float32]
 CLEAR = 0.7
@@ -34,6 +34,11 @@ class PhraseVectors:
         self._embedder = embedder
         self._known: dict[str, NDArray[np.float32]] = {}
         self._lock = Lock()
+
+    @property
+    def dimension(self) -> int:
+        """The length of a vector."""
+        return self._embedder.dimension
 
     def of(self, phrases: Sequence[str]) -> NDArray[np.float32]:
         """One unit vector per phrase."""
@@ -105,7 +110,7 @@ class PhraseMatcher:
         best = np.full((len(phrases), len(self.labels)), -1.0, dtype=np.float32)
         for column, owner in enumerate(owners.tolist()):
             np.maximum(best[:, owner], cosines[:, column], out=best[:, owner])
-        named = [label for label, variants in enumerate(self.labels) if variants]
+        named = sorted(set(owners.tolist()))
         common = best[:, named].mean(axis=1, keepdims=True) if len(named) > 2 else np.float32(UNRELATED)
         above: Scores = np.clip((best - np.maximum(common, np.float32(0.15))) / ALIKE, 0.0, MOST_MEANT)
         return above
@@ -115,8 +120,9 @@ class PhraseMatcher:
             chosen = [
                 (label, variant.text)
                 for label, variants in enumerate(self.labels)
-                for variant in [v for v in variants if v.weight >= TELLING or v is variants[0]][:MOST_EMBEDDED]
+                for variant in [v for v in variants if v.weight >= TELLING and says_something(v.text)][:MOST_EMBEDDED]
             ]
             owners = np.array([label for label, _ in chosen], dtype=np.int64)
-            self._matrix = vectors.of([text for _, text in chosen]), owners
+            texts = [text for _, text in chosen]
+            self._matrix = vectors.of(texts) if texts else np.empty((0, vectors.dimension), dtype=np.float32), owners
         return self._matrix

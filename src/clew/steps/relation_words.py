@@ -68,6 +68,11 @@ def content(parts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part in parts if part not in EMPTY_WORDS) or parts
 
 
+def says_something(phrase: str) -> bool:
+    """Whether a phrase has a word that carries meaning; "is a" has none."""
+    return any(part not in EMPTY_WORDS for part in words(phrase))
+
+
 def forms(word: str) -> tuple[str, ...]:
     """Other forms of a verb: written → writer, wrote; directed → director, directs."""
     if word in IRREGULAR:
@@ -102,7 +107,7 @@ def _relation_variants(relation: Relation) -> Iterator[tuple[str, float]]:
             yield part, 0.9
     if relation.transitive:
         for word in ("kind", "subtype", "type", "subclass", "form", "category", "parent", "child"):
-            yield word, 0.9
+            yield word, 0.7
     for part in content(words(relation.description)):
         yield part, 0.5
 
@@ -118,6 +123,8 @@ def _type_variants(node_type: NodeType) -> Iterator[Variant]:
             yield Variant(" ".join(words(phrase)), 1.0)
             for part in re.split(r"[/|,]| or ", phrase):
                 yield Variant(" ".join(words(part)), 1.0)
+    for part in content(words(node_type.description)):
+        yield Variant(part, 0.5)
     parts = content(words(node_type.name))
     if len(parts) > 1:  # the last word of a compound names the kind of thing: biological process
         yield Variant(parts[-1], 0.8)

@@ -19,23 +19,25 @@ from clew.steps.triplets.reading import RETURNS, Phrase, Reading
 from clew.steps.triplets.schema_paths import Hop, SchemaPath, is_generic
 
 Scores = NDArray[np.float32]
-TIE = 0.02
-"""Among relations that a phrase names equally well the more usual one is meant."""
 
 
 @dataclass(frozen=True)
 class Weights:
     """What the parts of an alignment are worth; found on development questions of several bases."""
 
-    least_relation: float = 0.3
+    least_relation: float = 0.4
     """A phrase speaks for a relation from this score on."""
     least_type: float = 0.4
     silent_relation: float = 0.5
     """Cost of a relation no phrase speaks for …"""
     share: float = 0.35
     """… less this much where all edges between the two types have it."""
+    rare: float = 0.2
+    """Cost of a relation that only a tenth of these edges have, where a phrase speaks for it."""
     silent_type: float = 0.3
     silent_target: float = 0.1
+    unsaid: float = 0.4
+    """Cost of a longer path of which no phrase says anything."""
     silent_return: float = 0.25
     """Cost of going back along the relation one came by …"""
     return_word: float = 0.3
@@ -61,6 +63,10 @@ class Weights:
     """From this score on a phrase right beside a mention names its type."""
     across: float = 0.25
     """Cost of a relation's phrase for each other name between it and the mention."""
+    far: float = 0.03
+    """Cost of each word between a mention and the type it is silently connected with …"""
+    most_far: float = 0.35
+    """… but no more than this."""
     distance: float = 0.01
     """Cost of each word between a phrase and the phrase or mention before it."""
 
@@ -85,6 +91,8 @@ class Alignment:
     types: tuple[Phrase | None, ...] = ()
     again: tuple[Phrase, ...] = ()
     """Further phrases that say the same."""
+    asked: float = 0.0
+    """The part of the score that comes from naming what is asked for: other paths to it gain the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +142,17 @@ class Aligner:
             orders = tuple([p for p in order if not _overlap(p.phrase, beside)] for order in orders)
         best = max((self._follow(path, order) for order in orders), key=lambda state: state.score)
         cost = self.weights.longer * (len(path.hops) - 1) + sum(map(self._unusual, path.hops))
+        if len(path.hops) > 1 and not any((*best.relations, *best.types[:-1])):
+            cost += self.weights.unsaid
         again, gain = self._said_again(path, best, beside)
-        return Alignment(path, best.score - cost + gain, best.relations, best.types, again)
+        return Alignment(path, best.score - cost + gain, best.relations, best.types, again, self._asked(path, best))
+
+    def _asked(self, path: SchemaPath, best: _State) -> float:
+        target = best.types[-1]
+        if target is None or not self.reading.is_head(target) or best.relations[-1] == target:
+            return 0.0
+        score = float(self.matches.types[self._row[target], self.matches.type_code[path.end]])
+        return score * (1.0 + self.weights.asked)
 
     def _said_again(self, path: SchemaPath, best: _State, beside: Sequence[Phrase]) -> tuple[tuple[Phrase, ...], float]:
         """Further phrases for relations of the path, as in "the director that directed X"."""
@@ -201,7 +218,7 @@ class Aligner:
         no_type = 0.0 if is_generic(hop.type) else weights.silent_target if final else weights.silent_type
         no_type += weights.unhinted_return if unhinted else 0.0
         relations = [(place, self._relation(hop, place, final)) for place in places if place.begin >= state.end]
-        spoken = [(place, score + TIE * hop.share) for place, score in relations if score >= least_relation]
+        spoken = [(place, score - self._rare(hop)) for place, score in relations if score >= least_relation]
         types = [(place, self._type(hop, place, final)) for place in places if place.begin >= state.end]
         named = [(place, score) for place, score in types if score >= weights.least_type]
         found.append(self._next(state, hop, None, None, -no_relation - no_type, final))
@@ -222,6 +239,8 @@ class Aligner:
         self, state: _State, hop: Hop, relation: _Place | None, kind: _Place | None, gain: float, final: bool
     ) -> _State:
         end, walked = state.end, 0
+        if relation is None and kind is not None:
+            gain -= min(self.weights.far * max(0, kind.begin - end), self.weights.most_far)
         if final and self.asks and not any(place is not None and place.asked for place in (relation, kind)):
             gain -= self.weights.unasked + (0.0 if is_generic(hop.type) else self.weights.wrong)
         for place in dict.fromkeys((relation, kind)):
@@ -258,6 +277,10 @@ class Aligner:
 
     def _unusual(self, hop: Hop) -> float:
         return -self.weights.unusual * math.log10(max(hop.usual, 1e-6))
+
+    def _rare(self, hop: Hop) -> float:
+        """Among relations that a phrase names about equally well the more usual one is meant."""
+        return -self.weights.rare * math.log10(max(hop.share, 1e-3)) if hop.share else 0.0
 
     def _silent(self, hop: Hop) -> float:
         return self.weights.silent_relation - self.weights.share * hop.share

@@ -60,7 +60,10 @@ def combine(
             grown = [new for one in grown for new in _extended(reading, one, name, fitting)]
             grown = sorted(grown, key=lambda one: -one.score)[:MOST_COMBINATIONS]
         for one in grown:
-            if worth and not any(branch.alignment.types[-1] for branch in one.branches):
+            asked = [branch.alignment.asked for branch in one.branches if branch.alignment.types[-1]]
+            if asked:
+                one = replace(one, score=one.score + max(asked))
+            elif worth:
                 one = replace(one, score=one.score + worth * (1 + weights.asked), asked=phrase)
             found.append(replace(one, score=one.score + COVERED * _coverage(reading, matches, one)))
     return sorted(found, key=lambda one: -one.score)[:MOST_COMBINATIONS]
@@ -68,14 +71,20 @@ def combine(
 
 def _extended(reading: Reading, one: Combination, name: Named, fitting: Sequence[Branch]) -> list[Combination]:
     """The combination with each branch of one more mention, and without that mention."""
-    cost = name.weight * (0.4 if one.target in name.nodes else 1.0)  # a name of the asked-for type may describe it
+    may_describe = one.target in name.nodes and not name.is_written_as_name
+    cost = name.weight * (0.4 if may_describe else 1.0)
     without = replace(one, score=one.score - cost, left_out=(*one.left_out, name))
     before = one.spans[-1] if one.spans else None
     joined = before is not None and reading.joined(before, name.span)
     parallel = before is not None and reading.parallel(before, name.span)
     found = [without]
     for branch in fitting:
-        score = one.score + branch.alignment.score - REUSED * sum(_reused(branch, other) for other in one.branches)
+        score = (
+            one.score
+            + branch.alignment.score
+            - branch.alignment.asked
+            - REUSED * sum(_reused(branch, other) for other in one.branches)
+        )
         if parallel and one.branches[-1].alignment.path == branch.alignment.path:
             score += SAME_PATH
         if joined and branch.negated is None:  # "without A or B"

@@ -16,6 +16,8 @@ from clew.types import NodeSet
 MARKED = re.compile(r"\[([^\[\]]+)\]")
 """A name in square brackets is a mention for certain."""
 LINKS = 20
+FEWEST_DIGITS = 3
+"""A shorter number is hardly ever a name."""
 SCHEMA_WORD = 0.9
 """From this score on a single word is taken for the name of a type or a relation."""
 
@@ -29,6 +31,8 @@ class Named:
     links: tuple[Link, ...]
     nodes: dict[str, NodeSet]
     weight: float
+    is_written_as_name: bool = True
+    """With a capital or a figure; in small letters it may as well describe something."""
 
 
 def find_mentions(question: str, names: Names, schema_words: Sequence[PhraseMatcher]) -> tuple[str, list[Mention]]:
@@ -47,7 +51,15 @@ def _is_name(mention: Mention, schema_words: Sequence[PhraseMatcher]) -> bool:
     texts = [token.text for token in tokenise(mention.text)]
     if all(text in STOP_WORDS for text in texts):
         return False
+    if mention.text.islower() and all(link.alias.isupper() for link in mention.links):
+        return False  # "face" in a running text is no symbol such as FACE
     return len(texts) > 1 or all(words.by_letters(texts).max(initial=0.0) < SCHEMA_WORD for words in schema_words)
+
+
+def has_schema_word(mention: Mention, relations: PhraseMatcher) -> bool:
+    """Whether a word of a mention also names a relation."""
+    texts = [token.text for token in tokenise(mention.text) if token.text not in STOP_WORDS]
+    return mention.text.islower() and relations.by_letters(texts).max(initial=0.0) >= SCHEMA_WORD
 
 
 def named(
@@ -62,6 +74,10 @@ def named(
         for link, ref in zip(links, kb.refs([link.node for link in links]), strict=True):
             by_type.setdefault(ref.type, []).append(link.node)
         words = min(span[1] - span[0], 4)
+        is_written_as_name = not mention.text.islower()
         weight = 0.3 + 0.3 * (words - 1) + (0.4 if exact else 0.0) + (3.0 if marked else 0.0)
-        found.append(Named(span, mention.text, links, {t: NodeSet.of(n) for t, n in by_type.items()}, weight))
+        if mention.text.isdigit() and len(mention.text) < FEWEST_DIGITS and not marked:
+            weight = 0.1
+        nodes = {kind: NodeSet.of(ids) for kind, ids in by_type.items()}
+        found.append(Named(span, mention.text, links, nodes, weight, is_written_as_name))
     return found

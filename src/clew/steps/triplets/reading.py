@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 from clew.index.protocol import Mention
 from clew.index.tokens import Token, tokenise
@@ -26,7 +27,8 @@ STOP_WORDS = _set(
 )
 """Words that are never evidence for a relation or a type by themselves."""
 NEGATIONS = _set(
-    """no not without lacking lack lacks except excluding excludes nor neither never cannot aren isn doesn don didn hasn
+    """no not without missing absent unlike
+    lacking lack lacks except excluding excludes nor neither never cannot aren isn doesn don didn hasn
     haven wasn weren"""
 )
 RETURNS = _set("share shares shared sharing same also together other another similar both fellow co alike")
@@ -44,6 +46,7 @@ FILLERS = _set(
 """Words between the question word and what is asked for."""
 KINDS = _set("kind kinds type types sort sorts")
 LONGEST_PHRASE = 3
+PUNCTUATION = re.compile(r"[,;:.?!()\[\]—–]")
 JOINING = _set("and or nor both either neither the a an as well")
 """Words between two names that stand side by side."""
 NUMBERS = {
@@ -79,6 +82,11 @@ class Reading:
         return frozenset(place for first, last in self.mentions for place in range(first, last))
 
     @cached_property
+    def breaks(self) -> frozenset[int]:
+        """Places of the words that punctuation parts from the word before."""
+        return _breaks(self.question, self.words)
+
+    @cached_property
     def content(self) -> frozenset[int]:
         """Places of the words that need an explanation."""
         return frozenset(
@@ -94,7 +102,7 @@ class Reading:
         numbers = {place for place, word in enumerate(self.words) if word.text.isdigit() or word.text in NUMBERS}
         for first in sorted(self.content - numbers):
             for last in range(first + 1, min(first + LONGEST_PHRASE, len(self.words)) + 1):
-                if last - 1 in self.taken or last - 1 in numbers:
+                if last - 1 in self.taken or last - 1 in numbers or (last - 1 > first and last - 1 in self.breaks):
                     break
                 if last - 1 in self.content:
                     found.append(Phrase(first, last, " ".join(word.text for word in self.words[first:last])))
@@ -170,12 +178,19 @@ def read(question: str, mentions: Sequence[Mention]) -> Reading:
             break
     while start < len(words) and start not in taken and _fills([word.text for word in words], start):
         start += 1
-    end = start
+    end, breaks = start, _breaks(question, words)
     while end < len(words) and end not in taken and end - start < 4 and not _ends_noun(words[end].text, end > start):
+        if end in breaks and end > start:
+            break
         end += 1
         if words[end - 1].text.endswith("s") and not words[end - 1].text.endswith("ss"):
             break  # in English a plural ends a noun phrase: "film genres", but "diseases cause"
     return Reading(question, words, tuple(spans), (start, end), asked_as)
+
+
+def _breaks(question: str, words: Sequence[Token]) -> frozenset[int]:
+    parted = (PUNCTUATION.search(question[before.end : word.start]) for before, word in pairwise(words))
+    return frozenset(place for place, mark in enumerate(parted, start=1) if mark)
 
 
 def _fills(texts: list[str], place: int) -> bool:

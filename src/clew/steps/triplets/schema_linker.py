@@ -10,29 +10,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from clew.index.protocol import Names
+import numpy as np
+
+from clew.index.protocol import Mention, Names
 from clew.kb.protocol import KnowledgeBase
 from clew.kb.schema import Schema
 from clew.models.protocol import Embedder
 from clew.query import Constant, TripletQuery
 from clew.steps.grounding import Grounding, pose
+from clew.steps.hierarchies import descendants, hierarchies
 from clew.steps.phrase_matching import PhraseMatcher, PhraseVectors
-from clew.steps.relation_words import Variant, relation_variants, type_variants
+from clew.steps.relation_words import SAYS_LESS, Variant, relation_variants, type_variants
 from clew.steps.roles import Parse
 from clew.steps.solutions import solve
 from clew.steps.triplets.alignment import Aligner, Matches, Weights
 from clew.steps.triplets.assembly import Branch, negated_hop
 from clew.steps.triplets.combination import combine
 from clew.steps.triplets.finishing import finish
-from clew.steps.triplets.mentions import MARKED, Named, find_mentions, named
+from clew.steps.triplets.mentions import MARKED, Named, find_mentions, has_schema_word, named
 from clew.steps.triplets.reading import Reading, read
 from clew.steps.triplets.schema_paths import SchemaGraph, is_generic
 
 NAMES_TYPE = 0.8
 """From this score on a phrase names a type."""
+MISREAD = 0.5
+"""Part of the cost of leaving a mention out where its words may be about a relation."""
 CERTAIN = 0.85
 """From this score on a word after the question word names the type that is asked for, and no other is considered."""
 
@@ -55,17 +60,30 @@ class SchemaLinker:
         """The best reading that has an answer, and other readings in descending order of score."""
         del schema  # the linker looks at the nodes too, so it is bound to its own base
         text, mentions = find_mentions(question, self.names, (self._types, self._relations))
+        queries, names = self._readings(text, mentions, MARKED.search(question) is not None)
+        plain = [mention for mention in mentions if not has_schema_word(mention, self._relations)]
+        if len(plain) < len(mentions):  # "mode of inheritance" may name a node, or say which relation is meant
+            lost = MISREAD * sum(
+                name.weight for name, mention in zip(names, mentions, strict=True) if mention not in plain
+            )
+            others = self._readings(text, plain, marked=False)[0]
+            queries += [replace(query, score=query.score - lost) for query in others]
+        queries = list(dict.fromkeys(sorted(queries, key=lambda query: -query.score)))[: self.tries]
+        chosen = next((place for place, query in enumerate(queries) if self._has_answer(query, names)), 0)
+        return Parse(queries[chosen], tuple(queries[:chosen] + queries[chosen + 1 :]))
+
+    def _readings(
+        self, text: str, mentions: Sequence[Mention], marked: bool
+    ) -> tuple[list[TripletQuery], Sequence[Named]]:
+        """Queries for one choice of mentions."""
         reading = read(text, mentions)
-        names = named(self.kb, reading.mentions, mentions, MARKED.search(question) is not None)
+        names = named(self.kb, reading.mentions, mentions, marked)
         matches = self._matches(reading)
         aligner = Aligner(reading, matches, self.weights)
         ends = self._asked_types(reading, matches)
         branches = [list(self._branches(aligner, reading, name, ends)) for name in names]
         combined = combine(reading, matches, names, branches, ends, self.weights)
-        finished = [finish(self.kb.schema, reading, matches, one) for one in combined]
-        queries = list(dict.fromkeys(sorted(finished, key=lambda query: -query.score)))[: self.tries]
-        chosen = next((place for place, query in enumerate(queries) if self._has_answer(query, names)), 0)
-        return Parse(queries[chosen], tuple(queries[:chosen] + queries[chosen + 1 :]))
+        return [finish(self.kb.schema, reading, matches, one) for one in combined], names
 
     @cached_property
     def _graph(self) -> SchemaGraph:
@@ -92,7 +110,8 @@ class SchemaLinker:
         texts = [phrase.text for phrase in reading.phrases]
         relations, types = self._relations.scores(texts), self._types.scores(texts)
         naming = types.max(axis=1, initial=0.0) >= NAMES_TYPE  # these speak for a relation only if they name it as well
-        relations[naming] = self._relations.by_letters([text for text, does in zip(texts, naming, strict=True) if does])
+        by_letters = self._relations.by_letters([text for text, does in zip(texts, naming, strict=True) if does])
+        relations[naming] = np.where(by_letters > SAYS_LESS, by_letters, 0.0)
         return Matches(relations, types, self.kb.schema.relation_code, self.kb.schema.type_code)
 
     def _asked_types(self, reading: Reading, matches: Matches) -> frozenset[str]:
@@ -107,6 +126,8 @@ class SchemaLinker:
     def _branches(self, aligner: Aligner, reading: Reading, name: Named, ends: frozenset[str]) -> Iterator[Branch]:
         """The best ways to connect a mention with one of the end types."""
         for kind, nodes in name.nodes.items():
+            for relation in hierarchies(self.kb.schema, kind):  # what holds below a node holds for it
+                nodes = descendants(self.kb, nodes, relation)
             uses = self.kb.relations(nodes)
             for path in self._graph.paths(kind, uses, ends, aligner.judge, self.longest, self.beam):
                 alignment = aligner.align(path, name.span)

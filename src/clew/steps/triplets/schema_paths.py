@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from clew.kb.schema import Schema
+from clew.steps.hierarchies import below
 from clew.types import RelationUse
 
+UPWARD = 0.8
 GENERIC = frozenset({"entity", "node", "thing", "item", "object", "concept", "resource"})
 """Type names that say nothing."""
 
@@ -63,8 +65,10 @@ class SchemaGraph:
             # Nodes of one type have no usual connection: something must say that one is meant.
             share = row.count / max(1, between[row.head, row.tail]) if row.head != row.tail else 0.0
             usual = row.count / max(1, relations[row.name])
-            self._hops.setdefault(row.head, []).append(Hop(row.name, True, row.tail, share, usual))
-            self._hops.setdefault(row.tail, []).append(Hop(row.name, False, row.head, share, usual))
+            # Asked about a hierarchy, people name the broader node: "a kind of gastritis".
+            up, down = (usual * UPWARD, usual) if row.transitive and below(row) == "in" else (usual, usual)
+            self._hops.setdefault(row.head, []).append(Hop(row.name, True, row.tail, share, up))
+            self._hops.setdefault(row.tail, []).append(Hop(row.name, False, row.head, share, down))
 
     def first_hops(self, start: str, uses: Sequence[RelationUse]) -> list[Hop]:
         """The hops that named nodes really have, with their own shares."""

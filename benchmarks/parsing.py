@@ -1,0 +1,137 @@
+"""The share of questions that the model-free parser reads exactly right: HPO questions with gold queries, MetaQA dev.
+
+A query is right if its triplets, negations, counts and target type are those of the gold query, up to the names of
+variables, and if every constant stands for exactly the gold nodes. Prints JSON.
+
+usage: python benchmarks/parsing.py hpo KB [FILE]      python benchmarks/parsing.py metaqa KB FOLDER [--limit 500]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import random
+import statistics
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from clew.datasets.load import load_dataset
+from clew.query import Constant, Term, TripletQuery, Variable
+from clew.steps.grounding import ground
+from clew.steps.role_choice import linker_for
+from clew.toolbox import Toolbox
+
+Edge = tuple[bool, str, str | None, str]
+TARGET = "?"
+ROLES = {"actor": "starred_actors", "director": "directed_by", "writer": "written_by", "genre": "has_genre",
+         "language": "in_language", "year": "release_year", "tags": "has_tags", "tag": "has_tags",
+         "imdbrating": "has_imdb_rating", "imdbvotes": "has_imdb_votes"}  # fmt: skip
+"""The relation behind each role in MetaQA's question types: actor_to_movie_to_director."""
+
+
+def canonical(edges: Iterable[Edge]) -> tuple[Edge, ...]:
+    """The same for any names of the variables besides the target."""
+    known = list(edges)
+    names = sorted({end for _, head, _, tail in known for end in (head, tail) if end.startswith("?") and end != TARGET})
+    forms = []
+    for order in itertools.permutations(range(len(names))):
+        renamed = {name: f"?{place}" for name, place in zip(names, order, strict=True)}
+        forms.append(tuple(sorted((no, renamed.get(h, h), r or "", renamed.get(t, t)) for no, h, r, t in known)))
+    return min(forms)
+
+
+def edges_of(query: TripletQuery, toolbox: Toolbox) -> tuple[Edge, ...]:
+    """A parsed query with its constants as the keys of the nodes they stand for."""
+    groundings = ground(query, toolbox.names)
+
+    def shown(term: Term) -> str:
+        if isinstance(term, Variable):
+            return TARGET if term.name == query.target.name else f"?{term.name}"
+        assert isinstance(term, Constant)
+        return " ".join(sorted(ref.key for ref in toolbox.kb.refs(groundings[term].nodes.array)))
+
+    return canonical((t.negated, shown(t.head), t.relation, shown(t.tail)) for t in query.triplets)
+
+
+def gold_edges(record: Mapping[str, Any]) -> tuple[Edge, ...]:
+    """The gold query of a line of tests/data/hpo_queries.jsonl."""
+
+    def shown(term: Any) -> str:
+        if isinstance(term, str):
+            return TARGET if term == f"?{record['target']}" else term
+        return " ".join(sorted(term["keys"]))
+
+    return canonical(
+        (t.get("negated", False), shown(t["head"]), t["relation"], shown(t["tail"])) for t in record["triplets"]
+    )
+
+
+def is_right(query: TripletQuery, record: Mapping[str, Any], toolbox: Toolbox) -> bool:
+    """Whether a parse equals a gold query of the HPO file."""
+    counts = [[c.variable, c.of, c.comparison, c.value] for c in query.counts]
+    return (
+        edges_of(query, toolbox) == gold_edges(record)
+        and query.target.type == record["target"]
+        and query.asks == record.get("asks", "nodes")
+        and counts == record.get("counts", [])
+    )
+
+
+def metaqa_gold(kind: str, topic: str) -> tuple[Edge, ...]:
+    """The gold query behind a MetaQA question type, from the topic to the target."""
+    roles, edges, here = kind.split("_to_"), [], topic
+    for place, (first, second) in enumerate(itertools.pairwise(roles), start=1):
+        there = TARGET if place == len(roles) - 1 else f"?{place}"
+        edges.append((False, here, ROLES[second], there) if first == "movie" else (False, there, ROLES[first], here))
+        here = there
+    return canonical(edges)
+
+
+def report(name: str, outcomes: list[bool], seconds: list[float], wrong: list[str]) -> None:
+    print(json.dumps({
+        "set": name, "n": len(outcomes), "exactly_right": round(sum(outcomes) / len(outcomes), 4),
+        "parse_ms": {"p50": round(statistics.median(seconds) * 1000, 2), "max": round(max(seconds) * 1000, 1)},
+        "wrong": wrong[:20],
+    }, ensure_ascii=False, indent=1))  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["hpo", "metaqa"])
+    parser.add_argument("base", type=Path)
+    parser.add_argument(
+        "source", type=Path, nargs="?", default=Path(__file__).parent.parent / "tests/data/hpo_queries.jsonl"
+    )
+    parser.add_argument("--limit", type=int)
+    options = parser.parse_args()
+    toolbox = Toolbox.open(options.base)
+    linker = linker_for(toolbox)
+
+    def measured(name: str, questions: list[tuple[str, Any]], right: Any) -> None:
+        outcomes, seconds, wrong = [], [], []
+        for text, gold in questions:
+            begun = time.perf_counter()
+            query = linker.parse(text, toolbox.kb.schema).query
+            seconds.append(time.perf_counter() - begun)
+            outcomes.append(right(query, gold))
+            if not outcomes[-1]:
+                wrong.append(f"{text} → {query}")
+        report(name, outcomes, seconds, wrong)
+
+    if options.what == "hpo":
+        records = [json.loads(line) for line in options.source.read_text("utf-8").splitlines()]
+        measured("hpo", [(r["question"], r) for r in records], lambda query, gold: is_right(query, gold, toolbox))
+        return
+    for hops in (1, 2):
+        questions = list(load_dataset(f"metaqa:{options.source}:{hops}-hop-dev").questions)
+        if options.limit:
+            questions = random.Random(0).sample(questions, options.limit)
+        gold = [(q.text, metaqa_gold(q.type or "", q.topics[0])) for q in questions]
+        measured(f"metaqa {hops}-hop dev", gold, lambda query, edges: edges_of(query, toolbox) == edges)
+
+
+if __name__ == "__main__":
+    main()

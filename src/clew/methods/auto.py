@@ -1,0 +1,34 @@
+"""Picks a method by the base: the one `clew ask` uses when none is named.
+
+A graph whose nodes are connected gets focus_plus, a base without edges hybrid retrieval; the answer says which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from clew.methods.focus_plus import FocusPlus
+from clew.methods.hybrid import Hybrid
+from clew.methods.protocol import Method
+from clew.toolbox import Toolbox
+from clew.types import Answer
+
+
+@dataclass(frozen=True)
+class Auto:
+    """The method that suits the base."""
+
+    method: Method
+    why: str
+
+    @classmethod
+    def build(cls, toolbox: Toolbox, k: int = 20) -> Auto:
+        """Chosen by what the base consists of."""
+        if toolbox.kb.schema.relations:
+            return cls(FocusPlus.build(toolbox, k=k), "picked focus_plus: the base is a graph")
+        return cls(Hybrid.build(toolbox, k=k), "picked hybrid: the base has no edges")
+
+    def answer(self, question: str) -> Answer:
+        """The answer of the chosen method, with a note that says which it is."""
+        answer = self.method.answer(question)
+        return replace(answer, notes=(self.why, *answer.notes))

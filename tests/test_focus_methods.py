@@ -1,0 +1,137 @@
+"""4StepFocus and its successors on the tiny graph, from question to evidence."""
+
+import pytest
+
+from clew.building import build
+from clew.catalog import ask, create
+from clew.errors import InputError
+from clew.steps.reranking import Judged, Listwise, Pairwise, Pointwise, keep_unjudged
+from clew.steps.roles import Chosen, Score
+from clew.toolbox import Toolbox
+from clew.types import Judgement, Path
+from conftest import tables
+
+BOTH = "Which genes are associated with diseases that present with both polydactyly and rod-cone dystrophy?"
+
+
+@pytest.fixture(scope="module")
+def toolbox(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("focus") / "tiny.kb"
+    build(tables(), folder)
+    return Toolbox.open(folder)
+
+
+def keys(answer):
+    return [candidate.node.key for candidate in answer.candidates]
+
+
+@pytest.mark.parametrize("method", ["four_step_focus", "focus_plus", "auto"])
+def test_an_answer_comes_with_its_path_its_query_and_its_groundings(toolbox, method):
+    answer = ask(create(method, toolbox), BOTH)
+    first = answer.candidates[0]
+    assert first.node.key == "BBS2"
+    path = next(piece for piece in first.evidence if isinstance(piece, Path))
+    assert [(f.head.key, f.relation, f.tail.key) for f in path.facts] == [
+        ("BBS2", "associated_with", "BBS"),
+        ("BBS", "has_phenotype", "P1"),
+        ("BBS", "has_phenotype", "P2"),
+    ]
+    assert [constant["nodes"][0]["key"] for constant in answer.query["constants"]] == ["P1", "P2"]
+    assert {constant["nodes"][0]["how"] for constant in answer.query["constants"]} == {"exact"}
+    assert answer.query["matches"] == 1
+    assert "urn:clew:node:P1" in answer.query["sparql"]
+    assert "MATCH" in answer.query["cypher"]
+
+
+def test_candidates_that_satisfy_the_triplets_stay_above_those_that_fill_up(toolbox):
+    answer = ask(create("four_step_focus", toolbox), BOTH)
+    assert keys(answer)[0] == "BBS2"
+    assert len(answer.candidates) == len(toolbox.kb)
+    assert all(not any(isinstance(p, Path) for p in c.evidence) for c in answer.candidates[1:])
+
+
+def test_negation_takes_away_and_is_shown(toolbox):
+    answer = ask(create("focus_plus", toolbox), "Which diseases do not show arachnodactyly?")
+    assert keys(answer)[0] == "BBS"
+    checked = [p for p in answer.candidates[0].evidence if isinstance(p, Judgement) and p.by == "absent"]
+    assert "arachnodactyly" in checked[0].reason
+
+
+def test_a_constant_stands_for_what_is_below_it_in_a_later_tier(toolbox):
+    answer = ask(create("focus_plus", toolbox), "Which diseases show an abnormal finger?")
+    assert set(keys(answer)[:2]) == {"BBS", "MFS"}
+    path = next(piece for piece in answer.candidates[0].evidence if isinstance(piece, Path))
+    assert path.facts[-1].relation == "is_a"
+    assert any("hierarchy" in p.in_words() for p in answer.candidates[0].evidence if isinstance(p, Judgement))
+
+
+def test_a_number_is_given_where_one_is_asked_for(toolbox):
+    assert ask(create("focus_plus", toolbox), "How many phenotypes has Bardet-Biedl syndrome?").text == "2"
+
+
+def test_where_the_strict_query_has_no_answer_the_relation_is_given_up_and_that_is_said(toolbox):
+    options = {"edge_types": "prefer", "direction": "strict"}
+    method = create("four_step_focus", toolbox, options)
+
+    class Wrong:
+        def parse(self, question, schema):
+            from clew.query import Constant, Triplet, TripletQuery, Variable
+            from clew.steps.roles import Parse
+
+            gene = Variable("gene", "gene")
+            return Parse(TripletQuery((Triplet(gene, "is_a", Constant("Marfan syndrome", "disease")),), gene))
+
+    from dataclasses import replace
+
+    answer = ask(replace(method, parser=Wrong()), "Which gene?")
+    assert keys(answer)[0] == "FBN1"
+    assert "any relation will do" in answer.query["relaxed"][0]
+
+
+def test_the_answer_is_the_same_whether_or_not_it_is_traced(toolbox):
+    method = create("focus_plus", toolbox)
+    assert method.answer(BOTH) == method.answer(BOTH)
+    assert ask(method, BOTH).candidates == method.answer(BOTH).candidates
+
+
+def test_reranking_by_a_model_needs_one(toolbox):
+    with pytest.raises(InputError, match="--model"):
+        create("focus_plus", toolbox, {"reranker": "pairwise"})
+    by_likeness = ask(create("llm_reranker", toolbox, {"reranker": "embedding"}), "Which gene encodes fibrillin?")
+    assert keys(by_likeness)[0] == "FBN1"
+
+
+@pytest.mark.parametrize("method", ["bm25", "vector_search", "multi_vector_search", "hybrid"])
+def test_every_baseline_finds_a_node_by_its_text(toolbox, method):
+    assert keys(ask(create(method, toolbox), "Abnormally long and slender fingers"))[0] == "P3"
+
+
+class Scorer:
+    """Scores the last candidate highest and cannot read the second."""
+
+    def score(self, claims):
+        return [Score(None if place == 1 else place / len(claims)) for place in range(len(claims))]
+
+
+class Chooser:
+    """Prefers the option that sorts last."""
+
+    def choose(self, choices):
+        orders = [sorted(range(len(c.options)), key=lambda place, c=c: c.options[place], reverse=True) for c in choices]
+        return [Chosen(tuple(order[: c.keep]), sure=0.9) for c, order in zip(choices, orders, strict=True)]
+
+
+def test_an_unreadable_candidate_keeps_its_place_when_the_others_move(toolbox):
+    judged = Pointwise(toolbox.kb, Scorer()).rerank("?", [0, 1, 2, 3])
+    assert [one.node for one in judged] == [3, 1, 2, 0]
+    assert judged[1] == Judged(1, None)
+    assert keep_unjudged([None, 0.2, None, 0.9]) == [0, 3, 2, 1]
+
+
+def test_lists_in_windows_and_pairs_agree_with_the_chooser(toolbox):
+    nodes = list(range(len(toolbox.kb)))
+    wanted = sorted(nodes, key=lambda node: toolbox.kb.text(node), reverse=True)
+    listed = Listwise(toolbox.kb, Chooser(), window=4, step=2).rerank("?", nodes)
+    assert [one.node for one in listed[:2]] == wanted[:2]
+    duelled = Pairwise(toolbox.kb, Chooser(), depth=len(nodes)).rerank("?", nodes)
+    assert [one.node for one in duelled] == wanted
