@@ -17,6 +17,8 @@ from clew.methods.focus_plus import FocusPlus
 from clew.methods.four_step_focus import FourStepFocus
 from clew.methods.hybrid import Hybrid
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
+from clew.methods.llm_reranker import LlmReranker
+from clew.methods.multi_vector_search import MultiVectorSearch
 from clew.methods.passage_baselines import (
     DensePassages,
     GoldenPassages,
@@ -26,8 +28,6 @@ from clew.methods.passage_baselines import (
     TfIdf,
     TwoHopDense,
 )
-from clew.methods.llm_reranker import LlmReranker
-from clew.methods.multi_vector_search import MultiVectorSearch
 from clew.methods.protocol import Method
 from clew.methods.subgraph_reranking import SubgraphReranking
 from clew.methods.think_on_graph import ThinkOnGraph

@@ -1,6 +1,7 @@
 """Picks a method by the base: the one `clew ask` uses when none is named.
 
-A graph whose nodes are connected gets focus_plus, a base without edges hybrid retrieval; the answer says which.
+A base of documents gets knowledge_graph_prompting, a graph focus_plus, and a base without edges hybrid retrieval; the
+answer says which.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from dataclasses import dataclass, replace
 
 from clew.methods.focus_plus import FocusPlus
 from clew.methods.hybrid import Hybrid
+from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
 from clew.methods.protocol import Method
+from clew.steps.passage_graph import READABLE
 from clew.toolbox import Toolbox
 from clew.types import Answer
 
@@ -24,6 +27,10 @@ class Auto:
     @classmethod
     def build(cls, toolbox: Toolbox, k: int = 20) -> Auto:
         """Chosen by what the base consists of."""
+        types = toolbox.kb.schema.type_names
+        if any(kind in types for kind in READABLE):
+            why = "picked knowledge_graph_prompting: the base is made of documents"
+            return cls(KnowledgeGraphPrompting.build(toolbox), why)
         if toolbox.kb.schema.relations:
             return cls(FocusPlus.build(toolbox, k=k), "picked focus_plus: the base is a graph")
         return cls(Hybrid.build(toolbox, k=k), "picked hybrid: the base has no edges")
