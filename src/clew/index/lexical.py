@@ -19,8 +19,12 @@ from clew.kb.adjacency import map_array
 from clew.types import IntArray, NodeSet, Ranking
 
 K1, B = 1.2, 0.75
-SPARSE = 16
-"""With fewer postings than one per this many documents, sorting them beats an accumulator over all documents."""
+SPARSE = 4
+"""With fewer postings than one per this many documents, merging them beats an accumulator over all documents."""
+ROUNDING = 1 - 1e-9
+"""Sums in another order differ by less than this."""
+FEW = 16
+"""Looking so many nodes up takes as long as reading one posting for each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +110,7 @@ class LexicalIndex:
         found = self._found(weights)
         if k <= 0 or not found or (among is not None and not len(among)):
             return Ranking.of([], [])
-        if among is not None and len(among) * SPARSE < sum(len(list_.documents) for list_ in found):
+        if among is not None and len(among) * FEW < sum(len(list_.documents) for list_ in found):
             return best(_scores_of(among.array, found), k, among.array)
         nodes = self._contenders(found, k, among)
         if nodes is not None:
@@ -141,13 +145,11 @@ class LexicalIndex:
         if among is not None:
             allowed = among.array[np.minimum(among.array.searchsorted(nodes), len(among) - 1)] == nodes
             nodes, scores = nodes[allowed], scores[allowed]
-        if not common:
-            return nodes
         rest = sum(list_.most for list_ in common)
-        if len(nodes) < k:
-            return None
+        if len(nodes) <= k:
+            return None if common else nodes
         least = float(np.partition(scores, len(scores) - k)[len(scores) - k])
-        return nodes[scores + rest >= least] if rest < least else None
+        return nodes[scores + rest >= least * ROUNDING] if rest < least else None
 
 
 def best(scores: NDArray[np.float64], k: int, nodes: IntArray | None = None) -> Ranking:
@@ -172,9 +174,12 @@ def _scores_of(nodes: IntArray, found: list[PostingList]) -> NDArray[np.float64]
 
 
 def _sum_sparse(found: list[PostingList]) -> tuple[IntArray, NDArray[np.float64]]:
-    nodes, inverse = np.unique(np.concatenate([list_.documents for list_ in found]), return_inverse=True)
+    documents = np.concatenate([list_.documents for list_ in found])
     weights = np.concatenate([list_.weights.astype(np.float64) * list_.factor for list_ in found])
-    return nodes, np.bincount(inverse, weights, minlength=len(nodes)).astype(np.float64, copy=False)
+    order = np.argsort(documents, kind="stable")  # merges the sorted lists
+    documents = documents[order]
+    first = np.flatnonzero(np.diff(documents, prepend=-1))
+    return documents[first], np.add.reduceat(weights[order], first)
 
 
 def _sum_dense(found: list[PostingList], size: int) -> NDArray[np.float64]:
