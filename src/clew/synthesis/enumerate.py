@@ -25,6 +25,7 @@ KEPT = 12
 DRAWS = 16
 """Requirements drawn to measure a template."""
 LEAST = 0.05
+"""Templates that score less are left out."""
 PROBES = 64
 """Nodes by which two relations are compared."""
 
@@ -63,6 +64,8 @@ def enumerate_templates(
         found = sorted(_of_kind(kind, steps, texts), key=lambda pair: (-pair[0], pair[1].name))
         measured = [Ranked(t, measure(sampler, t, seed)) for _, t in found[:MEASURED]]
         useful = [one for one in measured if one.usefulness.score >= LEAST]
+        # On a tiny base few entities can be named at all.
+        useful = useful or [one for one in measured if one.usefulness.yields * one.usefulness.spread >= LEAST]
         ranked += sorted(useful, key=lambda one: (-one.usefulness.score, one.template.name))[:KEPT]
     return ranked
 

@@ -178,6 +178,7 @@ def finish_all(
     """Steps 2 to 4 for what the log does not know yet; where replies are awaited, every request that can be is made."""
     keys = [_key(steps, draft) for draft in drafts]
     left = [(key, draft) for key, draft in zip(keys, drafts, strict=True) if key not in log.known]
+    left.sort(key=lambda pair: pair[1].with_text)  # those without a text wait for no extraction
     pending: PendingError | None = None
     for begin in range(0, len(left), CHUNK):
         chunk = left[begin : begin + CHUNK]
