@@ -172,6 +172,21 @@ def test_a_benchmark_passes_its_gates_and_is_the_same_for_a_seed(small: Toolbox,
     assert report.made.acceptance["gold nodes that passed"] > 0
 
 
+def test_templates_of_a_file_are_asked_in_its_words_and_with_its_constants(small: Toolbox, tmp_path: Path):
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        """[[template]]
+        name = "mine"
+        words = ["Which disease has <sign> beside Sign 3?"]
+        paths = ["sign <-[has_sign]- disease", 'sign#fixed="Sign 3" <-[has_sign]- disease']
+        """
+    )
+    make_benchmark(small, tmp_path / "out", Wanted(5, templates=str(file)))
+    rows = [json.loads(line) for line in (tmp_path / "out/questions.jsonl").read_text().splitlines()]
+    assert rows
+    assert all(row["question"].endswith("beside Sign 3?") and "Sign 3" in row["topics"] for row in rows)
+
+
 def test_the_gates_catch_what_they_are_for(small: Toolbox, tmp_path: Path):
     make_benchmark(small, tmp_path, Wanted(6))
     rows = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text().splitlines()]

@@ -38,13 +38,9 @@ def violations(kb: KnowledgeBase, rows: Sequence[Row]) -> dict[str, list[str]]:
     seen: dict[str, str] = {}
     for row in rows:
         id_, question = row["id"], row["question"]
-        entities = {
-            place: NodeRef(kb.find(one["key"]), one["key"], one["name"], one["type"])
-            for place, one in enumerate(row["entities"])
-        }
-        executed = execute(
-            kb, query_from_json(row["query"]), {str(place): ref for place, ref in entities.items()}
-        ).target
+        named = [(kb.find(one["key"]), one) for one in row["entities"]]
+        entities = {one["key"]: NodeRef(node, one["key"], one["name"], one["type"]) for node, one in named}
+        executed = execute(kb, query_from_json(row["query"]), entities).target
         relational = NodeSet.of([kb.find(key) for key in row["relational_set"]])
         answers = NodeSet.of([kb.find(key) for key in row["answers"]])
         failed = (

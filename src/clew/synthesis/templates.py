@@ -136,7 +136,7 @@ def _template(row: _TemplateRow, place: str) -> Template:
     labels = {hole for branch in branches for hole in holes(branch.start)}
     for wording in row.words:
         asked = set(_HOLE.findall(wording))
-        wanted = {branch.start.label for branch in branches if not branch.start.anything}
+        wanted = {b.start.label for b in branches if not b.start.anything and b.start.name is None}
         if asked - labels or not all(asked & set(holes(b.start)) for b in branches if b.start.label in wanted):
             raise InputError(
                 f"{where}: the holes of {wording!r} must be {', '.join(f'<{one}>' for one in sorted(wanted))}"
