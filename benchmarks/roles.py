@@ -167,12 +167,15 @@ def wins(scores: np.ndarray, gold: np.ndarray) -> list[float]:
 
 def writing(n: int, model: LanguageModel | None, embedder: Embedder):
     cases = write_cases(n)
+    vectors: list[np.ndarray] = []
 
     def play(texts: Sequence[str]) -> dict[str, list[float]]:
+        if not vectors:  # the same for every player
+            vectors.extend(embedder.embed(case.candidates, role="document") for case in cases)
         asked = embedder.embed(list(texts), role="query")
         found: dict[str, list[float]] = {"next passage first": [], "reciprocal rank": []}
-        for case, vector in zip(cases, asked, strict=True):
-            order = (-(embedder.embed(case.candidates, role="document") @ vector)).argsort(kind="stable")
+        for case, candidates, vector in zip(cases, vectors, asked, strict=True):
+            order = (-(candidates @ vector)).argsort(kind="stable")
             rank = int(np.flatnonzero(order == case.gold)[0])
             found["next passage first"].append(float(rank == 0))
             found["reciprocal rank"].append(1 / (1 + rank))
