@@ -45,7 +45,7 @@ def make_pools(given):
     from clew.methods.subgraph_reranking import open_source
     from clew.models.opening import open_model
     from clew.steps.rankers import neural_texts
-    from clew.steps.ranking_features import GROUPS, FeaturePipeline
+    from clew.steps.ranking_features import FeaturePipeline
     from clew.steps.subgraph import SubgraphExtractor
     from clew.training.labelled import split_of
 
@@ -85,14 +85,15 @@ def make_pools(given):
         for pool, split in zip(found, splits, strict=True) if split != "unused"
     ]  # fmt: skip
     (given.work / "neural_texts.json").write_text(json.dumps(neural_lines, ensure_ascii=False))
-    pipeline = FeaturePipeline(GROUPS, tools.embedder)
+    groups = tuple(given.groups.split(","))
+    pipeline = FeaturePipeline(groups, tools.embedder)
     owners = np.array([column.split(":")[0] for column in pipeline.columns])
     rows = []
     for done, pool in enumerate(found, start=1):
         rows.append(pipeline.matrix(pool.pool).astype(np.float32))
         if done % 50 == 0:
             print(f"features of {done} of {len(found)}", flush=True)
-    for group in GROUPS:
+    for group in groups:
         np.save(given.work / f"{group}.npy", np.concatenate(rows)[:, owners == group])
     about = {"set": given.set, "source": given.source, "candidates": given.candidates, "questions": len(found)}
     (given.work / "about.json").write_text(json.dumps(about))
@@ -130,7 +131,8 @@ def train(given):
     lines = read_pools(given.work)
     pools = [labelled(line) for line in lines]
     starts = np.append(0, np.cumsum([len(pool.right) for pool in pools]))
-    features = {group: np.load(given.work / f"{group}.npy").astype(np.float64) for group in GROUPS}
+    known = [group for group in GROUPS if (given.work / f"{group}.npy").exists()]
+    features = {group: np.load(given.work / f"{group}.npy").astype(np.float64) for group in known}
     embedder = OnnxEmbedder.bundled(threads=1)
     where = {name: [n for n, line in enumerate(lines) if line["split"] == name] for name in ("train", "validation")}
     judged = [n for n, line in enumerate(lines) if line["split"] in ("test", "unseen")]
@@ -139,6 +141,8 @@ def train(given):
         scores[f"{ranker.name}|"] = [ranker.scores(pools[n].pool).tolist() for n in judged]
     importance = {}
     for name, groups in SETS.items():
+        if not set(groups) <= set(known):
+            continue
         rows = np.concatenate([features[group] for group in GROUPS if group in groups], axis=1)
 
         def part(numbers, rows=rows):
@@ -270,6 +274,7 @@ def main():
     options.add_argument("--model", default="none")
     options.add_argument("--candidates", type=int, default=20)
     options.add_argument("--per-hop", type=int, default=300)
+    options.add_argument("--groups", default="text,graph,g2t,match,source")
     options.add_argument("--encoder", type=Path)
     options.add_argument("--limit", type=int)
     options.add_argument("--tokens", type=int, default=256)
