@@ -113,8 +113,11 @@ export class GraphCanvas {
   add(nodes: NodeRef[], edges: { head: string; relation: string; tail: string }[], around?: Point): number {
     const first = !this.layout.points.length;
     const added = this.layout.add(nodes, edges, around);
-    if (first) { this.layout.settle(this.still ? 400 : 120); this.fit(); }
-    if (this.still) { this.layout.settle(400); this.draw(); } else this.wake();
+    if (first) { this.layout.settle(120); this.fit(); }
+    if (this.still) { // where motion is unwelcome the layout is computed at once, more briefly for many nodes
+      this.layout.settle(Math.max(40, Math.min(300, 12000 / this.layout.points.length)));
+      if (this.touched) this.draw(); else this.fit();
+    } else this.wake();
     return added;
   }
 

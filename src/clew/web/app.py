@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
@@ -74,19 +74,25 @@ def create_app(settings: ServerSettings) -> FastAPI:
 
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(ClewError)
-    async def told(_: Request, error: ClewError) -> Response:
+    async def told(request: Request, error: ClewError) -> Response:
         status = next((status for kind, status in STATUS if isinstance(error, kind)), 500)
-        headers = {"retry-after": "2"} if status == 503 else None
-        return JSONResponse({"error": str(error)}, status, headers)
+        return _problem(request, str(error), status, {"retry-after": "2"} if status == 503 else None)
 
     @app.exception_handler(HTTPException)
-    async def refused(_: Request, error: HTTPException) -> Response:
-        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        return _problem(request, str(error.detail), error.status_code, error.headers)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
         wrong = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors())
-        return JSONResponse({"error": wrong or "the request is not valid"}, 422)
+        return _problem(request, wrong or "the request is not valid", 422)
+
+
+def _problem(request: Request, text: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """What went wrong, for chat clients in the shape that they read."""
+    is_chat = request.url.path == "/v1/chat/completions"
+    told: object = {"message": text, "type": "invalid_request_error"} if is_chat else text
+    return JSONResponse({"error": told}, status, headers)
 
 
 def _add_pages(app: FastAPI) -> None:

