@@ -72,6 +72,13 @@ class VectorIndex:
             vector = self.embedder.embed([query], role="query")[0]
             return Ranking.of(*self._nearest(vector, nodes, k), k)
 
+    def nearest(self, node: int, k: int, among: NodeSet) -> Ranking:
+        """The k nodes among some whose vectors are nearest to that of a node, the node itself aside."""
+        vector = self.vectors(np.array([node], dtype=np.int32))[0]
+        near = Ranking.of(*self._nearest(vector, among.array, k + 1), k + 1)
+        kept = near.nodes != node
+        return Ranking(near.nodes[kept][:k], near.scores[kept][:k])
+
     def similarities(self, query: str, nodes: NodeSet) -> NDArray[np.float32]:
         """The cosine of each of the given nodes with a query, in their order; missing vectors are computed."""
         vector = self.embedder.embed([query], role="query")[0]

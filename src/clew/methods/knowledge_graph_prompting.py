@@ -34,9 +34,11 @@ from clew.steps.traversers import (
 from clew.steps.walking import Walk, fused, walk
 from clew.steps.writing import ModelWriter
 from clew.toolbox import Toolbox
-from clew.types import Answer
+from clew.types import Answer, Ranking
 
 NAME = "knowledge_graph_prompting"
+NEAREST = 10
+"""Neighbours by vector, where no knn edges are stored."""
 Traversers = Literal["evidence", "lexical", "embedding", "generative", "none"]
 
 
@@ -57,7 +59,7 @@ class KnowledgeGraphPrompting:
         cls,
         toolbox: Toolbox,
         traverser: Traversers = "evidence",
-        graph: tuple[str, ...] = KINDS,
+        graph: tuple[str, ...] | None = None,
         seeds: int = 8,
         branching: int = 4,
         hops: int = 3,
@@ -65,10 +67,16 @@ class KnowledgeGraphPrompting:
         beam: int | None = 8,
         k: int = 30,
     ) -> KnowledgeGraphPrompting:
-        """`generative` needs a model; the others need none."""
+        """`generative` needs a model; `graph` None walks all edges, knn named without stored edges finds them live."""
+        search = PassageSearch(toolbox.local, toolbox.lexical, toolbox.vectors)
+
+        def nearest(node: int) -> Ranking:
+            vectors = toolbox.vectors
+            return vectors.nearest(node, NEAREST, search.passages) if vectors.is_complete else Ranking.of([], [])
+
         return cls(
-            PassageSearch(toolbox.local, toolbox.lexical, toolbox.vectors),
-            PassageGraph(toolbox.local, graph),
+            search,
+            PassageGraph(toolbox.local, graph or KINDS, None if graph is None else nearest),
             traverser_named(traverser, toolbox),
             BestSpan() if toolbox.model is None else ModelReader(toolbox.model),
             Walk(seeds, branching, hops, budget, beam),
