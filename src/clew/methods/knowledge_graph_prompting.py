@@ -88,10 +88,13 @@ class KnowledgeGraphPrompting:
         """A written answer with its citations; the candidates are the passages, best first."""
         if self.structure is not None and (named := references(question)):  # 1
             return self.structure.answer(question, named, self.reader, NAME)
+        return answer_from_passages(self.search.kb, question, NAME, self.rank(question), self.reader)  # 5
+
+    def rank(self, question: str) -> Ranking:
+        """The passages that the reader is given, best first."""
         asked = self.search.about(question)
         paths = [] if self.traverser is None else walk(asked, self.graph, self.traverser, self.how)  # 2, 3
-        ranking = fused(asked, paths, self.k)  # 4
-        return answer_from_passages(self.search.kb, question, NAME, ranking, self.reader)  # 5
+        return fused(asked, paths, self.k)  # 4
 
 
 def traverser_named(name: Traversers, toolbox: Toolbox) -> Traverser | None:

@@ -1,0 +1,162 @@
+"""Speed and density of the graph of passages.
+
+    python benchmarks/documents.py speed [PASSAGES]          graph, base and retrieval over made-up passages
+    python benchmarks/documents.py density DATASET:PATH SVG [N]  density of each kind of edges against recall and time
+
+Made-up passages draw words by Zipf's law and a few names each, so that keywords and names are shared as in real text.
+`density` needs the vectors of the data set's base: `clew eval` once, then `clew embed` on the base it names.
+"""
+
+import random
+import resource
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from statistics import mean, median
+
+import numpy as np
+
+from clew.benchmarking import Benchmark
+from clew.building import build
+from clew.datasets.load import load_dataset
+from clew.documents import EdgeOptions, corpus_tables
+from clew.documents.graph.passage_edges import density
+from clew.evaluation.plots import Axis, Series, line_plot
+from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
+from clew.steps.passage_graph import PassageGraph
+from clew.toolbox import Toolbox
+from clew.types import NodeSet, Ranking
+
+NEIGHBOURS = (1, 5, 20, 50)
+
+
+@dataclass(frozen=True)
+class Text:
+    key: str
+    title: str
+    text: str
+
+
+def made_up(count: int, seed: int = 0) -> list[Text]:
+    chance = random.Random(seed)
+    numbers = np.random.default_rng(seed)
+    syllables = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "is")]
+
+    def word() -> str:
+        return "".join(chance.choice(syllables) for _ in range(chance.randint(2, 3)))
+
+    vocabulary = [word() for _ in range(30_000)]
+    ranks = np.minimum(numbers.zipf(1.2, size=(count, 60)) - 1, len(vocabulary) - 1)
+    names = [f"{word().title()} {word().title()}" for _ in range(count)]
+    texts = []
+    for place in range(count):
+        words = [vocabulary[rank] for rank in ranks[place]]
+        for _ in range(4):  # mostly neighbours in the list of names: clusters, as real topics are
+            other = (place + chance.randint(-20, 20)) % count if chance.random() < 0.7 else chance.randrange(count)
+            words.insert(chance.randrange(len(words)), names[other])
+        texts.append(Text(f"{place:06d}", names[place], f"{names[place]} is {' '.join(words)}."))
+    return texts
+
+
+def speed(count: int) -> None:
+    texts = made_up(count)
+    begun, worked = time.perf_counter(), time.process_time()
+    tables = corpus_tables(texts)
+    print(
+        f"graph over {count:,} passages: {time.perf_counter() - begun:.1f} s, "
+        f"{time.process_time() - worked:.1f} s of processor time, {peak():.2f} GB at most"
+    )
+    print({piece.table["relation"][0].as_py(): piece.table.num_rows for piece in tables.edges})
+    with tempfile.TemporaryDirectory() as folder:
+        begun, worked = time.perf_counter(), time.process_time()
+        build(tables, Path(folder) / "kb")
+        seconds = time.process_time() - worked
+        print(f"base: {time.perf_counter() - begun:.1f} s, {seconds:.1f} s of processor time, {peak():.2f} GB at most")
+        tools = Toolbox.open(Path(folder) / "kb", embedder="hash")
+        tools.vectors.embed_all()
+        method = KnowledgeGraphPrompting.build(tools)
+        chance = random.Random(1)
+        times, work = [], []
+        for place in range(60):
+            source = chance.choice(texts)
+            begun, worked = time.perf_counter(), time.process_time()
+            method.answer(f"Which {source.text.split()[3]} {source.text.split()[5]} is with {source.title}?")
+            times.append(time.perf_counter() - begun)
+            work.append(time.process_time() - worked)
+            if not place:
+                print(f"first answer: {1000 * times[0]:.0f} ms")
+        print(f"answers: median {1000 * median(times[1:]):.0f} ms, {1000 * median(work[1:]):.0f} ms of processor time")
+
+
+def peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def density_curve(spec: str, svg: Path, limit: int | None) -> None:
+    dataset = load_dataset(spec).sample(limit)
+    series_recall, series_time = [], []
+    for kind in ("mentions", "entity", "tfidf", "knn"):
+        recalls, times = [], []
+        for neighbours in NEIGHBOURS if kind != "mentions" else NEIGHBOURS[:1]:
+            edges = EdgeOptions(("mentions",) if kind == "knn" else (kind,), neighbours, neighbours)
+            tools = tools_for(dataset, edges)
+            method = KnowledgeGraphPrompting.build(tools, graph=(kind,))
+            if kind == "knn":
+                near = partial(nearest, tools, neighbours, method.search.passages)
+                method = replace(method, graph=PassageGraph(tools.local, ("knn",), near))
+            dense, recall, seconds = measured(method, dataset)
+            recalls.append((100 * dense, 100 * recall))
+            times.append((100 * dense, 1000 * seconds))
+            print(f"{kind:9s} {neighbours:3d}  density {dense:.4%}  recall@5 {recall:.1%}  {1000 * seconds:.0f} ms")
+        series_recall.append(Series(kind, tuple(recalls)))
+        series_time.append(Series(kind, tuple(times)))
+    x = Axis("density of the graph in %", logarithmic=True)
+    name = f"{dataset.name}, {len(dataset.questions)} questions, {len(dataset.paragraphs):,} passages"
+    svg.with_suffix(".recall.svg").write_text(
+        line_plot(f"Recall@5: {name}", series_recall, x, Axis("Recall@5 in %"), marks=True)
+    )
+    svg.with_suffix(".time.svg").write_text(
+        line_plot(f"Time: {name}", series_time, x, Axis("ms a question"), marks=True)
+    )
+
+
+def nearest(tools: Toolbox, count: int, passages: NodeSet, node: int) -> Ranking:
+    return tools.vectors.nearest(node, count, passages)
+
+
+def tools_for(dataset, edges: EdgeOptions) -> Toolbox:
+    plain = Benchmark(dataset).tools  # its vectors serve every graph over the same passages
+    tools = Benchmark(dataset, edges=edges).tools
+    if not tools.vectors.is_complete:
+        source, target = plain.local.folder / "vectors", tools.local.folder / "vectors"
+        for file in source.glob("**/*"):
+            if file.is_file() and not file.name.startswith("rows-"):
+                place = target / file.relative_to(source)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(file.read_bytes())
+        tools = Toolbox.open(tools.local.folder)
+        tools.vectors.embed_all()
+    return tools
+
+
+def measured(method: KnowledgeGraphPrompting, dataset) -> tuple[float, float, float]:
+    kb, graph = method.search.kb, method.graph
+    pairs = sum(len(graph.ties(node).nodes) for node in range(len(kb))) / 2
+    recalls, times = [], []
+    for question in dataset.questions:
+        begun = time.perf_counter()
+        ranking = method.rank(question.text)
+        times.append(time.perf_counter() - begun)
+        found = {ref.key for ref in kb.refs(ranking.nodes[:5])}
+        recalls.append(mean(key in found for key in question.passages))
+    return density(int(pairs), len(kb)), mean(recalls), median(times)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "density":
+        density_curve(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) > 4 else None)
+    else:
+        speed(int(sys.argv[2]) if len(sys.argv) > 2 else 100_000)
