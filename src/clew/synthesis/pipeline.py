@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-from clew import trace
+from clew import __version__, trace
 from clew.errors import InputError, PendingError
 from clew.index.tokens import normalise
 from clew.kb.arrays import ArrayKnowledgeBase
@@ -260,6 +260,7 @@ def _accept(result: Result, plan: Plan, made: Synthesis, questions: set[str]) ->
 def _key(steps: Steps, draft: Draft) -> str:
     requirement = draft.requirement
     return content_key(
+        __version__,
         steps.kb.manifest.generation,
         requirement.template.name,
         requirement.template.kind,

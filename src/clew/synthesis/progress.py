@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from clew.errors import CorruptError
+
 
 def content_key(*parts: Any) -> str:
     """The hash of everything that decides a result."""
@@ -26,9 +28,12 @@ class ProgressLog:
         if file.is_file():
             data = file.read_bytes()
             whole = data.rfind(b"\n") + 1
-            for line in data[:whole].splitlines():
-                row = json.loads(line)
-                self.known[row["key"]] = row["result"]
+            for number, line in enumerate(data[:whole].splitlines(), 1):
+                try:
+                    row = json.loads(line)
+                    self.known[row["key"]] = row["result"]
+                except (ValueError, KeyError, TypeError) as error:
+                    raise CorruptError(f"{file}, line {number}, is damaged: delete it to begin again") from error
             if whole < len(data):
                 with file.open("r+b") as opened:
                     opened.truncate(whole)
