@@ -65,6 +65,13 @@ def test_a_constant_stands_for_what_is_below_it_in_a_later_tier(toolbox):
     assert any("hierarchy" in p.in_words() for p in answer.candidates[0].evidence if isinstance(p, Judgement))
 
 
+def test_a_question_about_text_alone_is_answered_as_words_and_meaning_answer_it(toolbox):
+    question = "Which phenotype means abnormally long and slender fingers?"
+    answer = ask(create("focus_plus", toolbox), question)
+    assert answer.query["triplets"] == []
+    assert keys(answer)[0] == "P3"
+
+
 def test_a_number_is_given_where_one_is_asked_for(toolbox):
     assert ask(create("focus_plus", toolbox), "How many phenotypes has Bardet-Biedl syndrome?").text == "2"
 

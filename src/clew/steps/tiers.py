@@ -42,8 +42,8 @@ def tiers(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery], eno
     known: NodeSet | None = None
     for focus, how in _readings(kb, names, queries):
         nodes = focus.nodes
-        if nodes is None:
-            continue
+        if nodes is None:  # nothing is required of the answers: their documents alone decide
+            return
         fresh = without_named(nodes, focus) if known is None else without_named(nodes, focus) - known
         if len(fresh):
             known = fresh if known is None else known | fresh
