@@ -246,14 +246,8 @@ def report(given):
                     between = f"[{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
                     print(f"\n{kind}: {one} → {other}: {mean:+.1f} {between}, p = {p:.4f}")
         if title == "test":
-            wanted = [
-                "none|",
-                "linear|text",
-                "linear|text+graph+g2t",
-                "logistic|all",
-                "catboost|all",
-                "neural|text+g2t+highlight",
-            ]
+            wanted = ["none|", "linear|text", "linear|graph", "catboost|text+graph", "catboost|text+graph+g2t"]
+            wanted += ["logistic|all", "catboost|all", "neural|text+g2t+highlight"]
             series = [
                 Series(key.rstrip("|"), tuple((n, 100 * curves[key].at(n)) for n in range(1, 21)))
                 for key in wanted if key in curves
