@@ -17,7 +17,7 @@ from typing import Literal
 
 from clew.errors import InputError
 from clew.steps.extracting import BestSpan
-from clew.steps.passage_answer import answer_from_passages
+from clew.steps.passage_answer import READ, answer_from_passages
 from clew.steps.passage_graph import KINDS, PassageGraph
 from clew.steps.passage_search import PassageSearch
 from clew.steps.reading import ModelReader
@@ -37,6 +37,8 @@ from clew.toolbox import Toolbox
 from clew.types import Answer, Ranking
 
 NAME = "knowledge_graph_prompting"
+EXTRACTED_FROM = 4
+"""Passages that the extractive reader is given."""
 NEAREST = 10
 """Neighbours by vector, where no knn edges are stored."""
 Traversers = Literal["evidence", "lexical", "embedding", "generative", "none"]
@@ -53,6 +55,8 @@ class KnowledgeGraphPrompting:
     how: Walk
     structure: StructureAnswers | None = None
     k: int = 30
+    read: int = 10
+    """Passages that are read: fewer without a model, which would not see through the rest."""
 
     @classmethod
     def build(
@@ -82,13 +86,16 @@ class KnowledgeGraphPrompting:
             Walk(seeds, branching, hops, budget, beam),
             StructureAnswers(toolbox.local) if "document" in toolbox.kb.schema.type_names else None,
             k,
+            EXTRACTED_FROM if toolbox.model is None else READ,
         )
 
     def answer(self, question: str) -> Answer:
         """A written answer with its citations; the candidates are the passages, best first."""
         if self.structure is not None and (named := references(question)):  # 1
             return self.structure.answer(question, named, self.reader, NAME)
-        return answer_from_passages(self.search.kb, question, NAME, self.rank(question), self.reader)  # 5
+        return answer_from_passages(
+            self.search.kb, question, NAME, self.rank(question), self.reader, read=self.read
+        )  # 5
 
     def rank(self, question: str) -> Ranking:
         """The passages that the reader is given, best first."""
