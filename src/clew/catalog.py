@@ -31,6 +31,7 @@ from clew.methods.passage_baselines import (
 from clew.methods.protocol import Method
 from clew.methods.subgraph_reranking import SubgraphReranking
 from clew.methods.think_on_graph import ThinkOnGraph
+from clew.methods.tournament_on_path import TournamentOnPath
 from clew.methods.vector_search import VectorSearch
 from clew.models.estimating import Estimate
 from clew.models.opening import open_estimating
@@ -66,6 +67,7 @@ METHODS: dict[str, type] = {
     "llm_reranker": LlmReranker,
     "four_step_focus": FourStepFocus,
     "focus_plus": FocusPlus,
+    "tournament_on_path": TournamentOnPath,
 }
 DEFAULT_METHOD = "auto"
 

@@ -1,0 +1,208 @@
+"""Tournament on Path (Xiang & Wu, Chalmers 2026): rank abstract relation paths by tournaments instead of scores.
+
+1  topic entities, given or linked; System 2 masks them in everything a model sees
+2  explore relation paths, entity-agnostic, and pre-filter them
+3  tournament: chunked (System 1) or pairwise with diff prompting (System 2)
+4  stop at a fixed depth, when the path answers the question, or when its answers no longer change
+5  answer with the ends of the best path, several topics intersected; System 1 may choose among the entities
+
+Without a model phrases of the question are aligned with the relations of the paths, and the tournaments compare those
+scores. Deviation from the thesis: the path and its end set are the answer; no model writes one from its memory.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from clew.index.protocol import Names
+from clew.steps.choosing import ModelChooser
+from clew.steps.path_execution import evidence, formal_query
+from clew.steps.path_filter import Filter, prefilter
+from clew.steps.path_judging import ChoosingJudge, ScoreJudge
+from clew.steps.path_search import Mode, PathSearch, Stop, asks_whether_enough
+from clew.steps.relation_aligner import RelationAligner
+from clew.steps.relation_paths import RelationPath
+from clew.steps.roles import Choice, Chooser
+from clew.steps.topic_mask import MASK, mask_topic
+from clew.steps.topics import Topic, find_topics
+from clew.steps.trails import MANY, SAMPLED
+from clew.toolbox import Toolbox
+from clew.types import Answer, Candidate, Judgement, NodeSet
+
+MOST_SHOWN = 1000
+WITH_EVIDENCE = 20
+PAIRED = 20
+"""Of several topics so many paths each are tried together."""
+Scored = list[tuple[RelationPath, float]]
+
+
+@dataclass(frozen=True)
+class TournamentOnPath:
+    """Relation paths from the topic entities, the best one found by a tournament."""
+
+    names: Names
+    aligner: RelationAligner
+    chooser: Chooser | None
+    search: PathSearch
+    explore: Literal["paths", "entities"] = "paths"
+    choose_entities: bool = False
+    diff: bool = True
+    mask: bool = True
+    few_shot: bool = False
+    topics: tuple[str, ...] = ()
+    model: str = "none"
+
+    @classmethod
+    def build(
+        cls,
+        toolbox: Toolbox,
+        system: Literal[1, 2] = 2,
+        explore: Literal["paths", "entities"] = "paths",
+        prefilter: Filter | None = None,
+        tournament: Mode | None = None,
+        diff: bool | None = None,
+        mask: bool | None = None,
+        shots: Literal["few", "zero"] | None = None,
+        stop: Stop | None = None,
+        depth: int | None = None,
+        width: int = 3,
+        chunk: int = 4,
+        filtered: int = 30,
+        seed: int = 0,
+        topics: tuple[str, ...] = (),
+    ) -> TournamentOnPath:
+        """System 1 or 2 of the thesis; each further option changes one of its choices."""
+        first, model = system == 1, toolbox.model
+        usual: Filter = "aligned" if model is None else "rrf" if first else "semantic"
+        search = PathSearch(
+            tournament or ("chunked" if first else "pairwise"),
+            prefilter or usual,
+            stop or ("depth" if first else "answered"),
+            width,
+            chunk,
+            filtered,
+            depth or (3 if first or model is None else 4),
+            seed,
+        )
+        return cls(
+            toolbox.names,
+            RelationAligner(toolbox.kb, toolbox.embedder),
+            None if model is None else ModelChooser(model),
+            search,
+            explore,
+            first and model is not None,
+            not first if diff is None else diff,
+            not first if mask is None else mask,
+            first if shots is None else shots == "few",
+            topics,
+            "none" if model is None else model.name,
+        )
+
+    def answer(self, question: str) -> Answer:
+        """The ends of the best path, all with the same score, each with the walk that leads to it."""
+        found = find_topics(question, self.names, self.topics)  # 1
+        answered: list[tuple[NodeSet, Scored]] = []
+        for topic in _several(found.topics):
+            ranked = self._paths(question, topic)  # 2, 3, 4
+            answered.append((self._ends(ranked), ranked))
+        best, joint = _intersected(self.aligner, answered) if len(answered) > 1 else (None, None)
+        if best is None:
+            ranked = max((ranked for _, ranked in answered if ranked), key=lambda some: some[0][1], default=[])
+            best = [path for path, _ in ranked[:1]]
+        if not best:
+            return Answer(question, "tournament_on_path", (), self.model, notes=(_nothing(bool(found.topics)),))
+        ends = self.aligner.explorer.execute(best[0]) if joint is None else joint
+        return self._answered(question, best, self._chosen(question, ends))  # 5
+
+    def _paths(self, question: str, topic: Topic) -> Scored:
+        masked = mask_topic(question, [topic.text])
+        if self.chooser is None:
+            return self._aligned(masked, topic.nodes)
+        shown = f"[{topic.nodes.array[0]}]" if self.mask else topic.text
+        asked = masked.replace(MASK, shown) if MASK in masked else question
+        judge = ChoosingJudge(self.chooser, asked, shown, self.diff, self.few_shot)
+        enough = asks_whether_enough(self.chooser, asked, shown)
+        vectors = self.aligner.lexicon.vectors
+        kept = self.search.grow(self.aligner.explorer, topic.nodes, asked, vectors, judge, enough)
+        return [(path, 1.0 / (1 + place)) for place, path in enumerate(kept)]
+
+    def _aligned(self, masked: str, topic: NodeSet) -> Scored:
+        ranked = self.aligner.rank(masked, topic, self.search.depth)
+        scores = {one.path: one.score for one in ranked}
+        vectors = self.aligner.lexicon.vectors
+        shown = prefilter(masked, list(scores), self.search.filtered, self.search.filter, vectors, self.search.seed)
+        if self.explore == "entities":
+            shown = self._sampled(shown)
+        best = self.search.select(shown, ScoreJudge(scores))
+        return [(path, scores[path]) for path in best]
+
+    def _sampled(self, paths: Sequence[RelationPath]) -> list[RelationPath]:
+        """Without abstraction: only paths a random sample of entities leads along, as a beam over triples sees them."""
+        rng = random.Random(self.search.seed)
+        seen = []
+        for path in paths:
+            nodes = path.topic
+            for move in path.moves:
+                reached = list(self.aligner.explorer.walk(nodes, move))
+                nodes = NodeSet.of(rng.sample(reached, SAMPLED) if len(reached) >= MANY else reached)
+            if len(nodes):
+                seen.append(path)
+        return seen
+
+    def _ends(self, ranked: Scored) -> NodeSet:
+        return self.aligner.explorer.execute(ranked[0][0]) if ranked else NodeSet.of([])
+
+    def _chosen(self, question: str, ends: NodeSet) -> list[int]:
+        """System 1 may put some of the ends first; all of them stay."""
+        nodes = [int(node) for node in ends.array[:MOST_SHOWN]]
+        if not self.choose_entities or self.chooser is None or len(nodes) < 2:
+            return nodes
+        names = tuple(ref.name for ref in self.aligner.kb.refs(nodes[:40]))
+        [chosen] = self.chooser.choose([Choice(question, names, self.search.width, "entity")])
+        first = [nodes[place] for place in chosen.kept]
+        return first + [node for node in nodes if node not in first]
+
+    def _answered(self, question: str, best: list[RelationPath], nodes: list[int]) -> Answer:
+        kb = self.aligner.kb
+        shown = nodes[:WITH_EVIDENCE]
+        threads = [evidence(self.aligner.explorer, path, shown) for path in best]
+        candidates = [
+            Candidate(ref, 1.0, tuple(thread[place] for thread in threads) if place < len(shown) else ())
+            for place, ref in enumerate(kb.refs(nodes))
+        ]
+        judgement = Judgement("tournament_on_path", None, "; ".join(path.in_words() for path in best))
+        answer = Answer(question, "tournament_on_path", tuple(candidates), self.model, evidence=(judgement,))
+        return replace(answer, query=formal_query(kb, best[0]))
+
+
+def _several(topics: Sequence[Topic]) -> list[Topic]:
+    """At most three topics, the longest names first: they say most about what is meant."""
+    return sorted(topics, key=lambda topic: -len(topic.text))[:3]
+
+
+def _intersected(
+    aligner: RelationAligner, answered: Sequence[tuple[NodeSet, Scored]]
+) -> tuple[list[RelationPath] | None, NodeSet | None]:
+    """The best pair of paths from different topics that lead to the same nodes."""
+    known = [ranked for _, ranked in answered if ranked][:2]
+    if len(known) < 2:
+        return None, None
+    options = [
+        (first_score + second_score, first, second)
+        for first, first_score in known[0][:PAIRED]
+        for second, second_score in known[1][:PAIRED]
+    ]
+    for _, first, second in sorted(options, key=lambda option: -option[0]):
+        both = aligner.explorer.execute(first) & aligner.explorer.execute(second)
+        if len(both):
+            return [first, second], both
+    return None, None
+
+
+def _nothing(named: bool) -> str:
+    if named:
+        return "no path leads from the topic to an answer"
+    return "no topic entity was found: mark it as [Name] or give it with -O topics=NAME"

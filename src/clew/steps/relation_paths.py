@@ -1,0 +1,157 @@
+"""Relation paths: what a walk says once its entities are left out (Tournament on Path, section 3.2).
+
+Two paths are equivalent if they begin at the same topic and take the same relations in the same directions, so equality
+of `RelationPath` is the equivalence of the thesis. Paths are found by counting over sets of nodes, never by listing
+the walks of entities behind them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from clew.kb.protocol import KnowledgeBase
+from clew.types import NodeSet
+
+OPAQUE = re.compile(r"[a-z]\.[0-9a-z_]{3,}|_:\S+|[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f-]{20,}")
+"""Names that only a machine reads: blank nodes and identifiers. Such a node stands for a fact with several parts."""
+VALUE = re.compile(r"[-+]?\d[\d.,/:T-]*Z?")
+"""Years, dates and numbers: what many unrelated things share, so that no path leads on from them."""
+LOOKED_AT = 12
+"""So many ends of a relation tell what kind of nodes it leads to."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Move:
+    """One relation, walked from its head ("out") or from its tail ("in")."""
+
+    relation: str
+    direction: Literal["out", "in"]
+
+    @property
+    def back(self) -> Move:
+        """The same relation the other way."""
+        return Move(self.relation, "in" if self.direction == "out" else "out")
+
+    def in_words(self) -> str:
+        """An arrow and the relation, as the thesis shows paths to a model."""
+        return f"{'->' if self.direction == 'out' else '<-'} {self.relation}"
+
+
+Hop = tuple[Move, ...]
+"""One step in the reader's eyes: one move, or two where a node without a name lies between."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelationPath:
+    """A topic and the hops that lead away from it; equal paths are equivalent ones."""
+
+    topic: NodeSet
+    hops: tuple[Hop, ...] = ()
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """The moves of all hops, one after another."""
+        return tuple(move for hop in self.hops for move in hop)
+
+    def then(self, hop: Hop) -> RelationPath:
+        """The path, one hop longer."""
+        return RelationPath(self.topic, (*self.hops, hop))
+
+    def in_words(self) -> str:
+        """The moves as arrows."""
+        return " ".join(move.in_words() for move in self.moves)
+
+
+def is_return(before: Hop | None, hop: Hop) -> bool:
+    """Whether a hop takes the relation of the last one back: films by the same director."""
+    return before is not None and len(hop) == len(before) == 1 and hop[0] == before[0].back
+
+
+def returns(path: RelationPath) -> int:
+    """How often the path turns back on the relation it came by."""
+    return sum(is_return(a, b) for a, b in zip(path.hops, path.hops[1:], strict=False))
+
+
+def common_beginning(first: RelationPath, second: RelationPath) -> tuple[Move, ...]:
+    """The longest beginning both paths share; empty where their topics differ."""
+    if first.topic != second.topic:
+        return ()
+    shared: list[Move] = []
+    for a, b in zip(first.moves, second.moves, strict=False):
+        if a != b:
+            break
+        shared.append(a)
+    return tuple(shared)
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A hop that goes on from a set of nodes, and how many edges it has there; `ends` where they are known already."""
+
+    hop: Hop
+    edges: int
+    ends: NodeSet | None = None
+
+
+class Explorer:
+    """Finds where relations lead, and remembers what kind of nodes lies behind each."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self._kinds: dict[Move, str] = {}
+
+    def leads(self, nodes: NodeSet) -> list[Lead]:
+        """Every hop that goes on from these nodes; facts without a name of their own are walked through."""
+        found = []
+        for use in self.kb.relations(nodes):
+            move = Move(use.relation, "out" if use.direction == "out" else "in")
+            if self.kind(move, nodes) != "opaque":
+                found.append(Lead((move,), use.count))
+                continue
+            middle = self.walk(nodes, move)
+            for second in self.kb.relations(middle):
+                onward = Move(second.relation, "out" if second.direction == "out" else "in")
+                ends = self.walk(middle, onward) - nodes
+                if len(ends) and self.kind(onward, middle) != "opaque":
+                    found.append(Lead((move, onward), len(ends), ends))
+        return found
+
+    def walk(self, nodes: NodeSet, move: Move) -> NodeSet:
+        """The nodes one move away."""
+        return self.kb.neighbors(nodes, move.relation, move.direction)
+
+    def ends(self, nodes: NodeSet, lead: Lead, before: Hop | None, topic: NodeSet) -> NodeSet:
+        """Where a hop leads; the topic is left out only where the hop takes the last relation back."""
+        reached = lead.ends if lead.ends is not None else self.walk(nodes, lead.hop[0])
+        return reached - topic if is_return(before, lead.hop) else reached
+
+    def execute(self, path: RelationPath) -> NodeSet:
+        """The nodes at the end of a path."""
+        here, before = path.topic, None
+        for hop in path.hops:
+            reached = here
+            for move in hop:
+                reached = self.walk(reached, move)
+            here = reached - here if len(hop) == 2 else reached - path.topic if is_return(before, hop) else reached
+            before = hop
+        return here
+
+    def kind(self, move: Move, nodes: NodeSet) -> str:
+        """What a relation leads to, told from a few of its ends: "opaque" nodes, "value"s or "named" ones."""
+        known = self._kinds.get(move)
+        if known is None:
+            few = self.walk(nodes, move).array[:LOOKED_AT]
+            known = kind_of([ref.name for ref in self.kb.refs(few)])
+            self._kinds[move] = known
+        return known
+
+
+def kind_of(names: Sequence[str]) -> str:
+    """What most of some names are."""
+    for kind, pattern in (("opaque", OPAQUE), ("value", VALUE)):
+        if names and sum(pattern.fullmatch(name) is not None for name in names) * 2 > len(names):
+            return kind
+    return "named"

@@ -1,0 +1,60 @@
+"""Relation paths against walks listed one by one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.steps.relation_paths import Explorer, Move, RelationPath, common_beginning, is_return, kind_of
+from clew.types import EMPTY, NodeSet
+
+MOVES = st.builds(Move, st.sampled_from("abc"), st.sampled_from(["out", "in"]))
+PATHS = st.builds(lambda moves: RelationPath(EMPTY, tuple((m,) for m in moves)), st.lists(MOVES, max_size=5))
+
+
+@given(PATHS, PATHS)
+def test_the_common_beginning_is_the_longest_one(first, second):
+    shared = common_beginning(first, second)
+    n = len(shared)
+    assert first.moves[:n] == second.moves[:n] == shared
+    assert (
+        first.moves[: n + 1] != second.moves[: n + 1]
+        or first.moves == second.moves
+        or n == min(len(first.moves), len(second.moves))
+    )
+
+
+def test_paths_from_different_topics_are_never_equivalent():
+    hop = (Move("is_a", "out"),)
+    one, other = RelationPath(NodeSet.of([1]), (hop,)), RelationPath(NodeSet.of([2]), (hop,))
+    assert one != other
+    assert common_beginning(one, other) == ()
+    assert one == RelationPath(NodeSet.of([1]), (hop,))
+
+
+@pytest.mark.parametrize(
+    ("topic", "moves", "expected"),
+    [
+        ("BBS2", ["associated_with"], ["BBS"]),
+        ("BBS2", ["associated_with", "has_phenotype"], ["P1", "P2"]),
+        ("P4", ["^is_a"], ["P1", "P3"]),
+        ("P1", ["is_a", "^is_a"], ["P3"]),  # the topic is left out where the relation is taken back
+        ("P1", ["^has_phenotype", "^associated_with"], ["BBS2"]),
+    ],
+)
+def test_a_path_is_executed_from_its_topic(kb, topic, moves, expected):
+    hops = tuple((Move(m.lstrip("^"), "in" if m.startswith("^") else "out"),) for m in moves)
+    reached = Explorer(kb).execute(RelationPath(NodeSet.of([kb.find(topic)]), hops))
+    assert sorted(ref.key for ref in kb.refs(reached.array)) == expected
+
+
+def test_leads_name_every_relation_of_a_node_with_its_edges(kb):
+    found = {lead.hop[0]: lead.edges for lead in Explorer(kb).leads(NodeSet.of([kb.find("BBS")]))}
+    assert found == {Move("associated_with", "in"): 1, Move("has_phenotype", "out"): 2}
+
+
+def test_names_tell_what_kind_of_nodes_a_relation_leads_to():
+    assert kind_of(["m.03pk373", "m.0235q8f"]) == "opaque"
+    assert kind_of(["1999", "2004-05-01"]) == "value"
+    assert kind_of(["Madonna", "1984"]) == "named"
+    assert is_return((Move("r", "out"),), (Move("r", "in"),))
+    assert not is_return(None, (Move("r", "in"),))

@@ -1,0 +1,97 @@
+"""Tournament on Path: from a question to the ends of a relation path, with and without a model."""
+
+import random
+
+import pytest
+
+from clew.catalog import ask, create
+from clew.steps.path_filter import lexical
+from clew.steps.path_judging import ChoosingJudge
+from clew.steps.question_reading import Knowledge, read_question
+from clew.steps.relation_paths import Move, RelationPath
+from clew.steps.roles import Chosen
+from clew.steps.topic_mask import mask_topic
+from clew.toolbox import Toolbox
+from clew.types import EMPTY, Path
+from conftest import EDGES, NODES, tables
+
+NOTHING = Knowledge(lambda _: None, lambda *_: False)
+
+
+def path(*names):
+    return RelationPath(EMPTY, tuple((Move(n.lstrip("^"), "in" if n.startswith("^") else "out"),) for n in names))
+
+
+def toolbox(tmp_path, edges=EDGES):
+    from clew.building import build  # the whole base, with its names
+
+    return Toolbox.open(build(tables(NODES, edges), tmp_path / "base.kb").folder)
+
+
+@pytest.mark.parametrize(
+    ("question", "names", "expected"),
+    [
+        ("who directed [Alien]", [], "who directed []"),
+        ("where did crabtree go to college [Michael Crabtree]", [], "where did [] go to college"),
+        ("what else did ben franklin invent", ["Benjamin Franklin"], "what else did [] invent"),
+    ],
+)
+def test_the_topic_is_masked_where_it_is_named(question, names, expected):
+    assert mask_topic(question, names) == expected
+
+
+def test_words_that_stand_together_are_one_chunk_and_possessives_link_them():
+    together = read_question("what is the time zone of []", NOTHING)
+    assert together.chunks == together.linked == 1
+    chained = read_question("[] 's wife 's father ?", NOTHING)
+    assert (chained.chunks, chained.linked) == (2, 2)
+    assert read_question("who directed []", NOTHING).kind == "person"
+    assert read_question("in which languages are films by []", NOTHING).focus == ("languages",)
+
+
+def test_diff_prompting_gives_what_two_paths_share_and_shows_the_rest():
+    asked = []
+
+    class Chooser:
+        def choose(self, choices):
+            asked.extend(choices)
+            return [Chosen((0,)) for _ in choices]
+
+    judge = ChoosingJudge(Chooser(), "who?", "m.1")
+    pairs = [(path("a", "b"), path("a", "^c")), (path("a"), path("a", "b")), (path("a", "b"), path("a"))]
+    assert judge.first_is_better(pairs) == [True, False, True]
+    assert asked[0].given == "m.1 -> a"
+    assert asked[0].options == ("-> b", "<- c")
+    assert asked[1].options[0].startswith("[RELEVANT] -> b")
+
+
+def test_bm25_over_paths_prefers_the_words_of_the_question():
+    scores = lexical("who directed it", ["directed by", "written by"])
+    assert scores[0] > scores[1] == 0
+
+
+@pytest.mark.parametrize("system", ["1", "2"])
+def test_a_path_of_two_hops_is_found_without_a_model_and_carries_its_walk(tmp_path, system):
+    method = create("tournament_on_path", toolbox(tmp_path), {"system": system})
+    answer = ask(method, "which phenotypes do the diseases associated with [BBS2] have?")
+    assert {candidate.node.key for candidate in answer.answer_set} == {"P1", "P2"}
+    (walk,) = answer.candidates[0].evidence
+    assert isinstance(walk, Path)
+    assert [fact.relation for fact in walk.facts] == ["associated_with", "has_phenotype"]
+    assert "urn:clew:relation:has_phenotype" in answer.query["sparql"]
+
+
+def test_a_question_without_a_topic_says_so(tmp_path):
+    answer = ask(create("tournament_on_path", toolbox(tmp_path)), "what is it?")
+    assert not answer.candidates
+    assert "no topic entity" in answer.notes[0]
+
+
+def test_facts_that_change_places_change_the_answer(tmp_path):
+    tails = [edge[2] for edge in EDGES if edge[1] == "has_phenotype"]
+    random.Random(3).shuffle(tails)
+    left = iter(tails)
+    fictional = [(h, r, next(left) if r == "has_phenotype" else t, a) for h, r, t, a in EDGES]
+    answer = ask(create("tournament_on_path", toolbox(tmp_path, fictional)), "which phenotype does [MFS] have?")
+    expected = {tail for head, relation, tail, _ in fictional if (head, relation) == ("MFS", "has_phenotype")}
+    assert {candidate.node.key for candidate in answer.answer_set} == expected
