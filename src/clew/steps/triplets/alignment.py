@@ -43,7 +43,7 @@ class Weights:
     return_word: float = 0.3
     """… times this where a word such as "together" hints at it …"""
     unhinted_return: float = 0.6
-    """… and so much more where none does and no phrase names the type one comes back to."""
+    """… and so much more where none does, and again where no phrase names the type one comes back to."""
     least_return: float = 0.5
     """Without such a word a phrase speaks for going back from this score on."""
     longer: float = 0.1
@@ -214,7 +214,9 @@ class Aligner:
         unhinted = back and not self.returns
         if back:
             no_relation = weights.silent_return * (weights.return_word if self.returns else 1.0)
-            least_relation = weights.least_return if unhinted else least_relation
+            if unhinted:
+                least_relation = weights.least_return
+                no_relation += weights.unhinted_return
         no_type = 0.0 if is_generic(hop.type) else weights.silent_target if final else weights.silent_type
         no_type += weights.unhinted_return if unhinted else 0.0
         relations = [(place, self._relation(hop, place, final)) for place in places if place.begin >= state.end]

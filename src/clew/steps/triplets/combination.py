@@ -14,6 +14,8 @@ SAME_PATH = 0.4
 """Worth of two mentions side by side being connected in the same way."""
 COVERED = 0.8
 """Worth of explaining every word of the question."""
+DESCRIBES = 0.3
+"""Most that it costs to leave out a name in small letters of the asked-for type: it may describe or be the answer."""
 REUSED = 0.8
 """Cost of a phrase that is taken for two different triplets."""
 MOST_BRANCHES = 5
@@ -72,7 +74,7 @@ def combine(
 def _extended(reading: Reading, one: Combination, name: Named, fitting: Sequence[Branch]) -> list[Combination]:
     """The combination with each branch of one more mention, and without that mention."""
     may_describe = one.target in name.nodes and not name.is_written_as_name
-    cost = name.weight * (0.4 if may_describe else 1.0)
+    cost = min(name.weight, DESCRIBES) if may_describe else name.weight
     without = replace(one, score=one.score - cost, left_out=(*one.left_out, name))
     before = one.spans[-1] if one.spans else None
     joined = before is not None and reading.joined(before, name.span)

@@ -10,12 +10,14 @@ from clew.index.protocol import Link, Mention, Names
 from clew.index.tokens import tokenise
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.phrase_matching import PhraseMatcher
-from clew.steps.triplets.reading import STOP_WORDS
+from clew.steps.triplets.reading import NUMBERS, STOP_WORDS
 from clew.types import NodeSet
 
 MARKED = re.compile(r"\[([^\[\]]+)\]")
 """A name in square brackets is a mention for certain."""
 LINKS = 20
+ALIKE = 0.86
+"""Less like a name than this, a word of a question is not one misspelt: "feature" is no "abnormal language feature"."""
 FEWEST_DIGITS = 3
 """A shorter number is hardly ever a name."""
 SCHEMA_WORD = 0.9
@@ -49,7 +51,9 @@ def find_mentions(question: str, names: Names, schema_words: Sequence[PhraseMatc
 def _is_name(mention: Mention, schema_words: Sequence[PhraseMatcher]) -> bool:
     """Stop words and the words of the schema are words of the question, even where a node happens to be called so."""
     texts = [token.text for token in tokenise(mention.text)]
-    if all(text in STOP_WORDS for text in texts):
+    if all(text in STOP_WORDS or text in NUMBERS for text in texts):
+        return False
+    if max(link.score for link in mention.links) < ALIKE:
         return False
     if mention.text.islower() and all(link.alias.isupper() for link in mention.links):
         return False  # "face" in a running text is no symbol such as FACE

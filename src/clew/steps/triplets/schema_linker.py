@@ -77,7 +77,10 @@ class SchemaLinker:
     ) -> tuple[list[TripletQuery], Sequence[Named]]:
         """Queries for one choice of mentions."""
         reading = read(text, mentions)
-        names = named(self.kb, reading.mentions, mentions, marked)
+        names = [
+            replace(name, is_written_as_name=name.is_written_as_name or has_schema_word(mention, self._relations))
+            for name, mention in zip(named(self.kb, reading.mentions, mentions, marked), mentions, strict=True)
+        ]
         matches = self._matches(reading)
         aligner = Aligner(reading, matches, self.weights)
         ends = self._asked_types(reading, matches)
