@@ -212,6 +212,10 @@ def test_the_command_prints_text_json_and_a_picture(tmp_path):
     assert "BBS2 to Abnormal finger: 1 shortest path of length 3" in shown.stdout
     assert "Polydactyly, is a, Abnormal finger" in shown.stdout
     ET.parse(tmp_path / "out.svg")
+    script = tmp_path / "replies.jsonl"
+    script.write_text('{"reply": "BBS2 and Polydactyly made Bob Dylan famous."}\n')
+    wrong = run(cli.app, ["subgraph", str(base), "BBS2", "P4", "--model", f"scripted:{script}"])
+    assert "leaves out Abnormal finger, Bardet-Biedl syndrome and invents Bob Dylan" in wrong.stdout, wrong.output
     told = json.loads(run(cli.app, ["subgraph", str(base), "BBS2", "MFS", "P4", "--json"]).stdout)
     assert [node["role"] for node in told["nodes"]] == ["question entity"] * 2 + ["between"] * 3 + ["candidate"]
     assert told["features"]["average_shortest_path"] == 2.5

@@ -50,6 +50,12 @@ def test_another_methods_candidates_are_reranked_and_none_is_lost(tools, source)
     assert names(unchanged) == wanted
 
 
+@pytest.mark.parametrize("source", ["four_step_focus", "think_on_graph", "tournament_on_path"])
+def test_methods_that_search_the_graph_are_sources_too(tools, source):
+    answer = catalog.ask(catalog.create("subgraph_reranking", tools, {"source": source}), QUESTION)
+    assert "Bardet-Biedl syndrome" not in names(answer)
+
+
 def test_answers_of_a_model_are_linked_by_name_and_strangers_are_noted(base):
     model = ScriptedModel.saying('{"answers": ["rod-cone dystrophy", "a fine day", "Polydactyly", "polydactyly"]}')
     tools = Toolbox.open(base, model=model, embedder="hash")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from clew.cli.options import AsJson, Base, find_node, open_tools
 from clew.cli.output import err, out, print_json
 from clew.errors import InputError
 from clew.kb.paths import PathLimits
 from clew.kb.protocol import KnowledgeBase
+from clew.models.opening import open_model
 from clew.steps.graph_to_text import triples_in_words
+from clew.steps.graph_writing import GraphWriter, WrittenGraph
 from clew.steps.subgraph import Subgraph, SubgraphExtractor
 from clew.steps.subgraph_drawing import draw_subgraph
 from clew.steps.subgraph_view import subgraph_json
@@ -27,6 +31,7 @@ def subgraph(
     entities: Entities,
     svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw it into this file.")] = None,
     text: Annotated[bool, typer.Option("--text", help="Print it as text, the default without --svg.")] = False,
+    model: Annotated[str, typer.Option("--model", help="A language model that puts it into sentences.")] = "none",
     most_hops: Annotated[int, typer.Option("--max-hops", min=1, help="The longest path looked for.")] = 4,
     most_paths: Annotated[int, typer.Option("--max-paths", min=1, help="Paths kept for each entity.")] = 50,
     as_json: AsJson = False,
@@ -41,10 +46,23 @@ def subgraph(
     if svg is not None:
         svg.write_text(draw_subgraph(tools.kb, found), "utf-8")
         err.print(f"drawn into {svg}", markup=False)
+    writer = open_model(model)
+    written = None if writer is None else GraphWriter(writer, tools.kb).write([found])[0]
     if as_json:
-        print_json(subgraph_json(tools.kb, found))
+        told = {} if written is None else {"written": written_json(written)}
+        print_json({**subgraph_json(tools.kb, found), **told})
     elif text or svg is None:
         show_subgraph(tools.kb, found)
+        if written is not None:
+            out.print(written.written or "", markup=False)
+            verdict = written.problem or "every entity is named, and no other"
+            out.print(f"[dim]{escape(verdict)}[/dim]")
+
+
+def written_json(written: WrittenGraph) -> dict[str, object]:
+    """The sentences a model wrote, and what the check found."""
+    check = None if written.check is None else asdict(written.check)
+    return {"text": written.written, "problem": written.problem, "check": check}
 
 
 def show_subgraph(kb: KnowledgeBase, found: Subgraph) -> None:

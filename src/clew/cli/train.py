@@ -43,7 +43,7 @@ def ranker(
         str, typer.Option("--features", help="Of text, graph, g2t, match, source; neural: text or g2t,highlight.")
     ] = "text,graph,g2t",
     source: Annotated[
-        str, typer.Option("--source", help="Of candidates: nearby, hybrid, vector_search, bm25, model or a file.")
+        str, typer.Option("--source", help="Of candidates: nearby, another method, model or a file.")
     ] = "nearby",
     candidates: Annotated[int, typer.Option("--candidates", min=2, help="Candidates per question.")] = 20,
     model: Annotated[str, typer.Option("--model", help="The language model for --source model.")] = "none",

@@ -17,8 +17,11 @@ from clew.errors import InputError
 from clew.kb.paths import PathLimits
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.bm25 import Bm25
+from clew.methods.four_step_focus import FourStepFocus
 from clew.methods.hybrid import Hybrid
 from clew.methods.protocol import Method
+from clew.methods.think_on_graph import ThinkOnGraph
+from clew.methods.tournament_on_path import TournamentOnPath
 from clew.methods.vector_search import VectorSearch
 from clew.steps.candidate_answers import CandidateSource, FromFile, Nearby, OfMethod, WrittenAnswers
 from clew.steps.ranker_file import load_ranker
@@ -33,6 +36,9 @@ SOURCES: dict[str, Callable[[Toolbox, int], Method]] = {
     "bm25": lambda tools, k: Bm25.build(tools, k=k),
     "vector_search": lambda tools, k: VectorSearch.build(tools, k=k),
     "hybrid": lambda tools, k: Hybrid.build(tools, k=k),
+    "four_step_focus": lambda tools, _: FourStepFocus.build(tools),
+    "think_on_graph": lambda tools, _: ThinkOnGraph.build(tools),
+    "tournament_on_path": lambda tools, _: TournamentOnPath.build(tools),
 }
 """The methods whose rankings can be reranked; beside them there are nearby, model and FILE.jsonl."""
 
