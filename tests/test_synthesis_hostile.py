@@ -94,14 +94,14 @@ def test_a_base_without_edges_is_refused(tmp_path: Path):
 
 
 def test_killed_at_random_moments_it_ends_with_the_same_files(small: Toolbox, tmp_path: Path):  # noqa: F811
-    wanted = Wanted(40)
+    wanted = Wanted(30, kinds=("1-hop", "textual"))
     begun = time.monotonic()
     make_benchmark(small, tmp_path / "whole", wanted)
     script = (
         "import sys; from pathlib import Path; from clew.toolbox import Toolbox; import clew.synthesis.pipeline as p\n"
         "from clew.synthesis.benchmark import *; p.CHUNK = 2; print('ready', flush=True)\n"
         "tools = Toolbox.open(sys.argv[1], embedder='hash')\n"
-        f"make_benchmark(tools, Path(sys.argv[2]), Wanted({wanted.count})); print('done', flush=True)"
+        f"make_benchmark(tools, Path(sys.argv[2]), Wanted({wanted.count}, kinds={wanted.kinds}))"
     )
     longest = max(0.3, time.monotonic() - begun)
     rng = random.Random(1)
