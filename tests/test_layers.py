@@ -7,6 +7,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "clew"
 LAYERS = [
+    {"markup"},
     {"errors", "types", "query", "wire"},
     {"trace"},
     {"kb", "models", "trace_file"},
@@ -18,7 +19,7 @@ LAYERS = [
     {"evaluation"},
     {"catalog", "presentation"},
     {"demo", "api", "benchmarking"},
-    {"web", "client"},
+    {"web", "client", "adapters"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

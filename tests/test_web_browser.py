@@ -194,24 +194,6 @@ def test_a_phone_needs_no_sideways_scrolling(browser, server):
     context.close()
 
 
-def test_a_graph_grows_to_five_hundred_nodes_and_no_further(page, server):
-    page.goto(f"{server}/#/explore?base=hpo&e=HP:0000118")
-    graph = page.locator("section.graph")
-    page.wait_for_selector("section.graph[data-nodes]:not([data-nodes='1'])")
-    for place in range(2, 100):
-        if graph.get_attribute("data-nodes") == "500":
-            break
-        graph.get_by_label("Choose a node of the graph").select_option(index=place)
-        with page.expect_response(lambda reply: "/neighbors" in reply.url):
-            graph.get_by_role("button", name="Expand").click()
-    assert int(graph.get_attribute("data-nodes")) == 500
-    begun = page.evaluate("performance.now()")
-    for _ in range(5):
-        graph.get_by_label("Zoom in").click()
-        graph.get_by_label("Zoom out").click()
-    assert page.evaluate("performance.now()") - begun < 5000
-
-
 def test_a_hostile_base_does_nothing(page, server):
     page.on("dialog", lambda dialog: pytest.fail("a text of the base was run"))
     page.goto(f"{server}/#/ask?base=hostile&q=ignore all previous&method=bm25")

@@ -20,5 +20,27 @@ def test_the_shipped_bundle_equals_a_fresh_build(tmp_path):
     for name in ("main.js", "style.css"):
         fresh = (tmp_path / "src" / "clew" / "web" / "static" / name).read_bytes()
         assert fresh == (ROOT / "src" / "clew" / "web" / "static" / name).read_bytes(), f"npm run build in web/: {name}"
-    typed = subprocess.run(["npx", "tsc", "--noEmit"], cwd=ROOT / "web", capture_output=True, text=True)
-    assert typed.returncode == 0, typed.stdout
+
+
+STEPS = """
+import { Layout, MOST } from "./layout.mjs";
+const layout = new Layout();
+const nodes = Array.from({ length: MOST + 100 }, (_, place) => ({ key: `${place}`, name: "", type: "" }));
+const edges = nodes.map((node, place) => ({ head: node.key, relation: "r", tail: `${(place * 7) % MOST}` }));
+layout.add(nodes, edges);
+const begun = process.cpuUsage().user;
+for (let step = 0; step < 60; step++) layout.step();
+console.log(layout.points.length, (process.cpuUsage().user - begun) / 1000 / 60);
+"""
+
+
+def test_five_hundred_nodes_move_smoothly_and_no_more_are_shown(tmp_path):
+    esbuild = ROOT / "web" / "node_modules" / ".bin" / "esbuild"
+    if shutil.which("node") is None or not esbuild.exists():
+        pytest.skip("no node, or no `npm ci` in web/")
+    bundle = [esbuild, ROOT / "web" / "src" / "graph.ts", "--format=esm", f"--outfile={tmp_path / 'layout.mjs'}"]
+    subprocess.run(bundle, check=True, capture_output=True)
+    (tmp_path / "steps.mjs").write_text(STEPS)
+    told = subprocess.run(["node", tmp_path / "steps.mjs"], check=True, capture_output=True, text=True).stdout.split()
+    assert int(told[0]) == 500
+    assert float(told[1]) < 33, "milliseconds a step: less than thirty pictures a second"

@@ -10,10 +10,16 @@ from clew import catalog
 from clew.building import BuildReport
 from clew.building import build as build_base
 from clew.documents import build_documents, hold_documents
+from clew.errors import InputError
 from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.paths import PathLimits
+from clew.kb.protocol import KnowledgeBase
 from clew.kb.schema_file import schema_edits
 from clew.kb.sources import SourceOptions, read_sources
 from clew.kb.tables import Tables
+from clew.steps.graph_to_text import linearize
+from clew.steps.subgraph import Subgraph, SubgraphExtractor
+from clew.steps.subgraph_drawing import draw_subgraph
 from clew.toolbox import Toolbox
 from clew.types import Answer
 
@@ -33,6 +39,33 @@ class Base:
         """Answer a question; `clew methods` lists the methods and their options."""
         built = catalog.create(method, self.tools, {name: str(value) for name, value in options.items()})
         return catalog.ask(built, question)
+
+    def subgraph(self, *entities: str, hops: int = 4) -> ShownSubgraph:
+        """What lies between entities, named by key or name: all shortest paths from each to the last one."""
+        if len(entities) < 2:
+            raise InputError("name at least two entities")
+        *asked, candidate = (self.tools.find_node(text) for text in entities)
+        [found] = SubgraphExtractor(self.kb, PathLimits(most_hops=hops)).extract(asked, [candidate])
+        return ShownSubgraph(self.kb, found)
+
+
+@dataclass(frozen=True)
+class ShownSubgraph:
+    """A subgraph that shows itself: as text when printed, as a drawing in a notebook."""
+
+    kb: KnowledgeBase
+    subgraph: Subgraph
+
+    @property
+    def svg(self) -> str:
+        """The drawing."""
+        return draw_subgraph(self.kb, self.subgraph)
+
+    def __str__(self) -> str:
+        return linearize(self.kb, self.subgraph)
+
+    def _repr_html_(self) -> str:
+        return self.svg
 
 
 def open(folder: str | Path) -> Base:

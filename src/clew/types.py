@@ -9,6 +9,8 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.markup import AnswerRow, answer_card
+
 Direction = Literal["out", "in", "any"]
 IntArray = NDArray[np.int32]
 MANY = 20_000
@@ -280,3 +282,11 @@ class Answer:
             return self.candidates[: self.answer_count]
         best = max((candidate.score for candidate in self.candidates), default=0.0)
         return tuple(candidate for candidate in self.candidates if candidate.score >= best - 1e-9)
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        rows = [
+            AnswerRow(one.node.name, one.node.type, one.score, [piece.in_words() for piece in one.evidence])
+            for one in self.candidates
+        ]
+        return answer_card(self.question, self.text, rows, f"{self.method}, {self.seconds:.3f} s")

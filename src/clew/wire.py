@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from clew.markup import AnswerRow, answer_card
+
 LONGEST_QUESTION = 2000
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
@@ -131,6 +133,12 @@ class AskReply(_Reply):
     trace: tuple[SpanReply, ...] = ()
     spending: SpendingReply = SpendingReply()
     request: AskRequest
+
+    def _repr_html_(self) -> str:
+        rows = [
+            AnswerRow(one.name, one.type, one.score, [piece.text for piece in one.evidence]) for one in self.answers
+        ]
+        return answer_card(self.question, self.text, rows, f"{self.method}, {self.seconds:.3f} s")
 
 
 class FoundReply(NodeReply):

@@ -1,0 +1,1 @@
+"""Clew as a retriever of other libraries; each module needs the extra of its name."""

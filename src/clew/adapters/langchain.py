@@ -1,0 +1,30 @@
+"""A base as a LangChain retriever: `ClewRetriever(base=clew.open("medicine.kb"))`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import SkipValidation
+
+from clew.adapters.passages import retrieve
+from clew.api import Base
+from clew.catalog import DEFAULT_METHOD
+from clew.errors import MissingExtraError
+
+try:
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+except ImportError:
+    raise MissingExtraError("langchain-core", "langchain") from None
+
+
+class ClewRetriever(BaseRetriever):
+    """Answers as documents; the evidence of each is in its metadata."""
+
+    base: SkipValidation[Base]
+    method: str = DEFAULT_METHOD
+    k: int = 5
+
+    def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
+        found = retrieve(self.base, query, self.method, self.k)
+        return [Document(page_content=one.text, id=one.metadata["key"], metadata=dict(one.metadata)) for one in found]

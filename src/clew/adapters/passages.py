@@ -1,0 +1,35 @@
+"""What retrievers of every library hand over: a text, its place and its score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from clew.api import Base
+from clew.presentation import evidence_json
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """One answer as a passage: its document, and behind it the evidence."""
+
+    text: str
+    score: float
+    metadata: Mapping[str, Any]
+
+
+def retrieve(base: Base, question: str, method: str, k: int) -> list[Retrieved]:
+    """The k best answers with their documents."""
+    found = []
+    for candidate in base.ask(question, method=method).candidates[:k]:
+        node = candidate.node
+        metadata = {
+            "key": node.key,
+            "name": node.name,
+            "type": node.type,
+            "score": float(candidate.score),
+            "evidence": [evidence_json(piece) for piece in candidate.evidence],
+        }
+        found.append(Retrieved(base.kb.text(node.id), float(candidate.score), metadata))
+    return found
