@@ -46,20 +46,24 @@ export class Layout {
   }
 
   step(): void {
-    const points = this.points, heat = this.heat;
-    for (let i = 0; i < points.length; i++) {
-      const one = points[i]!;
-      for (let j = i + 1; j < points.length; j++) {
-        const other = points[j]!;
-        let dx = one.x - other.x, dy = one.y - other.y;
+    const points = this.points, heat = this.heat, count = points.length;
+    const x = new Float64Array(count), y = new Float64Array(count), fx = new Float64Array(count), fy = new Float64Array(count);
+    for (let i = 0; i < count; i++) { x[i] = points[i]!.x; y[i] = points[i]!.y; }
+    const strength = 9000 * heat;
+    for (let i = 0; i < count; i++) {
+      const xi = x[i]!, yi = y[i]!;
+      let sumX = 0, sumY = 0;
+      for (let j = i + 1; j < count; j++) {
+        let dx = xi - x[j]!, dy = yi - y[j]!;
         let square = dx * dx + dy * dy;
         if (square > 640000) continue;
         if (square < 1) { dx = (i % 7) - 3 || 1; dy = (j % 5) - 2; square = dx * dx + dy * dy; }
-        const force = (9000 * heat) / square;
         const across = Math.sqrt(square);
-        const fx = (dx / across) * Math.min(force, 14), fy = (dy / across) * Math.min(force, 14);
-        one.vx += fx; one.vy += fy; other.vx -= fx; other.vy -= fy;
+        const force = Math.min(strength / square, 14) / across;
+        sumX += dx * force; sumY += dy * force;
+        fx[j]! -= dx * force; fy[j]! -= dy * force;
       }
+      points[i]!.vx += sumX + fx[i]!; points[i]!.vy += sumY + fy[i]!;
     }
     for (const { head, tail } of this.lines) {
       const dx = tail.x - head.x, dy = tail.y - head.y;
