@@ -104,6 +104,19 @@ def test_ask_evidence_graph_trace_and_permalink(page, server):
     assert page.locator("details.answer .name").first.inner_text() == name
 
 
+def test_an_excluded_name_is_asked_without(page, server):
+    question = "Which genes are associated with diseases that present with both polydactyly and rod-cone dystrophy?"
+    page.goto(f"{server}/#/ask?base=hpo&q={question}&method=focus_plus")
+    page.wait_for_selector("details.answer[open]")
+    page.get_by_role("tab", name="Query").click()
+    assert "SELECT" in page.locator(".code pre").first.inner_text()
+    picture(page, "query")
+    page.get_by_label("Exclude “polydactyly” and ask again").click()
+    page.wait_for_selector("details.answer[open]")
+    page.get_by_role("tab", name="Query").click()
+    assert "names nothing" in page.locator(".query").inner_text()
+
+
 def test_a_node_opens_and_the_keyboard_is_enough(page, server):
     page.goto(f"{server}/#/ask?base=hpo&q={QUESTION}&method=bm25")
     page.wait_for_selector("details.answer[open]")

@@ -64,6 +64,14 @@ def test_answers_and_subgraphs_show_themselves_in_a_notebook(base):
     assert "Polydactyly" in str(shown)
 
 
+def test_a_report_shows_itself_in_a_frame_that_runs_nothing():
+    from clew.evaluation.page import ShownReport
+
+    html = ShownReport(())._repr_html_()
+    assert html.startswith('<iframe sandbox=""')
+    assert "<script" not in html
+
+
 def test_a_notebook_escapes_what_a_base_says():
     from clew.types import Answer, Candidate, NodeRef, Passage
 

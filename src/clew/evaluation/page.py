@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -13,6 +14,7 @@ from clew.evaluation.curves import curve_plot, latency_plot
 from clew.evaluation.report import Section, trace_text, worst_failures
 from clew.evaluation.rows import Row
 from clew.evaluation.tables import Table, comparison_table, costs, metric_name, overview, type_table
+from clew.markup import framed
 
 SHOWN_FOUND = 5
 
@@ -21,6 +23,17 @@ def report_page(sections: Sequence[Section], failures: int = 10) -> str:
     """The page as text."""
     body = "".join(_section(section, failures) for section in sections)
     return _template().substitute(body=body, version=__version__)
+
+
+@dataclass(frozen=True)
+class ShownReport:
+    """A report that shows itself in a notebook."""
+
+    sections: Sequence[Section]
+    failures: int = 10
+
+    def _repr_html_(self) -> str:
+        return framed(report_page(self.sections, self.failures))
 
 
 @cache
