@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice, pairwise
 
+import numpy as np
+
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.constraints import Constraint, Graph
 from clew.steps.hierarchies import below, chain_up, hierarchies
@@ -76,18 +78,14 @@ def _edges(kb: KnowledgeBase, constraint: Constraint, chosen: Assignment, named:
     partners = NodeSet.of([chosen[other]]) if isinstance(other, str) else other
     node = chosen[variable]
     found = kb.edges(NodeSet.of([node]), constraint.relation, constraint.away(variable))
-    best: tuple[int, Edge] | None = None
-    for head, code, tail in zip(found.heads.tolist(), found.relations.tolist(), found.tails.tolist(), strict=True):
-        end = tail if head == node else head
-        if end in partners:
-            rank = 0 if named is None or end in named else 1
-            if best is None or rank < best[0]:
-                best = rank, (head, kb.schema.relation_names[code], tail)
-    if best is None:
+    ends = np.where(found.heads == node, found.tails, found.heads)
+    meeting = np.flatnonzero(partners.holds(ends))
+    if not len(meeting):
         return []
-    rank, edge = best
-    end = edge[2] if edge[0] == node else edge[0]
-    return [edge, *(_climb(kb, end, named) if rank and named is not None else ())]
+    direct = meeting if named is None else meeting[named.holds(ends[meeting])]
+    place = int(direct[0] if len(direct) else meeting[0])
+    edge = (int(found.heads[place]), kb.schema.relation_names[int(found.relations[place])], int(found.tails[place]))
+    return [edge, *(_climb(kb, int(ends[place]), named) if named is not None and not len(direct) else ())]
 
 
 def _climb(kb: KnowledgeBase, node: int, named: NodeSet) -> Iterator[Edge]:

@@ -124,14 +124,16 @@ class Aligner:
         self.reading, self.matches, self.weights = reading, matches, weights
         self.asks = any(reading.is_head(phrase) for phrase in reading.phrases)
         self.returns = any(word.text in RETURNS for word in reading.words)
+        self._best_relations: list[float] = matches.relations.max(axis=0, initial=0.0).tolist()
+        self._best_types: list[float] = matches.types.max(axis=0, initial=0.0).tolist()
         self._places: dict[tuple[int, int], tuple[list[_Place], ...]] = {}
 
     def judge(self, hop: Hop) -> float:
         """How good a hop looks when words may be taken in any order."""
-        relation = self.matches.relations[:, self.matches.relation_code[hop.relation]].max(initial=0.0)
-        kind = self.matches.types[:, self.matches.type_code[hop.type]].max(initial=0.0)
-        spoken = float(relation) if relation >= self.weights.least_relation else -self._silent(hop)
-        known = float(kind) if kind >= self.weights.least_type else 0.0 if is_generic(hop.type) else -0.2
+        relation = self._best_relations[self.matches.relation_code[hop.relation]]
+        kind = self._best_types[self.matches.type_code[hop.type]]
+        spoken = relation if relation >= self.weights.least_relation else -self._silent(hop)
+        known = kind if kind >= self.weights.least_type else 0.0 if is_generic(hop.type) else -0.2
         return spoken + known - self.weights.longer - self._unusual(hop)
 
     def align(self, path: SchemaPath, mention: tuple[int, int]) -> Alignment:
