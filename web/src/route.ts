@@ -3,8 +3,8 @@
 export interface Route { view: string; parameters: URLSearchParams }
 
 export function current(): Route {
-  const [view, query] = location.hash.replace(/^#\/?/, "").split("?", 2);
-  return { view: view || "ask", parameters: new URLSearchParams(query ?? "") };
+  const [, view, query] = /^#?\/?([^?]*)\??(.*)$/s.exec(location.hash)!; // a question may hold more question marks
+  return { view: view || "ask", parameters: new URLSearchParams(query) };
 }
 
 export function href(view: string, parameters: Record<string, string | string[] | undefined | null>): string {
