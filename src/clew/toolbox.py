@@ -15,17 +15,13 @@ from clew.index.corrected_names import CorrectedNames
 from clew.index.lexical import LexicalIndex
 from clew.index.multi_vectors import MultiVectorIndex
 from clew.index.protocol import Index, Names
-from clew.index.remote_names import RemoteNames
 from clew.index.vector_store import VectorStore, remembered_embedder
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
-from clew.kb.sparql import COMMENT, LABEL, NOISE, TYPE, Reading, SparqlKnowledgeBase
-from clew.kb.sparql_endpoint import SparqlEndpoint
 from clew.models.embedding.cached import CachedEmbedder
 from clew.models.embedding.opening import DEFAULT, open_embedder
 from clew.models.protocol import Embedder, LanguageModel
-from clew.models.settings import Settings
 from clew.types import NodeSet, Ranking
 
 REMOTE = "sparql+"
@@ -131,6 +127,9 @@ class RemoteToolbox(Toolbox):
     @cached_property
     def names(self) -> Names:
         """Labels, as the endpoint finds them."""
+        from clew.index.remote_names import RemoteNames
+        from clew.kb.sparql import SparqlKnowledgeBase
+
         assert isinstance(self.kb, SparqlKnowledgeBase)
         return RemoteNames(self.kb)
 
@@ -155,8 +154,12 @@ class OpenedWhenAsked:
         return self.open().search(query, k, among=among)
 
 
-def open_remote(address: str) -> SparqlKnowledgeBase:
+def open_remote(address: str) -> KnowledgeBase:
     """A base behind `sparql+http://HOST/query`; after # how to read it, such as #language=de&label=IRI."""
+    from clew.kb.sparql import COMMENT, LABEL, NOISE, TYPE, Reading, SparqlKnowledgeBase
+    from clew.kb.sparql_endpoint import SparqlEndpoint
+    from clew.models.settings import Settings
+
     url, _, fragment = address.removeprefix(REMOTE).partition("#")
     given = dict(parse_qsl(fragment))
     noise = tuple(given.pop("noise").split()) if "noise" in given else NOISE

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
 
 from clew.index.grouping import join_groups
 from clew.index.stemmer import stem_all
@@ -48,6 +47,8 @@ def count_terms(texts: pa.Array | pa.ChunkedArray) -> Postings:
     portions = list(_portions(texts))
     size = sum(portion.count for portion in portions)
     terms, term_of_word = _terms(portions)
+    from scipy.sparse import coo_array  # only a build needs it, and importing it takes as long as answering
+
     lengths = np.zeros(size, dtype=np.int32)
     borders, counted = [np.zeros(len(terms) + 1, dtype=np.int64)], [(np.empty(0, np.int32), np.empty(0, np.float32))]
     for portion, table in zip(portions, term_of_word, strict=True):
