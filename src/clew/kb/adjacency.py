@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.errors import FormatError
 from clew.types import IntArray, NodeSet
 
 LongArray = NDArray[np.int64]
@@ -141,7 +142,10 @@ def positions(starts: LongArray, ends: LongArray) -> tuple[LongArray, LongArray]
 
 def map_array(file: Path) -> NDArray[Any]:
     """A memory-mapped array without the overhead of numpy's memmap subclass."""
-    return np.asarray(np.load(file, mmap_mode="r"))
+    try:
+        return np.asarray(np.load(file, mmap_mode="r"))
+    except FileNotFoundError:
+        raise FormatError(f"{file} is missing: the knowledge base comes from another version; build it again") from None
 
 
 def _starts(sorted_values: LongArray, count: int) -> LongArray:
