@@ -34,7 +34,10 @@ FEATURES = (
     "returns_cued",  # the same where the question says “same”, “share”, “together”
     "types",  # share of the types the question names that lie on the path
     "in_names",  # share of the ends whose names hold the noun asked for
-    "surprise",  # how probable each hop is among its alternatives, logarithm
+    "surprise",  # how probable each hop is among its alternatives by the words for it, logarithm
+    "unlikeness",  # the same by the likeness of the whole question
+    "answers",  # decimal digits of the number of ends
+    "nameless",  # whether the last hop passes a node without a name
 )
 STRONGEST = 0.6
 """Strength of a hop above which more adds nothing."""
@@ -56,6 +59,7 @@ class Walked:
     explained: float
     fan_out: float
     surprise: float
+    unlikeness: float
 
 
 class PathFeatures:
@@ -101,6 +105,9 @@ class PathFeatures:
             self._types(walked, kind),
             self._in_names(shown),
             walked.surprise,
+            walked.unlikeness,
+            math.log10(len(walked.ends)),
+            float(len(path.hops[-1]) == 2),
         ]
 
     def _mean(self, likeness: Floats, path: RelationPath) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
@@ -56,6 +56,7 @@ class _Partial:
     prior: float
     fan_out: float
     surprise: float
+    unlikeness: float
 
 
 @cache
@@ -89,7 +90,7 @@ class RelationAligner:
         reading = self.read(masked)  # 1
         likeness = self._likeness(masked, reading)
         strength = self.lexicon.match([span.text for span in reading.spans])
-        walked = self._explore(Alignment(reading, strength), topic, depth)  # 2
+        walked = self._explore(Alignment(reading, strength), likeness[0], topic, depth)  # 2
         features = PathFeatures(self.kb, self.lexicon, reading, likeness)
         ranked = []
         for one in walked:
@@ -104,11 +105,11 @@ class RelationAligner:
         vector /= max(float(np.linalg.norm(vector)), 1e-12)
         return self.lexicon.sentences @ vector, self.lexicon.domains @ vector
 
-    def _explore(self, alignment: Alignment, topic: NodeSet, depth: int) -> list[Walked]:
-        level = [_Partial(RelationPath(topic), topic, alignment.start(), 0.0, 0.0, 0.0)]
+    def _explore(self, alignment: Alignment, likeness: Floats, topic: NodeSet, depth: int) -> list[Walked]:
+        level = [_Partial(RelationPath(topic), topic, alignment.start(), 0.0, 0.0, 0.0, 0.0)]
         scored: list[tuple[float, Walked]] = []
         for length in range(depth):
-            grown = [step for partial in level for step in self._grow(alignment, partial)]
+            grown = [step for partial in level for step in self._grow(alignment, likeness, partial)]
             grown.sort(key=lambda step: -step[0])
             level = []
             for score, partial, lead, found in grown[: self.beam if length else FIRST_BEAM]:
@@ -128,15 +129,17 @@ class RelationAligner:
                     alignment.explained(codes),
                     partial.fan_out,
                     partial.surprise,
+                    partial.unlikeness,
                 )
                 scored.append((score, walked))
                 if len(level) < self.beam and self.explorer.kind(lead.hop[-1], partial.nodes) != "value":
-                    state = partial.state
-                    level.append(_Partial(path, ends, state, partial.prior, partial.fan_out, partial.surprise))
+                    level.append(replace(partial, path=path, nodes=ends))
         scored.sort(key=lambda pair: -pair[0])
         return [walked for _, walked in scored[:KEPT]]
 
-    def _grow(self, alignment: Alignment, partial: _Partial) -> list[tuple[float, _Partial, Lead, Doubles]]:
+    def _grow(
+        self, alignment: Alignment, likeness: Floats, partial: _Partial
+    ) -> list[tuple[float, _Partial, Lead, Doubles]]:
         if len(partial.nodes) > TOO_MANY:
             return []
         hops = partial.path.hops
@@ -151,15 +154,21 @@ class RelationAligner:
         free = np.array([turn if is_return(before, lead.hop) else UNALIGNED for lead in leads])
         free = np.where(excused, np.minimum(free, NAMED), free)
         chances = _log_shares(np.array([max(alignment.best[code] for code in hop) for hop in codes]))
+        unlike = _log_shares(np.array([max(float(likeness[code]) for code in hop) for hop in codes]))
         grown = []
-        for lead, chance, (score, found, state) in zip(
-            leads, chances, alignment.extend(partial.state, codes, free, excused), strict=True
+        for lead, chance, other, (score, found, state) in zip(
+            leads, chances, unlike, alignment.extend(partial.state, codes, free, excused), strict=True
         ):
             fan_out = math.log10(max(lead.edges / len(partial.nodes), 1.0))
             inverse = sum(move.direction == "in" for move in lead.hop) / len(lead.hop)
             prior = partial.prior - INVERSE * inverse - FAN_OUT * fan_out
-            onward = _Partial(
-                partial.path, partial.nodes, state, prior, partial.fan_out + fan_out, partial.surprise + float(chance)
+            onward = replace(
+                partial,
+                state=state,
+                prior=prior,
+                fan_out=partial.fan_out + fan_out,
+                surprise=partial.surprise + float(chance),
+                unlikeness=partial.unlikeness + float(other),
             )
             grown.append((score + prior, onward, lead, found))
         return grown
