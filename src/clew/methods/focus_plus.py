@@ -19,7 +19,14 @@ from clew.index.protocol import Index, Names
 from clew.kb.protocol import KnowledgeBase
 from clew.query import TripletQuery
 from clew.steps.answering import answer_nodes
-from clew.steps.focus_answer import Found, answer_placed, rerank_groups, with_query
+from clew.steps.focus_answer import (
+    Found,
+    answer_placed,
+    interleaved,
+    rerank_groups,
+    unexplained_share,
+    with_query,
+)
 from clew.steps.reranking import Reranker, RerankerName
 from clew.steps.role_choice import parser_for, reranker_for
 from clew.steps.roles import TripletParser
@@ -41,11 +48,22 @@ class FocusPlus:
     k: int = 20
     alpha: int = 13
     depth: int = 100
+    words: float = 2.0
+    """How much words count against meaning inside tiers and strand."""
+    doubt: float = 0.6
+    """Where more of the question than this is left to the text, the triplets say too little to come first."""
     model: str = "none"
 
     @classmethod
     def build(
-        cls, toolbox: Toolbox, k: int = 20, alpha: int = 13, depth: int = 100, reranker: RerankerName = "auto"
+        cls,
+        toolbox: Toolbox,
+        k: int = 20,
+        alpha: int = 13,
+        depth: int = 100,
+        words: float = 2.0,
+        doubt: float = 0.6,
+        reranker: RerankerName = "auto",
     ) -> FocusPlus:
         """Parsed and reranked by the toolbox's model; without one by the schema linker, and not reranked."""
         return cls(
@@ -58,6 +76,8 @@ class FocusPlus:
             k,
             alpha,
             depth,
+            words,
+            doubt,
             "none" if toolbox.model is None else toolbox.model.name,
         )
 
@@ -75,7 +95,8 @@ class FocusPlus:
             filtered = [one for tier in found for one in self._rank_tier(question, tier)]
             strand = self._strand(question, parse.query)
         with trace.span("4 merge and rerank"):
-            groups = self._merge(filtered, strand)
+            says_little = unexplained_share(question, parse.query) > self.doubt
+            groups = ((), interleaved(filtered, strand, self.k)) if says_little else self._merge(filtered, strand)
             placed = rerank_groups(self.reranker, question, groups)
         focus = found[0].focus if found else unrestricted(self.kb, self.names, parse.query)
         answer = answer_placed(self.kb, question, "focus_plus", self.model, placed, self.reranker)
@@ -98,7 +119,7 @@ class FocusPlus:
 
     def _by_documents(self, text: str, among: NodeSet | None, k: int) -> Ranking:
         rankings = [index.search(text, max(k, self.depth), among=among) for index in (self.lexical, self.vectors)]
-        return min_max_sum(rankings).top(k)
+        return min_max_sum(rankings, weights=(self.words, 1.0)).top(k)
 
     def _merge(self, filtered: list[Found], strand: list[Found]) -> tuple[list[Found], list[Found]]:
         """The first α of the tiers, then the strand, then the rest of the tiers, up to k."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from clew.index.terms import terms
 from clew.kb.protocol import KnowledgeBase
+from clew.query import TripletQuery
 from clew.steps.answering import best_sentence
 from clew.steps.focus_evidence import Focus
 from clew.steps.reranking import Judged, Reranker
@@ -41,6 +42,23 @@ def rerank_groups(reranker: Reranker, question: str, groups: Sequence[Sequence[F
         judged = reranker.rerank(question, [found.node for found in group])
         placed += [Placed(by_node[one.node][0], one, by_node[one.node][1]) for one in judged]
     return placed
+
+
+def unexplained_share(question: str, query: TripletQuery) -> float:
+    """The part of a question's words that no part of the query accounts for."""
+    left = sum(len(terms(piece)) for piece in query.unexplained)
+    return left / max(1, len(terms(question)))
+
+
+def interleaved(filtered: Sequence[Found], strand: Sequence[Found], k: int) -> list[Found]:
+    """Candidates of both lists by reciprocal rank fusion; one in both keeps the focus it satisfies."""
+    scores: dict[int, float] = {}
+    known: dict[int, Found] = {}
+    for ranked in (filtered, strand):
+        for place, one in enumerate(ranked, start=1):
+            scores[one.node] = scores.get(one.node, 0.0) + 1 / (60 + place)
+            known.setdefault(one.node, one)
+    return [known[node] for node in sorted(scores, key=lambda node: (-scores[node], node))[:k]]
 
 
 def answer_placed(

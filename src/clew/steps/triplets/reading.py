@@ -33,7 +33,7 @@ NEGATIONS = _set(
 )
 RETURNS = _set("share shares shared sharing same also together other another similar both fellow co alike")
 """Words that hint at going out along a relation and back along it: who acted together with X."""
-ASKING = _set("which what who whom whose when where many list name find show give identify tell")
+ASKING = _set("which what who whom whose when where many list name find show give identify tell looking")
 ASKED_AS = {"who": "person", "whom": "person", "when": "date year", "where": "place location country"}
 """What a question word asks for, where no noun says it."""
 PERSONS = _set("who whom")
