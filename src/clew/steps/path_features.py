@@ -41,7 +41,7 @@ FEATURES = (
 )
 STRONGEST = 0.6
 """Strength of a hop above which more adds nothing."""
-LOOKED_AT = 20
+LOOKED_AT = 12
 EVEN = math.log(1 / len(KINDS))
 
 
@@ -71,6 +71,7 @@ class PathFeatures:
         """`likeness` is that of the whole question to each relation's sentence and to its domain."""
         self.kb, self.lexicon, self.reading = kb, lexicon, reading
         self.sentence, self.domain = likeness
+        self._known: dict[NodeSet, frozenset[str]] = {}
         self.focus = self._focus()
         self.focus_type = next(filter(None, map(lexicon.type_named, reversed(reading.focus))), None)
         self.focus_words = {singular(word) for word in reading.focus}
@@ -112,7 +113,7 @@ class PathFeatures:
 
     def _mean(self, likeness: Floats, path: RelationPath) -> float:
         best = [max(likeness[self.lexicon.code[move.relation]] for move in hop) for hop in path.hops]
-        return float(np.mean(best))
+        return float(sum(best)) / len(best)
 
     def _kind(self, path: RelationPath, shown: Sequence[NodeRef], kind: str) -> float:
         wanted = self.reading.kind
@@ -152,10 +153,15 @@ class PathFeatures:
         named = self.reading.types
         if not named:
             return 1.0
-        on_path = {kind, *(ref.type for ref in self.kb.refs(walked.path.topic.array[:3]))}
+        on_path = {kind} | self._topic_types(walked.path.topic)
         if len(walked.path.hops) > 1:
             on_path |= {ref.type for ref in self.kb.refs(walked.before_ends.array[:1])}
         return sum(name in on_path for name in named) / len(named)
+
+    def _topic_types(self, topic: NodeSet) -> frozenset[str]:
+        if topic not in self._known:
+            self._known[topic] = frozenset(ref.type for ref in self.kb.refs(topic.array[:3]))
+        return self._known[topic]
 
     def _in_names(self, shown: Sequence[NodeRef]) -> float:
         if not self.focus_words or not shown:

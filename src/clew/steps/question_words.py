@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 
@@ -40,6 +40,7 @@ def asked_as() -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     return tuple((tuple(heads.split()), tuple(part.strip() for part in asks.split(","))) for heads, asks in pairs)
 
 
+@lru_cache(maxsize=100_000)
 def singular(word: str) -> str:
     """A word without the ending of a plural, roughly."""
     if len(word) > 5 and word.endswith("ies"):

@@ -35,7 +35,7 @@ NAMED = 0.1
 TOO_MANY = 20_000
 """A path that has reached more nodes than this is not followed further."""
 FIRST_BEAM = 200
-KEPT = 100
+KEPT = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class RelationAligner:
     """Reads questions over one base."""
 
     def __init__(
-        self, kb: KnowledgeBase, embedder: Embedder, weights: Mapping[str, float] | None = None, beam: int = 60
+        self, kb: KnowledgeBase, embedder: Embedder, weights: Mapping[str, float] | None = None, beam: int = 40
     ) -> None:
         """`weights` None means the ones that ship with Clew."""
         self.kb = kb
