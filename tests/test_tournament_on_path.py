@@ -5,6 +5,8 @@ import random
 import pytest
 
 from clew.catalog import ask, create
+from clew.models.protocol import Completion
+from clew.steps.feedback import read_weights
 from clew.steps.path_filter import lexical
 from clew.steps.path_judging import ChoosingJudge
 from clew.steps.question_reading import Knowledge, read_question
@@ -12,6 +14,7 @@ from clew.steps.relation_paths import Move, RelationPath
 from clew.steps.roles import Chosen
 from clew.steps.topic_mask import mask_topic
 from clew.toolbox import Toolbox
+from clew.training.path_feedback import confirm, learn
 from clew.types import EMPTY, Path
 from conftest import EDGES, NODES, tables
 
@@ -95,3 +98,37 @@ def test_facts_that_change_places_change_the_answer(tmp_path):
     answer = ask(create("tournament_on_path", toolbox(tmp_path, fictional)), "which phenotype does [MFS] have?")
     expected = {tail for head, relation, tail, _ in fictional if (head, relation) == ("MFS", "has_phenotype")}
     assert {candidate.node.key for candidate in answer.answer_set} == expected
+
+
+def test_confirmed_answers_are_kept_beside_the_base_and_learned_from(tmp_path):
+    tools = toolbox(tmp_path)
+    question = "which phenotype does [MFS] have?"
+    assert confirm(tools, question, ["Arachnodactyly"]) == 1
+    assert confirm(tools, question, ["P3"]) == 1  # the same question again replaces what was said before
+    count, weights = learn(tools)
+    assert count == 1
+    assert read_weights(tools.local.folder) == weights
+    assert ask(create("tournament_on_path", tools), question).candidates[0].node.key == "P3"
+
+
+class FirstOption:
+    """A model that always takes the first of what it is shown, and keeps the prompts."""
+
+    name, context_tokens = "first", 4096
+
+    def __init__(self):
+        self.seen = []
+
+    def complete(self, requests):
+        self.seen += [request.messages[-1].content for request in requests]
+        return [Completion('{"choice": "A", "best": [1]}') for _ in requests]
+
+
+@pytest.mark.parametrize(("system", "hidden"), [("1", False), ("2", True)])
+def test_a_model_chooses_paths_and_system_2_never_shows_it_the_topic(tmp_path, system, hidden):
+    model = FirstOption()
+    method = create("tournament_on_path", toolbox(tmp_path).with_model(model), {"system": system})
+    answer = ask(method, "which phenotypes does [Bardet-Biedl syndrome] have?")
+    assert answer.candidates
+    assert model.seen
+    assert any("Bardet-Biedl" in prompt for prompt in model.seen) != hidden

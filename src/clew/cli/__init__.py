@@ -31,6 +31,7 @@ COMMANDS = {
     "batch run": "clew.cli.batch:run",
     "batch status": "clew.cli.batch:status",
     "trace": "clew.cli.trace:trace",
+    "feedback": "clew.cli.feedback:feedback",
     "eval": "clew.cli.eval:evaluate",
     "report": "clew.cli.report:report",
     "subgraph": "clew.cli.subgraph:subgraph",

@@ -13,12 +13,14 @@ scores. Deviation from the thesis: the path and its end set are the answer; no m
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from clew.index.protocol import Names
+from clew.kb.arrays import ArrayKnowledgeBase
 from clew.steps.choosing import ModelChooser
+from clew.steps.feedback import read_weights
 from clew.steps.path_execution import evidence, formal_query
 from clew.steps.path_filter import Filter, prefilter
 from clew.steps.path_judging import ChoosingJudge, ScoreJudge
@@ -89,7 +91,7 @@ class TournamentOnPath:
         )
         return cls(
             toolbox.names,
-            RelationAligner(toolbox.kb, toolbox.embedder),
+            RelationAligner(toolbox.kb, toolbox.embedder, _weights(toolbox)),
             None if model is None else ModelChooser(model),
             search,
             explore,
@@ -176,6 +178,11 @@ class TournamentOnPath:
         judgement = Judgement("tournament_on_path", None, "; ".join(path.in_words() for path in best))
         answer = Answer(question, "tournament_on_path", tuple(candidates), self.model, evidence=(judgement,))
         return replace(answer, query=formal_query(kb, best[0]))
+
+
+def _weights(toolbox: Toolbox) -> Mapping[str, float] | None:
+    """What was learned from confirmed answers, where the base is embedded and something was."""
+    return read_weights(toolbox.kb.folder) if isinstance(toolbox.kb, ArrayKnowledgeBase) else None
 
 
 def _several(topics: Sequence[Topic]) -> list[Topic]:

@@ -1,0 +1,65 @@
+"""Confirmed answers, kept beside a knowledge base: outside its generations, so that a rebuild keeps them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from clew.errors import CorruptError
+
+CONFIRMED, WEIGHTS = "feedback.jsonl", "feedback_weights.json"
+
+
+class Confirmed(BaseModel):
+    """A question and the keys of the nodes that answer it."""
+
+    question: str
+    answers: list[str]
+
+
+def keep_confirmed(folder: Path, confirmed: Confirmed) -> int:
+    """Add one; returns how many there are."""
+    with (folder / CONFIRMED).open("a", encoding="utf-8") as file:
+        file.write(confirmed.model_dump_json() + "\n")
+    return len(read_confirmed(folder))
+
+
+def read_confirmed(folder: Path) -> list[Confirmed]:
+    """All of them; a question that was confirmed again counts as it was confirmed last."""
+    file = folder / CONFIRMED
+    if not file.exists():
+        return []
+    found: dict[str, Confirmed] = {}
+    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+        try:
+            one = Confirmed.model_validate_json(line)
+        except ValidationError as error:
+            raise CorruptError(f"{file}, line {number} is no confirmed answer: correct or remove it") from error
+        found[one.question] = one
+    return list(found.values())
+
+
+def keep_weights(folder: Path, weights: Mapping[str, float]) -> None:
+    """What was learned from the confirmed answers of this base."""
+    (folder / WEIGHTS).write_text(json.dumps(dict(weights), indent=2) + "\n", "utf-8")
+
+
+def read_weights(folder: Path) -> Mapping[str, float] | None:
+    """The weights learned for this base; None where nothing was."""
+    file = folder / WEIGHTS
+    if not file.exists():
+        return None
+    try:
+        raw = json.loads(file.read_text("utf-8"))
+        return {str(name): float(value) for name, value in raw.items()}
+    except (ValueError, AttributeError, TypeError) as error:
+        raise CorruptError(f"{file} does not hold weights: remove it, or learn again with `clew feedback`") from error
+
+
+def rightness(ends: Sequence[str], answers: Sequence[str]) -> float:
+    """F1 of the keys a path leads to against those that were confirmed."""
+    shared = len(set(ends) & set(answers))
+    return 2 * shared / (len(set(ends)) + len(set(answers))) if shared else 0.0
