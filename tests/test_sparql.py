@@ -9,11 +9,13 @@ from sys import executable
 
 import pytest
 
+from clew.catalog import ask, create
 from clew.errors import NotFoundError, SchemaError, StorageError
 from clew.index.remote_names import RemoteNames
 from clew.kb.rdf_export import write_ntriples
 from clew.kb.sparql import SparqlKnowledgeBase
 from clew.kb.sparql_endpoint import Politeness, SparqlEndpoint, content, literal
+from clew.toolbox import Toolbox
 from clew.types import NodeSet
 from conftest import build_graph, tables
 
@@ -130,3 +132,11 @@ def _wait_for(port):
         else:
             return
     raise TimeoutError(f"no server at port {port}")
+
+
+def test_an_endpoint_can_be_asked_where_a_base_can(served, tmp_path, monkeypatch):
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
+    tools = Toolbox.open(f"sparql+{served[1]}")
+    answer = ask(create("auto", tools), "Which phenotype does [Marfan syndrome] have?")
+    assert answer.notes[0] == "picked tournament_on_path: the base is bare facts"
+    assert answer.candidates[0].node.name == "Arachnodactyly"

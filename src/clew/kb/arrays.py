@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.errors import CorruptError, NotFoundError
@@ -108,6 +109,11 @@ class ArrayKnowledgeBase:
         if attribute not in self._nodes.schema.names:
             return [None] * len(nodes)
         return list(self._nodes.column(attribute).take(pa.array(nodes.array)).to_pylist())
+
+    @cached_property
+    def has_texts(self) -> bool:
+        """Whether anything is written about any node."""
+        return bool(pc.sum(pc.binary_length(self._nodes.column("text"))).as_py())
 
     def columns(self) -> pa.RecordBatch:
         """The stored columns of all nodes, mapped."""

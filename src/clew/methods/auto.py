@@ -1,17 +1,19 @@
 """Picks a method by the base: the one `clew ask` uses when none is named.
 
-A base of documents gets knowledge_graph_prompting, a graph focus_plus, and a base without edges hybrid retrieval; the
-answer says which.
+A base of documents gets knowledge_graph_prompting, a graph whose nodes carry text focus_plus, bare facts and endpoints
+tournament_on_path, and a base without edges hybrid retrieval; the answer says which.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from clew.kb.arrays import ArrayKnowledgeBase
 from clew.methods.focus_plus import FocusPlus
 from clew.methods.hybrid import Hybrid
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
 from clew.methods.protocol import Method
+from clew.methods.tournament_on_path import TournamentOnPath
 from clew.steps.passage_graph import READABLE
 from clew.toolbox import Toolbox
 from clew.types import Answer
@@ -31,9 +33,11 @@ class Auto:
         if any(kind in types for kind in READABLE):
             why = "picked knowledge_graph_prompting: the base is made of documents"
             return cls(KnowledgeGraphPrompting.build(toolbox), why)
-        if toolbox.kb.schema.relations:
-            return cls(FocusPlus.build(toolbox, k=k), "picked focus_plus: the base is a graph")
-        return cls(Hybrid.build(toolbox, k=k), "picked hybrid: the base has no edges")
+        if not toolbox.kb.schema.relations:
+            return cls(Hybrid.build(toolbox, k=k), "picked hybrid: the base has no edges")
+        if not isinstance(toolbox.kb, ArrayKnowledgeBase) or not toolbox.kb.has_texts:
+            return cls(TournamentOnPath.build(toolbox), "picked tournament_on_path: the base is bare facts")
+        return cls(FocusPlus.build(toolbox, k=k), "picked focus_plus: the base is a graph")
 
     def answer(self, question: str) -> Answer:
         """The answer of the chosen method, with a note that says which it is."""
