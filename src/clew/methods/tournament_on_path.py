@@ -38,7 +38,8 @@ MOST_SHOWN = 1000
 WITH_EVIDENCE = 20
 PAIRED = 20
 """Of several topics so many paths each are tried together."""
-Scored = list[tuple[RelationPath, float]]
+Scored = list[tuple[RelationPath, float, NodeSet]]
+"""Paths with their scores and where they lead, best first."""
 
 
 @dataclass(frozen=True)
@@ -106,18 +107,14 @@ class TournamentOnPath:
     def answer(self, question: str) -> Answer:
         """The ends of the best path, all with the same score, each with the walk that leads to it."""
         found = find_topics(question, self.names, self.topics)  # 1
-        answered: list[tuple[NodeSet, Scored]] = []
-        for topic in _several(found.topics):
-            ranked = self._paths(question, topic)  # 2, 3, 4
-            answered.append((self._ends(ranked), ranked))
-        best, joint = _intersected(self.aligner, answered) if len(answered) > 1 else (None, None)
-        if best is None:
-            ranked = max((ranked for _, ranked in answered if ranked), key=lambda some: some[0][1], default=[])
-            best = [path for path, _ in ranked[:1]]
-        if not best:
+        answered = [self._paths(question, topic) for topic in _several(found.topics)]  # 2, 3, 4
+        answered = [ranked for ranked in answered if ranked]
+        if not answered:
             return Answer(question, "tournament_on_path", (), self.model, notes=(_nothing(bool(found.topics)),))
-        ends = self.aligner.explorer.execute(best[0]) if joint is None else joint
-        return self._answered(question, best, self._chosen(question, ends))  # 5
+        best, _, ends = max((ranked[0] for ranked in answered), key=lambda one: one[1])
+        both = _intersected(answered) if len(answered) > 1 else None
+        paths, ends = ([best], ends) if both is None else both
+        return self._answered(question, paths, self._chosen(question, ends))  # 5
 
     def _paths(self, question: str, topic: Topic) -> Scored:
         masked = mask_topic(question, [topic.text])
@@ -129,33 +126,41 @@ class TournamentOnPath:
         enough = asks_whether_enough(self.chooser, asked, shown)
         vectors = self.aligner.lexicon.vectors
         kept = self.search.grow(self.aligner.explorer, topic.nodes, asked, vectors, judge, enough)
-        return [(path, 1.0 / (1 + place)) for place, path in enumerate(kept)]
+        execute = self.aligner.explorer.execute
+        return [(path, 1.0 / (1 + place), execute(path)) for place, path in enumerate(kept)]
 
     def _aligned(self, masked: str, topic: NodeSet) -> Scored:
         ranked = self.aligner.rank(masked, topic, self.search.depth)
         scores = {one.path: one.score for one in ranked}
         vectors = self.aligner.lexicon.vectors
         shown = prefilter(masked, list(scores), self.search.filtered, self.search.filter, vectors, self.search.seed)
+        ends = {one.path: one.ends for one in ranked}
         if self.explore == "entities":
-            shown = self._sampled(shown)
+            ends = self._walks({path: scores[path] for path in shown}, topic)
+            shown = [path for path in shown if path in ends]
         best = self.search.select(shown, ScoreJudge(scores))
-        return [(path, scores[path]) for path in best]
+        return [(path, scores[path], ends[path]) for path in best]
 
-    def _sampled(self, paths: Sequence[RelationPath]) -> list[RelationPath]:
-        """Without abstraction: only paths a random sample of entities leads along, as a beam over triples sees them."""
+    def _walks(self, scores: Mapping[RelationPath, float], topic: NodeSet) -> dict[RelationPath, NodeSet]:
+        """Without abstraction: a beam of single walks, entities sampled as in Think-on-Graph; where those kept end."""
         rng = random.Random(self.search.seed)
-        seen = []
-        for path in paths:
-            nodes = path.topic
-            for move in path.moves:
-                reached = list(self.aligner.explorer.walk(nodes, move))
-                nodes = NodeSet.of(rng.sample(reached, SAMPLED) if len(reached) >= MANY else reached)
-            if len(nodes):
-                seen.append(path)
-        return seen
-
-    def _ends(self, ranked: Scored) -> NodeSet:
-        return self.aligner.explorer.execute(ranked[0][0]) if ranked else NodeSet.of([])
+        beam = [(RelationPath(topic), node) for node in topic][: self.search.width]
+        kept: list[tuple[RelationPath, int]] = []
+        for _ in range(self.search.depth):
+            grown = []
+            for path, node in beam:
+                here = NodeSet.of([node])
+                for lead in self.aligner.explorer.leads(here):
+                    longer = path.then(lead.hop)
+                    if longer in scores:
+                        before = path.hops[-1] if path.hops else None
+                        reached = list(self.aligner.explorer.ends(here, lead, before, topic))
+                        few = sorted(rng.sample(reached, SAMPLED)) if len(reached) >= MANY else reached
+                        grown += [(longer, end) for end in few]
+            beam = sorted(grown, key=lambda walk: -scores[walk[0]])[: self.search.width]
+            kept += beam
+        best = sorted(kept, key=lambda walk: -scores[walk[0]])[: self.search.width]
+        return {path: NodeSet.of([end for other, end in best if other == path]) for path, _ in best}
 
     def _chosen(self, question: str, ends: NodeSet) -> list[int]:
         """System 1 may put some of the ends first; all of them stay."""
@@ -190,23 +195,18 @@ def _several(topics: Sequence[Topic]) -> list[Topic]:
     return sorted(topics, key=lambda topic: -len(topic.text))[:3]
 
 
-def _intersected(
-    aligner: RelationAligner, answered: Sequence[tuple[NodeSet, Scored]]
-) -> tuple[list[RelationPath] | None, NodeSet | None]:
-    """The best pair of paths from different topics that lead to the same nodes."""
-    known = [ranked for _, ranked in answered if ranked][:2]
-    if len(known) < 2:
-        return None, None
+def _intersected(answered: Sequence[Scored]) -> tuple[list[RelationPath], NodeSet] | None:
+    """The best pair of paths from different topics that lead to the same nodes, and those nodes."""
     options = [
-        (first_score + second_score, first, second)
-        for first, first_score in known[0][:PAIRED]
-        for second, second_score in known[1][:PAIRED]
+        (one[1] + other[1], one[0], other[0], one[2] & other[2])
+        for one in answered[0][:PAIRED]
+        for other in answered[1][:PAIRED]
     ]
-    for _, first, second in sorted(options, key=lambda option: -option[0]):
-        both = aligner.explorer.execute(first) & aligner.explorer.execute(second)
-        if len(both):
-            return [first, second], both
-    return None, None
+    joint = [option for option in options if len(option[3])]
+    if not joint:
+        return None
+    _, first, second, both = max(joint, key=lambda option: option[0])
+    return [first, second], both
 
 
 def _nothing(named: bool) -> str:
