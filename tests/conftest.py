@@ -1,6 +1,7 @@
 """One tiny graph serves most tests; real data is used where it is present."""
 
 import os
+import signal
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from clew.kb.build import write_graph
 from clew.kb.problems import Problems
 from clew.kb.tables import Piece, Tables
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background inherits it ignored
 DATA = Path(os.environ.get("CLEW_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
 
 NODES = [
