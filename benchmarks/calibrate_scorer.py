@@ -16,8 +16,8 @@ from scipy.optimize import minimize
 
 from clew.datasets.load import load_dataset
 from clew.models.embedding.onnx import OnnxEmbedder
-from clew.steps.roles import Claim
-from clew.steps.scoring import FusedScorer
+from clew.steps.roles.protocol import Claim
+from clew.steps.roles.scoring import FusedScorer
 
 WRONG = 4
 RIDGE = 0.0005

@@ -26,7 +26,7 @@ from clew.documents import EdgeOptions, corpus_tables
 from clew.documents.graph.passage_edges import density
 from clew.evaluation.plots import Axis, Series, line_plot
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
-from clew.steps.passage_graph import PassageGraph
+from clew.steps.passages.passage_graph import PassageGraph
 from clew.toolbox import Toolbox
 from clew.types import NodeSet, Ranking
 

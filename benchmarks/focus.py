@@ -26,8 +26,8 @@ from synthetic import SCALES, arrays, tables
 from clew.building import build
 from clew.catalog import ask, create
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.steps.constraints import Constraint, Problem
-from clew.steps.solutions import solve
+from clew.steps.focus.constraints import Constraint, Problem
+from clew.steps.focus.solutions import solve
 from clew.toolbox import Toolbox
 from clew.types import NodeSet
 

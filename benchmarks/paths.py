@@ -14,7 +14,7 @@ import pyarrow as pa
 from clew.datasets.base import dataset_base
 from clew.datasets.load import load_dataset
 from clew.kb.tables import Piece, Tables
-from clew.steps.relation_paths import Explorer
+from clew.steps.paths.relation_paths import Explorer
 from clew.types import NodeSet
 
 

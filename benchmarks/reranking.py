@@ -44,9 +44,9 @@ def make_pools(given):
     from clew.evaluation.reranking import PoolMaker
     from clew.methods.subgraph_reranking import open_source
     from clew.models.opening import open_model
-    from clew.steps.rankers import neural_texts
-    from clew.steps.ranking_features import FeaturePipeline
-    from clew.steps.subgraph import SubgraphExtractor
+    from clew.steps.subgraphs.rankers import neural_texts
+    from clew.steps.subgraphs.ranking_features import FeaturePipeline
+    from clew.steps.subgraphs.subgraph import SubgraphExtractor
     from clew.training.labelled import split_of
 
     if given.set == "metaqa":
@@ -112,7 +112,7 @@ def read_pools(work):
 
 def labelled(line):
     """A pool without subgraphs: its features are read from files."""
-    from clew.steps.ranking_features import Pool
+    from clew.steps.subgraphs.ranking_features import Pool
     from clew.training.labelled import LabelledPool
 
     pool = Pool(line["question"], tuple(line["names"]), (), tuple(line["graph_texts"]), ())
@@ -121,8 +121,8 @@ def labelled(line):
 
 def train(given):
     from clew.models.embedding.onnx import OnnxEmbedder
-    from clew.steps.rankers import RandomOrder, SemanticRanker, SourceOrder
-    from clew.steps.ranking_features import GROUPS, FeaturePipeline
+    from clew.steps.subgraphs.rankers import RandomOrder, SemanticRanker, SourceOrder
+    from clew.steps.subgraphs.ranking_features import GROUPS, FeaturePipeline
     from clew.training.importance import permutation_importance
     from clew.training.labelled import Table
     from clew.training.ranker import RankerSettings, fit_table

@@ -33,14 +33,14 @@ from clew.evaluation.metrics import normalise_text, text_exact, text_f1
 from clew.models.embedding.onnx import OnnxEmbedder
 from clew.models.opening import open_model
 from clew.models.protocol import Embedder, LanguageModel
-from clew.steps.choosing import ModelChooser, ScoredChooser
-from clew.steps.extracting import BestSpan
-from clew.steps.parsing_model import ModelParser
-from clew.steps.reading import ModelReader
-from clew.steps.roles import Chooser, Reader, Scorer, Writer
-from clew.steps.scoring import FusedScorer, ModelScorer
+from clew.steps.roles.choosing import ModelChooser, ScoredChooser
+from clew.steps.roles.extracting import BestSpan
+from clew.steps.roles.parsing_model import ModelParser
+from clew.steps.roles.protocol import Chooser, Reader, Scorer, Writer
+from clew.steps.roles.reading import ModelReader
+from clew.steps.roles.scoring import FusedScorer, ModelScorer
+from clew.steps.roles.writing import ModelWriter, UncoveredPart
 from clew.steps.triplets.schema_linker import SchemaLinker
-from clew.steps.writing import ModelWriter, UncoveredPart
 from clew.toolbox import Toolbox
 
 

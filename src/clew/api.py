@@ -17,9 +17,9 @@ from clew.kb.protocol import KnowledgeBase
 from clew.kb.schema_file import schema_edits
 from clew.kb.sources import SourceOptions, read_sources
 from clew.kb.tables import Tables
-from clew.steps.graph_to_text import linearize
-from clew.steps.subgraph import Subgraph, SubgraphExtractor
-from clew.steps.subgraph_drawing import draw_subgraph
+from clew.steps.subgraphs.graph_to_text import linearize
+from clew.steps.subgraphs.subgraph import Subgraph, SubgraphExtractor
+from clew.steps.subgraphs.subgraph_drawing import draw_subgraph
 from clew.toolbox import Toolbox
 from clew.types import Answer
 

@@ -10,9 +10,9 @@ from clew.datasets.hpo import hpo_schema, load_hpo
 from clew.errors import NotFoundError
 from clew.kb.protocol import KnowledgeBase
 from clew.kb.storage import read_manifest
-from clew.steps.graph_to_text import linearize
-from clew.steps.subgraph import SubgraphExtractor
-from clew.steps.subgraph_drawing import draw_subgraph
+from clew.steps.subgraphs.graph_to_text import linearize
+from clew.steps.subgraphs.subgraph import SubgraphExtractor
+from clew.steps.subgraphs.subgraph_drawing import draw_subgraph
 
 QUESTIONS = (
     "Which genes are associated with diseases that present with both polydactyly and rod-cone dystrophy?",

@@ -15,11 +15,11 @@ from clew.errors import InputError
 from clew.kb.paths import PathLimits
 from clew.kb.protocol import KnowledgeBase
 from clew.models.opening import open_model
-from clew.steps.graph_to_text import triples_in_words
-from clew.steps.graph_writing import GraphWriter, WrittenGraph
-from clew.steps.subgraph import Subgraph, SubgraphExtractor
-from clew.steps.subgraph_drawing import draw_subgraph
-from clew.steps.subgraph_view import subgraph_json
+from clew.steps.subgraphs.graph_to_text import triples_in_words
+from clew.steps.subgraphs.graph_writing import GraphWriter, WrittenGraph
+from clew.steps.subgraphs.subgraph import Subgraph, SubgraphExtractor
+from clew.steps.subgraphs.subgraph_drawing import draw_subgraph
+from clew.steps.subgraphs.subgraph_view import subgraph_json
 
 Entities = Annotated[
     list[str], typer.Argument(metavar="A B [C…]", help="Names or keys; the last is the candidate answer.")

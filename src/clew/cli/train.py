@@ -17,7 +17,7 @@ from clew.evaluation.reranking import PoolMaker
 from clew.kb.paths import PathLimits
 from clew.methods.subgraph_reranking import open_source
 from clew.models.opening import open_model
-from clew.steps.subgraph import SubgraphExtractor
+from clew.steps.subgraphs.subgraph import SubgraphExtractor
 from clew.training.neural_ranker import NeuralSettings
 from clew.training.ranker import RankerSettings
 from clew.training.tree_ranker import TreeSettings

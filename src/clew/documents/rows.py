@@ -18,7 +18,7 @@ from clew.documents.passages import Outline
 from clew.kb.schema_file import SchemaEdits, TypeEdit
 from clew.kb.tables import Piece, Tables
 from clew.models.protocol import Embedder
-from clew.steps.proper_names import title_forms
+from clew.steps.language.proper_names import title_forms
 
 STRING = pa.large_string()
 NODES = pa.schema(

@@ -15,8 +15,8 @@ from clew.evaluation.intervals import randomisation_test
 from clew.evaluation.reranking import HitCurve, PoolMaker, hit_curve
 from clew.kb.schema import Schema
 from clew.models.protocol import Embedder
-from clew.steps.ranker_file import RankerCard, load_ranker, save_ranker
-from clew.steps.rankers import SourceOrder
+from clew.steps.subgraphs.ranker_file import RankerCard, load_ranker, save_ranker
+from clew.steps.subgraphs.rankers import SourceOrder
 from clew.training.importance import Importance
 from clew.training.labelled import SPLITS, LabelledPool, split_of
 from clew.training.ranker import RankerSettings, train_ranker

@@ -11,10 +11,10 @@ from clew.datasets.questions import Match, Question
 from clew.evaluation.intervals import Interval, bootstrap
 from clew.evaluation.matching import Gold, NamesOf
 from clew.kb.protocol import KnowledgeBase
-from clew.steps.candidate_answers import CandidateSource
-from clew.steps.rankers import ranked
-from clew.steps.ranking_features import FloatArray, make_pool
-from clew.steps.subgraph import SubgraphExtractor
+from clew.steps.subgraphs.candidate_answers import CandidateSource
+from clew.steps.subgraphs.rankers import ranked
+from clew.steps.subgraphs.ranking_features import FloatArray, make_pool
+from clew.steps.subgraphs.subgraph import SubgraphExtractor
 from clew.training.labelled import LabelledPool
 
 

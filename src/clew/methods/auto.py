@@ -14,7 +14,7 @@ from clew.methods.hybrid import Hybrid
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
 from clew.methods.protocol import Method
 from clew.methods.tournament_on_path import TournamentOnPath
-from clew.steps.passage_graph import READABLE
+from clew.steps.passages.passage_graph import READABLE
 from clew.toolbox import Toolbox
 from clew.types import Answer
 

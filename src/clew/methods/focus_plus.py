@@ -19,7 +19,7 @@ from clew.index.protocol import Index, Names
 from clew.kb.protocol import KnowledgeBase
 from clew.query import TripletQuery
 from clew.steps.answering import answer_nodes
-from clew.steps.focus_answer import (
+from clew.steps.focus.focus_answer import (
     Found,
     answer_placed,
     interleaved,
@@ -27,10 +27,10 @@ from clew.steps.focus_answer import (
     unexplained_share,
     with_query,
 )
-from clew.steps.reranking import Reranker, RerankerName
-from clew.steps.role_choice import parser_for, reranker_for
-from clew.steps.roles import TripletParser
-from clew.steps.tiers import Tier, tiers, unrestricted
+from clew.steps.focus.tiers import Tier, tiers, unrestricted
+from clew.steps.roles.protocol import TripletParser
+from clew.steps.roles.reranking import Reranker, RerankerName
+from clew.steps.roles.role_choice import parser_for, reranker_for
 from clew.toolbox import Toolbox
 from clew.types import Answer, NodeSet, Ranking
 

@@ -20,13 +20,13 @@ from clew.index.protocol import Index, Names
 from clew.kb.protocol import KnowledgeBase
 from clew.query import TripletQuery
 from clew.steps.answering import answer_nodes
-from clew.steps.focus_answer import Found, answer_placed, rerank_groups, with_query
-from clew.steps.focus_evidence import Focus
-from clew.steps.grounding import DirectionRule, EdgeTypes, Unmatched, ground, pose
-from clew.steps.relaxation import solve_relaxed
-from clew.steps.reranking import Reranker, RerankerName
-from clew.steps.role_choice import parser_for, reranker_for
-from clew.steps.roles import TripletParser
+from clew.steps.focus.focus_answer import Found, answer_placed, rerank_groups, with_query
+from clew.steps.focus.focus_evidence import Focus
+from clew.steps.focus.grounding import DirectionRule, EdgeTypes, Unmatched, ground, pose
+from clew.steps.focus.relaxation import solve_relaxed
+from clew.steps.roles.protocol import TripletParser
+from clew.steps.roles.reranking import Reranker, RerankerName
+from clew.steps.roles.role_choice import parser_for, reranker_for
 from clew.toolbox import Toolbox
 from clew.types import Answer, NodeSet
 

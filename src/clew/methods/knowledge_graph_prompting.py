@@ -16,23 +16,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clew.errors import InputError
-from clew.steps.extracting import BestSpan
-from clew.steps.passage_answer import READ, answer_from_passages
-from clew.steps.passage_graph import KINDS, PassageGraph
-from clew.steps.passage_search import PassageSearch
-from clew.steps.reading import ModelReader
-from clew.steps.roles import Reader
-from clew.steps.structure_answer import StructureAnswers
-from clew.steps.structure_questions import references
-from clew.steps.traversers import (
+from clew.steps.passages.passage_answer import READ, answer_from_passages
+from clew.steps.passages.passage_graph import KINDS, PassageGraph
+from clew.steps.passages.passage_search import PassageSearch
+from clew.steps.passages.structure_answer import StructureAnswers
+from clew.steps.passages.structure_questions import references
+from clew.steps.passages.traversers import (
     EmbeddingTraverser,
     GenerativeTraverser,
     LexicalTraverser,
     MissingEvidence,
     Traverser,
 )
-from clew.steps.walking import Walk, fused, walk
-from clew.steps.writing import ModelWriter
+from clew.steps.passages.walking import Walk, fused, walk
+from clew.steps.roles.extracting import BestSpan
+from clew.steps.roles.protocol import Reader
+from clew.steps.roles.reading import ModelReader
+from clew.steps.roles.writing import ModelWriter
 from clew.toolbox import Toolbox
 from clew.types import Answer, Ranking
 

@@ -13,9 +13,9 @@ from clew import trace
 from clew.index.protocol import Index
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.answering import answer_nodes
-from clew.steps.focus_answer import Found, answer_placed, rerank_groups
-from clew.steps.reranking import Reranker, RerankerName
-from clew.steps.role_choice import reranker_for
+from clew.steps.focus.focus_answer import Found, answer_placed, rerank_groups
+from clew.steps.roles.reranking import Reranker, RerankerName
+from clew.steps.roles.role_choice import reranker_for
 from clew.toolbox import Toolbox
 from clew.types import Answer
 

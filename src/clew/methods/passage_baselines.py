@@ -23,12 +23,12 @@ from rapidfuzz import fuzz, process
 from clew.errors import InputError
 from clew.index.terms import terms
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.steps.extracting import BestSpan
-from clew.steps.passage_answer import answer_from_passages
-from clew.steps.passage_graph import readable_nodes
-from clew.steps.reading import ModelReader
-from clew.steps.roles import Draft, Reader
-from clew.steps.writing import ModelWriter
+from clew.steps.passages.passage_answer import answer_from_passages
+from clew.steps.passages.passage_graph import readable_nodes
+from clew.steps.roles.extracting import BestSpan
+from clew.steps.roles.protocol import Draft, Reader
+from clew.steps.roles.reading import ModelReader
+from clew.steps.roles.writing import ModelWriter
 from clew.toolbox import Toolbox
 from clew.types import Answer, NodeSet, Ranking
 

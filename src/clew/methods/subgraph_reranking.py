@@ -23,12 +23,12 @@ from clew.methods.protocol import Method
 from clew.methods.think_on_graph import ThinkOnGraph
 from clew.methods.tournament_on_path import TournamentOnPath
 from clew.methods.vector_search import VectorSearch
-from clew.steps.candidate_answers import CandidateSource, FromFile, Nearby, OfMethod, WrittenAnswers
-from clew.steps.ranker_file import load_ranker
-from clew.steps.rankers import MatchRanker, RandomOrder, Ranker, SemanticRanker, SourceOrder, ranked
-from clew.steps.ranking_features import make_pool
-from clew.steps.subgraph import SubgraphExtractor, path_evidence
-from clew.steps.writing import ModelWriter
+from clew.steps.roles.writing import ModelWriter
+from clew.steps.subgraphs.candidate_answers import CandidateSource, FromFile, Nearby, OfMethod, WrittenAnswers
+from clew.steps.subgraphs.ranker_file import load_ranker
+from clew.steps.subgraphs.rankers import MatchRanker, RandomOrder, Ranker, SemanticRanker, SourceOrder, ranked
+from clew.steps.subgraphs.ranking_features import make_pool
+from clew.steps.subgraphs.subgraph import SubgraphExtractor, path_evidence
 from clew.toolbox import Toolbox
 from clew.types import Answer, Candidate, Judgement
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 from clew.index.protocol import Names
 from clew.kb.protocol import KnowledgeBase
-from clew.steps.choosing import ModelChooser, ScoredChooser
-from clew.steps.extracting import BestSpan
-from clew.steps.reading import ModelReader
-from clew.steps.roles import Choice, Chooser, Read, Reader, Reading, Source
-from clew.steps.scoring import FusedScorer
-from clew.steps.topics import find_topics
-from clew.steps.trails import Trail, extend, in_words, leads, paths
+from clew.steps.paths.topics import find_topics
+from clew.steps.paths.trails import Trail, extend, in_words, leads, paths
+from clew.steps.roles.choosing import ModelChooser, ScoredChooser
+from clew.steps.roles.extracting import BestSpan
+from clew.steps.roles.protocol import Choice, Chooser, Read, Reader, Reading, Source
+from clew.steps.roles.reading import ModelReader
+from clew.steps.roles.scoring import FusedScorer
 from clew.toolbox import Toolbox
 from clew.trace import span
 from clew.types import Answer, Candidate, NodeSet

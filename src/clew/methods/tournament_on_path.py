@@ -19,18 +19,18 @@ from typing import Literal
 
 from clew.index.protocol import Names
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.steps.choosing import ModelChooser
-from clew.steps.feedback import read_weights
-from clew.steps.path_execution import evidence, formal_query
-from clew.steps.path_filter import Filter, prefilter
-from clew.steps.path_judging import ChoosingJudge, ScoreJudge
-from clew.steps.path_search import Mode, PathSearch, Stop, asks_whether_enough
-from clew.steps.relation_aligner import RelationAligner
-from clew.steps.relation_paths import RelationPath
-from clew.steps.roles import Choice, Chooser
-from clew.steps.topic_mask import MASK, mask_topic
-from clew.steps.topics import Topic, find_topics
-from clew.steps.trails import MANY, SAMPLED
+from clew.steps.paths.feedback import read_weights
+from clew.steps.paths.path_execution import evidence, formal_query
+from clew.steps.paths.path_filter import Filter, prefilter
+from clew.steps.paths.path_judging import ChoosingJudge, ScoreJudge
+from clew.steps.paths.path_search import Mode, PathSearch, Stop, asks_whether_enough
+from clew.steps.paths.relation_aligner import RelationAligner
+from clew.steps.paths.relation_paths import RelationPath
+from clew.steps.paths.topic_mask import MASK, mask_topic
+from clew.steps.paths.topics import Topic, find_topics
+from clew.steps.paths.trails import MANY, SAMPLED
+from clew.steps.roles.choosing import ModelChooser
+from clew.steps.roles.protocol import Choice, Chooser
 from clew.toolbox import Toolbox
 from clew.types import Answer, Candidate, Judgement, NodeSet
 

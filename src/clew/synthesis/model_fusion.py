@@ -21,7 +21,7 @@ from clew.models.json_reply import read_json
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, Outcome, ask
-from clew.steps.scoring import read_yes_no
+from clew.steps.roles.scoring import read_yes_no
 from clew.synthesis.fusion import Draft, GrammarFuser, How, Wording
 from clew.synthesis.roles import instruction
 from clew.synthesis.textual import TextualRequirement

@@ -9,9 +9,9 @@ from typing import Any
 from clew.index.protocol import Link
 from clew.kb.protocol import KnowledgeBase
 from clew.query import Constant, Term, Triplet, TripletQuery, Variable
-from clew.steps.grounding import Grounding, Groundings, pose
-from clew.steps.solutions import Solution, solve
-from clew.steps.witnesses import witnesses
+from clew.steps.focus.grounding import Grounding, Groundings, pose
+from clew.steps.focus.solutions import Solution, solve
+from clew.steps.focus.witnesses import witnesses
 from clew.synthesis.templates import Branch, Template
 from clew.types import NodeRef, NodeSet, Path
 

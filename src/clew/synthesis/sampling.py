@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from clew.errors import NotFoundError
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.steps.constraints import OPPOSITE
+from clew.steps.focus.constraints import OPPOSITE
 from clew.synthesis.requirement import Requirement, execute, gold_query
 from clew.synthesis.templates import Branch, Step, Template
 from clew.types import EMPTY, NodeRef, NodeSet

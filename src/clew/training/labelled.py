@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from clew.errors import InputError
 
 if TYPE_CHECKING:  # a machine that only trains an encoder needs none of what pools are made of
-    from clew.steps.ranking_features import Pool
+    from clew.steps.subgraphs.ranking_features import Pool
 
 FloatArray = NDArray[np.float64]
 Key = TypeVar("Key", bound=Hashable)

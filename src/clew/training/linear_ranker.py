@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from clew.steps.rankers import LinearModel
-from clew.steps.ranking_features import FloatArray
+from clew.steps.subgraphs.rankers import LinearModel
+from clew.steps.subgraphs.ranking_features import FloatArray
 
 SMALLEST_SPREAD = 1e-9
 

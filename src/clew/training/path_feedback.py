@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from clew.errors import InputError
-from clew.steps.feedback import Confirmed, keep_confirmed, keep_weights, read_confirmed, rightness
-from clew.steps.path_features import FEATURES
-from clew.steps.relation_aligner import RelationAligner, learned_weights
-from clew.steps.topic_mask import mask_topic
-from clew.steps.topics import find_topics
+from clew.steps.paths.feedback import Confirmed, keep_confirmed, keep_weights, read_confirmed, rightness
+from clew.steps.paths.path_features import FEATURES
+from clew.steps.paths.relation_aligner import RelationAligner, learned_weights
+from clew.steps.paths.topic_mask import mask_topic
+from clew.steps.paths.topics import find_topics
 from clew.toolbox import Toolbox
 from clew.training.path_ranker import PathExample, fit_path_weights
 

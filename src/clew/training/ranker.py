@@ -11,10 +11,10 @@ import numpy as np
 from clew.errors import InputError
 from clew.kb.schema import Schema
 from clew.models.protocol import Embedder
-from clew.steps.graph_to_text import HIGHLIGHT
-from clew.steps.ranker_file import Kind, RankerCard, RankerParts, schema_of
-from clew.steps.rankers import LinearModel, TabularModel, neural_texts
-from clew.steps.ranking_features import FeaturePipeline, FloatArray
+from clew.steps.subgraphs.graph_to_text import HIGHLIGHT
+from clew.steps.subgraphs.ranker_file import Kind, RankerCard, RankerParts, schema_of
+from clew.steps.subgraphs.rankers import LinearModel, TabularModel, neural_texts
+from clew.steps.subgraphs.ranking_features import FeaturePipeline, FloatArray
 from clew.training.importance import Importance, hit_at_1, permutation_importance
 from clew.training.labelled import LabelledPool, Table
 from clew.training.linear_ranker import fit_linear, fit_logistic

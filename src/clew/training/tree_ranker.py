@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from clew.errors import MissingExtraError, ModelError
-from clew.steps.rankers import ObliviousTrees
-from clew.steps.ranking_features import FloatArray
+from clew.steps.subgraphs.rankers import ObliviousTrees
+from clew.steps.subgraphs.ranking_features import FloatArray
 from clew.training.labelled import Table
 
 

@@ -10,10 +10,10 @@ from clew.index.protocol import Link
 from clew.kb.description import node_page
 from clew.kb.paths import PathLimits
 from clew.presentation import node_json, plain
-from clew.steps.graph_to_text import relation_labels
-from clew.steps.subgraph import Subgraph, SubgraphExtractor
-from clew.steps.subgraph_drawing import draw_subgraph
-from clew.steps.subgraph_view import subgraph_json
+from clew.steps.subgraphs.graph_to_text import relation_labels
+from clew.steps.subgraphs.subgraph import Subgraph, SubgraphExtractor
+from clew.steps.subgraphs.subgraph_drawing import draw_subgraph
+from clew.steps.subgraphs.subgraph_view import subgraph_json
 from clew.toolbox import Toolbox
 from clew.types import EMPTY, Direction, NodeSet
 

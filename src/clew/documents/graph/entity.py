@@ -10,7 +10,7 @@ import numpy as np
 
 from clew.documents.graph.passage_edges import PassageEdges
 from clew.documents.graph.sharing import most_shared
-from clew.steps.proper_names import acronyms, name_key, proper_names
+from clew.steps.language.proper_names import acronyms, name_key, proper_names
 
 MOST_PASSAGES = 50
 """A name in more passages than this says nothing about them."""

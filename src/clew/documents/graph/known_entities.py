@@ -12,7 +12,7 @@ import pyarrow as pa
 from clew.index.terms import stop_words
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.tables import Piece
-from clew.steps.phrase_matcher import PhraseMatcher
+from clew.steps.language.phrase_matcher import PhraseMatcher
 from clew.types import NodeSet
 
 SHORTEST = 3

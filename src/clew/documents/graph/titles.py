@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from clew.documents.graph.passage_edges import PassageEdges
-from clew.steps.phrase_matcher import matcher
-from clew.steps.proper_names import subject, title_forms
+from clew.steps.language.phrase_matcher import matcher
+from clew.steps.language.proper_names import subject, title_forms
 
 MOST_MEANINGS = 10
 """A form that stands for more titles than this points nowhere."""

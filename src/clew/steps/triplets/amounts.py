@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from clew.query import Comparison, Condition
-from clew.steps.relation_words import content, word_likeness, words
+from clew.steps.language.relation_words import content, word_likeness, words
 from clew.steps.triplets.reading import NUMBERS, Reading
 
 BEFORE: tuple[tuple[str, Comparison], ...] = (

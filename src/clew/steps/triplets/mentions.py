@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from clew.index.protocol import Link, Mention, Names
 from clew.index.tokens import tokenise
 from clew.kb.protocol import KnowledgeBase
-from clew.steps.phrase_matching import PhraseMatcher
+from clew.steps.language.phrase_matching import PhraseMatcher
 from clew.steps.triplets.reading import NUMBERS, STOP_WORDS
 from clew.types import NodeSet
 

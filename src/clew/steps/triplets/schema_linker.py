@@ -20,12 +20,12 @@ from clew.kb.protocol import KnowledgeBase
 from clew.kb.schema import Schema
 from clew.models.protocol import Embedder
 from clew.query import Constant, TripletQuery
-from clew.steps.grounding import Grounding, pose
-from clew.steps.hierarchies import descendants, hierarchies
-from clew.steps.phrase_matching import PhraseMatcher, PhraseVectors
-from clew.steps.relation_words import SAYS_LESS, Variant, relation_variants, type_variants
-from clew.steps.roles import Parse
-from clew.steps.solutions import solve
+from clew.steps.focus.grounding import Grounding, pose
+from clew.steps.focus.hierarchies import descendants, hierarchies
+from clew.steps.focus.solutions import solve
+from clew.steps.language.phrase_matching import PhraseMatcher, PhraseVectors
+from clew.steps.language.relation_words import SAYS_LESS, Variant, relation_variants, type_variants
+from clew.steps.roles.protocol import Parse
 from clew.steps.triplets.alignment import Aligner, Matches, Weights
 from clew.steps.triplets.assembly import Branch, negated_hop
 from clew.steps.triplets.combination import combine

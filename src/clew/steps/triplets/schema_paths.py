@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from clew.kb.schema import Schema
-from clew.steps.hierarchies import below
+from clew.steps.focus.hierarchies import below
 from clew.types import RelationUse
 
 UPWARD = 0.8

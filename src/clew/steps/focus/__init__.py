@@ -1,0 +1,1 @@
+"""From a triplet query to answers: grounding, substitution, relaxation, witnesses, formal queries."""

@@ -1,0 +1,120 @@
+"""Answers in tiers: first those that satisfy the query as it stands, then those that satisfy it more loosely.
+
+1  every constant stands for the nodes it names, relations and directions as the query has them
+2  a constant also stands for everything below it in a hierarchy
+3  constants stand for growing lists of near names: 2, 3, 5, 8, 12
+4  other readings of the question
+5  one triplet after another asks for less: any relation, then nothing
+
+Boer et al., FocusedRetriever and AF-Retriever (2025). Each tier adds only what no earlier one has; it stops as soon
+as there are enough answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from clew.index.protocol import Names
+from clew.query import Constant, TripletQuery
+from clew.steps.focus.focus_evidence import Focus
+from clew.steps.focus.grounding import Groundings, KnowledgeGraph, ground, pose, widened
+from clew.steps.focus.hierarchies import hierarchies
+from clew.steps.focus.relaxation import Step, solve_relaxed
+from clew.types import NodeSet
+
+SIZES = (2, 3, 5, 8, 12)
+"""How many nodes a constant stands for, tier by tier (Fibonacci-like, as in the successors)."""
+
+
+@dataclass(frozen=True)
+class Tier:
+    """Answers that come in with one way of reading the query."""
+
+    focus: Focus
+    nodes: NodeSet
+    how: str
+
+
+def tiers(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery], enough: int) -> Iterator[Tier]:
+    """Tiers until there are enough answers; `queries` are the readings of a question, best first."""
+    found = 0
+    known: NodeSet | None = None
+    for focus, how in _readings(kb, names, queries):
+        nodes = focus.nodes
+        if nodes is None:  # nothing is required of the answers: their documents alone decide
+            return
+        fresh = without_named(nodes, focus) if known is None else without_named(nodes, focus) - known
+        if len(fresh):
+            known = fresh if known is None else known | fresh
+            found += len(fresh)
+            yield Tier(focus, fresh, how)
+        if found >= enough:
+            return
+
+
+def without_named(nodes: NodeSet, focus: Focus) -> NodeSet:
+    """What a question names is not its answer, unless there is no other."""
+    for grounding in focus.groundings.values():
+        others = nodes - grounding.nodes
+        nodes = others if len(others) else nodes
+    return nodes
+
+
+def _readings(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery]) -> Iterator[tuple[Focus, str]]:
+    """Ways to read the question, from strict to loose; looser ones are tried only where stricter ones find nothing."""
+    hierarchical = bool(hierarchies(kb.schema))
+    found_any = False
+    for place, query in enumerate(queries):
+        groundings = ground(query, names)
+        strict = _solved(kb, query, groundings, hierarchical=False)
+        yield strict, "satisfies the query" if place == 0 else "satisfies another reading of the question"
+        found_any = _finds(strict)
+        if hierarchical:
+            wide = _solved(kb, query, groundings, hierarchical=True)
+            yield wide, "satisfies the query with what is below the named nodes in a hierarchy"
+            found_any = found_any or _finds(wide)
+        if found_any:
+            yield from _near_names(kb, query, groundings, hierarchical)
+            return
+    for query in queries[:1]:
+        groundings = ground(query, names)
+        yield (
+            _solved(kb, query, groundings, hierarchical=hierarchical, steps=("loosen", "drop")),
+            ("satisfies the query with a requirement relaxed"),
+        )
+
+
+def _near_names(
+    kb: KnowledgeGraph, query: TripletQuery, groundings: Groundings, hierarchical: bool
+) -> Iterator[tuple[Focus, str]]:
+    required = {
+        term
+        for triplet in query.triplets
+        if not triplet.negated
+        for term in (triplet.head, triplet.tail)
+        if isinstance(term, Constant)
+    }
+    last = groundings
+    for size in SIZES:
+        wider = widened(groundings, size, required)
+        if wider != last:
+            last = wider
+            yield _solved(kb, query, wider, hierarchical=hierarchical), f"satisfies the query with {size} near names"
+
+
+def _finds(focus: Focus) -> bool:
+    return focus.nodes is not None and len(focus.nodes) > 0
+
+
+def _solved(
+    kb: KnowledgeGraph, query: TripletQuery, groundings: Groundings, *, hierarchical: bool, steps: tuple[Step, ...] = ()
+) -> Focus:
+    problem = pose(query, groundings, kb, edge_types="strict", direction="strict", hierarchical=hierarchical)
+    relaxed = solve_relaxed(kb, problem, steps)
+    return Focus(query, groundings, relaxed.solution, relaxed.relaxations, hierarchical)
+
+
+def unrestricted(kb: KnowledgeGraph, names: Names, query: TripletQuery) -> Focus:
+    """A query as it was asked, where no tier has an answer."""
+    return _solved(kb, query, ground(query, names), hierarchical=bool(hierarchies(kb.schema)))

@@ -1,0 +1,1 @@
+"""Words of questions, names and relations, without a model."""

@@ -1,0 +1,1 @@
+"""Passages of documents: searching, walking their graph, structure, tables and citations."""

@@ -1,0 +1,177 @@
+"""What speaks for and against a relation path as the reading of a question, as numbers; none of them knows a schema."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from clew.kb.protocol import KnowledgeBase
+from clew.steps.language.relation_words import words
+from clew.steps.paths.question_reading import QuestionReading
+from clew.steps.paths.question_words import singular
+from clew.steps.paths.relation_lexicon import KINDS, Floats, RelationLexicon
+from clew.steps.paths.relation_paths import Hop, RelationPath, kind_of, returns
+from clew.types import NodeRef, NodeSet
+
+FEATURES = (
+    "matched",  # squared strength of the aligned words, summed over the hops
+    "weakest",  # strength of the weakest hop
+    "unlinked",  # linked chunks that no hop explains, negative
+    "explained",  # share of the question's words that some hop explains
+    "bare",  # hops without a word
+    "inverse",  # hops against the direction of their relation
+    "fan_out",  # decimal digits of the fan-out of all hops
+    "hops",
+    "kind",  # whether the ends are what who, where, when and how ask for
+    "focus",  # whether the ends are what “which languages” asks for
+    "sentence",  # likeness of the whole question to the relations
+    "domain",  # the same to the types that dotted names begin with
+    "returns",  # hops that take the last relation back
+    "returns_cued",  # the same where the question says “same”, “share”, “together”
+    "types",  # share of the types the question names that lie on the path
+    "in_names",  # share of the ends whose names hold the noun asked for
+    "surprise",  # how probable each hop is among its alternatives by the words for it, logarithm
+    "unlikeness",  # the same by the likeness of the whole question
+    "answers",  # decimal digits of the number of ends
+    "nameless",  # whether the last hop passes a node without a name
+)
+STRONGEST = 0.6
+"""Strength of a hop above which more adds nothing."""
+LOOKED_AT = 12
+EVEN = math.log(1 / len(KINDS))
+
+
+@dataclass(frozen=True)
+class Walked:
+    """A path with where it leads and what the alignment found."""
+
+    path: RelationPath
+    ends: NodeSet
+    before_ends: NodeSet
+    matched: float
+    weakest: float
+    linked: float
+    bare: float
+    explained: float
+    fan_out: float
+    surprise: float
+    unlikeness: float
+
+
+class PathFeatures:
+    """The features of paths for one question."""
+
+    def __init__(
+        self, kb: KnowledgeBase, lexicon: RelationLexicon, reading: QuestionReading, likeness: tuple[Floats, Floats]
+    ) -> None:
+        """`likeness` is that of the whole question to each relation's sentence and to its domain."""
+        self.kb, self.lexicon, self.reading = kb, lexicon, reading
+        self.sentence, self.domain = likeness
+        self._known: dict[NodeSet, frozenset[str]] = {}
+        self.focus = self._focus()
+        self.focus_type = next(filter(None, map(lexicon.type_named, reversed(reading.focus))), None)
+        self.focus_words = {singular(word) for word in reading.focus}
+
+    def _focus(self) -> Floats | None:
+        noun = self.reading.focus
+        if not noun:
+            return None
+        return np.asarray(self.lexicon.match(list(dict.fromkeys((" ".join(noun), noun[-1], noun[0])))).max(axis=0))
+
+    def of(self, walked: Walked) -> list[float]:
+        """One number per feature."""
+        path = walked.path
+        turned = returns(path)
+        shown = self.kb.refs(walked.ends.array[:LOOKED_AT])
+        kind = _most([ref.type for ref in shown[:9]])
+        return [
+            walked.matched,
+            min(walked.weakest, STRONGEST),
+            walked.linked - self.reading.linked,
+            walked.explained,
+            max(walked.bare - turned, 0.0),
+            sum(_inverse(hop) for hop in path.hops),
+            walked.fan_out,
+            float(len(path.hops)),
+            self._kind(path, shown, kind),
+            self._asked_for(path, kind),
+            self._mean(self.sentence, path),
+            self._mean(self.domain, path),
+            float(turned),
+            float(turned) if self.reading.cued else 0.0,
+            self._types(walked, kind),
+            self._in_names(shown),
+            walked.surprise,
+            walked.unlikeness,
+            math.log10(len(walked.ends)),
+            float(len(path.hops[-1]) == 2),
+        ]
+
+    def _mean(self, likeness: Floats, path: RelationPath) -> float:
+        best = [max(likeness[self.lexicon.code[move.relation]] for move in hop) for hop in path.hops]
+        return float(sum(best)) / len(best)
+
+    def _kind(self, path: RelationPath, shown: Sequence[NodeRef], kind: str) -> float:
+        wanted = self.reading.kind
+        if wanted is None:
+            return 0.0
+        if kind_of([ref.name for ref in shown]) == "value":
+            return 0.5 if wanted in ("time", "number") else -0.5
+        last, code = path.moves[-1], self.lexicon.code[path.moves[-1].relation]
+        place = list(KINDS).index(wanted)
+        if last.direction == "out":
+            value = math.log(max(float(self.lexicon.kinds[code, place]), 0.05))
+        elif kind in self.lexicon.type_kinds:
+            value = math.log(max(float(self.lexicon.type_kinds[kind][place]), 0.05))
+        else:
+            known = self.lexicon.has_domain[code]
+            value = math.log(max(float(self.lexicon.domain_kinds[code, place]), 0.05)) if known else EVEN
+        return (value + 1.5) / 3 - (0.2 if wanted in ("time", "number") else 0.0)
+
+    def _asked_for(self, path: RelationPath, kind: str) -> float:
+        if self.focus is None:
+            return 0.0
+        if self.focus_type is not None:
+            return 0.5 if kind == self.focus_type else -0.3
+        last = path.hops[-1]
+        value = float(self.focus[self.lexicon.code[last[-1].relation]])
+        if last[-1].direction == "in":
+            value = -0.2 if kind in self.lexicon.types else 0.3 * value
+            domain = self.lexicon.domains[self.lexicon.code[last[-1].relation]]
+            if self.lexicon.has_domain[self.lexicon.code[last[-1].relation]]:
+                noun = self.lexicon.vectors.of([" ".join(self.reading.focus), self.reading.focus[-1]])
+                value = max(value, float((noun @ domain).max()) - 0.2)
+        if len(last) == 2:
+            value = max(value, 0.7 * float(self.focus[self.lexicon.code[last[0].relation]]))
+        return value
+
+    def _types(self, walked: Walked, kind: str) -> float:
+        named = self.reading.types
+        if not named:
+            return 1.0
+        on_path = {kind} | self._topic_types(walked.path.topic)
+        if len(walked.path.hops) > 1:
+            on_path |= {ref.type for ref in self.kb.refs(walked.before_ends.array[:1])}
+        return sum(name in on_path for name in named) / len(named)
+
+    def _topic_types(self, topic: NodeSet) -> frozenset[str]:
+        if topic not in self._known:
+            self._known[topic] = frozenset(ref.type for ref in self.kb.refs(topic.array[:3]))
+        return self._known[topic]
+
+    def _in_names(self, shown: Sequence[NodeRef]) -> float:
+        if not self.focus_words or not shown:
+            return 0.0
+        return sum(any(singular(part) in self.focus_words for part in words(ref.name)) for ref in shown) / len(shown)
+
+
+def _inverse(hop: Hop) -> float:
+    return sum(move.direction == "in" for move in hop) / len(hop)
+
+
+def _most(names: Sequence[str]) -> str:
+    return Counter(names).most_common(1)[0][0] if names else ""

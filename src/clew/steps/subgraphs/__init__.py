@@ -1,0 +1,1 @@
+"""Subgraphs between entities: paths, features, words and pictures, and rankers over them."""

@@ -1,0 +1,148 @@
+"""Where candidate answers come from: another method, the neighbourhood of the question, a model, or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from clew.errors import NotFoundError, SourceError
+from clew.index.protocol import Names
+from clew.kb.protocol import KnowledgeBase
+from clew.steps.answering import answer_nodes
+from clew.steps.roles.protocol import Writer
+from clew.steps.subgraphs.question_entities import question_entities
+from clew.steps.subgraphs.walks import nearby
+from clew.types import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Candidates best first without repetition, the entities the question is about, and the question in plain words."""
+
+    question: str
+    entities: tuple[int, ...]
+    candidates: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+
+
+class CandidateSource(Protocol):
+    """Proposes answers to be reranked."""
+
+    def propose(self, question: str, k: int) -> Proposal:
+        """Up to k candidates."""
+        ...
+
+
+@dataclass(frozen=True)
+class OfMethod:
+    """The ranking of another method; entities of the question itself are no answers."""
+
+    answer: Callable[[str], Answer]
+    names: Names
+
+    def propose(self, question: str, k: int) -> Proposal:
+        """Its first k candidates."""
+        plain, entities = question_entities(question, self.names)
+        ranked = self.answer(question).candidates
+        nodes = dict.fromkeys(candidate.node.id for candidate in ranked if candidate.node.id not in entities)
+        return Proposal(plain, entities, tuple(nodes)[:k])
+
+
+@dataclass(frozen=True)
+class Nearby:
+    """The nodes that short random walks from the question's entities reach: no model, no text."""
+
+    kb: KnowledgeBase
+    names: Names
+    steps: int = 3
+
+    def propose(self, question: str, k: int) -> Proposal:
+        """The k most likely nodes of the answer types."""
+        plain, entities = question_entities(question, self.names)
+        ranking = nearby(self.kb, entities, k, steps=self.steps, among=answer_nodes(self.kb))
+        return Proposal(plain, entities, tuple(ranking.nodes.tolist()))
+
+
+@dataclass(frozen=True)
+class WrittenAnswers:
+    """What a model answers when it is asked for many different answers, linked to nodes by name."""
+
+    writer: Writer
+    names: Names
+
+    def propose(self, question: str, k: int) -> Proposal:
+        """The answers that name a node, in the model's order; those that name none are noted."""
+        plain, entities = question_entities(question, self.names)
+        [written] = self.writer.answers([plain], k)
+        found: dict[int, None] = {}
+        unknown = []
+        for text in written.texts:
+            links = [link for link in self.names.link(text, k=1) if link.how != "vector"]
+            if not links:
+                unknown.append(text)
+            elif links[0].node not in entities:
+                found[links[0].node] = None
+        notes = [f"no node is called {', '.join(unknown)}"] if unknown else []
+        notes += [written.problem] if written.problem else []
+        return Proposal(plain, entities, tuple(found)[:k], tuple(notes))
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    id: str
+    question: str
+    question_entities: list[str] = []
+    candidates: list[str]
+
+
+@dataclass(frozen=True)
+class FromFile:
+    """Candidates that somebody else found: JSON lines with id, question, question_entities and candidates."""
+
+    kb: KnowledgeBase
+    names: Names
+    lines: Mapping[str, _Line]
+
+    @classmethod
+    def read(cls, file: Path, kb: KnowledgeBase, names: Names) -> FromFile:
+        """Read a file; entities and candidates are keys or names of nodes."""
+        lines = {}
+        for number, text in enumerate(file.read_text("utf-8").splitlines(), start=1):
+            if text.strip():
+                try:
+                    line = _Line.model_validate_json(text)
+                except ValidationError as error:
+                    expected = '{"id": …, "question": …, "question_entities": […], "candidates": […]}'
+                    raise SourceError(f"expected {expected}: {error}", file=file, line=number) from error
+                lines[line.question] = line
+        return cls(kb, names, lines)
+
+    def propose(self, question: str, k: int) -> Proposal:
+        """The candidates of the line with this question."""
+        line = self.lines.get(question)
+        if line is None:
+            raise NotFoundError(f"the file of candidates has no line with the question {question!r}")
+        plain, entities = question_entities(question, self.names)
+        given, unknown_entities = self._nodes(line.question_entities)
+        found, unknown = self._nodes(line.candidates)
+        lost = [*unknown_entities, *unknown]
+        notes = (f"no node is called {', '.join(lost)}",) if lost else ()
+        return Proposal(plain, given or entities, found[:k], notes)
+
+    def _nodes(self, texts: Sequence[str]) -> tuple[tuple[int, ...], list[str]]:
+        nodes: dict[int, None] = {}
+        unknown = []
+        for text in texts:
+            try:
+                nodes[self.kb.find(text)] = None
+            except NotFoundError:
+                links = [link for link in self.names.link(text, k=1) if link.how == "exact"]
+                if links:
+                    nodes[links[0].node] = None
+                else:
+                    unknown.append(text)
+        return tuple(nodes), unknown
