@@ -13,7 +13,7 @@ from clew.documents.folder import find_files
 from clew.documents.formats import READERS
 from clew.documents.passages import outline
 from clew.errors import NotFoundError, SourceError
-from clew.steps.sentences import sentence_spans, sentences
+from clew.steps.language.sentences import sentence_spans, sentences
 
 
 @pytest.fixture(scope="module")

@@ -133,7 +133,7 @@ def test_any_history_of_changes_ends_where_a_fresh_build_does(tmp_path_factory, 
     source.mkdir()
     for name in names:
         text = data.draw(st.text(alphabet="AaBb .\n#|-", min_size=1, max_size=60).filter(str.strip))
-        (source / f"{name}.md").write_text(f"Note {name}. {text}", "utf-8")
+        (source / f"{name}.md").write_text(f"Note {name}.\n\n{text}", "utf-8")
         build_documents([source], root / "kb", DocumentOptions(passage_length=20))
     build_documents([source], root / "fresh", DocumentOptions(passage_length=20))
     assert read_manifest(root / "kb").generation == read_manifest(root / "fresh").generation

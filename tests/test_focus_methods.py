@@ -5,8 +5,8 @@ import pytest
 from clew.building import build
 from clew.catalog import ask, create
 from clew.errors import InputError
-from clew.steps.reranking import Judged, Listwise, Pairwise, Pointwise, keep_unjudged
-from clew.steps.roles import Chosen, Score
+from clew.steps.roles.protocol import Chosen, Score
+from clew.steps.roles.reranking import Judged, Listwise, Pairwise, Pointwise, keep_unjudged
 from clew.toolbox import Toolbox
 from clew.types import Judgement, Path
 from conftest import tables
@@ -83,7 +83,7 @@ def test_where_the_strict_query_has_no_answer_the_relation_is_given_up_and_that_
     class Wrong:
         def parse(self, question, schema):
             from clew.query import Constant, Triplet, TripletQuery, Variable
-            from clew.steps.roles import Parse
+            from clew.steps.roles.protocol import Parse
 
             gene = Variable("gene", "gene")
             return Parse(TripletQuery((Triplet(gene, "is_a", Constant("Marfan syndrome", "disease")),), gene))

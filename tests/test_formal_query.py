@@ -5,11 +5,11 @@ import pytest
 from clew.index.protocol import Link
 from clew.kb.iris import node_iri, relation_iri, type_iri
 from clew.query import Constant, Count, Triplet, TripletQuery, Variable
-from clew.steps.blocks import as_block
-from clew.steps.formal_query import cypher, sparql
-from clew.steps.grounding import Grounding, pose
-from clew.steps.solutions import solve
-from clew.steps.witnesses import witnesses
+from clew.steps.focus.blocks import as_block
+from clew.steps.focus.formal_query import cypher, sparql
+from clew.steps.focus.grounding import Grounding, pose
+from clew.steps.focus.solutions import solve
+from clew.steps.focus.witnesses import witnesses
 from conftest import NODES, build_graph, tables
 
 kuzu = pytest.importorskip("kuzu")

@@ -3,9 +3,9 @@
 import pytest
 
 from clew.models.scripted import ScriptedModel
-from clew.steps.graph_to_text import linearize
-from clew.steps.graph_writing import GraphWriter, rates
-from clew.steps.subgraph import SubgraphExtractor
+from clew.steps.subgraphs.graph_to_text import linearize
+from clew.steps.subgraphs.graph_writing import GraphWriter, rates
+from clew.steps.subgraphs.subgraph import SubgraphExtractor
 from clew.trace import recording
 
 GOOD = "BBS2 is associated with Bardet-Biedl syndrome, which has the phenotype Polydactyly, an Abnormal finger."

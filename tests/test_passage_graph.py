@@ -13,8 +13,8 @@ from clew.documents.graph.nearest import nearest_edges
 from clew.documents.graph.sharing import most_shared
 from clew.documents.graph.tfidf import tfidf_edges
 from clew.documents.graph.titles import mention_edges, subjects
-from clew.steps.phrase_matcher import matcher
-from clew.steps.proper_names import acronyms, proper_names, subject, title_forms
+from clew.steps.language.phrase_matcher import matcher
+from clew.steps.language.proper_names import acronyms, proper_names, subject, title_forms
 
 
 def as_triples(edges):

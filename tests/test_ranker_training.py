@@ -15,7 +15,7 @@ from clew.errors import SchemaError
 from clew.evaluation.bars import Bar, bar_plot
 from clew.evaluation.reranking import hit_curve
 from clew.kb.tables import Piece, Tables
-from clew.steps.ranking_features import Pool
+from clew.steps.subgraphs.ranking_features import Pool
 from clew.toolbox import Toolbox
 from clew.training.labelled import LabelledPool
 from conftest import tables

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from clew.errors import CorruptError, EmbedderMismatch, FormatError, InputError, NotFoundError, SchemaError
 from clew.models.embedding.hashed import HashEmbedder
-from clew.steps.ranker_file import load_ranker, save_ranker
-from clew.steps.rankers import ObliviousTrees, RandomOrder, SemanticRanker, SourceOrder, neural_texts, ranked
-from clew.steps.ranking_features import FeaturePipeline, make_pool
-from clew.steps.subgraph import SubgraphExtractor
+from clew.steps.subgraphs.ranker_file import load_ranker, save_ranker
+from clew.steps.subgraphs.rankers import ObliviousTrees, RandomOrder, SemanticRanker, SourceOrder, neural_texts, ranked
+from clew.steps.subgraphs.ranking_features import FeaturePipeline, make_pool
+from clew.steps.subgraphs.subgraph import SubgraphExtractor
 from clew.training.importance import hit_at_1, permutation_importance
 from clew.training.labelled import LabelledPool, Table, split_of
 from clew.training.linear_ranker import fit_linear, fit_logistic
@@ -155,7 +155,7 @@ def test_a_file_that_would_run_code_or_lies_elsewhere_is_refused_even_with_right
 
 def reseal(folder, extra=None):
     """What an attacker does: alter files and put matching digests into the card."""
-    from clew.steps import ranker_file
+    from clew.steps.subgraphs import ranker_file
 
     card = json.loads((folder / "ranker.json").read_text())
     card.pop("digest")

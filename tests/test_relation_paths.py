@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.steps.relation_paths import Explorer, Move, RelationPath, common_beginning, is_return, kind_of
+from clew.steps.paths.relation_paths import Explorer, Move, RelationPath, common_beginning, is_return, kind_of
 from clew.types import EMPTY, NodeSet
 
 MOVES = st.builds(Move, st.sampled_from("abc"), st.sampled_from(["out", "in"]))

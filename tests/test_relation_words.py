@@ -5,8 +5,8 @@ import pytest
 
 from clew.kb.schema import NodeType, Relation
 from clew.models.embedding.onnx import OnnxEmbedder
-from clew.steps.phrase_matching import PhraseMatcher, PhraseVectors
-from clew.steps.relation_words import relation_variants, type_variants, words
+from clew.steps.language.phrase_matching import PhraseMatcher, PhraseVectors
+from clew.steps.language.relation_words import relation_variants, type_variants, words
 
 RELATIONS = [
     Relation(name, "movie", "entity", 1)

@@ -15,11 +15,11 @@ from clew.errors import ReplyError
 from clew.models.chat_body import read_chat_reply
 from clew.models.protocol import Completion
 from clew.query import Constant, Variable
-from clew.steps.choosing import read_list, read_pair
-from clew.steps.reading import read_answer, salvage_answer
-from clew.steps.reading_triplets import read_triplets, salvage_triplets
-from clew.steps.scoring import read_score, read_yes_no
-from clew.steps.writing import read_answers, read_next
+from clew.steps.roles.choosing import read_list, read_pair
+from clew.steps.roles.reading import read_answer, salvage_answer
+from clew.steps.roles.reading_triplets import read_triplets, salvage_triplets
+from clew.steps.roles.scoring import read_score, read_yes_no
+from clew.steps.roles.writing import read_answers, read_next
 from test_roles import SCHEMA, parse_reply
 
 ROUNDS = int(os.environ.get("CLEW_FUZZ", "3000"))

@@ -16,13 +16,13 @@ from clew.models.scripted import ScriptedModel
 from clew.models.structured import Ask, ask
 from clew.models.tokens import chunk_by_tokens, count_tokens, cut_end, cut_to_question
 from clew.query import Condition, Constant, Triplet, Variable
-from clew.steps.choosing import GivenOrder, ModelChooser, ScoredChooser, read_pair
-from clew.steps.extracting import BestSpan
-from clew.steps.parsing_model import ModelParser
-from clew.steps.reading import ModelReader
-from clew.steps.roles import Choice, Claim, Draft, Reading, Source
-from clew.steps.scoring import FusedScorer, ModelScorer, read_score, read_yes_no
-from clew.steps.writing import ModelWriter, UncoveredPart
+from clew.steps.roles.choosing import GivenOrder, ModelChooser, ScoredChooser, read_pair
+from clew.steps.roles.extracting import BestSpan
+from clew.steps.roles.parsing_model import ModelParser
+from clew.steps.roles.protocol import Choice, Claim, Draft, Reading, Source
+from clew.steps.roles.reading import ModelReader
+from clew.steps.roles.scoring import FusedScorer, ModelScorer, read_score, read_yes_no
+from clew.steps.roles.writing import ModelWriter, UncoveredPart
 
 SCHEMA = Schema(
     node_types=(NodeType("movie", 10), NodeType("person", 20), NodeType("genre", 3)),

@@ -14,11 +14,11 @@ from clew import cli
 from clew.building import build
 from clew.kb.paths import PathLimits, ShortestPaths
 from clew.kb.protocol import Edges
-from clew.steps.graph_features import GRAPH_FEATURES, graph_features
-from clew.steps.graph_to_text import highlight, linearize
-from clew.steps.layered_layout import layered_layout
-from clew.steps.subgraph import Subgraph, SubgraphExtractor, path_evidence
-from clew.steps.subgraph_drawing import draw_subgraph
+from clew.steps.subgraphs.graph_features import GRAPH_FEATURES, graph_features
+from clew.steps.subgraphs.graph_to_text import highlight, linearize
+from clew.steps.subgraphs.layered_layout import layered_layout
+from clew.steps.subgraphs.subgraph import Subgraph, SubgraphExtractor, path_evidence
+from clew.steps.subgraphs.subgraph_drawing import draw_subgraph
 from conftest import build_graph, tables
 
 SVG = "{http://www.w3.org/2000/svg}"

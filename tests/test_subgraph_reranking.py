@@ -8,8 +8,8 @@ from clew import catalog
 from clew.building import build
 from clew.errors import InputError, NotFoundError, SourceError
 from clew.models.scripted import ScriptedModel
-from clew.steps.question_entities import question_entities
-from clew.steps.walks import nearby
+from clew.steps.subgraphs.question_entities import question_entities
+from clew.steps.subgraphs.walks import nearby
 from clew.toolbox import Toolbox
 from conftest import tables
 

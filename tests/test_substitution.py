@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from clew.kb.protocol import Edges
 from clew.kb.schema import NodeType, Relation, Schema
 from clew.query import Count
-from clew.steps.conditions import holds
-from clew.steps.constraints import Constraint, Problem
-from clew.steps.solutions import connected, solve
+from clew.steps.focus.conditions import holds
+from clew.steps.focus.constraints import Constraint, Problem
+from clew.steps.focus.solutions import connected, solve
 from clew.types import NodeSet
 from conftest import EDGES, build_graph, tables
 

@@ -4,8 +4,8 @@ import pytest
 
 from clew.building import build
 from clew.methods.think_on_graph import ThinkOnGraph
-from clew.steps.roles import Chosen, Read
-from clew.steps.topics import find_topics
+from clew.steps.paths.topics import find_topics
+from clew.steps.roles.protocol import Chosen, Read
 from clew.toolbox import Toolbox
 from conftest import tables
 

@@ -6,13 +6,13 @@ import pytest
 
 from clew.catalog import ask, create
 from clew.models.protocol import Completion
-from clew.steps.feedback import read_weights
-from clew.steps.path_filter import lexical
-from clew.steps.path_judging import ChoosingJudge
-from clew.steps.question_reading import Knowledge, read_question
-from clew.steps.relation_paths import Move, RelationPath
-from clew.steps.roles import Chosen
-from clew.steps.topic_mask import mask_topic
+from clew.steps.paths.feedback import read_weights
+from clew.steps.paths.path_filter import lexical
+from clew.steps.paths.path_judging import ChoosingJudge
+from clew.steps.paths.question_reading import Knowledge, read_question
+from clew.steps.paths.relation_paths import Move, RelationPath
+from clew.steps.paths.topic_mask import mask_topic
+from clew.steps.roles.protocol import Chosen
 from clew.toolbox import Toolbox
 from clew.training.path_feedback import confirm, learn
 from clew.types import EMPTY, Path

@@ -13,9 +13,9 @@ from clew.catalog import create
 from clew.documents import EdgeOptions, corpus_tables
 from clew.errors import InputError
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
-from clew.steps.missing_evidence import added_share
-from clew.steps.passage_graph import PassageGraph
-from clew.steps.traversal import Hop, best_gains, traverse
+from clew.steps.passages.missing_evidence import added_share
+from clew.steps.passages.passage_graph import PassageGraph
+from clew.steps.passages.traversal import Hop, best_gains, traverse
 from clew.toolbox import Toolbox
 
 graphs = st.dictionaries(
