@@ -132,3 +132,12 @@ def test_a_model_chooses_paths_and_system_2_never_shows_it_the_topic(tmp_path, s
     assert answer.candidates
     assert model.seen
     assert any("Bardet-Biedl" in prompt for prompt in model.seen) != hidden
+
+
+def test_a_model_may_decide_among_the_paths_that_are_aligned_best(tmp_path):
+    model = FirstOption()
+    options = {"prefilter": "aligned", "filtered": "2"}
+    method = create("tournament_on_path", toolbox(tmp_path).with_model(model), options)
+    answer = ask(method, "which phenotypes do the diseases associated with [BBS2] have?")
+    assert len(model.seen) == 2  # one pair, in both orders
+    assert answer.candidates  # which of the two wins is for the model to say

@@ -7,7 +7,8 @@
 5  answer with the ends of the best path, several topics intersected; System 1 may choose among the entities
 
 Without a model phrases of the question are aligned with the relations of the paths, and the tournaments compare those
-scores. Deviation from the thesis: the path and its end set are the answer; no model writes one from its memory.
+scores; with one, `prefilter=aligned` holds a single tournament over the paths that are aligned best. Deviation from the
+thesis: the path and its end set are the answer; no model writes one from its memory.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.steps.paths.feedback import read_weights
 from clew.steps.paths.path_execution import evidence, formal_query
 from clew.steps.paths.path_filter import Filter, prefilter
-from clew.steps.paths.path_judging import ChoosingJudge, ScoreJudge
+from clew.steps.paths.path_judging import ChoosingJudge, PathJudge, ScoreJudge
 from clew.steps.paths.path_search import Mode, PathSearch, Stop, asks_whether_enough
 from clew.steps.paths.relation_aligner import RelationAligner
 from clew.steps.paths.relation_paths import RelationPath
@@ -119,17 +120,20 @@ class TournamentOnPath:
     def _paths(self, question: str, topic: Topic) -> Scored:
         masked = mask_topic(question, [topic.text])
         if self.chooser is None:
-            return self._aligned(masked, topic.nodes)
+            return self._aligned(masked, topic.nodes, None)
         shown = f"[{topic.nodes.array[0]}]" if self.mask else topic.text
         asked = masked.replace(MASK, shown) if MASK in masked else question
         judge = ChoosingJudge(self.chooser, asked, shown, self.diff, self.few_shot)
+        if self.search.filter == "aligned":
+            return self._aligned(masked, topic.nodes, judge)
         enough = asks_whether_enough(self.chooser, asked, shown)
         vectors = self.aligner.lexicon.vectors
         kept = self.search.grow(self.aligner.explorer, topic.nodes, asked, vectors, judge, enough)
         execute = self.aligner.explorer.execute
         return [(path, 1.0 / (1 + place), execute(path)) for place, path in enumerate(kept)]
 
-    def _aligned(self, masked: str, topic: NodeSet) -> Scored:
+    def _aligned(self, masked: str, topic: NodeSet, judge: PathJudge | None) -> Scored:
+        """Whole paths, the best aligned of them in one tournament, judged by their scores or by a model."""
         ranked = self.aligner.rank(masked, topic, self.search.depth)
         scores = {one.path: one.score for one in ranked}
         vectors = self.aligner.lexicon.vectors
@@ -138,7 +142,7 @@ class TournamentOnPath:
         if self.explore == "entities":
             ends = self._walks({path: scores[path] for path in shown}, topic)
             shown = [path for path in shown if path in ends]
-        best = self.search.select(shown, ScoreJudge(scores))
+        best = self.search.select(shown, judge or ScoreJudge(scores))
         return [(path, scores[path], ends[path]) for path in best]
 
     def _walks(self, scores: Mapping[RelationPath, float], topic: NodeSet) -> dict[RelationPath, NodeSet]:
