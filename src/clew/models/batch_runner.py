@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 SCHEMA_REQUEST = "Reply with JSON only, no other text, following this JSON schema:\n"
-TOKENS_AT_ONCE = {"cuda": 96_000, "cpu": 4_000}
+TOKENS_AT_ONCE = {"cuda": 400_000, "cpu": 4_000}
 """Prompt and reply tokens of one batch, padding included."""
 
 
