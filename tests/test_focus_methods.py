@@ -5,6 +5,7 @@ import pytest
 from clew.building import build
 from clew.catalog import ask, create
 from clew.errors import InputError
+from clew.models.scripted import ScriptedModel
 from clew.steps.roles.protocol import Chosen, Score
 from clew.steps.roles.reranking import Judged, Listwise, Pairwise, Pointwise, keep_unjudged
 from clew.toolbox import Toolbox
@@ -104,8 +105,18 @@ def test_the_answer_is_the_same_whether_or_not_it_is_traced(toolbox):
 def test_reranking_by_a_model_needs_one(toolbox):
     with pytest.raises(InputError, match="--model"):
         create("focus_plus", toolbox, {"reranker": "pairwise"})
+    with pytest.raises(InputError, match="parser=linker"):
+        create("focus_plus", toolbox, {"parser": "model"})
     by_likeness = ask(create("llm_reranker", toolbox, {"reranker": "embedding"}), "Which gene encodes fibrillin?")
     assert keys(by_likeness)[0] == "FBN1"
+
+
+def test_a_model_may_rerank_by_how_likely_it_says_yes_while_the_linker_parses(toolbox):
+    model = ScriptedModel(lambda request: "Yes" if "slender" in request.messages[-1].content else "No")
+    options = {"parser": "linker", "reranker": "likelihood"}
+    answer = ask(create("focus_plus", toolbox.with_model(model), options), "Which phenotype is about fingers?")
+    assert keys(answer)[0] == "P3"
+    assert {request.top_logprobs for request in model.asked} == {8}  # scores, and nothing else, were asked for
 
 
 @pytest.mark.parametrize("method", ["bm25", "vector_search", "multi_vector_search", "hybrid"])

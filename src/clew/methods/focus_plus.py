@@ -30,7 +30,7 @@ from clew.steps.focus.focus_answer import (
 from clew.steps.focus.tiers import Tier, tiers, unrestricted
 from clew.steps.roles.protocol import TripletParser
 from clew.steps.roles.reranking import Reranker, RerankerName
-from clew.steps.roles.role_choice import parser_for, reranker_for
+from clew.steps.roles.role_choice import ParserName, parser_for, reranker_for
 from clew.toolbox import Toolbox
 from clew.types import Answer, NodeSet, Ranking
 
@@ -63,12 +63,13 @@ class FocusPlus:
         depth: int = 100,
         words: float = 2.0,
         doubt: float = 0.6,
+        parser: ParserName = "auto",
         reranker: RerankerName = "auto",
     ) -> FocusPlus:
         """Parsed and reranked by the toolbox's model; without one by the schema linker, and not reranked."""
         return cls(
             toolbox.kb,
-            parser_for(toolbox),
+            parser_for(toolbox, parser),
             toolbox.names,
             toolbox.lexical,
             toolbox.vectors,

@@ -26,7 +26,7 @@ from clew.steps.focus.grounding import DirectionRule, EdgeTypes, Unmatched, grou
 from clew.steps.focus.relaxation import solve_relaxed
 from clew.steps.roles.protocol import TripletParser
 from clew.steps.roles.reranking import Reranker, RerankerName
-from clew.steps.roles.role_choice import parser_for, reranker_for
+from clew.steps.roles.role_choice import ParserName, parser_for, reranker_for
 from clew.toolbox import Toolbox
 from clew.types import Answer, NodeSet
 
@@ -54,12 +54,13 @@ class FourStepFocus:
         edge_types: EdgeTypes = "ignore",
         direction: DirectionRule = "any",
         unmatched: Unmatched = "vector",
+        parser: ParserName = "auto",
         reranker: RerankerName = "auto",
     ) -> FourStepFocus:
         """Parsed and reranked by the toolbox's model; without one by the schema linker, and not reranked."""
         return cls(
             toolbox.kb,
-            parser_for(toolbox),
+            parser_for(toolbox, parser),
             toolbox.names,
             toolbox.vectors,
             reranker_for(toolbox, reranker),

@@ -5,16 +5,15 @@ A candidate that cannot be judged keeps its place, and never spoils the judgemen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, Protocol
 
-from clew.errors import InputError
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.roles.protocol import Choice, Chooser, Claim, Scorer
 
-RerankerName = Literal["auto", "none", "pointwise", "listwise", "pairwise", "embedding"]
+RerankerName = Literal["auto", "none", "pointwise", "likelihood", "listwise", "pairwise", "embedding"]
 PLACE_WEIGHT = 0.1
 """STaRK adds 0.1 · (K - rank) / K to the model's score, so that equal scores keep the earlier order."""
 
@@ -131,25 +130,6 @@ class Pairwise:
         order = sorted(range(len(best)), key=lambda place: (-wins[place], place))
         judged = [Judged(best[place], wins[place] / duels, f"won {wins[place]:g} of {duels} duels") for place in order]
         return judged + [Judged(node) for node in nodes[self.depth :]]
-
-
-def open_reranker(
-    name: RerankerName,
-    kb: KnowledgeBase,
-    scorer: Scorer | None,
-    chooser: Chooser | None,
-    likeness: Callable[[], Scorer],
-) -> Reranker:
-    """A reranker by name; `auto` scores one by one where there is a model and keeps the order where there is none."""
-    if name == "embedding":
-        return Pointwise(kb, likeness(), "embedding", relations=False)
-    if name == "none" or (name == "auto" and scorer is None):
-        return KeepOrder()
-    if scorer is None or chooser is None:
-        raise InputError(f"{name} reranking asks a language model: give one with --model, or use reranker=embedding")
-    if name == "listwise":
-        return Listwise(kb, chooser)
-    return Pairwise(kb, chooser) if name == "pairwise" else Pointwise(kb, scorer)
 
 
 def keep_unjudged(scores: Sequence[float | None]) -> list[int]:

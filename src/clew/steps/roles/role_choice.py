@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from clew.errors import InputError
 from clew.steps.roles.choosing import ModelChooser
 from clew.steps.roles.parsing_model import ModelParser
 from clew.steps.roles.protocol import TripletParser
-from clew.steps.roles.reranking import Reranker, RerankerName, open_reranker
+from clew.steps.roles.reranking import KeepOrder, Listwise, Pairwise, Pointwise, Reranker, RerankerName
 from clew.steps.roles.scoring import FusedScorer, ModelScorer
 from clew.steps.triplets.schema_linker import SchemaLinker
 from clew.toolbox import Toolbox
+
+ParserName = Literal["auto", "model", "linker"]
 
 
 def linker_for(toolbox: Toolbox) -> SchemaLinker:
@@ -16,19 +21,27 @@ def linker_for(toolbox: Toolbox) -> SchemaLinker:
     return SchemaLinker(toolbox.kb, toolbox.names, toolbox.embedder)
 
 
-def parser_for(toolbox: Toolbox) -> TripletParser:
-    """The model, with the schema linker to fall back on; or the schema linker alone."""
+def parser_for(toolbox: Toolbox, name: ParserName = "auto") -> TripletParser:
+    """The model, with the schema linker to fall back on; or the schema linker alone, where asked for or no model is."""
     linker = linker_for(toolbox)
-    return linker if toolbox.model is None else ModelParser(toolbox.model, linker)
+    if name == "model" and toolbox.model is None:
+        raise InputError("parser=model asks a language model: give one with --model, or use parser=linker")
+    return linker if toolbox.model is None or name == "linker" else ModelParser(toolbox.model, linker)
 
 
 def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:
-    """A reranker by name, judging with the toolbox's model or by likeness."""
-    model = toolbox.model
-    return open_reranker(
-        name,
-        toolbox.kb,
-        None if model is None else ModelScorer(model),
-        None if model is None else ModelChooser(model),
-        lambda: FusedScorer(toolbox.embedder),
-    )
+    """A reranker by name; `auto` has a model score one by one, and keeps the order where there is none."""
+    kb, model = toolbox.kb, toolbox.model
+    if name == "embedding":
+        return Pointwise(kb, FusedScorer(toolbox.embedder), "embedding", relations=False)
+    if name == "none" or (name == "auto" and model is None):
+        return KeepOrder()
+    if model is None:
+        raise InputError(f"{name} reranking asks a language model: give one with --model, or use reranker=embedding")
+    if name == "listwise":
+        return Listwise(kb, ModelChooser(model))
+    if name == "pairwise":
+        return Pairwise(kb, ModelChooser(model))
+    if name == "likelihood":
+        return Pointwise(kb, ModelScorer(model, "likelihood"), "likelihood")
+    return Pointwise(kb, ModelScorer(model))
