@@ -16,7 +16,7 @@ import pytest
 from clew import catalog
 from clew.building import build
 from clew.cli import main
-from clew.errors import PendingError
+from clew.errors import FormatError, PendingError
 from clew.kb.protocol import KnowledgeBase
 from clew.trace import fallback, span
 from clew.types import Answer, Candidate
@@ -150,6 +150,30 @@ def test_a_data_set_brings_its_base_which_is_built_once(monkeypatch, capsys, tmp
         assert code == 0, message
     assert json.loads(out)["runs"][0]["n"] == 1
     assert len(list((tmp_path / "cache" / "bases").glob("metaqa-*.kb"))) == 1
+
+
+def test_a_base_in_the_cache_that_is_broken_or_of_another_version_is_built_again(monkeypatch, capsys, tmp_path):
+    (tmp_path / "2-hop").mkdir()
+    (tmp_path / "kb.txt").write_text("Heat|directed_by|Michael Mann\n")
+    (tmp_path / "2-hop" / "qa_dev.txt").write_text("who directed [heat]\tMichael Mann\n")
+    command = ("eval", "-q", f"metaqa:{tmp_path}:2-hop-dev", "-m", "words", "--json")
+    clew(monkeypatch, capsys, *command)
+    [base] = (tmp_path / "cache" / "bases").glob("metaqa-*.kb")
+    next(base.rglob("types.npy")).unlink()
+    code, _, message = clew(monkeypatch, capsys, *command)
+    assert code == 0
+    assert "a base in the cache is built again" in message
+    assert "types.npy" in message
+    built = (base / "manifest.json").stat().st_mtime_ns
+
+    def refuse(_):
+        raise FormatError("postings.npy is missing: another version")
+
+    monkeypatch.setattr("clew.datasets.base.open_lexical", refuse)
+    code, _, message = clew(monkeypatch, capsys, *command)
+    assert code == 0
+    assert "postings.npy is missing" in message
+    assert (base / "manifest.json").stat().st_mtime_ns > built
 
 
 def test_documents_are_asked_in_one_pool_or_question_by_question(monkeypatch, capsys, tmp_path):

@@ -41,11 +41,15 @@ class Benchmark:
     edges: EdgeOptions | None = None
     """How the passages of a corpus are joined; None means as `clew build` joins them."""
     say: Callable[[str], None] = field(default=lambda _: None, repr=False)
+    """Told the stages of a build."""
+    note: Callable[[str], None] = field(default=lambda _: None, repr=False)
+    """Told why a base in the cache is built again."""
 
     @cached_property
     def tools(self) -> Toolbox:
         """Over the whole base."""
-        return Toolbox.open(self.kb or dataset_base(self.dataset, self.edges, self.say), model=self.model)
+        base = self.kb or dataset_base(self.dataset, self.edges, self.say, self.note)
+        return Toolbox.open(base, model=self.model)
 
     @cached_property
     def rule(self) -> Match:

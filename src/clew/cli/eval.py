@@ -85,6 +85,7 @@ def evaluate(
             per_question=per_question,
             edges=edge_options(graph, neighbours),
             say=stage,
+            note=say,
         )
         benchmark.tools  # noqa: B018 - built here, where its progress is shown
     runs = []

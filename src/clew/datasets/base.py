@@ -16,7 +16,9 @@ from clew.building import Say, build
 from clew.datasets.questions import Dataset, Paragraph
 from clew.documents.corpus import corpus_tables
 from clew.documents.graph.build import EdgeOptions
-from clew.errors import InputError, LockedError
+from clew.errors import CorruptError, FormatError, InputError, LockedError
+from clew.index.build import open_lexical, open_names
+from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.storage import FORMAT, MANIFEST
 from clew.kb.tables import Piece, Tables
 from clew.models.embedding.opening import open_embedder
@@ -26,24 +28,26 @@ PATIENCE = 600.0
 """Seconds to wait for another process that builds the same base."""
 
 
-def dataset_base(dataset: Dataset, edges: EdgeOptions | None = None, say: Say = lambda _: None) -> Path:
-    """The folder of the base of a data set; `edges` join the passages of a corpus."""
+def dataset_base(
+    dataset: Dataset, edges: EdgeOptions | None = None, say: Say = lambda _: None, note: Say = lambda _: None
+) -> Path:
+    """The folder of the base of a data set; `edges` join the passages of a corpus, `note` is told of a stale base."""
     if dataset.paragraphs:
-        return _corpus_base(dataset.name, dataset.paragraphs, edges or EdgeOptions(), say)
+        return _corpus_base(dataset.name, dataset.paragraphs, edges or EdgeOptions(), say, note)
     tables = dataset.base
     if tables is None:
         raise InputError(f"{dataset.name} brings no knowledge base: name one with --kb")
-    return _cached(dataset.name, _digest_of_tables(tables), lambda: tables, say)
+    return _cached(dataset.name, _digest_of_tables(tables), lambda: tables, say, note)
 
 
 def question_base(dataset: Dataset, question: str, edges: EdgeOptions | None = None) -> Path:
     """The folder of the small base of one question's own paragraphs."""
     given = frozenset(dataset.contexts[question])
     own = [paragraph for paragraph in dataset.paragraphs if paragraph.key in given]
-    return _corpus_base(dataset.name, own, edges or EdgeOptions(), lambda _: None)
+    return _corpus_base(dataset.name, own, edges or EdgeOptions(), lambda _: None, lambda _: None)
 
 
-def _corpus_base(name: str, paragraphs: Sequence[Paragraph], edges: EdgeOptions, say: Say) -> Path:
+def _corpus_base(name: str, paragraphs: Sequence[Paragraph], edges: EdgeOptions, say: Say, note: Say) -> Path:
     # Named after what it is made from, not after its tables: edges are costly to find out.
     texts = [(paragraph.key, paragraph.title, paragraph.text) for paragraph in paragraphs]
     digest = hashlib.sha256(json.dumps([_BUILDER, texts, asdict(edges)]).encode()).hexdigest()
@@ -53,21 +57,35 @@ def _corpus_base(name: str, paragraphs: Sequence[Paragraph], edges: EdgeOptions,
         embedder = open_embedder() if {"knn", "mdr"} & set(edges.kinds) else None
         return corpus_tables(paragraphs, edges, embedder)
 
-    return _cached(name, digest, tables, say)
+    return _cached(name, digest, tables, say, note)
 
 
-def _cached(name: str, digest: str, tables: Callable[[], Tables], say: Say) -> Path:
-    """Build these tables, unless the cache has them already."""
+def _cached(name: str, digest: str, tables: Callable[[], Tables], say: Say, note: Say) -> Path:
+    """Build these tables, unless the cache has them already in a form that this version opens."""
     folder = Settings.load().cache_folder / "bases" / f"{name}-{digest[:16]}.kb"
     deadline = time.monotonic() + PATIENCE
-    while not (folder / MANIFEST).exists():
+    while not _opens(folder, note):
         try:
             build(tables(), folder, say=say)
+            break
         except LockedError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.2)
     return folder
+
+
+def _opens(folder: Path, note: Say) -> bool:
+    """Whether a base is there, whole, and none of its parts comes from another version."""
+    if not (folder / MANIFEST).exists():
+        return False
+    try:
+        kb = ArrayKnowledgeBase.open(folder)
+        open_names(kb, lexical=open_lexical(kb))
+    except (FormatError, CorruptError) as error:
+        note(f"a base in the cache is built again: {error}")
+        return False
+    return True
 
 
 _BUILDER = ["clew", __version__, FORMAT]
