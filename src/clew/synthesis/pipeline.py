@@ -200,14 +200,18 @@ def finish(steps: Steps, drafts: Sequence[Draft]) -> list[Result]:
     with trace.span("textual", asked=len(drafts)):
         texts = steps.extractor.extract(drafts)  # 2
     waiting: list[PendingError] = []
-    verdicts: list[Verdict | None] = []
+    verdicts: Sequence[Verdict | None] = ()
     wordings: Sequence[Wording] = ()
+
+    def judged(place: int) -> Verdict | None:
+        text = texts[place]
+        return None if text is None else unanimous(steps.judges, text, drafts[place].requirement.possible)
+
     with trace.span("filter", asked=len(drafts)):
-        for draft, text in zip(drafts, texts, strict=True):
-            try:  # 4, before 3: neither needs the other, and a batch should hold the requests of both
-                verdicts.append(None if text is None else unanimous(steps.judges, text, draft.requirement.possible))
-            except PendingError as pending:
-                waiting.append(pending)
+        try:  # 4, before 3: neither needs the other, and a batch should hold the requests of both
+            verdicts = trace.concurrently(judged, range(len(drafts)))
+        except PendingError as pending:
+            waiting.append(pending)
     with trace.span("fuse", asked=len(drafts)):
         try:
             wordings = steps.fuser.fuse(drafts, texts)  # 3
