@@ -18,7 +18,7 @@ SHUTDOWN_SECONDS = 20
 def run(settings: ServerSettings, host: str, port: int, workers: int, say: Callable[[str], None]) -> None:
     """Serve until told to stop."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listening:
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host.strip("[]"), port))
         listening.listen(2048)
