@@ -1,11 +1,12 @@
-"""Load on `clew serve`: many concurrent model-free asks against a server in a process of its own.
+"""Load on `clew serve`: many concurrent model-free asks against a server in processes of its own.
 
-    python benchmarks/serve.py .demo/hpo.kb --seconds 300 --users 64
+    python benchmarks/serve.py .demo/hpo.kb --seconds 300                          # 100 questions, again and again
+    python benchmarks/serve.py .demo/hpo.kb --seconds 300 --distinct 0 --think 5   # every one new, people who read
 
 First one user asks alone, each question new to the server; then all users ask at once for the given time. Questions
 are drawn from the names of the base, `--distinct` of them: as on a real page, many are asked again, and the server
-remembers answers that need no model. `--distinct 0` makes every question new. `--think` is the pause of a user between
-questions.
+remembers answers that need no model. `--distinct 0` makes every question new. `--think` is the mean pause of a user
+between questions; without it the users keep every core busy and wait for each other, whatever the server does.
 """
 
 import argparse
@@ -16,13 +17,15 @@ import random
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
 
 from clew.kb.arrays import ArrayKnowledgeBase
+
+TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 def questions(folder: Path, count: int, seed: int) -> list[str]:
@@ -34,66 +37,142 @@ def questions(folder: Path, count: int, seed: int) -> list[str]:
     ]
 
 
-class User:
-    """One connection, kept open: a bare client, so that what is measured is the server."""
+class User(asyncio.Protocol):
+    """One connection, kept open: a bare client that costs next to nothing, so that what is measured is the server."""
 
-    def __init__(self, address: str, base: str, method: str) -> None:
-        self.host, _, port = address.removeprefix("http://").partition(":")
-        self.port, self.path, self.method = int(port), f"/v1/bases/{base}/ask", method
+    def __init__(self, head: str, method: str | None) -> None:
+        self.head, self.method = head, method
+        self.content = bytearray()
+        self.whole = 0
+        self.reply: asyncio.Future[None] | None = None
 
-    async def __aenter__(self) -> "User":
-        self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
-        return self
+    @classmethod
+    async def connect(cls, address: str, base: str, method: str | None) -> "User":
+        host, _, port = address.removeprefix("http://").partition(":")
+        head = f"POST /v1/bases/{base}/ask HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+        loop = asyncio.get_running_loop()
+        _, user = await loop.create_connection(lambda: cls(head, method), host, int(port))
+        return user
 
-    async def __aexit__(self, *_: object) -> None:
-        self.writer.close()
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.content += data
+        if not self.whole:
+            head, found, _ = self.content.partition(b"\r\n\r\n")
+            if not found:
+                return
+            self.whole = len(head) + 4 + int(bytes(head).lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        if len(self.content) >= self.whole and self.reply is not None and not self.reply.done():
+            self.reply.set_result(None)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        if self.reply is not None and not self.reply.done():
+            self.reply.set_exception(ConnectionError("the server closed the connection"))
 
     async def ask(self, question: str) -> float:
-        body = json.dumps({"question": question, "method": self.method}).encode()
-        head = f"POST {self.path} HTTP/1.1\r\nHost: {self.host}\r\nContent-Type: application/json\r\n"
+        asked = {"question": question} if self.method is None else {"question": question, "method": self.method}
+        body = json.dumps(asked).encode()
+        self.content.clear()
+        self.whole, self.reply = 0, asyncio.get_running_loop().create_future()
         begun = time.perf_counter()
-        self.writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-        told = (await self.reader.readuntil(b"\r\n\r\n")).decode().lower()
-        length = int(told.split("content-length: ")[1].split("\r\n")[0])
-        content = await self.reader.readexactly(length)
+        self.transport.write(f"{self.head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        await self.reply
         seconds = time.perf_counter() - begun
-        if " 200 " not in told.split("\r\n")[0] or b'"answers": [{' not in content:
-            raise ValueError(content[:200])
+        if not self.content.startswith(b"HTTP/1.1 200 ") or self.content.find(b'"answers": [{') < 0:
+            raise ValueError(bytes(self.content[:400]))
         return seconds
 
 
-async def load(address: str, base: str, given: argparse.Namespace, pool: list[str]) -> dict[str, object]:
-    async with User(address, base, given.method) as one:
-        await one.ask("warm up with some fingers")
-        alone = [await one.ask(f"{question} (alone)") for question in pool[:30]]
+@dataclass
+class Watch:
+    """Memory and processor time of the server's processes, as the kernel counts them; empty elsewhere than Linux."""
+
+    root: int
+    megabytes: list[float] = field(default_factory=list)
+
+    def processes(self) -> list[int]:
+        children: dict[int, list[int]] = {}
+        for status in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                parent = int(status.read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            children.setdefault(parent, []).append(int(status.parent.name))
+        found = [self.root]
+        for process in found:
+            found += children.get(process, [])
+        return found
+
+    def cpu_seconds(self) -> float:
+        total = 0
+        for process in self.processes():
+            try:
+                fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            total += int(fields[11]) + int(fields[12])
+        return total / TICK
+
+    def memory(self) -> float:
+        """Megabytes that the processes hold, pages they share counted once."""
+        kilobytes = 0
+        for process in self.processes():
+            try:
+                rolled = Path(f"/proc/{process}/smaps_rollup").read_text()
+            except OSError:
+                continue
+            kilobytes += sum(int(line.split()[1]) for line in rolled.splitlines() if line.startswith("Pss:"))
+        return round(kilobytes / 1024, 1)
+
+    async def sample(self, seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            self.megabytes.append(self.memory())
+
+
+async def load(address: str, base: str, given: argparse.Namespace, pool: list[str], watch: Watch) -> dict[str, object]:
+    one = await User.connect(address, base, given.method)
+    for number in range(given.workers or os.cpu_count() or 1):
+        await one.ask(f"warm up with some fingers {number}")
+    alone = [await one.ask(f"{question} (alone)") for question in pool[:30]]
+    one.transport.close()
     times: list[float] = []
     errors: list[str] = []
+    spent, own = watch.cpu_seconds(), time.process_time()
+    watching = asyncio.create_task(watch.sample(max(1.0, given.seconds / 10)))
     until = time.monotonic() + given.seconds
 
     async def user(number: int) -> None:
         choose = random.Random(number)
-        async with User(address, base, given.method) as own:
-            while time.monotonic() < until:
-                question = choose.choice(pool)
-                if not given.distinct:
-                    question += f" {number} {len(times)}"
-                try:
-                    times.append(await own.ask(question))
-                except (OSError, EOFError, ValueError) as failure:
-                    errors.append(repr(failure))
-                    return
+        await asyncio.sleep(choose.uniform(0, 1) * given.think)
+        connection = await User.connect(address, base, given.method)
+        while time.monotonic() < until:
+            question = choose.choice(pool)
+            if not given.distinct:
+                question += f" {number} {len(times)}"
+            try:
+                times.append(await connection.ask(question))
+            except (OSError, ValueError) as failure:
+                errors.append(repr(failure))
+                return
+            if given.think:
                 await asyncio.sleep(choose.uniform(0.5, 1.5) * given.think)
+        connection.transport.close()
 
     await asyncio.gather(*(user(number) for number in range(given.users)))
+    watching.cancel()
     p95 = statistics.quantiles(times, n=20)[-1]
     single = statistics.median(alone)
     return {
-        "method": given.method,
+        "method": given.method or "auto",
         "users": given.users,
         "seconds": given.seconds,
         "distinct": given.distinct,
         "think": given.think,
-        "workers": given.workers,
+        "workers": given.workers or "one a core",
         "asks": len(times),
         "errors": len(errors),
         "first_errors": errors[:3],
@@ -102,6 +181,9 @@ async def load(address: str, base: str, given: argparse.Namespace, pool: list[st
         "p95_ms": round(p95 * 1000, 1),
         "p95_over_single": round(p95 / single, 2),
         "asks_per_second": round(len(times) / given.seconds, 1),
+        "server_cpu_ms_per_ask": round((watch.cpu_seconds() - spent) / len(times) * 1000, 2),
+        "client_cpu_ms_per_ask": round((time.process_time() - own) / len(times) * 1000, 2),
+        "server_megabytes": watch.megabytes,
         "load_average": os.getloadavg()[0],
     }
 
@@ -111,14 +193,14 @@ def main() -> None:
     parser.add_argument("base", type=Path)
     parser.add_argument("--users", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=300)
-    parser.add_argument("--method", default="bm25")
+    parser.add_argument("--method", help="left out: the one the server chooses")
     parser.add_argument("--distinct", type=int, default=100)
     parser.add_argument("--think", type=float, default=0.0)
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workers", type=int, help="left out: what the server chooses")
     given = parser.parse_args()
     pool = questions(given.base, given.distinct or 200, seed=1)
     command = [sys.executable, "-m", "clew", "serve", str(given.base), "--port", "0", "--per-minute", "10000000"]
-    command += ["--workers", str(given.workers), "--runs", tempfile.mkdtemp()] if given.workers > 1 else []
+    command += ["--workers", str(given.workers)] if given.workers is not None else []
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         address = server.stderr.readline().split()[-1]
@@ -130,7 +212,7 @@ def main() -> None:
                 time.sleep(0.1)
         try:
             base = given.base.resolve().name.removesuffix(".kb")
-            print(json.dumps(asyncio.run(load(address, base, given, pool)), indent=1))
+            print(json.dumps(asyncio.run(load(address, base, given, pool, Watch(server.pid))), indent=1))
         finally:
             server.terminate()
 

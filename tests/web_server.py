@@ -1,7 +1,6 @@
 """A real server on loopback, in a thread of the test."""
 
 import contextlib
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -9,15 +8,14 @@ from collections.abc import Iterator
 import uvicorn
 
 from clew.web.app import create_app
+from clew.web.running import listen
 from clew.web.settings import ServerSettings
 
 
 @contextlib.contextmanager
 def running(settings: ServerSettings) -> Iterator[str]:
     """The address of a server that runs as long as the block."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(256)
+    with listen("127.0.0.1", 0) as listening:
         config = uvicorn.Config(create_app(settings), log_level="error", access_log=False, ws="none")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

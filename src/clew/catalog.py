@@ -7,6 +7,7 @@ import time
 import types
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
 
@@ -143,6 +144,7 @@ def parse_options(name: str, build: Any, options: Mapping[str, str]) -> dict[str
     return parsed
 
 
+@cache
 def _options(build: Any) -> dict[str, inspect.Parameter]:
     hints = get_type_hints(build)
     parameters = list(inspect.signature(build).parameters.values())[1:]

@@ -12,6 +12,9 @@ from clew.cli.output import err
 from clew.errors import InputError, MissingExtraError
 from clew.models.budgeted import Budget
 
+MOST_WORKERS = 8
+"""Each takes some 100 MB: more are for those who ask for them."""
+
 
 def serve(
     bases: Annotated[
@@ -36,7 +39,10 @@ def serve(
     max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="Dollars for models in all.")] = None,
     max_calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Model calls in all.")] = None,
     per_minute: Annotated[int, typer.Option("--per-minute", min=1, help="Requests a minute for one client.")] = 600,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes; more than one needs --runs.")] = 1,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", min=1, help="Processes for questions without a model.", show_default="one a core"),
+    ] = None,
 ) -> None:
     """Serve bases: a page to ask and explore, a REST API, an OpenAI-compatible endpoint and MCP."""
     try:
@@ -51,8 +57,6 @@ def serve(
         raise InputError("give --token or --keys, not both")
     if token is not None and len(token) < 16:
         raise InputError("a token needs at least 16 characters: `openssl rand -hex 16` makes one")
-    if workers > 1 and (runs is None or documents):
-        raise InputError("several processes share runs through a folder (--runs) and take no --documents")
     access = Access() if keys is None else read_keys(keys)
     if token is not None:
         access = Access((Grant("token", digest_of(token), write=True),))
@@ -68,7 +72,8 @@ def serve(
         names,
         runs,
         Budget(dollars=max_cost, calls=max_calls),
+        workers or min(os.cpu_count() or 1, MOST_WORKERS),
         warm=True,
     )
     os.environ.pop("CLEW_TOKEN", None)  # child processes need no token
-    run(settings, host, port, workers, lambda where: err.print(f"Clew listens on {where}", markup=False))
+    run(settings, host, port, lambda where: err.print(f"Clew listens on {where}", markup=False))

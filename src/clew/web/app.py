@@ -22,11 +22,13 @@ from clew.web.runs import Runs
 from clew.web.serving import Served
 from clew.web.settings import ServerSettings
 from clew.web.state import GrantOf, State, StateOf
+from clew.web.worker_pool import WorkerEndedError, WorkerPool
 from clew.wire import Problem
 
 STATIC = {"main.js": "text/javascript", "style.css": "text/css", "icon.svg": "image/svg+xml"}
 STATUS: tuple[tuple[type[ClewError], int], ...] = (
     (BusyError, 503),
+    (WorkerEndedError, 503),
     (NotFoundError, 404),
     (InputError, 422),
     (LockedError, 503),
@@ -40,19 +42,25 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 def create_app(settings: ServerSettings) -> FastAPI:
     """A server for these bases."""
     served, metrics, runs = Served(settings), Metrics(), Runs(settings.runs)
-    state = State(served, Asker(served, runs, metrics), runs, metrics)
+    folders = {name: base.folder for name, base in served.bases.items()}
+    workers = WorkerPool(folders, settings.workers) if settings.workers > 1 else None
+    state = State(served, Asker(served, runs, metrics, workers), runs, metrics)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        folders = [base.documents for base in served.bases.values() if base.documents is not None]
-        for folder in folders:
+        documents = [base.documents for base in served.bases.values() if base.documents is not None]
+        for folder in documents:
             folder.resume()
+        if workers is not None:
+            workers.start()
         if settings.warm:
             for base in served.bases.values():
                 await to_thread.run_sync(base.warm)
         yield
-        for folder in folders:
+        for folder in documents:
             await to_thread.run_sync(folder.close)
+        if workers is not None:
+            await to_thread.run_sync(workers.close)
 
     app = FastAPI(
         title="Clew",

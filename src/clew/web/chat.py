@@ -85,7 +85,7 @@ async def models(state: StateOf, grant: GrantOf) -> ModelList:
 async def complete(asked: ChatRequest, request: Request, state: StateOf) -> Response:
     """Answer the last question of a conversation."""
     name, _, method = asked.model.partition("/")
-    base = base_of(name, request)
+    base = await base_of(name, request)
     questions = [message.words().strip() for message in asked.messages if message.role == "user"]
     if not questions or not questions[-1]:
         raise HTTPException(422, "there is no question: the last message of role user is empty")

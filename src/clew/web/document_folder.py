@@ -13,7 +13,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from clew.errors import InputError, NotFoundError
+from clew.web import child_process
 from clew.web.document_check import check_content, checked_name
 from clew.wire import BuildReply
 
@@ -35,7 +35,7 @@ class DocumentFolder:
         self._lock = Lock()
         self._state = BuildReply(state="idle")
         self._thread: Thread | None = None
-        self._process: subprocess.Popen[str] | None = None
+        self._process: child_process.Process | None = None
         self._closing = False
         self._wanted = False
 
@@ -125,17 +125,9 @@ class DocumentFolder:
         if not begun:
             self._empty()
             return BuildReply(state="idle")
-        command = [sys.executable, "-m", "clew.web.document_build", self.files, self.base, self._cache]
         told: dict[str, Any] = {}
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        with subprocess.Popen(  # noqa: S603 - our own module
-            [str(part) for part in command],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            encoding="utf-8",
-            env=environment,
-        ) as process:
+        folders = map(str, (self.files, self.base, self._cache))
+        with child_process.start("clew.web.document_build", *folders, stderr=subprocess.DEVNULL) as process:
             self._process = process
             assert process.stdout is not None
             for line in process.stdout:

@@ -46,6 +46,8 @@ class ServerSettings:
     """Where finished runs are kept; None forgets them when the server stops."""
     budget: Budget = field(default_factory=Budget)
     """A cap on what the models may cost as long as the server runs."""
+    workers: int = 1
+    """Processes that answer questions without a model; 1 answers them in threads of the server."""
     warm: bool = False
     """Whether indexes and the embedder are opened before the first question."""
 

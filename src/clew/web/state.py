@@ -1,4 +1,4 @@
-"""What every handler needs, found on the application."""
+"""What every handler needs, found on the application; asynchronous, since FastAPI calls all else in another thread."""
 
 from __future__ import annotations
 
@@ -24,33 +24,37 @@ class State:
     metrics: Metrics
 
 
-def state_of(request: Request) -> State:
+async def state_of(request: Request) -> State:
     """The server that a request came to."""
-    return cast(State, request.app.state.clew)
+    return _state(request)
 
 
-def grant_of(request: Request) -> Grant:
+async def grant_of(request: Request) -> Grant:
     """What the request's token allows; 401 without one where tokens are asked for."""
-    grant = state_of(request).served.settings.access.grant(request.headers.get("authorization"))
+    grant = _state(request).served.settings.access.grant(request.headers.get("authorization"))
     if grant is None:
         raise HTTPException(401, "a token is needed: Authorization: Bearer …", {"www-authenticate": "Bearer"})
     return grant
 
 
-def base_of(base: str, request: Request) -> ServedBase:
+async def base_of(base: str, request: Request) -> ServedBase:
     """The base in the path; one that the token does not allow does not exist."""
-    served = state_of(request).served
-    if not grant_of(request).allows(base) or base not in served.bases:
+    served = _state(request).served
+    if not (await grant_of(request)).allows(base) or base not in served.bases:
         raise HTTPException(404, f"no base {base[:100]!r}")
     return served.bases[base]
 
 
-def writable_base_of(base: str, request: Request) -> ServedBase:
+async def writable_base_of(base: str, request: Request) -> ServedBase:
     """The same where documents may be changed."""
-    found = base_of(base, request)
-    if not grant_of(request).write:
+    found = await base_of(base, request)
+    if not (await grant_of(request)).write:
         raise HTTPException(403, "this token may only read")
     return found
+
+
+def _state(request: Request) -> State:
+    return cast(State, request.app.state.clew)
 
 
 StateOf = Annotated[State, Depends(state_of)]

@@ -1,0 +1,56 @@
+"""The process that answers questions without a model, `python -m clew.web.answering_process BASES`.
+
+It reads one question a line from standard input and writes lines back: `span` as steps begin and end where they were
+asked for, then `run` or `error`. It ends when its input does, so that it never outlives its server.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+
+from clew.errors import ClewError, InputError, LockedError, ModelError, NotFoundError
+from clew.trace import Recorder, Span
+from clew.web.answering import answer_run, span_json
+from clew.web.serving import ServedBase
+from clew.wire import AskRequest
+
+KINDS: tuple[type[ClewError], ...] = (NotFoundError, InputError, LockedError, ModelError, ClewError)
+"""What a caller tells errors apart by, the narrower ones first."""
+
+
+def main(bases: str) -> None:
+    """Answer until there is no more to read."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group, and the server decides when to end
+    served = {name: ServedBase(name, Path(folder)) for name, folder in json.loads(bases).items()}
+    for base in served.values():
+        base.warm()
+    for line in sys.stdin.buffer:
+        answer(served, json.loads(line))
+
+
+def answer(served: dict[str, ServedBase], job: dict[str, object]) -> None:
+    """One question; anything but an error of ours ends the process, which the server replaces."""
+
+    def tell(span: Span) -> None:
+        say("span", json.dumps(span_json(span, recorder.spans[0].start), ensure_ascii=False, default=str).encode())
+
+    recorder = Recorder(on_span=tell if job["spans"] else None)
+    request = AskRequest.model_validate(job["request"])
+    try:
+        say("run", answer_run(served[str(job["base"])], request, str(job["run"]), None, recorder))
+    except ClewError as error:
+        kind = next(kind for kind in KINDS if isinstance(error, kind))
+        say("error", json.dumps([kind.__name__, str(error)]).encode())
+
+
+def say(kind: str, content: bytes) -> None:
+    """One line to the server."""
+    sys.stdout.buffer.write(kind.encode() + b" " + content + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
