@@ -1,10 +1,15 @@
 """Relation paths against walks listed one by one."""
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.steps.paths.relation_paths import Explorer, Move, RelationPath, common_beginning, is_return, kind_of
+from clew.building import build
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.tables import Piece, Tables
+from clew.steps.paths.nameless import KnownNameless, NamelessOnSight
+from clew.steps.paths.relation_paths import Explorer, Move, RelationPath, are_values, common_beginning, is_return
 from clew.types import EMPTY, NodeSet
 
 MOVES = st.builds(Move, st.sampled_from("abc"), st.sampled_from(["out", "in"]))
@@ -52,9 +57,24 @@ def test_leads_name_every_relation_of_a_node_with_its_edges(kb):
     assert found == {Move("associated_with", "in"): 1, Move("has_phenotype", "out"): 2}
 
 
-def test_names_tell_what_kind_of_nodes_a_relation_leads_to():
-    assert kind_of(["m.03pk373", "m.0235q8f"]) == "opaque"
-    assert kind_of(["1999", "2004-05-01"]) == "value"
-    assert kind_of(["Madonna", "1984"]) == "named"
+def test_nameless_nodes_are_walked_through_and_never_an_answer(tmp_path):
+    facts = [("ann", "dated", "m.01abc"), ("m.01abc", "dated", "bob"), ("ann", "dated", "carl")]
+    columns = dict(zip(("head", "relation", "tail"), zip(*facts, strict=True), strict=True))
+    kb = ArrayKnowledgeBase.open(
+        build(Tables((), (Piece(pa.table(columns), "facts"),), implicit=True), tmp_path / "kb").folder
+    )
+    dated = Move("dated", "out")
+    for nameless in (KnownNameless(kb), NamelessOnSight(kb)):
+        explorer = Explorer(kb)
+        explorer._nameless = nameless
+        ends = {lead.hop: kb.refs(lead.ends.array)[0].key for lead in explorer.leads(NodeSet.of([kb.find("ann")]))}
+        assert ends == {(dated,): "carl", (dated, dated): "bob"}
+        for hop, key in ends.items():
+            assert list(explorer.execute(RelationPath(NodeSet.of([kb.find("ann")]), (hop,)))) == [kb.find(key)]
+
+
+def test_a_path_that_takes_its_relation_back_is_recognised():
+    assert are_values(["1999", "2004-05-01"])
+    assert not are_values(["Madonna", "1984"])
     assert is_return((Move("r", "out"),), (Move("r", "in"),))
     assert not is_return(None, (Move("r", "in"),))

@@ -37,6 +37,9 @@ def toolbox(tmp_path, edges=EDGES):
         ("who directed [Alien]", [], "who directed []"),
         ("where did crabtree go to college [Michael Crabtree]", [], "where did [] go to college"),
         ("what else did ben franklin invent", ["Benjamin Franklin"], "what else did [] invent"),
+        ("who are the actors in the films of [The Mask]", [], "who are the actors in the films of []"),
+        ("what does [England] use now [United Kingdom]", ["England"], "what does [] use now"),
+        ("did [Ang Lee] act in [Hulk]", ["Hulk"], "did Ang Lee act in []"),
     ],
 )
 def test_the_topic_is_masked_where_it_is_named(question, names, expected):

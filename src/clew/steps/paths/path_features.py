@@ -14,7 +14,7 @@ from clew.steps.language.relation_words import words
 from clew.steps.paths.question_reading import QuestionReading
 from clew.steps.paths.question_words import singular
 from clew.steps.paths.relation_lexicon import KINDS, Floats, RelationLexicon
-from clew.steps.paths.relation_paths import Hop, RelationPath, kind_of, returns
+from clew.steps.paths.relation_paths import Hop, RelationPath, are_values, returns
 from clew.types import NodeRef, NodeSet
 
 FEATURES = (
@@ -119,7 +119,7 @@ class PathFeatures:
         wanted = self.reading.kind
         if wanted is None:
             return 0.0
-        if kind_of([ref.name for ref in shown]) == "value":
+        if are_values([ref.name for ref in shown]):
             return 0.5 if wanted in ("time", "number") else -0.5
         last, code = path.moves[-1], self.lexicon.code[path.moves[-1].relation]
         place = list(KINDS).index(wanted)

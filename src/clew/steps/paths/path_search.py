@@ -76,7 +76,7 @@ class PathSearch:
 def _longer(explorer: Explorer, path: RelationPath) -> list[RelationPath]:
     """The paths one hop longer that lead somewhere."""
     nodes = explorer.execute(path) if path.hops else path.topic
-    if path.moves and explorer.kind(path.moves[-1], nodes) == "value":
+    if path.moves and explorer.leads_to_values(path.moves[-1], nodes):
         return []
     found = []
     for lead in explorer.leads(nodes):

@@ -132,7 +132,7 @@ class RelationAligner:
                     partial.unlikeness,
                 )
                 scored.append((score, walked))
-                if len(level) < self.beam and self.explorer.kind(lead.hop[-1], partial.nodes) != "value":
+                if len(level) < self.beam and not self.explorer.leads_to_values(lead.hop[-1], partial.nodes):
                     level.append(replace(partial, path=path, nodes=ends))
         scored.sort(key=lambda pair: -pair[0])
         return [walked for _, walked in scored[:KEPT]]

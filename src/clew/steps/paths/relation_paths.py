@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clew.kb.protocol import KnowledgeBase
+from clew.steps.paths.nameless import nameless_of
 from clew.types import NodeSet
 
-OPAQUE = re.compile(r"[a-z]\.[0-9a-z_]{3,}|_:\S+|[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f-]{20,}")
-"""Names that only a machine reads: blank nodes and identifiers. Such a node stands for a fact with several parts."""
 VALUE = re.compile(r"[-+]?\d[\d.,/:T-]*Z?")
 """Years, dates and numbers: what many unrelated things share, so that no path leads on from them."""
 LOOKED_AT = 12
@@ -97,25 +96,31 @@ class Lead:
 
 
 class Explorer:
-    """Finds where relations lead, and remembers what kind of nodes lies behind each."""
+    """Finds where relations lead, past the nodes without a name: they stand for facts, and are no answer."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
-        self._kinds: dict[Move, str] = {}
+        self._nameless = nameless_of(kb)
+        self._values: dict[Move, bool] = {}
 
     def leads(self, nodes: NodeSet) -> list[Lead]:
         """Every hop that goes on from these nodes; facts without a name of their own are walked through."""
         found = []
         for use in self.kb.relations(nodes):
             move = Move(use.relation, "out" if use.direction == "out" else "in")
-            if self.kind(move, nodes) != "opaque":
+            if not self._nameless.behind(move.relation, move.direction):
                 found.append(Lead((move,), use.count))
                 continue
-            middle = self.walk(nodes, move)
+            reached = self.walk(nodes, move)
+            middle = self._nameless.among(reached)
+            if len(middle) < len(reached):
+                found.append(Lead((move,), use.count - len(middle), reached - middle if len(middle) else reached))
+            if not len(middle):
+                continue
             for second in self.kb.relations(middle):
                 onward = Move(second.relation, "out" if second.direction == "out" else "in")
-                ends = self.walk(middle, onward) - nodes
-                if len(ends) and self.kind(onward, middle) != "opaque":
+                ends = self._named(self.walk(middle, onward) - nodes)
+                if len(ends):
                     found.append(Lead((move, onward), len(ends), ends))
         return found
 
@@ -132,26 +137,26 @@ class Explorer:
         """The nodes at the end of a path."""
         here, before = path.topic, None
         for hop in path.hops:
-            reached = here
-            for move in hop:
-                reached = self.walk(reached, move)
-            here = reached - here if len(hop) == 2 else reached - path.topic if is_return(before, hop) else reached
+            reached = self.walk(here, hop[0])
+            if len(hop) == 2:
+                reached = self.walk(self._nameless.among(reached), hop[1]) - here
+            reached = self._named(reached)
+            here = reached - path.topic if is_return(before, hop) else reached
             before = hop
         return here
 
-    def kind(self, move: Move, nodes: NodeSet) -> str:
-        """What a relation leads to, told from a few of its ends: "opaque" nodes, "value"s or "named" ones."""
-        known = self._kinds.get(move)
+    def leads_to_values(self, move: Move, nodes: NodeSet) -> bool:
+        """Whether a relation leads to years, dates or numbers, told from a few of its ends."""
+        known = self._values.get(move)
         if known is None:
             few = self.walk(nodes, move).array[:LOOKED_AT]
-            known = kind_of([ref.name for ref in self.kb.refs(few)])
-            self._kinds[move] = known
+            known = self._values[move] = are_values([ref.name for ref in self.kb.refs(few)])
         return known
 
+    def _named(self, nodes: NodeSet) -> NodeSet:
+        return nodes - self._nameless.among(nodes)
 
-def kind_of(names: Sequence[str]) -> str:
-    """What most of some names are."""
-    for kind, pattern in (("opaque", OPAQUE), ("value", VALUE)):
-        if names and sum(pattern.fullmatch(name) is not None for name in names) * 2 > len(names):
-            return kind
-    return "named"
+
+def are_values(names: Sequence[str]) -> bool:
+    """Whether most of some names are years, dates or numbers."""
+    return sum(VALUE.fullmatch(name) is not None for name in names) * 2 > len(names)

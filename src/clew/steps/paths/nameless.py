@@ -1,0 +1,75 @@
+"""Nodes without a name of their own: such a node stands for a fact with several parts, a marriage or a term of office.
+
+A base that is at hand tells them all at once; of another one the names are looked at where a path comes by.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+import numpy as np
+import pyarrow.compute as pc
+
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.protocol import KnowledgeBase
+from clew.types import EMPTY, Direction, NodeSet
+
+OPAQUE = re.compile(r"[a-z]\.[0-9a-z_]{3,}|_:\S+|[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f-]{20,}")
+"""Names that only a machine reads: blank nodes and identifiers."""
+LOOKED_AT = 500
+"""So many nodes are asked for their names where not all are known."""
+
+
+class Nameless(Protocol):
+    """Which nodes have no name."""
+
+    def behind(self, relation: str, direction: Direction) -> bool:
+        """Whether a relation may lead to such nodes."""
+        ...
+
+    def among(self, nodes: NodeSet) -> NodeSet:
+        """Those of some nodes that have no name."""
+        ...
+
+
+def nameless_of(kb: KnowledgeBase) -> Nameless:
+    """The nameless nodes of a base."""
+    return KnownNameless(kb) if isinstance(kb, ArrayKnowledgeBase) else NamelessOnSight(kb)
+
+
+class KnownNameless:
+    """All of them, found once by the pattern of their names."""
+
+    def __init__(self, kb: ArrayKnowledgeBase) -> None:
+        matches = pc.match_substring_regex(kb.columns()["name"], f"^(?:{OPAQUE.pattern})$")
+        self._nodes = NodeSet.of(np.flatnonzero(matches.to_numpy(zero_copy_only=False)))
+        turned = {"out": "in", "in": "out"}
+        self._behind = {(use.relation, turned[use.direction]) for use in kb.relations(self._nodes)}
+
+    def behind(self, relation: str, direction: Direction) -> bool:
+        """Whether a relation leads to some of them anywhere in the base."""
+        return (relation, direction) in self._behind
+
+    def among(self, nodes: NodeSet) -> NodeSet:
+        """Those of some nodes that have no name."""
+        return nodes & self._nodes if self._behind else EMPTY
+
+
+class NamelessOnSight:
+    """Told from the names of the nodes in question, each looked at once."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self._known: dict[int, bool] = {}
+
+    def behind(self, relation: str, direction: Direction) -> bool:  # noqa: ARG002 - any relation may, for all we know
+        """Perhaps."""
+        return True
+
+    def among(self, nodes: NodeSet) -> NodeSet:
+        """Those of some nodes that have no name."""
+        new = [node for node in nodes.array[:LOOKED_AT].tolist() if node not in self._known]
+        if new:
+            self._known.update((ref.id, OPAQUE.fullmatch(ref.name) is not None) for ref in self.kb.refs(new))
+        return NodeSet.of([node for node in nodes if self._known.get(node, False)])
