@@ -89,6 +89,27 @@ def test_an_answer_as_json_has_the_promised_shape(run, base, method):
     assert first["evidence"]
 
 
+def test_a_name_can_be_fixed_or_excluded(run, base):
+    question = "Which disease has long fingers?"
+
+    def grounded(*more) -> dict[str, list[str]]:
+        code, out, _ = run("ask", base, question, "-m", "focus_plus", "--json", *more)
+        assert code == 0
+        names = json.loads(out)["query"]["constants"]
+        return {name["text"]: [node["key"] for node in name["nodes"]] for name in names}
+
+    assert grounded() == {"long fingers": ["P1"]}
+    assert grounded("--fix", "Long Fingers=P2") == {"long fingers": ["P2"]}
+    assert grounded("--fix", "long fingers=P1", "--fix", "long fingers=P2") == {"long fingers": ["P1", "P2"]}
+    assert grounded("--exclude", "long fingers") == {}
+    code, _, err = run("ask", base, question, "--fix", "long fingers=nobody")
+    assert code == 2
+    assert "nobody" in err
+    code, _, err = run("ask", base, question, "--fix", "long fingers=P1", "--exclude", "long fingers")
+    assert code == 2
+    assert "both" in err
+
+
 def test_an_answer_for_people_shows_rank_name_type_and_evidence(run, base):
     code, out, _ = run("ask", base, "dislocation of the lens", "--method", "bm25")
     assert code == 0

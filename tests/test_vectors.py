@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.building import build
 from clew.errors import CorruptError, EmbedderMismatch, StorageError
 from clew.index.fusion import min_max_sum, reciprocal_rank_fusion
 from clew.index.lexical import LexicalIndex
@@ -18,8 +19,10 @@ from clew.index.multi_vectors import MultiVectorIndex, aggregate, chunks
 from clew.index.vector_store import VectorStore, hashes_of, remembered_embedder
 from clew.index.vectors import VectorIndex
 from clew.models.embedding.hashed import HashEmbedder
+from clew.toolbox import Toolbox
 from clew.trace import recording
 from clew.types import EMPTY, NodeSet, Ranking
+from conftest import tables
 
 TEXTS = [f"{word} {'eye' if number % 3 else 'lens'} {number}" for number, word in enumerate(["long", "short"] * 200)]
 
@@ -213,11 +216,45 @@ def test_another_embedder_is_refused_until_the_base_is_switched(tmp_path: Path):
     other = HashEmbedder(32)
     with pytest.raises(EmbedderMismatch, match="clew embed KB --embedder other"):
         VectorStore.open(tmp_path / "vectors", other, spec="other")
-    store = VectorStore.switch(tmp_path / "vectors", other, spec="other")
+    store = VectorStore.beside(tmp_path / "vectors", other, spec="other")
+    store.add(hashes_of(["new"]), other.embed(["new"], role="document"))
+    assert remembered_embedder(tmp_path / "vectors") != "other"
+    store.adopt()
     assert remembered_embedder(tmp_path / "vectors") == "other"
-    assert len(store) == 0
     assert [place.name for place in (tmp_path / "vectors").iterdir() if place.is_dir()] == [store.place.name]
     assert remembered_embedder(tmp_path / "nothing") is None
+
+
+SWITCH = """
+import os, signal, sys
+from clew.toolbox import Toolbox
+
+def kill_halfway(done, total):
+    if done:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Toolbox.switch_embedder(sys.argv[1], "hash", kill_halfway if sys.argv[2] == "kill" else lambda *_: None)
+"""
+
+
+def test_a_switch_of_embedders_that_was_killed_leaves_the_old_vectors_in_use(tmp_path: Path):
+    base = tmp_path / "tiny.kb"
+    build(tables(), base)
+    old = Toolbox.open(base)
+    before = old.vectors.search("extra fingers", 3)
+    for how, embedder in (("kill", "all-MiniLM-L6-v2-int8"), ("finish", "hash-64")):
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        done = subprocess.run([sys.executable, "-c", SWITCH, str(base), how], env=environment, check=False)
+        assert done.returncode == (-9 if how == "kill" else 0)
+        tools = Toolbox.open(base)
+        assert tools.embedder.name == embedder
+        if how == "kill":
+            assert tools.vectors.search("extra fingers", 3).nodes.tolist() == before.nodes.tolist()
+    assert tools.vectors.is_complete
+    assert [place.name for place in (base / "vectors").iterdir() if place.is_dir()] == [tools.vectors.store.place.name]
+    old.vectors.store.add(hashes_of(["late"]), old.embedder.embed(["late"], role="document"))
+    assert "switched" in (old.vectors.store.refusal or "")
+    assert remembered_embedder(base / "vectors") == "hash"
 
 
 def test_chunks_overlap_and_cover_the_text():

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 from clew.errors import InputError, NotFoundError
-from clew.index.build import open_lexical, open_names, open_vectors, vector_folder
+from clew.index.build import index_vectors, open_lexical, open_names, open_vectors, vector_folder
 from clew.index.corrected_names import CorrectedNames
 from clew.index.lexical import LexicalIndex
 from clew.index.multi_vectors import MultiVectorIndex
@@ -25,6 +25,8 @@ from clew.models.protocol import Embedder, LanguageModel
 from clew.types import NodeSet, Ranking
 
 REMOTE = "sparql+"
+Progress = Callable[[int, int], None]
+"""Called with how much is done, and of how much."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,17 @@ class Toolbox:
         return self.kb
 
     @classmethod
-    def switch_embedder(cls, folder: str | Path, spec: str) -> Toolbox:
-        """Make a knowledge base use another embedder from now on; the vectors of the old one are removed."""
-        place = vector_folder(ArrayKnowledgeBase.open(folder).folder)
-        VectorStore.switch(place, open_embedder(spec), spec=spec)
-        return cls.open(folder)
+    def switch_embedder(cls, folder: str | Path, spec: str, progress: Progress = lambda _done, _total: None) -> int:
+        """Make a knowledge base use another embedder; returns how many vectors were computed.
+
+        The old vectors stay in use until all new ones are there, so that a kill in between changes nothing.
+        """
+        tools = cls.open(folder)
+        embedder = open_embedder(spec)
+        store = VectorStore.beside(vector_folder(tools.local.folder), embedder, spec=spec)
+        computed = index_vectors(tools.local, embedder, store, tools.lexical).embed_all(progress)
+        store.adopt()
+        return computed
 
     @cached_property
     def embedder(self) -> Embedder:

@@ -15,6 +15,8 @@ from clew.catalog import estimate as estimate_question
 from clew.cli.options import (
     AnyBase,
     AsJson,
+    Exclude,
+    Fix,
     MaxCalls,
     MaxCost,
     MaxSeconds,
@@ -22,6 +24,7 @@ from clew.cli.options import (
     Model,
     Options,
     assignments,
+    corrections,
 )
 from clew.cli.output import out, print_json, print_table
 from clew.models.budgeted import Budget, Ledger
@@ -41,6 +44,8 @@ def ask(
     method: Annotated[str, typer.Option("--method", "-m", help="How to answer; see `clew methods`.")] = DEFAULT_METHOD,
     k: Annotated[int, typer.Option("-k", min=1, help="How many answers to show.")] = 10,
     option: Options = None,
+    fix: Fix = None,
+    exclude: Exclude = None,
     model: Model = "none",
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
@@ -57,7 +62,7 @@ def ask(
         show_estimate(estimate_question(base, question, method, assignments(option), model), as_json)
         return
     ledger = Ledger(Budget(max_cost, max_tokens, max_calls, max_seconds))
-    tools = Toolbox.open(base, model=open_model(model, ledger=ledger))
+    tools = Toolbox.open(base, model=open_model(model, ledger=ledger)).corrected(corrections(fix, exclude))
     recorder = Recorder()
     try:
         answer = answer_question(create(method, tools, assignments(option)), question, recorder)

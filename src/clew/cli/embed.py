@@ -16,9 +16,16 @@ def embed(
     embedder: Annotated[str | None, typer.Option("--embedder", help="Switch the base to this embedder.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the vectors of all node documents ahead; a stopped run goes on where it was."""
-    tools = Toolbox.open(base) if embedder is None else Toolbox.switch_embedder(base, embedder)
-    count = embed_all(tools)
+    """Compute the vectors of all node documents ahead; a stopped run goes on where it was.
+
+    Another embedder is switched to at the end, when all its vectors are there.
+    """
+    if embedder is None:
+        count = embed_all(Toolbox.open(base))
+    else:
+        with progress_bar("embedding") as move:
+            count = Toolbox.switch_embedder(base, embedder, move)
+    tools = Toolbox.open(base)
     if as_json:
         print_json({"base": str(base), "embedder": tools.embedder.name, "vectors": count})
     else:

@@ -20,6 +20,13 @@ Options = Annotated[
     list[str] | None,
     typer.Option("--option", "-O", metavar="NAME=VALUE", help="An option of the method; `clew methods` lists them."),
 ]
+Fix = Annotated[
+    list[str] | None,
+    typer.Option("--fix", metavar="NAME=KEY", help="What a name in the question stands for; again for several nodes."),
+]
+Exclude = Annotated[
+    list[str] | None, typer.Option("--exclude", metavar="NAME", help="Words of the question that name nothing.")
+]
 
 Model = Annotated[str, typer.Option("--model", help="The language model: openai:NAME, http://…#NAME, gguf:FILE, none.")]
 MaxCalls = Annotated[int | None, typer.Option("--max-calls", min=0, help="Stop after so many model calls.")]
@@ -44,6 +51,17 @@ def assignments(given: list[str] | None, flag: str = "--option") -> dict[str, st
             raise InputError(f"{flag} {text}: expected NAME=VALUE")
         pairs[name.strip()] = value
     return pairs
+
+
+def corrections(fix: list[str] | None, exclude: list[str] | None) -> dict[str, tuple[str, ...]]:
+    """`["MFS=D1"], ["lens"]` → `{"lens": (), "MFS": ("D1",)}`; the first = parts them, so that keys may hold more."""
+    found: dict[str, tuple[str, ...]] = dict.fromkeys((name.strip() for name in exclude or []), ())
+    for text in fix or []:
+        [(name, key)] = assignments([text], "--fix").items()
+        if name in found and not found[name]:
+            raise InputError(f"{name!r} is both fixed and excluded")
+        found[name] = (*found.get(name, ()), key.strip())
+    return found
 
 
 def open_tools(folder: Path) -> Toolbox:

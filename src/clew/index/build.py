@@ -42,6 +42,13 @@ def open_vectors(
 ) -> VectorIndex:
     """The vectors of a base; `spec` is how the embedder was named, `options` are those of `VectorIndex`."""
     store = VectorStore.open(vector_folder(kb.folder), embedder, spec=spec)
+    return index_vectors(kb, embedder, store, lexical, **options)
+
+
+def index_vectors(
+    kb: ArrayKnowledgeBase, embedder: Embedder, store: VectorStore, lexical: Index, **options: int
+) -> VectorIndex:
+    """The vectors of a base as a store holds them."""
     return VectorIndex(len(kb), kb.text, embedder, store, lexical, generation=kb.generation.name, **options)
 
 

@@ -65,8 +65,10 @@ def vector_problems(folder: Path) -> list[str]:
 class VectorStore:
     """The vectors of one embedder; safe for threads and for several processes."""
 
-    def __init__(self, folder: Path, name: str, dimension: int, spec: str) -> None:
+    def __init__(self, folder: Path, name: str, dimension: int, spec: str, *, in_use: bool = True) -> None:
         """Use `VectorStore.open`."""
+        self.in_use = in_use
+        """Whether the base uses these vectors; those being prepared beside others wait for `adopt`."""
         self.folder, self.name, self.dimension, self.spec = folder, name, dimension, spec
         self.place = folder / _file_name(name)
         self.refusal: str | None = None
@@ -90,16 +92,18 @@ class VectorStore:
         return cls(folder, embedder.name, embedder.dimension, spec)
 
     @classmethod
-    def switch(cls, folder: Path, embedder: Embedder, *, spec: str = "minilm") -> VectorStore:
-        """Make the base use another embedder; vectors of all others are removed."""
-        folder.mkdir(parents=True, exist_ok=True)
-        store = cls(folder, embedder.name, embedder.dimension, spec)
-        with store._writing():
-            store._remember()
-        for other in folder.iterdir():
-            if other.is_dir() and other != store.place:
+    def beside(cls, folder: Path, embedder: Embedder, *, spec: str = "minilm") -> VectorStore:
+        """Vectors of another embedder, prepared beside those in use."""
+        return cls(folder, embedder.name, embedder.dimension, spec, in_use=False)
+
+    def adopt(self) -> None:
+        """Make the base use these vectors from now on; those of all other embedders are removed."""
+        with self._writing():
+            self.in_use = True
+            self._remember()
+        for other in self.folder.iterdir():
+            if other.is_dir() and other != self.place:
                 shutil.rmtree(other, ignore_errors=True)
-        return store
 
     def __len__(self) -> int:
         return len(self._mapped) + sum(map(len, self._memory))
@@ -137,13 +141,19 @@ class VectorStore:
     def add(self, hashes: Hashes, vectors: Vectors) -> NDArray[np.int64]:
         """Keep vectors and return their rows; those that another process has kept meanwhile are not written again."""
         with self._lock:
+            if self.refusal is None and self.in_use:
+                told = _read(self.folder)
+                if told is not None and told["name"] != self.name:  # its files may be gone, and must not come back
+                    self.refusal = f"{self.folder} was switched to {told['name']}"
+                    trace.fallback("vectors", self.refusal, "new vectors stay in memory")
             if self.refusal is None:
                 try:
                     with self._writing():
                         self._refresh()
                         new = self._new(hashes)
                         if len(new):
-                            self._remember()
+                            if self.in_use:
+                                self._remember()
                             self._append(hashes[new], vectors[new])
                         self._refresh()
                     return self.rows(hashes)
