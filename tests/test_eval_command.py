@@ -193,6 +193,9 @@ def test_documents_are_asked_in_one_pool_or_question_by_question(monkeypatch, ca
         assert run["metrics"]["recall@2"] == 1.0
         assert run["metrics"]["precision"] == (0.5 if more == ("--per-question",) else 0.25)
         assert "em" not in run["metrics"]  # nothing was written
+        code, out, message = clew(monkeypatch, capsys, *command[:4], "golden_passages", "--json", *more)
+        assert code == 0, message
+        assert json.loads(out)["runs"][0]["metrics"]["precision"] == 1.0  # told by the data set what is gold
 
 
 def test_what_cannot_be_evaluated_is_said_clearly(monkeypatch, capsys, base, questions):

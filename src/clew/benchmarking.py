@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
@@ -18,6 +18,8 @@ from clew.evaluation.rows import Row
 from clew.evaluation.runs import Answering, Run, evaluate
 from clew.evaluation.setup import Setup, parameters
 from clew.kb.protocol import KnowledgeBase
+from clew.methods.passage_baselines import GoldenPassages
+from clew.methods.protocol import Method
 from clew.models.protocol import LanguageModel
 from clew.toolbox import Toolbox
 from clew.types import Answer, NodeRef
@@ -87,7 +89,7 @@ class Benchmark:
         """Put every question to a method; with `out`, below the folder named after the data set and the method."""
         if self.per_question and not self.dataset.contexts:
             raise InputError(f"{self.dataset.name} gives its questions no paragraphs: leave out --per-question")
-        built = create(method, self.tools, options)
+        built = self._create(method, self.tools, options)
         setup = Setup.of(
             self.dataset,
             method,
@@ -103,7 +105,7 @@ class Benchmark:
 
         def over_its_own_paragraphs(question: Question) -> Answer:
             tools = Toolbox.open(question_base(self.dataset, question.id, self.edges), model=self.model)
-            return create(method, tools, options).answer(question.text)
+            return self._create(method, tools, options).answer(question.text)
 
         answering: Answering = over_its_own_paragraphs if self.per_question else over_the_base
         return evaluate(
@@ -117,6 +119,13 @@ class Benchmark:
             on_row=on_row,
             on_interrupt=on_interrupt,
         )
+
+    def _create(self, method: str, tools: Toolbox, options: Mapping[str, str] | None) -> Method:
+        """By name; perfect retrieval is told what to retrieve."""
+        built = create(method, tools, options)
+        if isinstance(built, GoldenPassages) and not built.gold:
+            return replace(built, gold={question.text: list(question.passages) for question in self.dataset.questions})
+        return built
 
 
 def aliases_in(kb: KnowledgeBase) -> NamesOf:

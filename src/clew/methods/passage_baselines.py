@@ -186,14 +186,14 @@ class GoldenPassages:
 
     @classmethod
     def build(cls, toolbox: Toolbox, gold: str = "") -> GoldenPassages:
-        """`gold` names a JSONL file with `question` and `passages` (keys)."""
-        if not gold:
-            raise InputError("golden_passages needs -O gold=FILE: JSON lines with question and passages (keys)")
-        rows = map(json.loads, Path(gold).read_text("utf-8").splitlines())
+        """`gold` names a JSONL file with `question` and `passages` (keys); `clew eval` gives those of its data set."""
+        rows = map(json.loads, Path(gold).read_text("utf-8").splitlines() if gold else ())
         return cls(toolbox, {row["question"]: row["passages"] for row in rows})
 
     def answer(self, question: str) -> Answer:
-        """Nothing for a question that the file does not have."""
+        """Nothing for a question whose gold is not known."""
+        if not self.gold:
+            raise InputError("golden_passages needs -O gold=FILE: JSON lines with question and passages (keys)")
         kb = self.tools.local
         nodes = [kb.find(key) for key in self.gold.get(question, [])]
         ranking = Ranking.of(nodes, list(range(len(nodes), 0, -1)))
