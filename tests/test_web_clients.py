@@ -98,7 +98,7 @@ def run_cases(strategy, server) -> None:
     from hypothesis import HealthCheck, Phase, given, settings
 
     @settings(
-        max_examples=6,
+        max_examples=25,
         deadline=None,
         database=None,
         derandomize=True,

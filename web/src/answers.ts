@@ -1,8 +1,8 @@
 // Ranked answers; each opens its evidence.
 
 import type { Answer, BaseDetails, Run } from "./api";
-import { h } from "./dom";
-import { shownEvidence } from "./evidence";
+import { h, number, words } from "./dom";
+import { glimpse, shownEvidence } from "./evidence";
 import { cost } from "./trace";
 
 export function answerCard(base: BaseDetails, answer: Answer, onOpen: () => void, beside?: string): HTMLDetailsElement {
@@ -15,9 +15,9 @@ export function answerCard(base: BaseDetails, answer: Answer, onOpen: () => void
       h("span", { class: "rank" }, answer.rank),
       h("span", { class: "what" },
         h("span", { class: "name" }, answer.name),
-        h("span", { class: "kind" }, dot, answer.type.replaceAll("_", " "), beside && h("em", {}, beside)),
-        first && h("span", { class: "glimpse" }, first.text)),
-      h("span", { class: "score", title: "score" }, answer.score.toFixed(3))),
+        h("span", { class: "kind" }, dot, words(answer.type), beside && h("em", {}, beside)),
+        first && h("span", { class: "glimpse" }, glimpse(base, first))),
+      h("span", { class: "score", title: "The score by which this method ranks; it means nothing to another method" }, number(answer.score))),
     h("ul", { class: "evidence" }, answer.evidence.map((piece) => shownEvidence(base, piece)),
       answer.evidence.length === 0 && h("li", { class: "muted" }, "no evidence was kept")));
   card.addEventListener("toggle", () => { if (card.open) onOpen(); });
@@ -34,5 +34,5 @@ export function remarks(run: Run): HTMLElement {
   return h("footer", { class: "remarks muted" },
     (run.notes ?? []).map((note) => h("p", {}, note)),
     run.fallbacks.map((one) => h("p", { class: "fallback" }, `${one.step}: ${one.reason}; ${one.instead}`)),
-    h("p", {}, `${run.method}, ${cost(run)}`));
+    h("p", {}, `${words(run.method)}, ${cost(run)}`));
 }

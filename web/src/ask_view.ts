@@ -2,11 +2,11 @@
 
 import * as api from "./api";
 import { answerCard, remarks, writtenAnswer } from "./answers";
-import { announce, button, copyButton, fill, h, save } from "./dom";
+import { announce, button, copyButton, fill, h, notice, save } from "./dom";
 import { graphOf } from "./evidence";
 import { GraphPanel } from "./graph_panel";
 import { shownQuery } from "./query_view";
-import { questionForm } from "./question_form";
+import { exampleList, questionForm } from "./question_form";
 import { go, href, note } from "./route";
 import { tabs } from "./tabs";
 import { Timeline } from "./trace";
@@ -32,18 +32,27 @@ export async function askView(host: HTMLElement, base: api.BaseDetails, given: U
   const result = h("div", { class: "result" });
   fill(host, h("div", { class: given.get("q") ? "question asked" : "question" },
     !given.get("q") && h("h1", {}, "What would you like to know?"), form.element,
-    !given.get("q") && base.examples.length > 0 && h("div", { class: "examples" }, h("h2", {}, "For example"), h("ul", {},
-      base.examples.map((text) => h("li", {}, button(text, () => go(link(base.name, { ...form.asked(), question: text })), { class: "example" })))))), result);
+    !given.get("q") && exampleList(base, (text) => go(link(base.name, { ...form.asked(), question: text })))), result);
   if (!given.get("q")) return;
   const asked: api.Asked = { question: given.get("q")!, method: given.get("method"), model: given.get("model") ?? "none", k: 10, fixes: readFixes(given) };
 
   const list = h("div", { class: "answers", "aria-label": "Answers", role: "list", "aria-busy": "true" });
   const timeline = new Timeline();
-  const graphHost = h("div", {}), queryHost = h("div", {}, h("p", { class: "muted" }, "…"));
+  const graphHost = h("div", {}, h("p", { class: "muted" }, "Open an answer to see the graph around it.")), queryHost = h("div", {}, h("p", { class: "muted" }, "…"));
   const side = tabs([["Graph", graphHost], ["Query", queryHost], ["Trace", timeline.element]]);
   const status = h("p", { class: "status muted" }, h("span", { class: "thread", "aria-hidden": "true" }), "following the thread …");
-  const main = h("section", { class: "main" }, status, list);
-  fill(result, h("div", { class: "columns" }, main, h("aside", { class: "side" }, side.element)));
+  const aside = h("aside", { class: "side", "aria-label": "Graph, query and trace" }, side.element);
+  const jump = button("Graph, query, trace ↓", () => aside.scrollIntoView({ block: "start" }), { class: "quiet jump" });
+  const main = h("section", { class: "main" }, h("div", { class: "row" }, status, jump), list);
+  fill(result, h("div", { class: "columns" }, main, aside));
+  let done = false;
+  const fail = (reason: string) => {
+    done = true;
+    list.setAttribute("aria-busy", "false");
+    fill(status);
+    timeline.end();
+    list.before(notice(reason, button("Ask again", () => go(link(base.name, asked)))));
+  };
   side.choose("Trace");
   const show = (answer: api.Answer) => {
     const card = answerCard(base, answer, () => void drawn(base, asked.question, answer, graphHost, side.choose));
@@ -51,11 +60,14 @@ export async function askView(host: HTMLElement, base: api.BaseDetails, given: U
     list.append(card);
   };
   const finish = (run: api.Run) => {
+    done = true;
     list.setAttribute("aria-busy", "false");
     timeline.all(run.trace);
     if (!list.childElementCount) run.answers.forEach(show);
     const written = writtenAnswer(base, run);
-    fill(status, run.answers.length ? `${run.answers.length} answers` : "no answer was found");
+    fill(status, run.answers.length === 1 ? "1 answer" : run.answers.length ? `${run.answers.length} answers` : "");
+    if (!run.answers.length && !written) list.before(h("div", { class: "empty" }, h("h2", {}, "No answer was found"),
+      h("p", { class: "muted" }, "Other words or another method may find one. ", h("a", { href: href("explore", { base: base.name }) }, "Explore"), " looks names up as you type.")));
     if (written) list.before(written);
     fill(queryHost, shownQuery(base, run, (fixes) => go(link(base.name, { ...asked, fixes }))));
     const address = link(base.name, asked, run.run);
@@ -71,15 +83,22 @@ export async function askView(host: HTMLElement, base: api.BaseDetails, given: U
   const kept = given.get("run");
   if (kept) {
     try { finish(await api.run(base.name, kept)); return; }
-    catch (failure) { if (!(failure instanceof api.Refused) || failure.status !== 404) throw failure; }
+    catch (failure) { if (!(failure instanceof api.Refused) || failure.status !== 404) throw failure; } // forgotten: ask again
   }
-  await api.stream(base.name, asked, signal, (kind, content) => {
+  try {
+    await api.stream(base.name, asked, signal, (kind, content) => {
+      if (signal.aborted) return;
+      if (kind === "span") timeline.show(content);
+      else if (kind === "answer") show(content);
+      else if (kind === "run") finish(content);
+      else if (kind === "error") fail(content.error);
+    });
+    if (!done && !signal.aborted) fail("The connection ended before the answer was complete.");
+  } catch (failure) {
     if (signal.aborted) return;
-    if (kind === "span") timeline.show(content);
-    else if (kind === "answer") show(content);
-    else if (kind === "run") finish(content);
-    else if (kind === "error") { list.setAttribute("aria-busy", "false"); fill(status, h("span", { class: "error", role: "alert" }, content.error)); }
-  });
+    if (!(failure instanceof api.Refused) || failure.status === 401) throw failure;
+    fail(failure.message);
+  }
 }
 
 async function drawn(base: api.BaseDetails, question: string, answer: api.Answer, host: HTMLElement, choose: (name: string) => void): Promise<void> {

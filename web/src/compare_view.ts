@@ -2,12 +2,12 @@
 
 import * as api from "./api";
 import { answerCard, remarks, writtenAnswer } from "./answers";
-import { fill, h } from "./dom";
-import { choice } from "./question_form";
+import { fill, h, notice, words } from "./dom";
+import { choice, exampleList } from "./question_form";
 import { go, href } from "./route";
 
 export async function compareView(host: HTMLElement, base: api.BaseDetails, given: URLSearchParams): Promise<void> {
-  const methods = base.methods.map((one): [string, string] => [one.name, one.name.replaceAll("_", " ")]);
+  const methods = base.methods.map((one): [string, string] => [one.name, words(one.name)]);
   const one = given.get("method") ?? base.default_method;
   const two = given.get("other") ?? methods.find(([name]) => name !== one)?.[0] ?? one;
   const box = h("input", { type: "text", name: "question", "aria-label": "Your question", value: given.get("q") ?? "", maxlength: 2000, placeholder: "One question, two methods …" });
@@ -22,12 +22,16 @@ export async function compareView(host: HTMLElement, base: api.BaseDetails, give
     } }, h("div", { class: "box" }, box, h("button", { type: "submit", class: "primary" }, "Compare")),
       h("div", { class: "row wrap settings" }, left, right, base.models.length > 1 && model))), result);
   const question = given.get("q");
-  if (!question) return;
-  const columns = [one, two].map((method) => ({ method, element: h("section", { class: "main", "aria-label": method }, h("h2", {}, method.replaceAll("_", " ")), h("p", { class: "muted" }, "asking …")) }));
+  if (!question) {
+    const compared = (text: string) => go(href("compare", { base: base.name, q: text, method: value(left), other: value(right), model: value(model) }));
+    host.firstElementChild!.append(exampleList(base, compared) ?? "");
+    return;
+  }
+  const columns = [one, two].map((method) => ({ method, element: h("section", { class: "main", "aria-label": method }, h("h2", {}, words(method)), h("p", { class: "status muted" }, h("span", { class: "thread", "aria-hidden": "true" }), "asking …")) }));
   fill(result, h("div", { class: "columns even" }, columns.map((column) => column.element)));
   const runs = await Promise.all(columns.map(async ({ method, element }) => {
     try { return await api.ask(base.name, { question, method, model: given.get("model") ?? "none", k: 10, fixes: {} }); }
-    catch (failure) { fill(element, h("h2", {}, method), h("p", { class: "error", role: "alert" }, (failure as Error).message)); return null; }
+    catch (failure) { fill(element, h("h2", {}, words(method)), notice((failure as Error).message)); return null; }
   }));
   runs.forEach((run, place) => {
     if (!run) return;
@@ -38,7 +42,8 @@ export async function compareView(host: HTMLElement, base: api.BaseDetails, give
       const rank = ranks.get(answer.key);
       return rank === undefined ? "only here" : rank === answer.rank ? "same place there" : `place ${rank} there`;
     };
-    fill(columns[place]!.element, h("h2", {}, run.method.replaceAll("_", " ")), writtenAnswer(base, run),
+    fill(columns[place]!.element, h("h2", {}, words(run.method)), writtenAnswer(base, run),
+      !run.answers.length && h("p", { class: "muted" }, "No answer was found."),
       h("div", { class: "answers" }, run.answers.map((answer) => answerCard(base, answer, () => {}, beside(answer)))), remarks(run));
   });
 }

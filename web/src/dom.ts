@@ -60,6 +60,14 @@ export function copyButton(text: string, label = "Copy"): HTMLButtonElement {
   return made;
 }
 
+export function notice(text: string, ...actions: Child[]): HTMLElement {
+  return h("div", { class: "notice", role: "alert" }, h("p", {}, text), actions.length > 0 && h("div", { class: "row wrap" }, actions));
+}
+
+const digits = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
+export const number = (value: number): string => digits.format(value);
+export const words = (name: string): string => name.replaceAll("_", " ");
+
 export function marked(text: string, quote: string | null): Child[] {
   const place = quote ? text.indexOf(quote) : -1;
   if (!quote || place < 0) return [text];

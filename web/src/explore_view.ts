@@ -1,7 +1,7 @@
 // Explore: two or more entities, the subgraph between them, and the subgraph in words.
 
 import * as api from "./api";
-import { button, copyButton, fill, h, save } from "./dom";
+import { button, copyButton, fill, h, notice, save, words } from "./dom";
 import { GraphPanel } from "./graph_panel";
 import { entityInput } from "./entity_input";
 import { go, href } from "./route";
@@ -9,17 +9,27 @@ import { go, href } from "./route";
 export async function exploreView(host: HTMLElement, base: api.BaseDetails, given: URLSearchParams): Promise<void> {
   const keys = given.getAll("e");
   const show = (next: string[]) => go(href("explore", { base: base.name, e: next }));
-  const chosen = await Promise.all(keys.map((key) => api.node(base.name, key)));
-  const result = h("div", { class: "result" });
+  const problem = h("div", {});
+  const chosen = await Promise.all(keys.map(async (key): Promise<api.NodePage | null> => {
+    try { return await api.node(base.name, key); }
+    catch (failure) {
+      if (!(failure instanceof api.Refused) || failure.status === 401) throw failure;
+      problem.append(notice(failure.status === 404 ? `Nothing in this base is called “${key}”.` : failure.message, button("Remove it", () => show(keys.filter((other) => other !== key)))));
+      return null;
+    }
+  }));
+  const result = h("div", { class: "result" }), hint = h("div", {});
   fill(host,
     h("div", { class: "question asked" },
       h("h1", {}, "What lies between?"),
-      h("p", { class: "muted" }, "Name two or more entities: all shortest paths to the last one, and the edges among them."),
-      h("ul", { class: "chips entities", "aria-label": "Chosen entities" }, chosen.map((node, place) => h("li", { class: "chip" }, node.name, h("small", { class: "muted" }, node.type),
+      h("p", { class: "muted" }, "Name two or more entities and see every shortest path to the last one, and the edges among them."),
+      h("ul", { class: "chips entities", "aria-label": "Chosen entities" }, chosen.map((node, place) => node && h("li", { class: "chip" }, node.name, h("small", { class: "muted" }, words(node.type)),
         button("×", () => show(keys.filter((_, other) => other !== place)), { class: "quiet", "aria-label": `Remove ${node.name}` })))),
-      entityInput(base, "Add an entity", (node) => show([...keys.filter((key) => key !== node.key), node.key]))),
+      entityInput(base, "Add an entity", (node) => show([...keys.filter((key) => key !== node.key), node.key])),
+      problem, hint),
     result);
-  if (!keys.length) return;
+  if (chosen.includes(null)) return;
+  if (!keys.length) { await begin(base, hint, show); return; }
   const panel = new GraphPanel(base, "The subgraph between the entities");
   if (keys.length === 1) {
     fill(result, panel.element);
@@ -27,13 +37,23 @@ export async function exploreView(host: HTMLElement, base: api.BaseDetails, give
     await panel.expand(panel.graph.layout.get(chosen[0]!.key)!);
     return;
   }
-  const found = await api.subgraph(base.name, keys);
-  const drawing = await api.picture(base.name, keys);
+  fill(result, h("p", { class: "status muted" }, h("span", { class: "thread", "aria-hidden": "true" }), "following the threads …"));
+  let found: api.Graph, drawing: Blob;
+  try { [found, drawing] = await Promise.all([api.subgraph(base.name, keys), api.picture(base.name, keys)]); }
+  catch (failure) {
+    if (!(failure instanceof api.Refused) || failure.status === 401) throw failure;
+    fill(result, notice(failure.message));
+    return;
+  }
+  if (!found.edges.length) {
+    fill(result, h("div", { class: "empty" }, h("h2", {}, "Nothing lies between them"), h("p", { class: "muted" }, "No path of up to four steps joins these entities.")));
+    return;
+  }
   const url = URL.createObjectURL(drawing);
   fill(result, h("div", { class: "columns even" },
     h("section", { class: "main" }, panel.element),
     h("section", { class: "side" },
-      h("h2", {}, "In words"), h("p", { class: "document", id: "subgraph-text" }, found.text),
+      h("h2", {}, "In words"), h("p", { class: "document framed", id: "subgraph-text", tabindex: 0 }, found.text),
       h("div", { class: "row wrap" }, copyButton(found.text, "Copy text"), copyButton(location.href, "Copy link")),
       h("h2", {}, "As a drawing"),
       h("img", { class: "drawing", src: url, alt: `Drawing of ${found.nodes.length} nodes and ${found.edges.length} edges; the text says the same in words` }),
@@ -41,4 +61,12 @@ export async function exploreView(host: HTMLElement, base: api.BaseDetails, give
         button("SVG", () => save("subgraph.svg", drawing), { class: "quiet", "aria-label": "Download the drawing as SVG" }),
         button("JSON", () => save("subgraph.json", new Blob([JSON.stringify(found, null, 1)], { type: "application/json" })), { class: "quiet", "aria-label": "Download the subgraph as JSON" })))));
   panel.add(found.nodes.map((node) => ({ ...node, role: node.role === "between" ? undefined : node.role })), found.edges);
+}
+
+// Where to begin: names from the questions that fit the base.
+async function begin(base: api.BaseDetails, host: HTMLElement, show: (keys: string[]) => void): Promise<void> {
+  const named = await Promise.all(base.examples.map(async (text) => (await api.mentions(base.name, text)).at(-1)?.nodes[0]));
+  const nodes = new Map(named.flatMap((node) => (node ? [[node.key, node] as const] : [])));
+  if (nodes.size) fill(host, h("div", { class: "chips" }, h("span", { class: "muted" }, "Begin with"),
+    [...nodes.values()].map((node) => button(node.name, () => show([node.key]), { class: "chip" }))));
 }

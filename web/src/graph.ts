@@ -1,87 +1,9 @@
-// A graph one can take hold of: a small force layout on a canvas. Pairwise repulsion is exact; 500 nodes take about a
-// millisecond a step, so nothing cleverer is needed.
+// A graph one can take hold of, drawn on a canvas.
 
 import type { NodeRef } from "./api";
+import { Layout, type Point } from "./layout";
 
-export interface Point extends NodeRef { x: number; y: number; vx: number; vy: number; pinned: boolean; degree: number }
-export interface Line { head: Point; tail: Point; relation: string }
-export const MOST = 500;
 const COLORS = 8;
-
-export class Layout {
-  points: Point[] = [];
-  lines: Line[] = [];
-  heat = 0;
-  private byKey = new Map<string, Point>();
-  private seen = new Set<string>();
-
-  get(key: string): Point | undefined { return this.byKey.get(key); }
-
-  add(nodes: NodeRef[], edges: { head: string; relation: string; tail: string }[], around?: Point): number {
-    let added = 0;
-    for (const node of nodes) {
-      const known = this.byKey.get(node.key);
-      if (known) { if (node.role && !known.role) known.role = node.role; continue; }
-      if (this.points.length >= MOST) continue;
-      const angle = this.points.length * 2.399963; // the golden angle spreads newcomers evenly
-      const radius = around ? 40 + 4 * added : 18 * Math.sqrt(this.points.length + 0.5);
-      const point = {
-        ...node, x: (around?.x ?? 0) + radius * Math.cos(angle), y: (around?.y ?? 0) + radius * Math.sin(angle),
-        vx: 0, vy: 0, pinned: false, degree: 0,
-      };
-      this.points.push(point);
-      this.byKey.set(node.key, point);
-      added++;
-    }
-    for (const edge of edges) {
-      const head = this.byKey.get(edge.head), tail = this.byKey.get(edge.tail);
-      const name = `${edge.head}\n${edge.relation}\n${edge.tail}`;
-      if (!head || !tail || head === tail || this.seen.has(name)) continue;
-      this.seen.add(name);
-      this.lines.push({ head, tail, relation: edge.relation });
-      head.degree++; tail.degree++;
-    }
-    this.heat = 1;
-    return added;
-  }
-
-  step(): void {
-    const points = this.points, heat = this.heat, count = points.length;
-    const x = new Float64Array(count), y = new Float64Array(count), fx = new Float64Array(count), fy = new Float64Array(count);
-    for (let i = 0; i < count; i++) { x[i] = points[i]!.x; y[i] = points[i]!.y; }
-    const strength = 9000 * heat;
-    for (let i = 0; i < count; i++) {
-      const xi = x[i]!, yi = y[i]!;
-      let sumX = 0, sumY = 0;
-      for (let j = i + 1; j < count; j++) {
-        let dx = xi - x[j]!, dy = yi - y[j]!;
-        let square = dx * dx + dy * dy;
-        if (square > 640000) continue;
-        if (square < 1) { dx = (i % 7) - 3 || 1; dy = (j % 5) - 2; square = dx * dx + dy * dy; }
-        const across = Math.sqrt(square);
-        const force = Math.min(strength / square, 14) / across;
-        sumX += dx * force; sumY += dy * force;
-        fx[j]! -= dx * force; fy[j]! -= dy * force;
-      }
-      points[i]!.vx += sumX + fx[i]!; points[i]!.vy += sumY + fy[i]!;
-    }
-    for (const { head, tail } of this.lines) {
-      const dx = tail.x - head.x, dy = tail.y - head.y;
-      const length = Math.hypot(dx, dy) || 1;
-      const rest = 110 + 4 * Math.min(20, Math.min(head.degree, tail.degree));
-      const pull = ((length - rest) / length) * 0.08 * heat;
-      head.vx += dx * pull; head.vy += dy * pull; tail.vx -= dx * pull; tail.vy -= dy * pull;
-    }
-    for (const point of points) {
-      point.vx = (point.vx - point.x * 0.004 * heat) * 0.6;
-      point.vy = (point.vy - point.y * 0.006 * heat) * 0.6;
-      if (!point.pinned) { point.x += point.vx; point.y += point.vy; }
-    }
-    this.heat *= 0.985;
-  }
-
-  settle(steps: number): void { for (let i = 0; i < steps && this.heat > 0.02; i++) this.step(); }
-}
 
 export class GraphCanvas {
   readonly layout = new Layout();
@@ -149,8 +71,9 @@ export class GraphCanvas {
     const { points } = this.layout, width = this.canvas.clientWidth || 600, height = this.canvas.clientHeight || 400;
     if (!points.length) return;
     const xs = points.map((p) => p.x), ys = points.map((p) => p.y);
-    const [x0, x1, y0, y1] = [Math.min(...xs) - 70, Math.max(...xs) + 70, Math.min(...ys) - 40, Math.max(...ys) + 40];
-    this.scale = Math.min(1.6, width / (x1 - x0), height / (y1 - y0));
+    const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+    const across = Math.max(80, width - 2 * Math.min(90, width / 5)), down = Math.max(80, height - 80); // room for the names
+    this.scale = Math.min(1.6, across / Math.max(1, x1 - x0), down / Math.max(1, y1 - y0));
     this.left = width / 2 - ((x0 + x1) / 2) * this.scale;
     this.top = height / 2 - ((y0 + y1) / 2) * this.scale;
     this.draw();
@@ -167,11 +90,13 @@ export class GraphCanvas {
     const x = (event.offsetX - this.left) / this.scale, y = (event.offsetY - this.top) / this.scale;
     let best: Point | null = null, nearest = 18 / this.scale;
     for (const point of this.visible()) {
-      const away = Math.hypot(point.x - x, point.y - y);
+      const away = Math.hypot(point.x - x, point.y - y) * (this.isFront(point) ? 0.5 : 1); // what lies on top is taken first
       if (away < nearest) { best = point; nearest = away; }
     }
     return best;
   }
+
+  private isFront(point: Point): boolean { return point === this.selected || point.role !== undefined; }
 
   private press(event: PointerEvent): void {
     this.canvas.focus({ preventScroll: true });
@@ -192,7 +117,7 @@ export class GraphCanvas {
     };
     const up = () => {
       this.canvas.removeEventListener("pointermove", move);
-      if (hit && moved) hit.pinned = was;
+      if (hit && moved) { hit.pinned = was; this.layout.heat = 0; } // it stays where it was put until the graph grows
       if (!moved) this.select(hit);
     };
     this.canvas.addEventListener("pointermove", move);
@@ -236,7 +161,7 @@ export class GraphCanvas {
     pen.setTransform(ratio * this.scale, 0, 0, ratio * this.scale, ratio * this.left, ratio * this.top);
     const points = this.visible(), shown = new Set(points);
     const lines = this.layout.lines.filter((l) => !this.hidden.has(l.relation) && shown.has(l.head) && shown.has(l.tail));
-    const near = new Set<Point>();
+    const near = new Set<Point>(), kinds = new Set(lines.map((line) => line.relation)).size; // one alone stands in the list below
     for (const line of lines) if (line.head === this.selected || line.tail === this.selected) { near.add(line.head); near.add(line.tail); }
     const unit = 1 / this.scale; // labels and dots keep their size on the screen
     pen.font = `${12 * unit}px system-ui, sans-serif`;
@@ -252,23 +177,28 @@ export class GraphCanvas {
       pen.beginPath(); pen.moveTo(x, y);
       pen.lineTo(x - long * Math.cos(angle - 0.45), y - long * Math.sin(angle - 0.45));
       pen.lineTo(x - long * Math.cos(angle + 0.45), y - long * Math.sin(angle + 0.45)); pen.fill();
-      if (lines.length <= 8 || (mine && near.size <= 14)) {
+      if ((lines.length <= 8 && (kinds > 1 || lines.length <= 3)) || (mine && near.size <= 14)) {
         const text = this.label(line.relation), mx = (line.head.x + line.tail.x) / 2, my = (line.head.y + line.tail.y) / 2;
         pen.globalAlpha = 0.85; pen.fillStyle = paper;
         const across = pen.measureText(text).width; pen.fillRect(mx - across / 2 - 3 * unit, my - 8 * unit, across + 6 * unit, 16 * unit);
         pen.globalAlpha = 1; pen.fillStyle = mine ? accent : ink; pen.fillText(text, mx, my);
       }
     }
-    const every = points.length <= 40 || this.scale > 1.1;
-    for (const point of points) {
-      const radius = (point.role ? 9 : 6.5) * unit;
+    const every = points.length <= 40 || this.scale > 1.1, longest = width > 500 ? 28 : 18;
+    const size = points.length > 150 ? 4.5 : 6.5, front = points.filter((point) => this.isFront(point));
+    const radiusOf = (point: Point) => (point.role ? 9 : point === this.selected ? 7 : size) * unit;
+    for (const point of [...points.filter((one) => !this.isFront(one)), ...front]) {
+      const radius = radiusOf(point);
       pen.beginPath(); pen.arc(point.x, point.y, radius, 0, 7);
       pen.fillStyle = this.color(point.type); pen.fill();
       pen.lineWidth = (point === this.selected ? 3 : point.role ? 2 : 1) * unit;
       pen.strokeStyle = point === this.selected || point.role ? accent : paper; pen.stroke();
       if (point.pinned) { pen.beginPath(); pen.arc(point.x, point.y, 2.4 * unit, 0, 7); pen.fillStyle = paper; pen.fill(); }
-      if (every || point.role || near.has(point) || point === this.selected) {
-        const name = point.name.length > 28 ? `${point.name.slice(0, 27)}…` : point.name;
+    }
+    for (const point of points) { // names after all dots, which would cover them
+      if (every || this.isFront(point) || (near.has(point) && near.size <= 40)) {
+        const radius = radiusOf(point);
+        const name = point.name.length > longest ? `${point.name.slice(0, longest - 1)}…` : point.name;
         pen.lineWidth = 3.5 * unit; pen.strokeStyle = paper; pen.lineJoin = "round";
         pen.strokeText(name, point.x, point.y + radius + 9 * unit);
         pen.fillStyle = ink; pen.fillText(name, point.x, point.y + radius + 9 * unit);

@@ -1,8 +1,9 @@
 // The graph with everything around it: a list for those who do not point, relations to hide, a legend, downloads.
 
 import * as api from "./api";
-import { announce, button, fill, h, save } from "./dom";
-import { GraphCanvas, MOST, type Point } from "./graph";
+import { announce, button, fill, h, save, words } from "./dom";
+import { GraphCanvas } from "./graph";
+import { MOST, type Point } from "./layout";
 import { showNode } from "./node_dialog";
 
 export class GraphPanel {
@@ -66,11 +67,11 @@ export class GraphPanel {
     fill(this.legend, types.map((type) => {
       const dot = h("span", { class: "dot" });
       dot.style.background = this.graph.color(type);
-      return h("li", {}, dot, type.replaceAll("_", " "));
+      return h("li", {}, dot, words(type));
     }));
     const chosen = this.list.value;
-    fill(this.list, h("option", { value: "" }, `${points.length} nodes`),
-      points.map((point) => h("option", { value: point.key }, `${point.name} (${point.type})`)));
+    fill(this.list, h("option", { value: "" }, points.length === 1 ? "1 node" : `${points.length} nodes: choose one`),
+      points.map((point) => h("option", { value: point.key }, `${point.name} (${words(point.type)})`)));
     this.list.value = points.some((point) => point.key === chosen) ? chosen : "";
     fill(this.relations, h("legend", {}, "Relations"), [...this.graph.relations()].map(([name, count]) => {
       const box = h("input", { type: "checkbox", checked: !this.graph.hidden.has(name) });
@@ -78,7 +79,7 @@ export class GraphPanel {
         if (box.checked) this.graph.hidden.delete(name); else this.graph.hidden.add(name);
         this.graph.draw();
       });
-      return h("label", {}, box, ` ${name.replaceAll("_", " ")} `, h("small", {}, count));
+      return h("label", {}, box, ` ${words(name)} `, h("small", {}, count));
     }));
   }
 

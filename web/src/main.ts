@@ -4,7 +4,7 @@ import * as api from "./api";
 import { askView } from "./ask_view";
 import { compareView } from "./compare_view";
 import { documentsView } from "./documents_view";
-import { button, fill, h } from "./dom";
+import { button, fill, h, notice } from "./dom";
 import { exploreView } from "./explore_view";
 import { referenceView } from "./reference_view";
 import { current, go, href } from "./route";
@@ -37,12 +37,13 @@ async function show(): Promise<void> {
   } catch (failure) {
     if (own.signal.aborted) return;
     if (failure instanceof api.Refused && failure.status === 401) askForToken();
-    else fill(main, h("div", { class: "question" }, h("p", { class: "error", role: "alert" }, (failure as Error).message), button("Try again", () => void show())));
+    else fill(main, h("div", { class: "question" }, notice((failure as Error).message, button("Try again", () => { bases = []; void show(); }),
+      failure instanceof api.Refused && failure.status === 404 && bases.map((one) => h("a", { class: "button", href: href("ask", { base: one.name }) }, `Ask ${one.name}`)))));
   }
 }
 
 function drawHeader(view: string, base: string | undefined): void {
-  const select = h("select", { "aria-label": "Knowledge base" }, bases.map((one) => h("option", { value: one.name }, one.name)));
+  const select = h("select", { "aria-label": "Knowledge base" }, !bases.some((one) => one.name === base) && h("option", { value: "" }, "choose a base"), bases.map((one) => h("option", { value: one.name }, one.name)));
   select.value = base ?? "";
   select.addEventListener("change", () => go(href(view === "api" ? "ask" : view, { base: select.value })));
   const summary = bases.find((one) => one.name === base);
@@ -62,7 +63,7 @@ function themeButton(): HTMLButtonElement {
     made.textContent = next === "dark" ? "☀" : "☾";
     dispatchEvent(new Event("resize"));
     for (const canvas of document.querySelectorAll("canvas")) canvas.dispatchEvent(new Event("themechange"));
-  }, { class: "quiet", "aria-label": "Light or dark" });
+  }, { class: "quiet theme", "aria-label": "Light or dark" });
   return made;
 }
 

@@ -1,7 +1,8 @@
 // The box one asks in, with the choice of method and model and what that would cost.
 
 import * as api from "./api";
-import { h } from "./dom";
+import { button, h, words } from "./dom";
+import { href } from "./route";
 
 export interface Form { element: HTMLFormElement; asked(): api.Asked }
 
@@ -11,13 +12,20 @@ export function choice(label: string, name: string, options: [string, string][],
   return h("label", { class: "choice" }, h("span", {}, label), select);
 }
 
+export function exampleList(base: api.BaseDetails, take: (question: string) => void): HTMLElement | null {
+  if (!base.ready) return h("p", {}, "This base holds nothing yet: ", h("a", { href: href("documents", { base: base.name }) }, "upload a document"), " and ask it.");
+  if (!base.examples.length) return null;
+  return h("div", { class: "examples" }, h("h2", {}, "For example"), h("ul", {},
+    base.examples.map((text) => h("li", {}, button(text, () => take(text), { class: "example" })))));
+}
+
 export function questionForm(base: api.BaseDetails, given: URLSearchParams, submit: (asked: api.Asked) => void): Form {
   const box = h("textarea", {
     name: "question", rows: 1, maxlength: 2000, required: true, "aria-label": "Your question",
     placeholder: base.ready ? "Ask in your own words …" : "Upload a document first",
   });
   box.value = given.get("q") ?? "";
-  const method = choice("method", "method", base.methods.map((one) => [one.name, one.name.replaceAll("_", " ")]), given.get("method") ?? base.default_method);
+  const method = choice("method", "method", base.methods.map((one) => [one.name, words(one.name)]), given.get("method") ?? base.default_method);
   const model = choice("model", "model", base.models.map((one) => [one, one === "none" ? "no model" : one]), given.get("model") ?? "none");
   const price = h("output", { class: "price muted", "aria-live": "polite" });
   const summary = h("p", { class: "summary muted" });
@@ -37,7 +45,7 @@ export function questionForm(base: api.BaseDetails, given: URLSearchParams, subm
     if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); element.requestSubmit(); }
   });
   const element = h("form", { class: "ask", role: "search", onsubmit: (event: Event) => { event.preventDefault(); if (asked().question) submit(asked()); } },
-    h("div", { class: "box" }, box, h("button", { type: "submit", class: "primary" }, "Ask")),
+    h("div", { class: "box" }, box, h("button", { type: "submit", class: "primary", disabled: !base.ready }, "Ask")),
     h("div", { class: "row wrap settings" }, method, base.models.length > 1 && model, base.models.length > 1 && price, summary));
   method.addEventListener("change", tell);
   model.addEventListener("change", tell);

@@ -10,8 +10,11 @@ export class Timeline {
   show(span: Span): void { this.spans.set(span.id, span); this.draw(); }
   all(spans: Span[]): void { this.spans = new Map(spans.map((span) => [span.id, span])); this.draw(); }
 
+  end(): void { this.draw(); }
+
   private draw(): void {
     const spans = [...this.spans.values()];
+    if (!spans.length) { fill(this.element, h("li", { class: "muted" }, "No steps were recorded.")); return; }
     const end = Math.max(...spans.map((span) => span.start + (span.seconds ?? 0)), 1e-6);
     fill(this.element, spans.map((span) => {
       const bar = h("span", { class: span.error ? "bar failed" : span.seconds === null ? "bar running" : "bar" });

@@ -1,0 +1,140 @@
+"""The graph of the page under a real pointer: drag, zoom, pin, hide, download, and 500 nodes at once."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+BETWEEN = "explore?base=hpo&e=NCBIGene:2200&e=HP:0001166"
+GENE = "NCBIGene:2200"
+PLACE_OF_COLOR = """(canvas, type) => {
+  const wanted = getComputedStyle(document.documentElement).getPropertyValue(`--type-${type}`).trim();
+  const parts = [1, 3, 5].map((at) => parseInt(wanted.slice(at, at + 2), 16));
+  const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let x = 0, y = 0, count = 0;
+  for (let at = 0; at < data.length; at += 4)
+    if (parts.every((part, place) => Math.abs(data[at + place] - part) < 8)) {
+      x += (at / 4) % width; y += Math.floor(at / 4 / width); count++;
+    }
+  const box = canvas.getBoundingClientRect(), ratio = canvas.width / box.width;
+  return { x: box.x + x / count / ratio, y: box.y + y / count / ratio, count };
+}"""
+
+
+@pytest.fixture
+def graph(page, site):
+    """The graph between a gene and a phenotype, in which one node alone has the colour of genes."""
+    page.set_viewport_size({"width": 1280, "height": 1500})  # all in view: a click on a download scrolls nothing
+    page.goto(f"{site}/#/{BETWEEN}")
+    page.wait_for_selector("section.graph[data-nodes] + *, img.drawing")
+    return page.locator("section.graph")
+
+
+def gene_place(page) -> tuple[float, float]:
+    types = page.evaluate("async () => (await (await fetch('/v1/bases/hpo')).json()).node_types.map((one) => one.name)")
+    found = page.locator("canvas").evaluate(PLACE_OF_COLOR, types.index("gene"))
+    assert found["count"] > 30
+    return found["x"], found["y"]
+
+
+def downloaded(page, kind: str) -> bytes:
+    with page.expect_download() as saved:
+        page.get_by_label(f"Download the graph as {kind}").click()
+    return Path(saved.value.path()).read_bytes()
+
+
+def positions(page) -> dict[str, tuple[int, int]]:
+    return {node["key"]: (node["x"], node["y"]) for node in json.loads(downloaded(page, "JSON"))["nodes"]}
+
+
+def drag(page, start: tuple[float, float], by: tuple[float, float]) -> None:
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(start[0] + by[0] / 2, start[1] + by[1] / 2)
+    page.mouse.move(start[0] + by[0], start[1] + by[1])
+    page.mouse.up()
+
+
+def test_a_node_is_dragged_and_the_background_moves_all(page, graph):
+    start, before = gene_place(page), positions(page)
+    drag(page, start, (60, -50))
+    x, y = gene_place(page)
+    assert (x - start[0], y - start[1]) == pytest.approx((60, -50), abs=4)
+    after = positions(page)
+    assert after[GENE] != before[GENE]
+    assert {key for key in before if after[key] != before[key]} == {GENE}
+    box = page.locator("canvas").bounding_box()
+    drag(page, (box["x"] + 8, box["y"] + 8), (40, 30))
+    moved = gene_place(page)
+    assert (moved[0] - x, moved[1] - y) == pytest.approx((40, 30), abs=4)
+    assert positions(page) == after
+
+
+def test_zooming_keeps_what_lies_under_the_pointer(page, graph):
+    canvas = page.locator("canvas")
+    whole = canvas.evaluate("(one) => one.toDataURL()")
+    start = gene_place(page)
+    page.mouse.move(*start)
+    page.mouse.wheel(0, -300)
+    page.wait_for_function("(was) => document.querySelector('canvas').toDataURL() !== was", arg=whole)
+    assert gene_place(page) == pytest.approx(start, abs=4)
+    page.get_by_role("button", name="Fit").click()
+    assert canvas.evaluate("(one) => one.toDataURL()") == whole
+    page.get_by_role("button", name="Zoom out").click()
+    assert canvas.evaluate("(one) => one.toDataURL()") != whole
+
+
+def test_a_pinned_node_stays_where_it_is_while_others_make_room(page, graph):
+    page.mouse.click(*gene_place(page))
+    assert page.get_by_label("Choose a node of the graph").input_value() == GENE
+    page.keyboard.press("p")
+    assert page.get_by_role("button", name="Unpin").is_visible()
+    before = positions(page)
+    page.get_by_role("button", name="Expand").click()
+    page.wait_for_selector(f"section.graph[data-nodes]:not([data-nodes='{len(before)}'])")
+    after = positions(page)
+    assert after[GENE] == before[GENE]
+    assert any(after[key] != before[key] for key in before)
+
+
+def test_a_hidden_relation_leaves_picture_and_downloads(page, graph):
+    assert b"associated with disease" in downloaded(page, "SVG")
+    before = downloaded(page, "PNG")
+    graph.get_by_role("checkbox", name="associated with disease").uncheck()
+    svg = downloaded(page, "SVG")
+    assert b"associated with disease" not in svg
+    assert b"has phenotype" in svg
+    after = downloaded(page, "PNG")
+    for picture in (before, after):
+        assert picture.startswith(b"\x89PNG")
+        assert int.from_bytes(picture[16:20], "big") >= 300
+    assert after != before
+
+
+def test_five_hundred_nodes_can_still_be_taken_hold_of(browser, site):
+    context = browser.new_context(viewport={"width": 1280, "height": 860})
+    page = context.new_page()
+    nodes = [{"key": f"K{number}", "name": f"Node {number}", "type": "disease"} for number in range(600)]
+    edges = [{"head": GENE, "relation": "r", "tail": node["key"]} for node in nodes[:80]]
+    edges += [{"head": f"K{number % 80}", "relation": "s", "tail": f"K{number}"} for number in range(80, 600)]
+    center = {"key": GENE, "name": "FBN1", "type": "gene"}
+    reply = {"nodes": [center, *nodes], "edges": edges, "text": ""}
+    page.route("**/neighbors?*", lambda route: route.fulfill(json=reply))
+    page.goto(f"{site}/#/explore?base=hpo&e={GENE}")
+    page.wait_for_selector("section.graph[data-nodes='500']")
+    frames = page.evaluate(
+        """() => new Promise((done) => {
+          let count = 0; const begun = performance.now();
+          const frame = () => {
+            count++;
+            performance.now() - begun < 2000 ? requestAnimationFrame(frame) : done(count / 2);
+          };
+          requestAnimationFrame(frame);
+        })"""
+    )
+    assert frames > 5, f"{frames} pictures a second while the layout moves"
+    page.get_by_label("Choose a node of the graph").select_option(GENE)
+    start = gene_place(page)
+    drag(page, start, (50, 40))
+    assert gene_place(page) != pytest.approx(start, abs=10)
+    context.close()

@@ -1,0 +1,87 @@
+// A small force layout. Pairwise repulsion is exact; 500 nodes take a few milliseconds a step, so nothing cleverer is needed.
+
+import type { NodeRef } from "./api";
+
+export interface Point extends NodeRef { x: number; y: number; vx: number; vy: number; pinned: boolean; degree: number }
+export interface Line { head: Point; tail: Point; relation: string }
+export const MOST = 500;
+const SIDE = 260;
+
+export class Layout {
+  points: Point[] = [];
+  lines: Line[] = [];
+  heat = 0;
+  private byKey = new Map<string, Point>();
+  private seen = new Set<string>();
+
+  get(key: string): Point | undefined { return this.byKey.get(key); }
+
+  add(nodes: NodeRef[], edges: { head: string; relation: string; tail: string }[], around?: Point): number {
+    let added = 0;
+    for (const node of nodes) {
+      const known = this.byKey.get(node.key);
+      if (known) { if (node.role && !known.role) known.role = node.role; continue; }
+      if (this.points.length >= MOST) continue;
+      const angle = this.points.length * 2.399963; // the golden angle spreads newcomers evenly
+      const radius = around ? 40 + 4 * added : 18 * Math.sqrt(this.points.length + 0.5);
+      const point = {
+        ...node, x: (around?.x ?? 0) + radius * Math.cos(angle), y: (around?.y ?? 0) + radius * Math.sin(angle),
+        vx: 0, vy: 0, pinned: false, degree: 0,
+      };
+      this.points.push(point);
+      this.byKey.set(node.key, point);
+      added++;
+    }
+    for (const edge of edges) {
+      const head = this.byKey.get(edge.head), tail = this.byKey.get(edge.tail);
+      const name = `${edge.head}\n${edge.relation}\n${edge.tail}`;
+      if (!head || !tail || head === tail || this.seen.has(name)) continue;
+      this.seen.add(name);
+      this.lines.push({ head, tail, relation: edge.relation });
+      head.degree++; tail.degree++;
+    }
+    this.heat = 1;
+    return added;
+  }
+
+  step(): void {
+    const points = this.points, heat = this.heat, count = points.length;
+    const x = new Float64Array(count), y = new Float64Array(count), fx = new Float64Array(count), fy = new Float64Array(count);
+    for (let i = 0; i < count; i++) { x[i] = points[i]!.x; y[i] = points[i]!.y; }
+    const strength = 9000 * heat;
+    for (let i = 0; i < count; i++) {
+      const xi = x[i]!, yi = y[i]!;
+      let sumX = 0, sumY = 0;
+      for (let j = i + 1; j < count; j++) {
+        let dx = xi - x[j]!, dy = yi - y[j]!;
+        let square = dx * dx + dy * dy;
+        if (square > 640000) continue;
+        if (square < 1) { dx = (i % 7) - 3 || 1; dy = (j % 5) - 2; square = dx * dx + dy * dy; }
+        const across = Math.sqrt(square);
+        const force = Math.min(strength / square, 14) / across;
+        sumX += dx * force; sumY += dy * force;
+        fx[j]! -= dx * force; fy[j]! -= dy * force;
+      }
+      points[i]!.vx += sumX + fx[i]!; points[i]!.vy += sumY + fy[i]!;
+    }
+    for (const { head, tail } of this.lines) {
+      const dx = tail.x - head.x, dy = tail.y - head.y;
+      const length = Math.hypot(dx, dy) || 1;
+      const rest = 110 + 4 * Math.min(20, Math.min(head.degree, tail.degree));
+      const pull = ((length - rest) / length) * 0.08 * heat;
+      head.vx += dx * pull; head.vy += dy * pull; tail.vx -= dx * pull; tail.vy -= dy * pull;
+    }
+    const asked = points.some((point) => point.role === "question entity");
+    const split = asked && points.some((point) => point.role && point.role !== "question entity");
+    for (const point of points) { // what was asked goes to the left and what answers it to the right, all else between
+      if (split && point.role) point.vx += ((point.role === "question entity" ? -SIDE : SIDE) - point.x) * 0.12 * heat;
+      point.vx = (point.vx - point.x * 0.004 * heat) * 0.6;
+      point.vy = (point.vy - point.y * 0.006 * heat) * 0.6;
+      if (point.pinned) point.vx = point.vy = 0; // else it would leap when it is let go
+      else { point.x += point.vx; point.y += point.vy; }
+    }
+    this.heat *= 0.985;
+  }
+
+  settle(steps: number): void { for (let i = 0; i < steps && this.heat > 0.02; i++) this.step(); }
+}
