@@ -5,7 +5,7 @@ import type { NodeRef } from "./api";
 export interface Point extends NodeRef { x: number; y: number; vx: number; vy: number; pinned: boolean; degree: number }
 export interface Line { head: Point; tail: Point; relation: string }
 export const MOST = 500;
-const SIDE = 260;
+const SIDE = 200;
 
 export class Layout {
   points: Point[] = [];
