@@ -2,7 +2,8 @@
 
 Each question mixes a relational requirement, a real path of the graph, with a textual one, a property of the answer's
 document; some are textual only. Gold answers are computed here from the source files in plain Python, independently of
-Clew: a disease that shows a phenotype also shows every broader one (the ontology's true-path rule).
+Clew: a disease that shows a phenotype also shows every broader one (the ontology's true-path rule); a phenotype seen
+in none of the people examined (frequency 0/n) is not shown.
 
 usage: python benchmarks/make_hpo_questions.py HPO_FOLDER [--seed 0] [--out benchmarks/data/hpo_questions.jsonl]
 """
@@ -87,7 +88,9 @@ class Ontology:
         with gzip.open(folder / "edges.tsv.gz", "rt", encoding="utf-8") as lines:
             next(lines)
             for line in lines:
-                head, relation, tail = line.rstrip("\n").split("\t")[:3]
+                head, relation, tail, frequency = line.rstrip("\n").split("\t")
+                if frequency.startswith("0/"):  # looked for and seen in nobody
+                    continue
                 out[head, relation].add(tail)
                 into[tail, relation].add(head)
         return cls(nodes, dict(out), dict(into))

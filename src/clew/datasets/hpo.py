@@ -27,6 +27,8 @@ ASPECTS = {
     "M": "has_modifier",
     "H": "past_medical_history",
 }
+NOBODY = r"^0/\d+$"
+"""A frequency of none out of so many people: the phenotype was looked for and is absent."""
 LICENCE = "https://hpo.jax.org/app/license"
 _ESCAPES = {"n": "\n", "t": "\t", "W": " "}
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -42,7 +44,8 @@ def load_hpo(folder: Path | None = None) -> Tables:
     note = (
         f"Human Phenotype Ontology, release {version}, by the Human Phenotype Ontology Consortium and the Monarch "
         f"Initiative (http://www.human-phenotype-ontology.org), licence: {LICENCE}. Content unaltered; frequency codes "
-        "are shown with the names of their terms, and obsolete terms are left out."
+        "are shown with the names of their terms, what was seen in none of the people examined (0/n) counts as excluded, "
+        "and obsolete terms are left out."
     )
     nodes = (Piece(terms, "hp.obo"), Piece(diseases, "phenotype.hpoa"), Piece(genes, "genes_to_phenotype.txt"))
     edges = (
@@ -117,7 +120,8 @@ def _annotations(file: Path, names: dict[str, str]) -> tuple[pa.Table, pa.Table]
     )
     aspects = pa.array(ASPECTS)
     named = pa.array(ASPECTS.values()).take(pc.index_in(table["aspect"], value_set=aspects))
-    relation = pc.if_else(pc.equal(table["qualifier"], "NOT"), "excludes_phenotype", named)
+    absent = pc.or_(pc.equal(table["qualifier"], "NOT"), pc.match_substring_regex(table["frequency"], NOBODY))
+    relation = pc.if_else(absent, "excludes_phenotype", named)
     facts = pa.table(
         {"head": table["database_id"], "relation": relation, "tail": table["hpo_id"], "frequency": table["frequency"]}
     )
