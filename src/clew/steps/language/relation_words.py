@@ -170,6 +170,6 @@ def word_likeness(first: str, second: str) -> float:
     if len(short) < 4:
         return 0.0
     common = next((n for n, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
-    if common >= 4 and common >= 0.6 * len(short) and common >= 0.5 * len(long):
+    if common >= 4 and 3 * common >= 2 * len(short) and 2 * common >= len(long):
         return 0.8
     return 0.6 if len(short) >= 5 and long.endswith(short) else 0.0

@@ -19,7 +19,8 @@ NAMES_TYPE = 0.75
 
 def finish(schema: Schema, reading: Reading, matches: Matches, one: Combination) -> TripletQuery:
     """The query of a combination, with everything the question says beyond its names."""
-    tree = QueryTree.of(one.target)
+    is_said = one.branches or one.asked or len(schema.answer_types) == 1
+    tree = QueryTree.of(one.target if is_said else None)
     for branch in one.branches:
         tree.add(branch)
     tree.phrases[tree.target.name] = next(

@@ -33,7 +33,10 @@ NEGATIONS = _set(
 )
 RETURNS = _set("share shares shared sharing same also together other another similar both fellow co alike")
 """Words that hint at going out along a relation and back along it: who acted together with X."""
-ASKING = _set("which what who whom whose when where many list name find show give identify tell looking")
+ASKING = _set(
+    """which what who whom whose when where many list name find show give identify tell looking recommend suggest
+    provide seeking"""
+)
 ASKED_AS = {"who": "person", "whom": "person", "when": "date year", "where": "place location country"}
 """What a question word asks for, where no noun says it."""
 PERSONS = _set("who whom")
@@ -41,7 +44,8 @@ BEING = _set("is are was were")
 """After these a noun says what kind of person is meant: who are the directors; in "when were the films" it does not."""
 FILLERS = _set(
     """is are was were do does did the a an all any some me us to of one ones many there can
-    could you please list name show find tell give identify every each i am looking for know want that be different"""
+    could you please list name show find tell give identify every each i am looking for know known want that be different
+    with information about on overview rundown suitable possible"""
 )
 """Words between the question word and what is asked for."""
 KINDS = _set("kind kinds type types sort sorts")

@@ -40,6 +40,8 @@ MISREAD = 0.5
 """Part of the cost of leaving a mention out where its words may be about a relation."""
 CERTAIN = 0.85
 """From this score on a word after the question word names the type that is asked for, and no other is considered."""
+LIKELY, AHEAD = 0.6, 0.3
+"""So does one with this score that is so much ahead of any other type."""
 
 
 @dataclass(frozen=True)
@@ -121,9 +123,9 @@ class SchemaLinker:
         """The type that is asked for, where a word after the question word names it; else every answer type."""
         rows = [row for row, phrase in enumerate(reading.phrases) if reading.is_head(phrase)]
         scores = matches.types[rows].max(axis=0, initial=0.0) if rows else matches.types[:0].max(axis=0, initial=0.0)
-        certain = {
-            kind for kind, code in matches.type_code.items() if scores[code] >= CERTAIN and scores[code] == scores.max()
-        }
+        first, second = np.sort(np.append(scores, [0.0, 0.0]))[:-3:-1]
+        is_certain = first >= CERTAIN or (first >= LIKELY and first - second >= AHEAD)
+        certain = {kind for kind, code in matches.type_code.items() if is_certain and scores[code] == first}
         return frozenset(certain & set(self.kb.schema.answer_types)) or frozenset(self.kb.schema.answer_types)
 
     def _branches(self, aligner: Aligner, reading: Reading, name: Named, ends: frozenset[str]) -> Iterator[Branch]:
