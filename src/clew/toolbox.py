@@ -51,6 +51,11 @@ class Toolbox:
         return self.local.generation.name
 
     @property
+    def model_name(self) -> str:
+        """The model's name, or "none"."""
+        return "none" if self.model is None else self.model.name
+
+    @property
     def local(self) -> ArrayKnowledgeBase:
         """The base as arrays, for what only an embedded one can do."""
         if not isinstance(self.kb, ArrayKnowledgeBase):

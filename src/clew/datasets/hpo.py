@@ -44,8 +44,8 @@ def load_hpo(folder: Path | None = None) -> Tables:
     note = (
         f"Human Phenotype Ontology, release {version}, by the Human Phenotype Ontology Consortium and the Monarch "
         f"Initiative (http://www.human-phenotype-ontology.org), licence: {LICENCE}. Content unaltered; frequency codes "
-        "are shown with the names of their terms, what was seen in none of the people examined (0/n) counts as excluded, "
-        "and obsolete terms are left out."
+        "are shown with the names of their terms, what was seen in none of the people examined (0/n) counts as "
+        "excluded, and obsolete terms are left out."
     )
     nodes = (Piece(terms, "hp.obo"), Piece(diseases, "phenotype.hpoa"), Piece(genes, "genes_to_phenotype.txt"))
     edges = (

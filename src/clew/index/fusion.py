@@ -25,6 +25,14 @@ def min_max_sum(
     return _summed(rankings, [min_max(ranking.scores) for ranking in rankings], k, weights)
 
 
+def preferring(ranking: Ranking, others: Ranking, factor: float) -> Ranking:
+    """A ranking with the nodes it lacks added from another one of the same length, their scores times a factor."""
+    more = ~np.isin(others.nodes, ranking.nodes)
+    nodes = np.concatenate([ranking.nodes, others.nodes[more]])
+    scores = np.concatenate([ranking.scores, others.scores[more] * np.float32(factor)])
+    return Ranking.of(nodes, scores, max(len(ranking), len(others)))
+
+
 def min_max(scores: NDArray[np.float32]) -> NDArray[np.float64]:
     """Scores stretched to 0..1; all 1 where they are equal."""
     if not len(scores):

@@ -96,6 +96,10 @@ class LexicalIndex:
         """How telling a term is; one that no document has tells most."""
         return idf(len(self), self.frequency(term))
 
+    def weight(self, text: str) -> float:
+        """How much a text tells: the idf of its terms, of those that some document has."""
+        return sum(self.idf(term) for term in terms(text) if self.frequency(term))
+
     def having(self, term: str) -> NodeSet:
         """The nodes whose document has a term."""
         place = self.vocabulary.find(term.encode())

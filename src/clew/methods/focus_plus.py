@@ -5,34 +5,33 @@
 3  rank inside each tier by the documents; beside it a strand of candidates by words and meaning alone
 4  merge: the first α of the tiers, the rest from the strand; rerank the k best
 
-Works with a model as parser and reranker, and without one. Deviation: since a substitution takes milliseconds, large
-sides are expanded too, and cyclic queries are solved exactly.
+Works with a model as parser and reranker, and without one. Deviations: since a substitution takes milliseconds, large
+sides are expanded too, and cyclic queries are solved exactly; documents are ranked by words and meaning, not by
+meaning alone; where the triplets explain little of the question, they add to a candidate's score instead of coming
+first (docs/adr/0003-text-against-triplets.md).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby
+from operator import or_
 
 from clew import trace
-from clew.index.fusion import min_max_sum
+from clew.index.fusion import min_max_sum, preferring
+from clew.index.lexical import LexicalIndex
 from clew.index.protocol import Index, Names
 from clew.kb.protocol import KnowledgeBase
-from clew.query import TripletQuery
-from clew.steps.answering import answer_nodes
-from clew.steps.focus.focus_answer import (
-    Found,
-    answer_placed,
-    interleaved,
-    rerank_groups,
-    unexplained_share,
-    with_query,
-)
+from clew.steps.answering import answer_nodes, nodes_of_type
+from clew.steps.focus.focus_answer import Found, answer_placed, explained_share, rerank_groups, weighed, with_query
 from clew.steps.focus.tiers import Tier, tiers, unrestricted
 from clew.steps.roles.protocol import TripletParser
 from clew.steps.roles.reranking import Reranker, RerankerName
 from clew.steps.roles.role_choice import ParserName, parser_for, reranker_for
 from clew.toolbox import Toolbox
-from clew.types import Answer, NodeSet, Ranking
+from clew.types import Answer, Ranking
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class FocusPlus:
     kb: KnowledgeBase
     parser: TripletParser
     names: Names
-    lexical: Index
+    lexical: LexicalIndex
     vectors: Index
     reranker: Reranker
     k: int = 20
@@ -50,8 +49,10 @@ class FocusPlus:
     depth: int = 100
     words: float = 2.0
     """How much words count against meaning inside tiers and strand."""
-    doubt: float = 0.6
-    """Where more of the question than this is left to the text, the triplets say too little to come first."""
+    doubt: float = 0.55
+    """Where more of what the question says than this is left to the text, the triplets say too little to come first."""
+    other_types: float = 0.7
+    """What words and meaning count in the strand where a candidate is not of the type that was asked for."""
     model: str = "none"
 
     @classmethod
@@ -62,7 +63,8 @@ class FocusPlus:
         alpha: int = 13,
         depth: int = 100,
         words: float = 2.0,
-        doubt: float = 0.6,
+        doubt: float = 0.55,
+        other_types: float = 0.7,
         parser: ParserName = "auto",
         reranker: RerankerName = "auto",
     ) -> FocusPlus:
@@ -79,7 +81,8 @@ class FocusPlus:
             depth,
             words,
             doubt,
-            "none" if toolbox.model is None else toolbox.model.name,
+            other_types,
+            toolbox.model_name,
         )
 
     def answer(self, question: str) -> Answer:
@@ -92,35 +95,43 @@ class FocusPlus:
             span.note(tiers=[f"{len(tier.nodes)} {tier.how}" for tier in found])
             if parse.query.triplets and not found:
                 trace.fallback("substitution", f"nothing satisfies {parse.query}", "candidates by words and meaning")
-        with trace.span("3 rank"):
-            filtered = [one for tier in found for one in self._rank_tier(question, tier)]
-            strand = self._strand(question, parse.query)
-        with trace.span("4 merge and rerank"):
-            says_little = unexplained_share(question, parse.query) > self.doubt
-            groups = ((), interleaved(filtered, strand, self.k)) if says_little else self._merge(filtered, strand)
-            placed = rerank_groups(self.reranker, question, groups)
         focus = found[0].focus if found else unrestricted(self.kb, self.names, parse.query)
+        with trace.span("3 rank"):
+            levels = [list(level) for _, level in groupby(found, key=lambda tier: tier.level)]
+            filtered = [one for level in levels for one in self._rank_level(question, level)]
+            strand = self._strand(question, parse.query.target.type)
+        with trace.span("4 merge and rerank") as span:
+            share = explained_share(question, focus, self.lexical.weight)
+            span.note(explained=round(share, 2))
+            says_little = 1 - share > self.doubt
+            groups = ([], weighed(filtered, strand, share)[: self.k]) if says_little else self._merge(filtered, strand)
+            placed = rerank_groups(self.reranker, question, groups)
         answer = answer_placed(self.kb, question, "focus_plus", self.model, placed, self.reranker)
         return with_query(answer, self.kb, focus)
 
-    def _rank_tier(self, question: str, tier: Tier) -> list[Found]:
+    def _rank_level(self, question: str, level: Sequence[Tier]) -> list[Found]:
         """By the words that no triplet accounts for, or by the whole question where all are accounted for."""
-        text = " ".join(tier.focus.query.unexplained) or question
-        ranking = self._by_documents(text, tier.nodes, self.k)
-        return [Found(node, score, tier.focus, tier.how) for node, score in ranking]
-
-    def _strand(self, question: str, query: TripletQuery) -> list[Found]:
-        """Candidates of the target's type by words and meaning."""
-        kind = query.target.type
-        among = answer_nodes(self.kb) if kind is None else self.kb.nodes(kind)
+        text = " ".join(level[0].focus.query.unexplained) or question
+        among = reduce(or_, (tier.nodes for tier in level))
+        rankings = [index.search(text, self.depth, among=among) for index in (self.lexical, self.vectors)]
+        tier_of = {node: tier for tier in level for node in tier.nodes}
         return [
-            Found(node, score, None, "by words and meaning alone")
-            for node, score in self._by_documents(question, among, self.k)
+            Found(node, score, tier_of[node].focus, tier_of[node].how, lead=1.0)
+            for node, score in self._fused(rankings).top(self.k)
         ]
 
-    def _by_documents(self, text: str, among: NodeSet | None, k: int) -> Ranking:
-        rankings = [index.search(text, max(k, self.depth), among=among) for index in (self.lexical, self.vectors)]
-        return min_max_sum(rankings, weights=(self.words, 1.0)).top(k)
+    def _strand(self, question: str, kind: str | None) -> list[Found]:
+        """Candidates by words and meaning, preferably of the target's type."""
+        own, every = nodes_of_type(self.kb, kind), answer_nodes(self.kb)
+        rankings = [index.search(question, self.depth, among=own) for index in (self.lexical, self.vectors)]
+        if kind is not None and self.other_types > 0:
+            others = [index.search(question, self.depth, among=every) for index in (self.lexical, self.vectors)]
+            rankings = [preferring(*both, self.other_types) for both in zip(rankings, others, strict=True)]
+        return [Found(node, score, None, "by words and meaning alone") for node, score in self._fused(rankings)]
+
+    def _fused(self, rankings: Sequence[Ranking]) -> Ranking:
+        """Scores between 0 and 1."""
+        return min_max_sum(rankings, weights=(self.words / (self.words + 1), 1 / (self.words + 1)))
 
     def _merge(self, filtered: list[Found], strand: list[Found]) -> tuple[list[Found], list[Found]]:
         """The first α of the tiers, then the strand, then the rest of the tiers, up to k."""

@@ -19,7 +19,7 @@ from clew import trace
 from clew.index.protocol import Index, Names
 from clew.kb.protocol import KnowledgeBase
 from clew.query import TripletQuery
-from clew.steps.answering import answer_nodes
+from clew.steps.answering import answer_nodes, nodes_of_type
 from clew.steps.focus.focus_answer import Found, answer_placed, rerank_groups, with_query
 from clew.steps.focus.focus_evidence import Focus
 from clew.steps.focus.grounding import DirectionRule, EdgeTypes, Unmatched, ground, pose
@@ -28,7 +28,7 @@ from clew.steps.roles.protocol import TripletParser
 from clew.steps.roles.reranking import Reranker, RerankerName
 from clew.steps.roles.role_choice import ParserName, parser_for, reranker_for
 from clew.toolbox import Toolbox
-from clew.types import Answer, NodeSet
+from clew.types import Answer
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class FourStepFocus:
             edge_types,
             direction,
             unmatched,
-            "none" if toolbox.model is None else toolbox.model.name,
+            toolbox.model_name,
         )
 
     def answer(self, question: str) -> Answer:
@@ -88,24 +88,17 @@ class FourStepFocus:
 
     def _rank(self, question: str, focus: Focus) -> tuple[list[Found], list[Found]]:
         """The filtered candidates, and the best others to fill up with."""
-        satisfying = self._among(focus)
+        satisfying = nodes_of_type(self.kb, focus.query.target.type) if focus.nodes is None else focus.nodes
         if satisfying is not None and not len(satisfying):
             trace.fallback("substitution", f"nothing satisfies {focus.query}", "candidates by meaning alone")
         filtered = [
-            Found(node, score, focus, "satisfies the query")
+            Found(node, score, focus, "satisfies the query", lead=1.0)
             for node, score in self.documents.search(question, self.k, among=satisfying)
         ]
         known, missing = {found.node for found in filtered}, self.k - len(filtered)
         others = self.documents.search(question, self.k, among=answer_nodes(self.kb)) if missing else ()
         additional = [Found(node, score, None, "by meaning alone") for node, score in others if node not in known]
         return filtered, additional[:missing]
-
-    def _among(self, focus: Focus) -> NodeSet | None:
-        """What the fixpoint leaves of the target; its whole type where no triplet restricts it."""
-        if focus.nodes is not None:
-            return focus.nodes
-        kind = focus.query.target.type
-        return answer_nodes(self.kb) if kind is None else self.kb.nodes(kind)
 
     def _substitute(self, query: TripletQuery) -> Focus:
         groundings = ground(query, self.names, unmatched=self.unmatched)

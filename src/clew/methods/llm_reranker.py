@@ -33,7 +33,7 @@ class LlmReranker:
     @classmethod
     def build(cls, toolbox: Toolbox, k: int = 20, reranker: RerankerName = "auto") -> LlmReranker:
         """Reranked by the toolbox's model; without one the order of the vector search stays."""
-        name = "none" if toolbox.model is None else toolbox.model.name
+        name = toolbox.model_name
         return cls(toolbox.kb, toolbox.vectors, reranker_for(toolbox, reranker), k, name)
 
     def answer(self, question: str) -> Answer:

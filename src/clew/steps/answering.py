@@ -21,6 +21,11 @@ def answer_nodes(kb: KnowledgeBase) -> NodeSet | None:
     return NodeSet.of([node for name in types for node in kb.nodes(name)])
 
 
+def nodes_of_type(kb: KnowledgeBase, kind: str | None) -> NodeSet | None:
+    """The nodes of a type, or those that may be answers where it is not known."""
+    return answer_nodes(kb) if kind is None else kb.nodes(kind)
+
+
 def answer_with_passages(kb: KnowledgeBase, question: str, method: str, ranking: Ranking) -> Answer:
     """Each ranked node with the sentence of its document that shares most with the question."""
     asked = set(terms(question))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from clew.index.terms import terms
 from clew.kb.protocol import KnowledgeBase
-from clew.query import TripletQuery
 from clew.steps.answering import best_sentence
 from clew.steps.focus.focus_evidence import Focus
 from clew.steps.roles.reranking import Judged, Reranker
@@ -23,6 +22,8 @@ class Found:
     focus: Focus | None = None
     how: str = ""
     """In a few words, why it is a candidate."""
+    lead: float = 0.0
+    """What satisfying the query adds to its score."""
 
 
 @dataclass(frozen=True)
@@ -44,21 +45,22 @@ def rerank_groups(reranker: Reranker, question: str, groups: Sequence[Sequence[F
     return placed
 
 
-def unexplained_share(question: str, query: TripletQuery) -> float:
-    """The part of a question's words that no part of the query accounts for."""
-    left = sum(len(terms(piece)) for piece in query.unexplained)
-    return left / max(1, len(terms(question)))
+def explained_share(question: str, focus: Focus, weight: Callable[[str], float]) -> float:
+    """The part of what a question says that its query accounts for, less what relaxing the query has dropped."""
+    whole = weight(question)
+    left = sum(weight(piece) for piece in focus.query.unexplained)
+    dropped = sum(relaxation.step == "drop" for relaxation in focus.relaxations)
+    kept = 1 - dropped / max(1, len(focus.query.triplets))
+    return kept * max(0.0, 1 - left / whole) if whole else kept
 
 
-def interleaved(filtered: Sequence[Found], strand: Sequence[Found], k: int) -> list[Found]:
-    """Candidates of both lists by reciprocal rank fusion; one in both keeps the focus it satisfies."""
-    scores: dict[int, float] = {}
-    known: dict[int, Found] = {}
-    for ranked in (filtered, strand):
-        for place, one in enumerate(ranked, start=1):
-            scores[one.node] = scores.get(one.node, 0.0) + 1 / (60 + place)
-            known.setdefault(one.node, one)
-    return [known[node] for node in sorted(scores, key=lambda node: (-scores[node], node))[:k]]
+def weighed(filtered: Sequence[Found], strand: Sequence[Found], share: float) -> list[Found]:
+    """Candidates of both lists by their documents; those that satisfy the query lead by the share it explains."""
+    near = {one.node: one for one in strand}
+    for one in filtered:
+        nearness = near[one.node].nearness if one.node in near else 0.0
+        near[one.node] = replace(one, nearness=nearness, lead=share)
+    return sorted(near.values(), key=lambda one: -(one.nearness + one.lead))
 
 
 def answer_placed(
@@ -86,9 +88,8 @@ def with_query(answer: Answer, kb: KnowledgeBase, focus: Focus) -> Answer:
 
 
 def _score(one: Placed) -> float:
-    """Candidates that satisfy the query lie above 1, the others below."""
     own = one.found.nearness if one.judged.score is None else one.judged.score
-    return own + (1.0 if one.found.focus is not None else 0.0)
+    return own + one.found.lead
 
 
 def _evidence(

@@ -1,7 +1,8 @@
 """Answers in tiers: first those that satisfy the query as it stands, then those that satisfy it more loosely.
 
 1  every constant stands for the nodes it names, relations and directions as the query has them
-2  a constant also stands for everything below it in a hierarchy
+2  a constant also stands for everything below it in a hierarchy; where the question says more than its triplets, both
+   are on one level, as what holds below a node holds for it and the text has to decide
 3  constants stand for growing lists of near names: 2, 3, 5, 8, 12
 4  other readings of the question
 5  one triplet after another asks for less: any relation, then nothing
@@ -34,21 +35,24 @@ class Tier:
     focus: Focus
     nodes: NodeSet
     how: str
+    level: int
+    """Tiers on one level are ranked together."""
 
 
 def tiers(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery], enough: int) -> Iterator[Tier]:
     """Tiers until there are enough answers; `queries` are the readings of a question, best first."""
     found = 0
     known: NodeSet | None = None
-    for focus, how in _readings(kb, names, queries):
-        nodes = focus.nodes
-        if nodes is None:  # nothing is required of the answers: their documents alone decide
-            return
-        fresh = without_named(nodes, focus) if known is None else without_named(nodes, focus) - known
-        if len(fresh):
-            known = fresh if known is None else known | fresh
-            found += len(fresh)
-            yield Tier(focus, fresh, how)
+    for level, readings in enumerate(_levels(kb, names, queries)):
+        for focus, how in readings:
+            nodes = focus.nodes
+            if nodes is None:  # nothing is required of the answers: their documents alone decide
+                return
+            fresh = without_named(nodes, focus) if known is None else without_named(nodes, focus) - known
+            if len(fresh):
+                known = fresh if known is None else known | fresh
+                found += len(fresh)
+                yield Tier(focus, fresh, how, level)
         if found >= enough:
             return
 
@@ -61,28 +65,30 @@ def without_named(nodes: NodeSet, focus: Focus) -> NodeSet:
     return nodes
 
 
-def _readings(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery]) -> Iterator[tuple[Focus, str]]:
+def _levels(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery]) -> Iterator[list[tuple[Focus, str]]]:
     """Ways to read the question, from strict to loose; looser ones are tried only where stricter ones find nothing."""
     hierarchical = bool(hierarchies(kb.schema))
     found_any = False
     for place, query in enumerate(queries):
         groundings = ground(query, names)
         strict = _solved(kb, query, groundings, hierarchical=False)
-        yield strict, "satisfies the query" if place == 0 else "satisfies another reading of the question"
+        level = [(strict, "satisfies the query" if place == 0 else "satisfies another reading of the question")]
         found_any = _finds(strict)
         if hierarchical:
+            if not query.unexplained:
+                yield level
+                level = []
             wide = _solved(kb, query, groundings, hierarchical=True)
-            yield wide, "satisfies the query with what is below the named nodes in a hierarchy"
+            level.append((wide, "satisfies the query with what is below the named nodes in a hierarchy"))
             found_any = found_any or _finds(wide)
+        yield level
         if found_any:
-            yield from _near_names(kb, query, groundings, hierarchical)
+            for near in _near_names(kb, query, groundings, hierarchical):
+                yield [near]
             return
     for query in queries[:1]:
-        groundings = ground(query, names)
-        yield (
-            _solved(kb, query, groundings, hierarchical=hierarchical, steps=("loosen", "drop")),
-            ("satisfies the query with a requirement relaxed"),
-        )
+        relaxed = _solved(kb, query, ground(query, names), hierarchical=hierarchical, steps=("loosen", "drop"))
+        yield [(relaxed, "satisfies the query with a requirement relaxed")]
 
 
 def _near_names(

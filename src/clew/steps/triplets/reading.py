@@ -44,8 +44,8 @@ BEING = _set("is are was were")
 """After these a noun says what kind of person is meant: who are the directors; in "when were the films" it does not."""
 FILLERS = _set(
     """is are was were do does did the a an all any some me us to of one ones many there can
-    could you please list name show find tell give identify every each i am looking for know known want that be different
-    with information about on overview rundown suitable possible"""
+    could you please list name show find tell give identify every each i am looking for know known want that be
+    different with information about on overview rundown suitable possible"""
 )
 """Words between the question word and what is asked for."""
 KINDS = _set("kind kinds type types sort sorts")
