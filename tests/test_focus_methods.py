@@ -6,6 +6,7 @@ from clew.building import build
 from clew.catalog import ask, create
 from clew.errors import InputError
 from clew.models.scripted import ScriptedModel
+from clew.steps.focus.focus_answer import Found, weighed
 from clew.steps.roles.protocol import Chosen, Score
 from clew.steps.roles.reranking import Judged, Listwise, Pairwise, Pointwise, keep_unjudged
 from clew.toolbox import Toolbox
@@ -71,6 +72,19 @@ def test_a_question_about_text_alone_is_answered_as_words_and_meaning_answer_it(
     answer = ask(create("focus_plus", toolbox), question)
     assert answer.query["triplets"] == []
     assert keys(answer)[0] == "P3"
+
+
+def test_a_question_that_names_no_type_is_asked_of_all_types(toolbox):
+    answer = ask(create("focus_plus", toolbox), "Could you recommend something long and slender?")
+    assert answer.query["target"]["type"] is None
+    assert keys(answer)[0] == "P3"
+
+
+def test_where_a_query_explains_little_of_a_question_satisfying_it_only_adds_to_what_the_text_says():
+    by_text = [Found(1, 0.9), Found(2, 0.5), Found(3, 0.1)]
+    satisfying = [Found(3, 1.0, None, "satisfies"), Found(4, 0.8, None, "satisfies")]
+    assert [one.node for one in weighed(satisfying, by_text, 0.3)] == [1, 2, 3, 4]
+    assert [one.node for one in weighed(satisfying, by_text, 0.85)] == [3, 1, 4, 2]
 
 
 def test_a_number_is_given_where_one_is_asked_for(toolbox):

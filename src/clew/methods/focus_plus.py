@@ -8,7 +8,7 @@
 Works with a model as parser and reranker, and without one. Deviations: since a substitution takes milliseconds, large
 sides are expanded too, and cyclic queries are solved exactly; documents are ranked by words and meaning, not by
 meaning alone; where the triplets explain little of the question, they add to a candidate's score instead of coming
-first (docs/adr/0003-text-against-triplets.md).
+first, and where they say all that is asked, α is k (docs/adr/0003-text-against-triplets.md).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from clew.index.protocol import Index, Names
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.answering import answer_nodes, nodes_of_type
 from clew.steps.focus.focus_answer import Found, answer_placed, explained_share, rerank_groups, weighed, with_query
-from clew.steps.focus.tiers import Tier, tiers, unrestricted
+from clew.steps.focus.tiers import Tier, asks_more, tiers, unrestricted
 from clew.steps.roles.protocol import TripletParser
 from clew.steps.roles.reranking import Reranker, RerankerName
 from clew.steps.roles.role_choice import ParserName, parser_for, reranker_for
@@ -103,8 +103,10 @@ class FocusPlus:
         with trace.span("4 merge and rerank") as span:
             share = explained_share(question, focus, self.lexical.weight)
             span.note(explained=round(share, 2))
-            says_little = 1 - share > self.doubt
-            groups = ([], weighed(filtered, strand, share)[: self.k]) if says_little else self._merge(filtered, strand)
+            if 1 - share > self.doubt:
+                groups = [weighed(filtered, strand, share)[: self.k]]
+            else:
+                groups = self._merge(filtered, strand, self.alpha if asks_more(focus.query) else self.k)
             placed = rerank_groups(self.reranker, question, groups)
         answer = answer_placed(self.kb, question, "focus_plus", self.model, placed, self.reranker)
         return with_query(answer, self.kb, focus)
@@ -133,10 +135,10 @@ class FocusPlus:
         """Scores between 0 and 1."""
         return min_max_sum(rankings, weights=(self.words / (self.words + 1), 1 / (self.words + 1)))
 
-    def _merge(self, filtered: list[Found], strand: list[Found]) -> tuple[list[Found], list[Found]]:
+    def _merge(self, filtered: list[Found], strand: list[Found], alpha: int) -> list[list[Found]]:
         """The first α of the tiers, then the strand, then the rest of the tiers, up to k."""
-        first = filtered[: self.alpha]
+        first = filtered[:alpha]
         known = {one.node for one in first}
         rest = [one for one in strand if one.node not in known]
-        late = [one for one in filtered[self.alpha :] if one.node not in {one.node for one in rest}]
-        return first, [*rest, *late][: self.k - len(first)]
+        late = [one for one in filtered[alpha:] if one.node not in {one.node for one in rest}]
+        return [first, [*rest, *late][: self.k - len(first)]]

@@ -1,8 +1,8 @@
 """Answers in tiers: first those that satisfy the query as it stands, then those that satisfy it more loosely.
 
 1  every constant stands for the nodes it names, relations and directions as the query has them
-2  a constant also stands for everything below it in a hierarchy; where the question says more than its triplets, both
-   are on one level, as what holds below a node holds for it and the text has to decide
+2  a constant also stands for everything below it in a hierarchy; where the question has a textual requirement too,
+   both are on one level: what holds below a node holds for it, so the text has to decide
 3  constants stand for growing lists of near names: 2, 3, 5, 8, 12
 4  other readings of the question
 5  one triplet after another asks for less: any relation, then nothing
@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from clew.index.protocol import Names
+from clew.index.terms import terms
 from clew.query import Constant, TripletQuery
 from clew.steps.focus.focus_evidence import Focus
 from clew.steps.focus.grounding import Groundings, KnowledgeGraph, ground, pose, widened
@@ -65,6 +66,11 @@ def without_named(nodes: NodeSet, focus: Focus) -> NodeSet:
     return nodes
 
 
+def asks_more(query: TripletQuery) -> bool:
+    """Whether a question has a textual requirement too; a lone word left over is but a way of saying the rest."""
+    return any(len(terms(piece)) > 1 for piece in query.unexplained)
+
+
 def _levels(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery]) -> Iterator[list[tuple[Focus, str]]]:
     """Ways to read the question, from strict to loose; looser ones are tried only where stricter ones find nothing."""
     hierarchical = bool(hierarchies(kb.schema))
@@ -75,7 +81,7 @@ def _levels(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery]) -
         level = [(strict, "satisfies the query" if place == 0 else "satisfies another reading of the question")]
         found_any = _finds(strict)
         if hierarchical:
-            if not query.unexplained:
+            if not asks_more(query):
                 yield level
                 level = []
             wide = _solved(kb, query, groundings, hierarchical=True)
