@@ -20,7 +20,7 @@ from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
 from clew.models.embedding.cached import CachedEmbedder
-from clew.models.embedding.opening import DEFAULT, open_embedder
+from clew.models.embedding.opening import DEFAULT, REMOTE_EMBEDDERS, open_embedder
 from clew.models.protocol import Embedder, LanguageModel
 from clew.types import NodeSet, Ranking
 
@@ -74,6 +74,11 @@ class Toolbox:
         computed = index_vectors(tools.local, embedder, store, tools.lexical).embed_all(progress)
         store.adopt()
         return computed
+
+    @property
+    def embeds_here(self) -> bool:
+        """Whether texts become vectors on this machine: another one may ask for money."""
+        return not self._embedder_spec.startswith(REMOTE_EMBEDDERS)
 
     @cached_property
     def embedder(self) -> Embedder:

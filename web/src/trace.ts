@@ -27,6 +27,7 @@ export class Timeline {
         name(span, this.depth(span)),
         h("span", { class: "track", "aria-hidden": "true" }, bar),
         h("span", { class: "time" }, span.seconds === null ? "…" : seconds(span.seconds)));
+      if (!details.length && !span.calls.length && !span.error) return h("li", {}, row);
       return h("li", {}, h("details", {},
         h("summary", {}, row),
         h("dl", {},

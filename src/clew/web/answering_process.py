@@ -6,15 +6,17 @@ asked for, then `run` or `error`. It ends when its input does, so that it never 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import sys
 from pathlib import Path
 
+from clew import catalog
 from clew.errors import ClewError, InputError, LockedError, ModelError, NotFoundError
 from clew.trace import Recorder, Span
 from clew.web.answering import answer_run, span_json
-from clew.web.serving import ServedBase
+from clew.web.serving import ServedBase, examples
 from clew.wire import AskRequest
 
 KINDS: tuple[type[ClewError], ...] = (NotFoundError, InputError, LockedError, ModelError, ClewError)
@@ -26,9 +28,20 @@ def main(bases: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group, and the server decides when to end
     served = {name: ServedBase(name, Path(folder)) for name, folder in json.loads(bases).items()}
     for base in served.values():
-        base.warm()
+        with contextlib.suppress(ClewError):  # a question will be told what is wrong
+            base.warm()
+            rehearse(base)
     for line in sys.stdin.buffer:
         answer(served, json.loads(line))
+
+
+def rehearse(base: ServedBase) -> None:
+    """Ask an example, so that nobody's first question waits for models to load; where the embedder is paid, not."""
+    if not base.is_ready:
+        return
+    tools = base.tools()
+    for question in examples(tools, 1) if tools.embeds_here else ():
+        catalog.ask(base.method(catalog.DEFAULT_METHOD, {}, None, {}), question)
 
 
 def answer(served: dict[str, ServedBase], job: dict[str, object]) -> None:

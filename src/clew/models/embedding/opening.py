@@ -22,6 +22,7 @@ from clew.models.protocol import Embedder
 from clew.models.settings import Settings
 
 DEFAULT = "minilm"
+REMOTE_EMBEDDERS = ("openai:", "http://", "https://")
 EXPECTED = "minilm, openai:NAME, http://HOST/v1#NAME, hash or a folder with model.onnx or *.safetensors"
 
 
