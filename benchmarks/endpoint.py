@@ -1,6 +1,8 @@
 """The same questions to the embedded base and through a SPARQL server on loopback: are the answers identical?
 
 usage: python benchmarks/endpoint.py metaqa:DIR:2-hop-dev -n 200      (needs the package `oxigraph`)
+       … --at http://127.0.0.1:8890/sparql                             (a server that has loaded the base already)
+       … --write base.nt                                               (the statements such a server has to load)
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from shutil import which
 
@@ -32,35 +35,43 @@ def main() -> None:
     parser.add_argument("questions")
     parser.add_argument("-n", type=int, default=200)
     parser.add_argument("--method", default="tournament_on_path")
+    parser.add_argument("--at", help="the address of a server that holds the base")
+    parser.add_argument("--write", type=Path, help="only write the base as N-Triples")
     chosen = parser.parse_args()
     dataset = load_dataset(chosen.questions)
     assert dataset.base is not None, "the data set brings no base"
-    server = which("oxigraph", path=str(Path(sys.executable).parent)) or which("oxigraph")
-    assert server is not None, "pip install oxigraph"
     questions = random.Random(0).sample(list(dataset.questions), min(chosen.n, len(dataset.questions)))
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         build(dataset.base, folder / "kb")
-        statements = write_ntriples(ArrayKnowledgeBase.open(folder / "kb"), folder / "kb.nt")
-        subprocess.run([server, "load", "--location", folder / "store", "--file", folder / "kb.nt"], check=True)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        command = [server, "serve-read-only", "--location", folder / "store", "--bind", f"127.0.0.1:{port}"]
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as running:
-            try:
-                time.sleep(2)
-                endpoint = SparqlEndpoint(f"http://127.0.0.1:{port}/query", politeness=Politeness(per_second=10_000))
-                remote = create(chosen.method, RemoteToolbox(SparqlKnowledgeBase(endpoint)))
-                local = create(chosen.method, Toolbox.open(folder / "kb"))
-                result = compare(local, remote, [question.text for question in questions])
-            finally:
-                running.terminate()
-    print(
-        json.dumps(
-            {"questions": chosen.questions, "method": chosen.method, "statements": statements, **result}, indent=1
-        )
-    )
+        if chosen.write:
+            print(write_ntriples(ArrayKnowledgeBase.open(folder / "kb"), chosen.write), "statements")
+            return
+        with oxigraph(folder) if chosen.at is None else nullcontext(chosen.at) as address:
+            endpoint = SparqlEndpoint(address, politeness=Politeness(per_second=10_000))
+            remote = create(chosen.method, RemoteToolbox(SparqlKnowledgeBase(endpoint)))
+            local = create(chosen.method, Toolbox.open(folder / "kb"))
+            result = compare(local, remote, [question.text for question in questions])
+    print(json.dumps({"questions": chosen.questions, "method": chosen.method, **result}, indent=1))
+
+
+@contextmanager
+def oxigraph(folder: Path):
+    """A server of its own for the base in a folder; yields its address."""
+    server = which("oxigraph", path=str(Path(sys.executable).parent)) or which("oxigraph")
+    assert server is not None, "pip install oxigraph"
+    write_ntriples(ArrayKnowledgeBase.open(folder / "kb"), folder / "kb.nt")
+    subprocess.run([server, "load", "--location", folder / "store", "--file", folder / "kb.nt"], check=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [server, "serve-read-only", "--location", folder / "store", "--bind", f"127.0.0.1:{port}"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as running:
+        try:
+            time.sleep(2)
+            yield f"http://127.0.0.1:{port}/query"
+        finally:
+            running.terminate()
 
 
 def compare(local, remote, questions: list[str]) -> dict:

@@ -58,6 +58,10 @@ class StorageError(ClewError):
     """A knowledge-base folder cannot be read or written."""
 
 
+class QueryRefusedError(StorageError):
+    """An endpoint answers, but does not take this query."""
+
+
 class CorruptError(StorageError):
     """A file of a knowledge base was cut or altered."""
 

@@ -16,13 +16,15 @@ from typing import Any
 
 import httpx
 
-from clew.errors import InputError, StorageError
+from clew.errors import InputError, QueryRefusedError, StorageError
 from clew.trace import span
 
 Term = str
 """An RDF term as SPARQL writes it: <iri>, "text", "text"@en or "1999"^^<type>."""
 Row = Mapping[str, Term]
 RETRIED = frozenset({429, 500, 502, 503, 504})
+UNSORTED = "Virtuoso 22023"
+"""How Virtuoso says that it will not sort so many rows; it would say so again."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,13 @@ class SparqlEndpoint:
         size = self.politeness.page
         found: list[Row] = []
         while True:
-            page = self.page(f"{query}\nORDER BY {ordered_by}\nLIMIT {size} OFFSET {len(found)}")
+            ordered, part = f"{query}\nORDER BY {ordered_by}", f"\nLIMIT {size} OFFSET {len(found)}"
+            try:
+                page = self.page(ordered + part)
+            except QueryRefusedError:
+                if not found:
+                    raise
+                page = self.page(f"SELECT * WHERE {{ {{ {ordered} }} }}{part}")  # Virtuoso sorts few rows for a limit
             found += page
             if len(page) < size:
                 return found
@@ -85,11 +93,11 @@ class SparqlEndpoint:
             except httpx.HTTPError as error:
                 problem = f"{type(error).__name__}: {error}"
                 continue
-            if reply.status_code in RETRIED:
+            if reply.status_code in RETRIED and not reply.text.startswith(UNSORTED):
                 problem = f"status {reply.status_code}"
                 continue
             if reply.status_code != 200:
-                raise StorageError(f"{self.url} refused a query (status {reply.status_code}): {reply.text[:300]}")
+                raise QueryRefusedError(f"{self.url} refused a query (status {reply.status_code}): {reply.text[:300]}")
             return _read(reply, self.url)
         raise StorageError(f"{self.url} did not answer after {self.politeness.attempts} attempts ({problem})")
 
