@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from clew.errors import InputError
+from clew.steps.paths.path_features import FEATURES
+from clew.steps.paths.path_scoring import TERMS, learned_weights, terms
 from clew.training.path_ranker import PathExample, fit_path_weights
 
 
@@ -35,3 +37,12 @@ def test_a_few_examples_move_given_weights_only_a_little():
 def test_nothing_is_learned_from_questions_without_a_right_path():
     with pytest.raises(InputError, match="nothing can be learned"):
         fit_path_weights([PathExample(np.ones((2, 3)), np.zeros(2))], ["a", "b", "c"])
+
+
+def test_terms_are_features_and_products_that_tell_the_paths_of_a_question_apart():
+    rows = np.random.default_rng(0).normal(size=(5, len(FEATURES)))
+    found = dict(zip(TERMS, terms(rows, (np.zeros(len(FEATURES)), np.ones(len(FEATURES)))).T, strict=True))
+    column = {name: np.clip(rows[:, place], -3, 3) for place, name in enumerate(FEATURES)}
+    assert np.allclose(found["weakest*chunks"], column["weakest"] * column["chunks"])
+    assert not {"chunks", "chunks*asks_noun", "domain*hops"} & set(TERMS)
+    assert set(learned_weights()) <= set(TERMS)

@@ -133,12 +133,13 @@ class ArrayKnowledgeBase:
     def relations(self, nodes: NodeSet) -> list[RelationUse]:
         """Which relations leave and enter these nodes, with counts, in schema order."""
         out, into = self.outward.relation_counts(nodes), self.inward.relation_counts(nodes)
+        names = self.schema.relation_names
         uses = []
-        for code, name in enumerate(self.schema.relation_names):
+        for code in np.flatnonzero(out + into).tolist():  # few of the many a schema may have
             if out[code]:
-                uses.append(RelationUse(name, "out", int(out[code])))
+                uses.append(RelationUse(names[code], "out", int(out[code])))
             if into[code]:
-                uses.append(RelationUse(name, "in", int(into[code])))
+                uses.append(RelationUse(names[code], "in", int(into[code])))
         return uses
 
     def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.language.relation_words import words
@@ -15,7 +16,9 @@ from clew.steps.paths.question_reading import QuestionReading
 from clew.steps.paths.question_words import singular
 from clew.steps.paths.relation_lexicon import KINDS, Floats, RelationLexicon
 from clew.steps.paths.relation_paths import Hop, RelationPath, are_values, returns
-from clew.types import NodeRef, NodeSet
+from clew.types import EMPTY, NodeRef, NodeSet
+
+Doubles = NDArray[np.float64]
 
 FEATURES = (
     "matched",  # squared strength of the aligned words, summed over the hops
@@ -38,10 +41,22 @@ FEATURES = (
     "unlikeness",  # the same by the likeness of the whole question
     "answers",  # decimal digits of the number of ends
     "nameless",  # whether the last hop passes a node without a name
+    "agreement",  # share of the other paths that lead to the same ends
+    "itself",  # whether nothing but the topic lies at the end
+    "overlong",  # hops beyond the chunks of words the question has
+    "around_kind",  # like kind, told from the relations around the ends
+    "around_focus",  # like focus, told from the relations around the ends
+    "chunks",  # the same for all paths of a question, as are the rest: they weigh the others
+    "asks_kind",
+    "asks_noun",
 )
+SAME_FOR_ALL = frozenset(("chunks", "asks_kind", "asks_noun"))
+"""Features of the question: alone they cannot tell its paths apart."""
 STRONGEST = 0.6
 """Strength of a hop above which more adds nothing."""
 LOOKED_AT = 12
+COMPARED = 300
+"""So many ends of a path are compared with those of the others."""
 EVEN = math.log(1 / len(KINDS))
 
 
@@ -72,9 +87,11 @@ class PathFeatures:
         self.kb, self.lexicon, self.reading = kb, lexicon, reading
         self.sentence, self.domain = likeness
         self._known: dict[NodeSet, frozenset[str]] = {}
+        self._refs: dict[int, NodeRef] = {}
         self.focus = self._focus()
         self.focus_type = next(filter(None, map(lexicon.type_named, reversed(reading.focus))), None)
         self.focus_words = {singular(word) for word in reading.focus}
+        self._around = self._expected_around()
 
     def _focus(self) -> Floats | None:
         noun = self.reading.focus
@@ -82,11 +99,34 @@ class PathFeatures:
             return None
         return np.asarray(self.lexicon.match(list(dict.fromkeys((" ".join(noun), noun[-1], noun[0])))).max(axis=0))
 
-    def of(self, walked: Walked) -> list[float]:
-        """One number per feature."""
+    def _expected_around(self) -> tuple[Floats | None, Floats | None]:
+        """For each relation how well the type its name begins with suits the kind, and the noun, asked for."""
+        lexicon, reading = self.lexicon, self.reading
+        if not lexicon.has_domain.any():
+            return None, None
+        kind = None if reading.kind is None else lexicon.domain_kinds[:, list(KINDS).index(reading.kind)]
+        noun = None
+        if reading.focus:
+            nouns = lexicon.vectors.of([" ".join(reading.focus), reading.focus[-1]])
+            noun = np.asarray((lexicon.domains @ nouns.T).max(axis=1) * lexicon.has_domain, dtype=np.float32)
+        return kind, noun
+
+    def all_of(self, walked: Sequence[Walked]) -> Doubles:
+        """One row per path, one column per feature."""
+        shown = [one.ends.array[:COMPARED] for one in walked]
+        looked_at = [part for one in walked for part in (one.ends.array[:LOOKED_AT], one.before_ends.array[:1])]
+        nodes = NodeSet.of(np.concatenate(looked_at)) if looked_at else EMPTY
+        self._refs = {ref.id: ref for ref in self.kb.refs(nodes.array)}  # each once: paths meet at the same nodes
+        counts = np.bincount(np.concatenate(shown)) if shown else np.zeros(0)
+        others = max(len(walked) - 1, 1)
+        return np.array(
+            [self._of(one, float(counts[ends].mean() - 1) / others) for one, ends in zip(walked, shown, strict=True)]
+        ).reshape(len(walked), len(FEATURES))
+
+    def _of(self, walked: Walked, agreement: float) -> list[float]:
         path = walked.path
         turned = returns(path)
-        shown = self.kb.refs(walked.ends.array[:LOOKED_AT])
+        shown = [self._refs[node] for node in walked.ends.array[:LOOKED_AT].tolist()]
         kind = _most([ref.type for ref in shown[:9]])
         return [
             walked.matched,
@@ -109,7 +149,23 @@ class PathFeatures:
             walked.unlikeness,
             math.log10(len(walked.ends)),
             float(len(path.hops[-1]) == 2),
+            agreement,
+            float(walked.ends == path.topic),
+            float(max(len(path.hops) - max(self.reading.chunks, 1), 0)),
+            *self._told_around(walked.ends),
+            float(min(self.reading.chunks, 4)),
+            float(self.reading.kind is not None),
+            float(bool(self.reading.focus)),
         ]
+
+    def _told_around(self, ends: NodeSet) -> tuple[float, float]:
+        kind, noun = self._around
+        if kind is None and noun is None:
+            return 0.0, 0.0
+        uses = self.kb.relations(NodeSet(ends.array[:LOOKED_AT]))
+        codes = [self.lexicon.code[use.relation] for use in uses]
+        told = 0.0 if kind is None or not codes else float(kind[codes].mean())
+        return told, 0.0 if noun is None or not codes else float(noun[codes].max())
 
     def _mean(self, likeness: Floats, path: RelationPath) -> float:
         best = [max(likeness[self.lexicon.code[move.relation]] for move in hop) for hop in path.hops]
@@ -155,7 +211,7 @@ class PathFeatures:
             return 1.0
         on_path = {kind} | self._topic_types(walked.path.topic)
         if len(walked.path.hops) > 1:
-            on_path |= {ref.type for ref in self.kb.refs(walked.before_ends.array[:1])}
+            on_path |= {self._refs[node].type for node in walked.before_ends.array[:1].tolist()}
         return sum(name in on_path for name in named) / len(named)
 
     def _topic_types(self, topic: NodeSet) -> frozenset[str]:

@@ -7,18 +7,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
 
 import numpy as np
 
 from clew.kb.protocol import KnowledgeBase
 from clew.models.protocol import Embedder
-from clew.steps.paths.path_features import FEATURES, PathFeatures, Walked
+from clew.steps.paths.path_features import PathFeatures, Walked
+from clew.steps.paths.path_scoring import as_vector, learned_weights, terms
 from clew.steps.paths.question_reading import Knowledge, QuestionReading, read_question
 from clew.steps.paths.relation_lexicon import Floats, RelationLexicon
 from clew.steps.paths.relation_paths import Explorer, Hop, Lead, RelationPath, is_return
@@ -59,13 +57,6 @@ class _Partial:
     unlikeness: float
 
 
-@cache
-def learned_weights() -> Mapping[str, float]:
-    """The weight of each feature, as `clew.training.path_ranker` learned it."""
-    raw: dict[str, float] = json.loads(files("clew.steps.paths").joinpath("path_weights.json").read_text("utf-8"))
-    return raw
-
-
 class RelationAligner:
     """Reads questions over one base."""
 
@@ -76,8 +67,7 @@ class RelationAligner:
         self.kb = kb
         self.explorer = Explorer(kb)
         self.lexicon = RelationLexicon(kb.schema, embedder)
-        chosen = learned_weights() if weights is None else weights
-        self.weights = np.array([chosen.get(name, 0.0) for name in FEATURES])
+        self.weights = as_vector(learned_weights() if weights is None else weights)
         self.beam = beam
 
     def read(self, masked: str) -> QuestionReading:
@@ -91,11 +81,12 @@ class RelationAligner:
         likeness = self._likeness(masked, reading)
         strength = self.lexicon.match([span.text for span in reading.spans])
         walked = self._explore(Alignment(reading, strength), likeness[0], topic, depth)  # 2
-        features = PathFeatures(self.kb, self.lexicon, reading, likeness)
-        ranked = []
-        for one in walked:
-            row = features.of(one)
-            ranked.append(RankedPath(one.path, one.ends, tuple(row), float(self.weights @ row)))
+        rows = PathFeatures(self.kb, self.lexicon, reading, likeness).all_of(walked)
+        scores = terms(rows) @ self.weights
+        ranked = [
+            RankedPath(one.path, one.ends, tuple(row), score)
+            for one, row, score in zip(walked, rows.tolist(), scores.tolist(), strict=True)
+        ]
         return sorted(ranked, key=lambda one: (-one.score, len(one.path.hops), one.path.in_words()))  # 3
 
     def _likeness(self, masked: str, reading: QuestionReading) -> tuple[Floats, Floats]:
