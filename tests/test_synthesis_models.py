@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from clew.errors import BudgetError, PendingError
+from clew.errors import BudgetError, ModelError, PendingError
 from clew.models.batch import BatchFolder
 from clew.models.budgeted import Budget, Budgeted, Ledger
 from clew.models.estimating import EstimatingModel
+from clew.models.protocol import Completion
 from clew.models.scripted import ScriptedModel
 from clew.synthesis.benchmark import Wanted, Writers, estimate_benchmark, make_benchmark
 from clew.synthesis.gates import violations
@@ -106,6 +107,21 @@ def test_a_spent_budget_stops_the_run_and_more_of_it_goes_on(small: Toolbox, tmp
     make_benchmark(small, tmp_path / "whole", WANTED, Writers(whole := ScriptedModel(reply)))
     assert read_all(tmp_path / "cut") == read_all(tmp_path / "whole")
     assert rest < len(whole.asked)
+
+
+def test_a_server_that_goes_away_stops_the_run_and_turns_no_question_down(small: Toolbox, tmp_path: Path):  # noqa: F811
+    class Leaving(ScriptedModel):
+        def complete(self, requests):
+            if len(self.asked) > 150:
+                return [Completion("", error="no connection", retry_after=0.0) for _ in requests]
+            return super().complete(requests)
+
+    ledger = Ledger()
+    with pytest.raises(ModelError, match="no connection; what is finished is kept"):
+        make_benchmark(small, tmp_path / "cut", WANTED, Writers(Budgeted(Leaving(reply), ledger), ledger=ledger))
+    make_benchmark(small, tmp_path / "cut", WANTED, Writers(ScriptedModel(reply)))
+    make_benchmark(small, tmp_path / "whole", WANTED, Writers(ScriptedModel(reply)))
+    assert read_all(tmp_path / "cut") == read_all(tmp_path / "whole")
 
 
 def test_an_estimate_counts_every_part_and_spends_nothing(small: Toolbox):  # noqa: F811

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from threading import Lock
 
 from clew.errors import InputError
-from clew.models.protocol import Completion, LanguageModel, Request, Usage, each, in_order
+from clew.models.protocol import Completion, LanguageModel, Request, each, in_order
 from clew.models.tokens import count_request_tokens
 
 
@@ -44,6 +44,8 @@ class Ledger:
         self._clock, self._begun = clock, clock()
         self._lock = Lock()
         self._why: str | None = None
+        self.outage: str | None = None
+        """What a server said last that could not be reached, after every retry; None where none failed so."""
 
     @property
     def seconds(self) -> float:
@@ -67,9 +69,12 @@ class Ledger:
             self._tokens_under_way += prompt_tokens
             return None
 
-    def settle(self, prompt_tokens: int, usage: Usage) -> None:
+    def settle(self, prompt_tokens: int, completion: Completion) -> None:
         """Replace the guess made on admission by what the call really consumed."""
+        usage = completion.usage
         with self._lock:
+            if completion.retry_after is not None:
+                self.outage = completion.error
             self._tokens_under_way -= prompt_tokens
             self.tokens += usage.prompt_tokens + usage.completion_tokens
             self.dollars += usage.dollars
@@ -126,6 +131,6 @@ class Budgeted:
 
         for position, completion in each(self.inner, allowed()):
             place, guess = admitted[position]
-            self.ledger.settle(guess, completion.usage)
+            self.ledger.settle(guess, completion)
             yield place, completion
         yield from refused

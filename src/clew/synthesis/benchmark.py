@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from clew import __version__
-from clew.errors import BudgetError, InputError
+from clew.errors import BudgetError, InputError, ModelError
 from clew.models.budgeted import Ledger
 from clew.models.estimating import Estimate, EstimatingModel
 from clew.models.protocol import LanguageModel
@@ -30,7 +30,7 @@ from clew.synthesis.templates import KINDS, Kind, Template, load_templates
 from clew.toolbox import Toolbox
 
 LOG = "progress.jsonl"
-SPARE, SPARE_WITH_A_MODEL = 0.1, 0.35
+SPARE, SPARE_WITH_A_MODEL = 0.1, 0.2
 """The share of questions drawn beyond the wanted number in the first round: some are turned down."""
 
 
@@ -97,7 +97,7 @@ def make_benchmark(
     say("templates")
     plan, steps, remarks = prepare(tools, wanted, writers)
     say("questions")
-    done = synthesise(steps, plan, ProgressLog(folder / LOG), progress, _budget_check(writers.ledger))
+    done = synthesise(steps, plan, ProgressLog(folder / LOG), progress, _model_check(writers.ledger))
     if not done.rows:
         why = "; ".join(f"{reason}: {count}" for reason, count in done.turned_down.most_common(3))
         raise InputError(f"no question could be made over {kb.folder.name} ({why})")
@@ -142,8 +142,12 @@ def estimate_benchmark(tools: Toolbox, wanted: Wanted, model: EstimatingModel) -
     return model.estimate()
 
 
-def _budget_check(ledger: Ledger | None) -> Callable[[], None]:
+def _model_check(ledger: Ledger | None) -> Callable[[], None]:
+    """Raises where a spent budget or a server that is gone has left questions without the replies they need."""
+
     def check() -> None:
+        if ledger is not None and ledger.outage is not None:
+            raise ModelError(f"{ledger.outage}; what is finished is kept: run again to go on")
         if ledger is not None and ledger.cut_short is not None:
             raise BudgetError(f"{ledger.cut_short}; what is finished is kept: run again with a larger budget to go on")
 
