@@ -37,8 +37,6 @@ from clew.toolbox import Toolbox
 from clew.types import Answer, Ranking
 
 NAME = "knowledge_graph_prompting"
-EXTRACTED_FROM = 4
-"""Passages that the extractive reader is given."""
 NEAREST = 10
 """Neighbours by vector, where no knn edges are stored."""
 Traversers = Literal["evidence", "lexical", "embedding", "generative", "none"]
@@ -55,8 +53,8 @@ class KnowledgeGraphPrompting:
     how: Walk
     structure: StructureAnswers | None = None
     k: int = 30
-    read: int = 10
-    """Passages that are read: fewer without a model, which would not see through the rest."""
+    read: int = READ
+    """Passages that are read."""
 
     @classmethod
     def build(
@@ -86,7 +84,6 @@ class KnowledgeGraphPrompting:
             Walk(seeds, branching, hops, budget, beam),
             StructureAnswers(toolbox.local) if "document" in toolbox.kb.schema.type_names else None,
             k,
-            EXTRACTED_FROM if toolbox.model is None else READ,
         )
 
     def answer(self, question: str) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -32,5 +33,10 @@ class HashEmbedder:
         return vectors
 
     def _signs(self, word: str) -> NDArray[np.float64]:
-        seed = int.from_bytes(hashlib.blake2b(f"{self.name}\0{word}".encode(), digest_size=8).digest(), "little")
-        return np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), self.dimension)
+        return _signs_of(self.name, self.dimension, word)
+
+
+@lru_cache(maxsize=50_000)  # a seeded generator costs far more than a sum of signs
+def _signs_of(name: str, dimension: int, word: str) -> NDArray[np.float64]:
+    seed = int.from_bytes(hashlib.blake2b(f"{name}\0{word}".encode(), digest_size=8).digest(), "little")
+    return np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), dimension)

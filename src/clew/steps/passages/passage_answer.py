@@ -35,8 +35,15 @@ def answer_from_passages(
         return Answer(question, method, candidates, evidence=tuple(paths))
     cited = [int(ranking.nodes[place]) for place in found.citations]
     quotes, supported = cite(kb, question, found.text, cited)
-    notes = () if supported else (f"unsupported: no cited passage writes “{found.text}”",)
+    notes = () if supported else (unsupported(found.text, quotes),)
     return Answer(question, method, candidates, text=found.text, evidence=(*quotes, *paths), notes=notes)
+
+
+def unsupported(answer: str, quotes: Sequence[Evidence]) -> str:
+    """What to say of an answer that no citation writes: no passage writes the yes or no that it leads to."""
+    if quotes and answer.lower() in ("yes", "no"):
+        return f"concluded: “{answer}” follows from the cited passages, none writes it"
+    return f"unsupported: no cited passage writes “{answer}”"
 
 
 def read_passages(kb: KnowledgeBase, question: str, nodes: Sequence[int], reader: Reader) -> Read:
