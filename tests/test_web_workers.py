@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -26,7 +27,7 @@ QUESTION = "Which disease has extra fingers?"
 def settings(tmp_path_factory) -> ServerSettings:
     folder = tmp_path_factory.mktemp("served") / "tiny.kb"
     build(tables(), folder)
-    return ServerSettings(named_bases([folder]))
+    return ServerSettings(named_bases([folder]), {"papers": tmp_path_factory.mktemp("papers") / "papers"})
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,20 @@ def test_steps_are_streamed_from_another_process(page):
 def test_errors_of_a_question_cross_the_process_border(page):
     assert ask(page, fixes={"extra fingers": ["nothing has this key"]}).status_code == 404
     assert ask(page, "  ").status_code == 422
+
+
+def test_processes_see_documents_as_soon_as_they_are_built(page):
+    for name, text, question in (
+        ("one.md", b"# Crete\n\nAriadne gave Theseus a clew of thread.", "Who gave Theseus a clew?"),
+        ("two.md", b"# Athens\n\nAegeus waited for white sails on the cliff.", "Who waited for white sails?"),
+    ):
+        assert page.put(f"/v1/bases/papers/documents/{name}", content=text).status_code == 202
+        while page.get("/v1/bases/papers/documents").json()["build"]["state"] not in ("idle", "failed"):
+            time.sleep(0.1)
+        for number in range(2):  # both processes
+            asked = {"question": f"{question}{' ' * number}", "method": "bm25"}
+            first = page.post("/v1/bases/papers/ask", json=asked).json()["answers"][0]
+            assert first["evidence"][0]["file"] == name
 
 
 def test_a_process_that_was_killed_is_replaced(settings):
