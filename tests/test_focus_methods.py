@@ -6,12 +6,14 @@ from clew.building import build
 from clew.catalog import ask, create
 from clew.errors import InputError
 from clew.models.scripted import ScriptedModel
+from clew.query import Constant, Triplet, TripletQuery, Variable
 from clew.steps.focus.focus_answer import Found, weighed
+from clew.steps.focus.tiers import tiers
 from clew.steps.roles.protocol import Chosen, Score
 from clew.steps.roles.reranking import Judged, Listwise, Pairwise, Pointwise, keep_unjudged
 from clew.toolbox import Toolbox
 from clew.types import Judgement, Path
-from conftest import tables
+from conftest import EDGES, tables
 
 BOTH = "Which genes are associated with diseases that present with both polydactyly and rod-cone dystrophy?"
 
@@ -167,3 +169,28 @@ def test_lists_in_windows_and_pairs_agree_with_the_chooser(toolbox):
     assert [one.node for one in listed[:2]] == wanted[:2]
     duelled = Pairwise(toolbox.kb, Chooser(), depth=len(nodes)).rerank("?", nodes)
     assert [one.node for one in duelled] == wanted
+
+
+@pytest.mark.parametrize(("left", "levels"), [("affects connective tissue", [0, 0]), ("seen", [0, 1])])
+def test_what_lies_below_a_name_is_ranked_with_it_where_the_text_has_to_decide(tmp_path, left, levels):
+    build(tables(edges=[*EDGES, ("BBS", "has_phenotype", "P4", None)]), tmp_path / "more.kb")
+    toolbox = Toolbox.open(tmp_path / "more.kb")
+    disease, finger = Variable("disease", "disease"), Constant("Abnormal finger", "phenotype")
+    query = TripletQuery((Triplet(disease, "has_phenotype", finger),), disease, unexplained=(left,))
+    found = list(tiers(toolbox.kb, toolbox.names, [query], enough=2))
+    assert [[ref.key for ref in toolbox.kb.refs(tier.nodes.array)] for tier in found] == [["BBS"], ["MFS"]]
+    assert [tier.level for tier in found] == levels
+
+
+def test_what_follows_from_a_hierarchy_comes_after_its_own_edges(tmp_path):
+    build(tables(edges=[*EDGES, ("P4", "is_a", "P2", None)]), tmp_path / "deep.kb")
+    toolbox = Toolbox.open(tmp_path / "deep.kb")
+    phenotype = Variable("phenotype", "phenotype")
+    query = TripletQuery(
+        (Triplet(phenotype, "is_a", Constant("Rod-cone dystrophy", "phenotype")),),
+        phenotype,
+        unexplained=("long and slender",),
+    )
+    found = list(tiers(toolbox.kb, toolbox.names, [query], enough=9))
+    assert [ref.key for ref in toolbox.kb.refs(found[0].nodes.array)] == ["P4"]
+    assert [tier.level for tier in found] == sorted({tier.level for tier in found})

@@ -2,7 +2,8 @@
 
 1  every constant stands for the nodes it names, relations and directions as the query has them
 2  a constant also stands for everything below it in a hierarchy; where the question has a textual requirement too,
-   both are on one level: what holds below a node holds for it, so the text has to decide
+   both are on one level: what holds below a node holds for it, so the text has to decide (not so where the triplets
+   ask about the hierarchy itself: its own edges come before what follows from them)
 3  constants stand for growing lists of near names: 2, 3, 5, 8, 12
 4  other readings of the question
 5  one triplet after another asks for less: any relation, then nothing
@@ -73,7 +74,8 @@ def asks_more(query: TripletQuery) -> bool:
 
 def _levels(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery]) -> Iterator[list[tuple[Focus, str]]]:
     """Ways to read the question, from strict to loose; looser ones are tried only where stricter ones find nothing."""
-    hierarchical = bool(hierarchies(kb.schema))
+    transitive = {relation.name for relation in hierarchies(kb.schema)}
+    hierarchical = bool(transitive)
     found_any = False
     for place, query in enumerate(queries):
         groundings = ground(query, names)
@@ -81,7 +83,8 @@ def _levels(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery]) -
         level = [(strict, "satisfies the query" if place == 0 else "satisfies another reading of the question")]
         found_any = _finds(strict)
         if hierarchical:
-            if not asks_more(query):
+            asks_hierarchy = any(triplet.relation in transitive for triplet in query.triplets)
+            if asks_hierarchy or not asks_more(query):
                 yield level
                 level = []
             wide = _solved(kb, query, groundings, hierarchical=True)
