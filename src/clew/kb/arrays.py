@@ -22,6 +22,8 @@ from clew.kb.storage import Manifest, open_generation
 from clew.kb.tables import Piece, Tables
 from clew.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple, distinct
 
+FEW = 20
+"""Up to so many nodes are read one by one."""
 BITMAP_FRACTION = 32
 """Above one value per this many nodes a bitmap is faster than sorting."""
 
@@ -78,6 +80,14 @@ class ArrayKnowledgeBase:
 
     def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
         """Key, name and type of many nodes, in the given order."""
+        if len(nodes) > FEW:  # one pass over a column costs less than a scalar each
+            places, kinds = pa.array(nodes), self.schema.type_names
+            keys, names = self._keys.take(places).to_pylist(), self._names.take(places).to_pylist()
+            codes = self.types[np.asarray(nodes)].tolist()
+            return [
+                NodeRef(node, key, name, kinds[code])
+                for node, key, name, code in zip(places.to_pylist(), keys, names, codes, strict=True)
+            ]
         return [
             NodeRef(node, self._keys[node].as_py(), self._names[node].as_py(), self.type_of(node))
             for node in map(int, nodes)

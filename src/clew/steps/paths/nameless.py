@@ -6,6 +6,7 @@ A base that is at hand tells them all at once; of another one the names are look
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +20,10 @@ OPAQUE = re.compile(r"[a-z]\.[0-9a-z_]{3,}|_:\S+|[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a
 """Names that only a machine reads: blank nodes and identifiers."""
 LOOKED_AT = 500
 """So many nodes are asked for their names where not all are known."""
+ENOUGH = 30
+"""So many named nodes behind a relation, and none without a name, tell what it leads to."""
+Via = tuple[str, Direction]
+"""A relation and the direction in which it was taken."""
 
 
 class Nameless(Protocol):
@@ -28,8 +33,8 @@ class Nameless(Protocol):
         """Whether a relation may lead to such nodes."""
         ...
 
-    def among(self, nodes: NodeSet) -> NodeSet:
-        """Those of some nodes that have no name."""
+    def among(self, nodes: NodeSet, via: Via | None = None) -> NodeSet:
+        """Those of some nodes that have no name; `via` is the relation that led to them."""
         ...
 
 
@@ -51,7 +56,7 @@ class KnownNameless:
         """Whether a relation leads to some of them anywhere in the base."""
         return (relation, direction) in self._behind
 
-    def among(self, nodes: NodeSet) -> NodeSet:
+    def among(self, nodes: NodeSet, via: Via | None = None) -> NodeSet:  # noqa: ARG002 - known without
         """Those of some nodes that have no name."""
         return nodes & self._nodes if self._behind else EMPTY
 
@@ -62,14 +67,21 @@ class NamelessOnSight:
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
         self._known: dict[int, bool] = {}
+        self._named_behind: Counter[Via] = Counter()
+        self._nameless_behind: set[Via] = set()
 
-    def behind(self, relation: str, direction: Direction) -> bool:  # noqa: ARG002 - any relation may, for all we know
-        """Perhaps."""
-        return True
+    def behind(self, relation: str, direction: Direction) -> bool:
+        """Perhaps, until enough named nodes and none without a name were seen there."""
+        via = (relation, direction)
+        return via in self._nameless_behind or self._named_behind[via] < ENOUGH
 
-    def among(self, nodes: NodeSet) -> NodeSet:
+    def among(self, nodes: NodeSet, via: Via | None = None) -> NodeSet:
         """Those of some nodes that have no name."""
         new = [node for node in nodes.array[:LOOKED_AT].tolist() if node not in self._known]
         if new:
             self._known.update((ref.id, OPAQUE.fullmatch(ref.name) is not None) for ref in self.kb.refs(new))
-        return NodeSet.of([node for node in nodes if self._known.get(node, False)])
+        found = NodeSet.of([node for node in nodes if self._known.get(node, False)])
+        if via is not None:
+            self._named_behind[via] += len(nodes) - len(found)
+            self._nameless_behind |= {via} if len(found) else set()
+        return found

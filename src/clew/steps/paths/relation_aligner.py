@@ -153,13 +153,14 @@ class RelationAligner:
             fan_out = math.log10(max(lead.edges / len(partial.nodes), 1.0))
             inverse = sum(move.direction == "in" for move in lead.hop) / len(lead.hop)
             prior = partial.prior - INVERSE * inverse - FAN_OUT * fan_out
-            onward = replace(
-                partial,
-                state=state,
-                prior=prior,
-                fan_out=partial.fan_out + fan_out,
-                surprise=partial.surprise + float(chance),
-                unlikeness=partial.unlikeness + float(other),
+            onward = _Partial(
+                partial.path,
+                partial.nodes,
+                state,
+                prior,
+                partial.fan_out + fan_out,
+                partial.surprise + float(chance),
+                partial.unlikeness + float(other),
             )
             grown.append((score + prior, onward, lead, found))
         return grown

@@ -66,7 +66,9 @@ class RelationPath:
 
 def is_return(before: Hop | None, hop: Hop) -> bool:
     """Whether a hop takes the relation of the last one back: films by the same director."""
-    return before is not None and len(hop) == len(before) == 1 and hop[0] == before[0].back
+    if before is None or len(hop) != 1 or len(before) != 1:
+        return False
+    return hop[0].relation == before[0].relation and hop[0].direction != before[0].direction
 
 
 def returns(path: RelationPath) -> int:
@@ -112,7 +114,7 @@ class Explorer:
                 found.append(Lead((move,), use.count))
                 continue
             reached = self.walk(nodes, move)
-            middle = self._nameless.among(reached)
+            middle = self._nameless.among(reached, (move.relation, move.direction))
             if len(middle) < len(reached):
                 found.append(Lead((move,), use.count - len(middle), reached - middle if len(middle) else reached))
             if not len(middle):

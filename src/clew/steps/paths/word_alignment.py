@@ -56,6 +56,7 @@ class Alignment:
         self._explained = np.zeros((len(content), strength.shape[1]))
         for row, rows in enumerate(inside):
             self._explained[rows] = np.maximum(self._explained[rows], sure[row])
+        self._shares: dict[frozenset[int], float] = {}
         self._begins = [np.array(order.begins, dtype=np.int64) for order in reading.orders]
         self._by_end = [_by_end(order.ends) for order in reading.orders]
         self.best = self.strength.max(axis=0) if len(reading.spans) else np.zeros(strength.shape[1])
@@ -141,7 +142,12 @@ class Alignment:
 
     def explained(self, codes: Sequence[int]) -> float:
         """The share of the question's words that these relations explain, in whatever order."""
-        return float(self._explained[:, sorted(set(codes))].max(axis=1).mean()) if len(self._explained) else 1.0
+        if not len(self._explained):
+            return 1.0
+        distinct = frozenset(codes)
+        if distinct not in self._shares:
+            self._shares[distinct] = float(self._explained[:, sorted(distinct)].max(axis=1).mean())
+        return self._shares[distinct]
 
 
 def _by_end(ends: Sequence[int]) -> list[tuple[int, NDArray[np.int64]]]:
