@@ -135,6 +135,17 @@ def test_a_model_may_rerank_by_how_likely_it_says_yes_while_the_linker_parses(to
     assert {request.top_logprobs for request in model.asked} == {8}  # scores, and nothing else, were asked for
 
 
+def test_a_model_reads_only_what_the_linker_cannot_unless_it_is_told_to_read_all(toolbox):
+    def asked(question, **options):
+        model = ScriptedModel.saying("nothing of use")
+        ask(create("focus_plus", toolbox.with_model(model), {"reranker": "none", **options}), question)
+        return len(model.asked)
+
+    assert asked(BOTH) == 0
+    assert asked("Which phenotype means abnormally long and slender fingers?") > 0
+    assert asked(BOTH, parser="model") > 0
+
+
 @pytest.mark.parametrize("method", ["bm25", "vector_search", "multi_vector_search", "hybrid"])
 def test_every_baseline_finds_a_node_by_its_text(toolbox, method):
     assert keys(ask(create(method, toolbox), "Abnormally long and slender fingers"))[0] == "P3"

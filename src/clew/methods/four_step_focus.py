@@ -54,13 +54,13 @@ class FourStepFocus:
         edge_types: EdgeTypes = "ignore",
         direction: DirectionRule = "any",
         unmatched: Unmatched = "vector",
-        parser: ParserName = "auto",
+        parser: ParserName | None = None,
         reranker: RerankerName = "auto",
     ) -> FourStepFocus:
         """Parsed and reranked by the toolbox's model; without one by the schema linker, and not reranked."""
         return cls(
             toolbox.kb,
-            parser_for(toolbox, parser),
+            parser_for(toolbox, parser or ("linker" if toolbox.model is None else "model")),
             toolbox.names,
             toolbox.vectors,
             reranker_for(toolbox, reranker),

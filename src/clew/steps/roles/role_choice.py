@@ -6,6 +6,7 @@ from typing import Literal
 
 from clew.errors import InputError
 from clew.steps.roles.choosing import ModelChooser
+from clew.steps.roles.parsing_cascade import LinkerFirst
 from clew.steps.roles.parsing_model import ModelParser
 from clew.steps.roles.protocol import TripletParser
 from clew.steps.roles.reranking import KeepOrder, Listwise, Pairwise, Pointwise, Reranker, RerankerName
@@ -22,11 +23,14 @@ def linker_for(toolbox: Toolbox) -> SchemaLinker:
 
 
 def parser_for(toolbox: Toolbox, name: ParserName = "auto") -> TripletParser:
-    """The model, with the schema linker to fall back on; or the schema linker alone, where asked for or no model is."""
+    """By name; `auto` asks the model only what the schema linker cannot read, and the linker alone without a model."""
     linker = linker_for(toolbox)
     if name == "model" and toolbox.model is None:
         raise InputError("parser=model asks a language model: give one with --model, or use parser=linker")
-    return linker if toolbox.model is None or name == "linker" else ModelParser(toolbox.model, linker)
+    if toolbox.model is None or name == "linker":
+        return linker
+    model = ModelParser(toolbox.model, linker)
+    return model if name == "model" else LinkerFirst(linker, model)
 
 
 def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:
