@@ -144,3 +144,8 @@ def test_a_model_may_decide_among_the_paths_that_are_aligned_best(tmp_path):
     answer = ask(method, "which phenotypes do the diseases associated with [BBS2] have?")
     assert len(model.seen) == 2  # one pair, in both orders
     assert answer.candidates  # which of the two wins is for the model to say
+
+
+def test_no_tournament_and_no_filter_can_be_asked_for_by_name(tmp_path):
+    method = create("tournament_on_path", toolbox(tmp_path), {"tournament": "none", "prefilter": "none"})
+    assert (method.search.mode, method.search.filter) == ("none", "none")

@@ -153,9 +153,10 @@ def _options(build: Any) -> dict[str, inspect.Parameter]:
 
 def _value(what: str, text: str, kind: Any) -> Any:
     if get_origin(kind) in (Union, types.UnionType):
-        if text.lower() == "none" and type(None) in get_args(kind):
-            return None
+        optional = type(None) in get_args(kind)
         kind = next(part for part in get_args(kind) if part is not type(None))
+        if optional and text.lower() == "none" and "none" not in get_args(kind):  # a choice may be called none
+            return None
     if get_origin(kind) is Literal:
         literals = {str(choice): choice for choice in get_args(kind)}
         if text not in literals:
