@@ -1,6 +1,7 @@
 """The five roles, with a scripted model and without one."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -67,6 +68,15 @@ class TestParsing:
         assert parse.query.conditions == (Condition("y", "year", ">=", 1999),)
         assert "movie -> directed_by -> person" in last(model.asked[0])
         assert parse.problem is None
+
+    def test_text_is_not_compared_by_size(self):
+        schema = replace(SCHEMA, attribute_types={"plot": "text"})
+        said = parse_reply(conditions=[{"variable": "?y", "attribute": "plot", "comparison": ">=", "value": 3}])
+        model = ScriptedModel.saying(said)
+        parse = ModelParser(model).parse("who directed the movies with Tom Hanks?", schema)
+        assert parse.query.conditions == ()
+        assert "cannot be compared" in parse.rejected[0].reason
+        assert '"comparison": "contains"' in last(model.asked[0])
 
     def test_an_edge_written_backwards_is_turned_round(self):
         said = parse_reply(triplets=[{"head": "?x", "relation": "Directed By", "tail": "?y"}])

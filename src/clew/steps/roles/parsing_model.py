@@ -19,7 +19,7 @@ from clew.models.structured import Ask, ask
 from clew.models.tokens import count_tokens
 from clew.query import TripletQuery, Variable
 from clew.steps.roles.protocol import Parse, TripletParser
-from clew.steps.roles.reading_triplets import RARE_PAIR, read_triplets, salvage_triplets
+from clew.steps.roles.reading_triplets import ORDERED, RARE_PAIR, read_triplets, salvage_triplets
 
 PROMPT = Prompt.load("clew.steps.roles.prompts", "parse")
 COMPARISONS = ["=", "!=", "<", "<=", ">", ">=", "contains"]
@@ -118,10 +118,12 @@ def describe_attributes(schema: Schema) -> str:
     if not schema.attribute_types:
         return ""
     shown = ", ".join(f"{name} ({kind})" for name, kind in schema.attribute_types.items())
+    name, kind = next(iter(schema.attribute_types.items()))
+    example = '"comparison": ">=", "value": 3' if kind in ORDERED else '"comparison": "contains", "value": "blue"'
     return (
         f"\nAttributes: {shown}\n"
-        f'"conditions" holds requirements on them, such as {{"variable": "?x", "attribute": '
-        f'"{next(iter(schema.attribute_types))}", "comparison": ">=", "value": 3}}.\n'
+        f'"conditions" holds requirements on them where the question makes any, such as {{"variable": "?x", '
+        f'"attribute": "{name}", {example}}}.\n'
     )
 
 

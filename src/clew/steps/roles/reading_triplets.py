@@ -19,6 +19,8 @@ MOST_TRIPLETS = 20
 RARE_PAIR = 0.02
 """Pairs of types with a smaller share of a relation's edges are noise in the data and do not decide its direction."""
 LONGEST_NAME = 300
+ORDERED = ("integer", "number", "date")
+"""The kinds of attributes of which one value can be less than another."""
 
 
 class _Lenient(BaseModel):
@@ -185,6 +187,10 @@ def _conditions(
             reading.reject(f"{one.variable}.{one.attribute}", f"there is no attribute {one.attribute!r}")
         elif name not in known:
             reading.reject(f"{one.variable}.{one.attribute}", f"there is no variable {one.variable!r}")
+        elif one.comparison[0] in "<>" and reading.schema.attribute_types[attribute] not in ORDERED:
+            reading.reject(
+                f"{one.variable}.{one.attribute}", f"{attribute} is no number or date and cannot be compared"
+            )
         else:
             kept.append(Condition(name, attribute, one.comparison, one.value))
     return tuple(dict.fromkeys(kept))
