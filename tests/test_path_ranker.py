@@ -5,7 +5,7 @@ import pytest
 
 from clew.errors import InputError
 from clew.steps.paths.path_features import FEATURES
-from clew.steps.paths.path_scoring import TERMS, learned_weights, terms
+from clew.steps.paths.path_scoring import learned_weights, standard
 from clew.training.path_ranker import PathExample, fit_path_weights
 
 
@@ -39,10 +39,7 @@ def test_nothing_is_learned_from_questions_without_a_right_path():
         fit_path_weights([PathExample(np.ones((2, 3)), np.zeros(2))], ["a", "b", "c"])
 
 
-def test_terms_are_features_and_products_that_tell_the_paths_of_a_question_apart():
-    rows = np.random.default_rng(0).normal(size=(5, len(FEATURES)))
-    found = dict(zip(TERMS, terms(rows, (np.zeros(len(FEATURES)), np.ones(len(FEATURES)))).T, strict=True))
-    column = {name: np.clip(rows[:, place], -3, 3) for place, name in enumerate(FEATURES)}
-    assert np.allclose(found["weakest*chunks"], column["weakest"] * column["chunks"])
-    assert not {"chunks", "chunks*asks_noun", "domain*hops"} & set(TERMS)
-    assert set(learned_weights()) <= set(TERMS)
+def test_features_are_measured_in_spreads_and_none_goes_beyond_three():
+    rows = np.vstack([np.full(len(FEATURES), 1e6), np.full(len(FEATURES), -1e6)])
+    assert (standard(rows) == [[3.0] * len(FEATURES), [-3.0] * len(FEATURES)]).all()
+    assert set(learned_weights()) == set(FEATURES)

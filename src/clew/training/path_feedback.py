@@ -6,7 +6,8 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.steps.paths.feedback import Confirmed, keep_confirmed, keep_weights, read_confirmed, rightness
-from clew.steps.paths.path_scoring import TERMS, learned_weights, terms
+from clew.steps.paths.path_features import FEATURES
+from clew.steps.paths.path_scoring import learned_weights, standard
 from clew.steps.paths.relation_aligner import RelationAligner
 from clew.steps.paths.topic_mask import mask_topic
 from clew.steps.paths.topics import find_topics
@@ -37,9 +38,9 @@ def learn(toolbox: Toolbox, depth: int = 3) -> tuple[int, dict[str, float]]:
             if ranked:
                 keys = [[ref.key for ref in toolbox.kb.refs(one.ends.array[:1000])] for one in ranked]
                 right = np.array([rightness(some, confirmed.answers) for some in keys])
-                examples.append(PathExample(terms(np.array([one.features for one in ranked])), right))
+                examples.append(PathExample(standard(np.array([one.features for one in ranked])), right))
     if not examples:
         raise InputError("nothing is confirmed yet: `clew feedback KB --question … --answer …`")
-    weights = fit_path_weights(examples, TERMS, l2=CLOSE / len(examples), start=learned_weights())
+    weights = fit_path_weights(examples, FEATURES, l2=CLOSE / len(examples), start=learned_weights())
     keep_weights(toolbox.local.folder, weights)
     return len(examples), weights

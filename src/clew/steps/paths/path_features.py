@@ -46,12 +46,7 @@ FEATURES = (
     "overlong",  # hops beyond the chunks of words the question has
     "around_kind",  # like kind, told from the relations around the ends
     "around_focus",  # like focus, told from the relations around the ends
-    "chunks",  # the same for all paths of a question, as are the rest: they weigh the others
-    "asks_kind",
-    "asks_noun",
 )
-SAME_FOR_ALL = frozenset(("chunks", "asks_kind", "asks_noun"))
-"""Features of the question: alone they cannot tell its paths apart."""
 STRONGEST = 0.6
 """Strength of a hop above which more adds nothing."""
 LOOKED_AT = 12
@@ -153,9 +148,6 @@ class PathFeatures:
             float(walked.ends == path.topic),
             float(max(len(path.hops) - max(self.reading.chunks, 1), 0)),
             *self._told_around(walked.ends),
-            float(min(self.reading.chunks, 4)),
-            float(self.reading.kind is not None),
-            float(bool(self.reading.focus)),
         ]
 
     def _told_around(self, ends: NodeSet) -> tuple[float, float]:

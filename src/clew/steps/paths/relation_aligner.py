@@ -16,7 +16,7 @@ import numpy as np
 from clew.kb.protocol import KnowledgeBase
 from clew.models.protocol import Embedder
 from clew.steps.paths.path_features import PathFeatures, Walked
-from clew.steps.paths.path_scoring import as_vector, learned_weights, terms
+from clew.steps.paths.path_scoring import as_vector, learned_weights, standard
 from clew.steps.paths.question_reading import Knowledge, QuestionReading, read_question
 from clew.steps.paths.relation_lexicon import Floats, RelationLexicon
 from clew.steps.paths.relation_paths import Explorer, Hop, Lead, RelationPath, is_return
@@ -82,7 +82,7 @@ class RelationAligner:
         strength = self.lexicon.match([span.text for span in reading.spans])
         walked = self._explore(Alignment(reading, strength), likeness[0], topic, depth)  # 2
         rows = PathFeatures(self.kb, self.lexicon, reading, likeness).all_of(walked)
-        scores = terms(rows) @ self.weights
+        scores = standard(rows) @ self.weights
         ranked = [
             RankedPath(one.path, one.ends, tuple(row), score)
             for one, row, score in zip(walked, rows.tolist(), scores.tolist(), strict=True)
