@@ -16,6 +16,7 @@ from collections import Counter
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
+from typing import ClassVar, Self
 
 import numpy as np
 from rapidfuzz import fuzz, process
@@ -47,19 +48,35 @@ def text_of(kb: ArrayKnowledgeBase, node: int) -> str:
 
 
 @dataclass(frozen=True)
-class TfIdf:
-    """TF-IDF cosine between the question and each passage."""
+class PassageBaseline:
+    """What the baselines share: they rank passages, and the same reader reads the best."""
 
     tools: Toolbox
     k: int = 30
+    name: ClassVar[str]
 
     @classmethod
-    def build(cls, toolbox: Toolbox, k: int = 30) -> TfIdf:
+    def build(cls, toolbox: Toolbox, k: int = 30) -> Self:
         """Over the passages of a base."""
         return cls(toolbox, k)
 
     def answer(self, question: str) -> Answer:
         """The best passages, read."""
+        return answer_from_passages(self.tools.local, question, self.name, self.rank(question), reader_of(self.tools))
+
+    def rank(self, question: str) -> Ranking:
+        """The passages, best first."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class TfIdf(PassageBaseline):
+    """TF-IDF cosine between the question and each passage."""
+
+    name = "tf_idf"
+
+    def rank(self, question: str) -> Ranking:
+        """By cosine, among those that share most words with the question."""
         kb, lexical = self.tools.local, self.tools.lexical
         pool = lexical.search(question, LEXICAL_POOL, among=readable_nodes(kb)).nodes
         asked = {term: count * lexical.idf(term) for term, count in Counter(terms(question)).items()}
@@ -68,22 +85,16 @@ class TfIdf:
             own = {term: count * lexical.idf(term) for term, count in Counter(terms(text_of(kb, node))).items()}
             length = sqrt(sum(weight**2 for weight in own.values())) or 1.0
             scores.append(sum(weight * own.get(term, 0.0) for term, weight in asked.items()) / length)
-        return answer_from_passages(kb, question, "tf_idf", Ranking.of(pool, scores, self.k), reader_of(self.tools))
+        return Ranking.of(pool, scores, self.k)
 
 
 @dataclass(frozen=True)
-class KnnPassages:
+class KnnPassages(PassageBaseline):
     """Half of the passages by vector, half by edit distance to the question."""
 
-    tools: Toolbox
-    k: int = 30
+    name = "knn_passages"
 
-    @classmethod
-    def build(cls, toolbox: Toolbox, k: int = 30) -> KnnPassages:
-        """Over the passages of a base."""
-        return cls(toolbox, k)
-
-    def answer(self, question: str) -> Answer:
+    def rank(self, question: str) -> Ranking:
         """Nearest vectors first, then the fewest edits."""
         kb, half = self.tools.local, self.k // 2
         passages = readable_nodes(kb)
@@ -92,44 +103,34 @@ class KnnPassages:
         texts = kb.columns()["text"].take(others).to_pylist()
         edits = process.extract(question, texts, scorer=fuzz.ratio, limit=self.k - half)
         nodes = np.concatenate((near.nodes, np.array([others[place] for _, _, place in edits], dtype=np.int32)))
-        ranking = Ranking.of(nodes, np.arange(len(nodes), 0, -1))
-        return answer_from_passages(kb, question, "knn_passages", ranking, reader_of(self.tools))
+        return Ranking.of(nodes, np.arange(len(nodes), 0, -1))
 
 
 @dataclass(frozen=True)
-class DensePassages:
+class DensePassages(PassageBaseline):
     """The nearest passages by vector, read."""
 
-    tools: Toolbox
-    k: int = 30
+    name = "dense_passages"
 
-    @classmethod
-    def build(cls, toolbox: Toolbox, k: int = 30) -> DensePassages:
-        """Over the passages of a base."""
-        return cls(toolbox, k)
-
-    def answer(self, question: str) -> Answer:
-        """The best passages, read."""
-        kb = self.tools.local
-        ranking = self.tools.vectors.search(question, self.k, among=readable_nodes(kb))
-        return answer_from_passages(kb, question, "dense_passages", ranking, reader_of(self.tools))
+    def rank(self, question: str) -> Ranking:
+        """By cosine."""
+        return self.tools.vectors.search(question, self.k, among=readable_nodes(self.tools.local))
 
 
 @dataclass(frozen=True)
-class TwoHopDense:
+class TwoHopDense(PassageBaseline):
     """MDR's beam over two hops of dense retrieval; an encoder trained on hops makes it the paper's."""
 
-    tools: Toolbox
+    name = "two_hop_dense"
     first: int = 15
     second: int = 3
-    k: int = 30
 
     @classmethod
-    def build(cls, toolbox: Toolbox, first: int = 15, second: int = 3, k: int = 30) -> TwoHopDense:
-        """Over the passages of a base."""
-        return cls(toolbox, first, second, k)
+    def build(cls, toolbox: Toolbox, k: int = 30, first: int = 15, second: int = 3) -> TwoHopDense:
+        """`first` passages of the first hop, `second` after each."""
+        return cls(toolbox, k, first, second)
 
-    def answer(self, question: str) -> Answer:
+    def rank(self, question: str) -> Ranking:
         """Passages by the best path they are on."""
         kb, vectors = self.tools.local, self.tools.vectors
         passages = readable_nodes(kb)
@@ -139,27 +140,25 @@ class TwoHopDense:
                 if other != node:
                     best[node] = max(best.get(node, 0.0), score + more)
                     best[other] = max(best.get(other, 0.0), more + score - 1e-6)  # after the passage it came from
-        ranking = Ranking.of(list(best), list(best.values()), self.k)
-        return answer_from_passages(kb, question, "two_hop_dense", ranking, reader_of(self.tools))
+        return Ranking.of(list(best), list(best.values()), self.k)
 
 
 @dataclass(frozen=True)
-class IterativePassages:
+class IterativePassages(PassageBaseline):
     """IRCoT: the model writes the next evidence to look for, search adds passages, until it has enough."""
 
-    tools: Toolbox
+    name = "iterative_passages"
     each: int = 5
     rounds: int = 4
-    k: int = 30
 
     @classmethod
-    def build(cls, toolbox: Toolbox, each: int = 5, rounds: int = 4, k: int = 30) -> IterativePassages:
+    def build(cls, toolbox: Toolbox, k: int = 30, each: int = 5, rounds: int = 4) -> IterativePassages:
         """Needs a model."""
         if toolbox.model is None:
             raise InputError("iterative_passages needs a model: name one with --model")
-        return cls(toolbox, each, rounds, k)
+        return cls(toolbox, k, each, rounds)
 
-    def answer(self, question: str) -> Answer:
+    def rank(self, question: str) -> Ranking:
         """Passages in the order in which they were found."""
         assert self.tools.model is not None
         kb, writer = self.tools.local, ModelWriter(self.tools.model)
@@ -173,8 +172,7 @@ class IterativePassages:
                 break
             wanted = written.texts[0]
         nodes = list(found)[: self.k]
-        ranking = Ranking.of(nodes, list(range(len(nodes), 0, -1)))
-        return answer_from_passages(kb, question, "iterative_passages", ranking, reader_of(self.tools))
+        return Ranking.of(nodes, list(range(len(nodes), 0, -1)))
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, fields
 from threading import Lock
 
 from clew.errors import InputError
-from clew.models.protocol import Completion, LanguageModel, Request, each, in_order
+from clew.models.protocol import Completion, Request, each, in_order
 from clew.models.tokens import count_request_tokens
+from clew.models.wrapping import Wrapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +95,10 @@ class Ledger:
 
 
 @dataclass(frozen=True)
-class Budgeted:
+class Budgeted(Wrapping):
     """Checks the ledger before each call; a call it refuses comes back with an error that begins with "budget"."""
 
-    inner: LanguageModel
     ledger: Ledger = field(default_factory=Ledger)
-
-    @property
-    def name(self) -> str:
-        """The inner model's."""
-        return self.inner.name
-
-    @property
-    def context_tokens(self) -> int:
-        """The inner model's."""
-        return self.inner.context_tokens
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
         """Completions of the calls the budget allows, errors for the others."""

@@ -7,29 +7,19 @@ from dataclasses import dataclass, field, replace
 from threading import Event, Lock
 
 from clew.models.identity import digest
-from clew.models.protocol import Completion, LanguageModel, Request, each, in_order
+from clew.models.protocol import Completion, Request, each, in_order
 from clew.models.reply_store import ReplyStore
+from clew.models.wrapping import Wrapping
 
 
 @dataclass(frozen=True)
-class Cached:
+class Cached(Wrapping):
     """Asks the inner model only what the store does not know, each request once, and stores replies as they come."""
 
-    inner: LanguageModel
     store: ReplyStore
     _asked: dict[str, Event] = field(default_factory=dict, repr=False)
     """Requests some thread is asking right now, so that no other asks them too."""
     _lock: Lock = field(default_factory=Lock, repr=False)
-
-    @property
-    def name(self) -> str:
-        """The inner model's."""
-        return self.inner.name
-
-    @property
-    def context_tokens(self) -> int:
-        """The inner model's."""
-        return self.inner.context_tokens
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
         """Known replies from the store, the others from the inner model."""

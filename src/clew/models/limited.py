@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
-from clew.models.protocol import Completion, LanguageModel, Request, in_order
+from clew.models.protocol import Completion, Request, in_order
+from clew.models.wrapping import Wrapping
 from clew.trace import as_completed
 
 
@@ -31,10 +32,9 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Limited:
+class Limited(Wrapping):
     """Runs up to `concurrency` calls at once, each with up to `batch` requests, however large the batch it is given."""
 
-    inner: LanguageModel
     concurrency: int = 8
     per_minute: float | None = None
     batch: int = 1
@@ -43,16 +43,6 @@ class Limited:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_pace", Pace(self.per_minute))
-
-    @property
-    def name(self) -> str:
-        """The inner model's."""
-        return self.inner.name
-
-    @property
-    def context_tokens(self) -> int:
-        """The inner model's."""
-        return self.inner.context_tokens
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
         """The inner model's completions."""

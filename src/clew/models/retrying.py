@@ -7,29 +7,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from clew.models.protocol import Completion, LanguageModel, Request
+from clew.models.protocol import Completion, Request
+from clew.models.wrapping import Wrapping
 
 
 @dataclass(frozen=True)
-class Retrying:
+class Retrying(Wrapping):
     """Repeats requests whose completion says that asking again may help, with exponential pauses and jitter."""
 
-    inner: LanguageModel
     attempts: int = 5
     first_pause: float = 0.5
     longest_pause: float = 60.0
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
     jitter: Callable[[], float] = field(default=random.random, repr=False)
-
-    @property
-    def name(self) -> str:
-        """The inner model's."""
-        return self.inner.name
-
-    @property
-    def context_tokens(self) -> int:
-        """The inner model's."""
-        return self.inner.context_tokens
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
         """Completions after at most `attempts` tries each."""

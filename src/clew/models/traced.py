@@ -7,26 +7,15 @@ from dataclasses import dataclass
 
 from clew import trace
 from clew.models.identity import digest
-from clew.models.protocol import Completion, LanguageModel, Request, each
+from clew.models.protocol import Completion, Request, each
+from clew.models.wrapping import Wrapping
 
 SHOWN_REPLY = 400
 
 
 @dataclass(frozen=True)
-class Traced:
+class Traced(Wrapping):
     """Records one span per batch of requests."""
-
-    inner: LanguageModel
-
-    @property
-    def name(self) -> str:
-        """The inner model's."""
-        return self.inner.name
-
-    @property
-    def context_tokens(self) -> int:
-        """The inner model's."""
-        return self.inner.context_tokens
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
         """What the inner model says."""
