@@ -8,35 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from clew.errors import SourceError
 from clew.trace import ModelCall, Spending
 from clew.types import Fallback
 
+_FALLBACK = TypeAdapter(Fallback)
+
 
 class _Line(BaseModel):
     model_config = ConfigDict(extra="ignore")
     kind: str
-
-
-class _Fallback(_Line):
-    kind: str = "fallback"
-    step: str
-    reason: str
-    instead: str
-
-
-class _Call(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-    prompt_hash: str
-    prompt_tokens: int
-    completion_tokens: int
-    dollars: float
-    seconds: float
-    cached: bool
-    error: str | None = None
-    reply: str = ""
 
 
 class _Span(_Line):
@@ -47,8 +30,8 @@ class _Span(_Line):
     seconds: float | None = None
     details: dict[str, Any] = {}
     error: str | None = None
-    calls: list[_Call] = []
-    fallbacks: list[_Fallback] = []
+    calls: tuple[ModelCall, ...] = ()
+    fallbacks: tuple[Fallback, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,7 +78,7 @@ def read_trace(file: Path) -> TraceFile:
         try:
             kind = _Line.model_validate_json(line).kind
             if kind == "fallback":
-                outside.append(_fallback(_Fallback.model_validate_json(line)))
+                outside.append(_FALLBACK.validate_json(line))
             elif kind == "span":
                 span = _Span.model_validate_json(line)
                 step = _step(span)
@@ -109,13 +92,7 @@ def read_trace(file: Path) -> TraceFile:
 
 
 def _step(span: _Span) -> Step:
-    calls = tuple(ModelCall(**call.model_dump()) for call in span.calls)
-    fallbacks = tuple(_fallback(one) for one in span.fallbacks)
-    return Step(span.id, span.name, span.start, span.seconds, span.details, span.error, calls, fallbacks)
-
-
-def _fallback(line: _Fallback) -> Fallback:
-    return Fallback(line.step, line.reason, line.instead)
+    return Step(span.id, span.name, span.start, span.seconds, span.details, span.error, span.calls, span.fallbacks)
 
 
 def to_otlp(trace: TraceFile, service: str = "clew") -> dict[str, Any]:
