@@ -112,11 +112,10 @@ class PathFeatures:
         looked_at = [part for one in walked for part in (one.ends.array[:LOOKED_AT], one.before_ends.array[:1])]
         nodes = NodeSet.of(np.concatenate(looked_at)) if looked_at else EMPTY
         self._refs = {ref.id: ref for ref in self.kb.refs(nodes.array)}  # each once: paths meet at the same nodes
-        counts = np.bincount(np.concatenate(shown)) if shown else np.zeros(0)
-        others = max(len(walked) - 1, 1)
-        return np.array(
-            [self._of(one, float(counts[ends].mean() - 1) / others) for one, ends in zip(walked, shown, strict=True)]
-        ).reshape(len(walked), len(FEATURES))
+        agreements = _agreements(shown)
+        return np.array([self._of(one, agreed) for one, agreed in zip(walked, agreements, strict=True)]).reshape(
+            len(walked), len(FEATURES)
+        )
 
     def _of(self, walked: Walked, agreement: float) -> list[float]:
         path = walked.path
@@ -223,3 +222,14 @@ def _inverse(hop: Hop) -> float:
 
 def _most(names: Sequence[str]) -> str:
     return Counter(names).most_common(1)[0][0] if names else ""
+
+
+def _agreements(ends: Sequence[NDArray[np.int32]]) -> list[float]:
+    """For each path the share of the other paths that a node at its end is at the end of, on average."""
+    if not ends:
+        return []
+    sizes = np.array([len(one) for one in ends])
+    joined = np.concatenate(ends)
+    totals = np.add.reduceat(np.bincount(joined)[joined], np.cumsum(sizes) - sizes)  # no path is without an end
+    shares: list[float] = ((totals / sizes - 1) / max(len(ends) - 1, 1)).tolist()
+    return shares
