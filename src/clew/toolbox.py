@@ -174,8 +174,9 @@ class OpenedWhenAsked:
 
 def open_remote(address: str) -> KnowledgeBase:
     """A base behind `sparql+http://HOST/query`; after # how to read it, such as #language=de&label=IRI."""
-    from clew.kb.sparql import COMMENT, LABEL, NOISE, TYPE, Reading, SparqlKnowledgeBase
+    from clew.kb.sparql import SparqlKnowledgeBase
     from clew.kb.sparql_endpoint import SparqlEndpoint
+    from clew.kb.sparql_schema import COMMENT, LABEL, NOISE, TYPE, Reading
     from clew.models.settings import Settings
 
     url, _, fragment = address.removeprefix(REMOTE).partition("#")

@@ -6,52 +6,21 @@ above this module knows that the graph is remote.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from clew.errors import NotFoundError, SchemaError, StorageError
+from clew.errors import NotFoundError, SchemaError
 from clew.kb import render
 from clew.kb.protocol import Edges
-from clew.kb.schema import NodeType, Relation, Schema
-from clew.kb.sources.rdf_terms import local_name, short_names
+from clew.kb.schema import NodeType, Schema
+from clew.kb.sources.rdf_terms import local_name
 from clew.kb.sparql_endpoint import SparqlEndpoint, Term, content, iri, pages_of
-from clew.trace import fallback
+from clew.kb.sparql_schema import UNTYPED, VALUE, EndpointSchema, Reading
 from clew.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
-
-LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
-COMMENT = "http://www.w3.org/2000/01/rdf-schema#comment"
-TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
-NOISE = (
-    r"^http://www\.w3\.org/",
-    r"^http://www\.openlinksw\.com/",
-    r"/type\.(object|type)\.",
-    r"/(common\.topic|freebase|kg\.)",
-    r"^http://schema\.org/(version|dateModified)",
-)
-"""Relations that say something about the data rather than about the world."""
-MOST_RECOUNTED = 500
-"""So many relations are counted one by one where an endpoint counts them wrongly together."""
-UNTYPED = "entity"
-VALUE = "value"
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How to read an endpoint: which properties name, describe and type its nodes, and what to leave out."""
-
-    label: str = LABEL
-    comment: str = COMMENT
-    type: str = TYPE
-    language: str = "en"
-    noise: tuple[str, ...] = NOISE
-    batch: int = 200
-    """Nodes asked for at once."""
 
 
 @dataclass
@@ -78,27 +47,17 @@ class SparqlKnowledgeBase:
     def __init__(self, endpoint: SparqlEndpoint, reading: Reading | None = None) -> None:
         self.endpoint = endpoint
         self.reading = reading or Reading()
+        self._told = EndpointSchema(endpoint, self.reading)
         self._nodes = _Interned()
         self._named: dict[int, NodeRef] = {}
 
     def __repr__(self) -> str:
         return f"SparqlKnowledgeBase({self.endpoint.url!r})"
 
-    @cached_property
+    @property
     def schema(self) -> Schema:
         """Types and relations with their counts; where an endpoint is too large to count by type, without types."""
-        rows = self._relation_rows()
-        kinds = {kind for _, head, tail, _ in rows for kind in (head, tail)}
-        type_names = short_names(kinds - {UNTYPED, VALUE}, {}, {}) | {UNTYPED: UNTYPED, VALUE: VALUE}
-        names = {predicate: name for name, predicate in self._predicates.items()}
-        relations = sorted(
-            (Relation(names[p], type_names[head], type_names[tail], count) for p, head, tail, count in rows),
-            key=lambda row: (row.name, row.head, row.tail),
-        )
-        amounts: dict[str, int] = {type_names[kind]: 0 for kind in kinds}
-        for row in relations:
-            amounts[row.head] += row.count
-        return Schema(tuple(NodeType(name, count) for name, count in sorted(amounts.items())), tuple(relations))
+        return self._told.schema
 
     # Nodes
 
@@ -133,7 +92,7 @@ class SparqlKnowledgeBase:
         if type in (None, UNTYPED, VALUE):
             found = self._ask("SELECT DISTINCT ?s WHERE { { ?s ?p ?o } UNION { ?x ?p ?s } }", "?s")
         else:
-            kind = next((i for i, name in self._type_names.items() if name == type), None)
+            kind = next((i for i, name in self._told.type_names.items() if name == type), None)
             if kind is None:
                 raise SchemaError(f"no node type {type!r}; there are: {', '.join(self.schema.type_names)}")
             found = self._ask(f"SELECT DISTINCT ?s WHERE {{ ?s {iri(self.reading.type)} {iri(kind)} }}", "?s")
@@ -250,65 +209,13 @@ class SparqlKnowledgeBase:
         return "o" in row and (relation is not None or self._relation_name(row["p"]) is not None)
 
     def _predicate(self, relation: str) -> str:
-        if relation not in self._predicates:
-            raise SchemaError(f"no relation {relation!r}; there are: {', '.join(self._predicates)}")
-        return self._predicates[relation]
+        if relation not in self._told.predicates:
+            raise SchemaError(f"no relation {relation!r}; there are: {', '.join(self._told.predicates)}")
+        return self._told.predicates[relation]
 
     def _relation_name(self, predicate: Term) -> str | None:
         """The name of a relation; None where it is noise."""
-        return self._relation_names.get(content(predicate))
-
-    @cached_property
-    def _relation_names(self) -> dict[str, str]:
-        return {predicate: name for name, predicate in self._predicates.items()}
-
-    @cached_property
-    def _predicates(self) -> dict[str, str]:
-        """Relation name → IRI, noise left out."""
-        rows = self._ask("SELECT DISTINCT ?p WHERE { ?s ?p ?o }", "?p")
-        described = {self.reading.label, self.reading.comment, self.reading.type}
-        noise = [re.compile(pattern) for pattern in self.reading.noise]
-        told = [content(row["p"]) for row in rows]
-        kept = [p for p in told if p not in described and not any(pattern.search(p) for pattern in noise)]
-        return {name: predicate for predicate, name in short_names(kept, {}, {}).items()}
-
-    @cached_property
-    def _type_names(self) -> dict[str, str]:
-        rows = self._ask(f"SELECT DISTINCT ?t WHERE {{ ?s {iri(self.reading.type)} ?t }}", "?t")
-        return short_names([content(row["t"]) for row in rows if row["t"].startswith("<")], {}, {})
-
-    def _relation_rows(self) -> list[tuple[str, str, str, int]]:
-        """(predicate, head type, tail type, edges); all of one type where counting by type is too much."""
-        wanted = set(self._predicates.values())
-        try:
-            found = self._counted_by_type("?p")
-            told = self._ask("SELECT ?p (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?p", "?p")
-            totals = {content(row["p"]): int(content(row["n"])) for row in told}
-        except StorageError as error:
-            fallback("schema", f"relations could not be counted by type ({error})", "all nodes count as one type")
-            return [(predicate, UNTYPED, UNTYPED, 0) for predicate in sorted(wanted)]
-        # Virtuoso 7 drops rows of large groups: a relation with too few is counted by itself.
-        short = [p for p in sorted(wanted) if sum(n for (q, *_), n in found.items() if q == p) < totals.get(p, 0)]
-        for predicate in short[:MOST_RECOUNTED]:
-            found |= self._counted_by_type(iri(predicate))
-        for predicate in short[MOST_RECOUNTED:]:
-            found[predicate, UNTYPED, UNTYPED] = totals[predicate]
-        return [(*place, count) for place, count in found.items() if place[0] in wanted]
-
-    def _counted_by_type(self, predicate: Term) -> dict[tuple[str, str, str], int]:
-        """(predicate, head type, tail type) → edges, of one predicate or, with a variable, of all."""
-        kind = iri(self.reading.type)
-        optional = f"OPTIONAL {{ ?s {kind} ?a }} OPTIONAL {{ ?o {kind} ?b }} BIND (isLiteral(?o) AS ?v)"
-        groups = "?p ?a ?b ?v" if predicate == "?p" else "?a ?b ?v"
-        query = f"SELECT {groups} (COUNT(*) AS ?n) WHERE {{ ?s {predicate} ?o {optional} }} GROUP BY {groups}"
-        found: dict[tuple[str, str, str], int] = {}
-        for row in self._ask(query, groups):
-            head = content(row["a"]) if "a" in row else UNTYPED
-            literal = content(row.get("v", "")) in ("true", "1")
-            tail = content(row["b"]) if "b" in row else VALUE if literal else UNTYPED
-            place = (content(row.get("p", predicate)), head, tail)
-            found[place] = found.get(place, 0) + int(content(row["n"]))
-        return found
+        return self._told.relation_names.get(content(predicate))
 
     def _learn_names(self, portion: list[Term]) -> None:
         iris = [term for term in portion if term.startswith("<")]
@@ -321,7 +228,7 @@ class SparqlKnowledgeBase:
             for row in self._ask(f"SELECT ?s ?l WHERE {{ {values} ?s {label} ?l {wanted} }}", "?s ?l"):
                 labels.setdefault(row["s"], content(row["l"]))
             for row in self._ask(f"SELECT ?s ?t WHERE {{ {values} ?s {kind} ?t }}", "?s ?t"):
-                kinds.setdefault(row["s"], self._type_names.get(content(row["t"]), UNTYPED))
+                kinds.setdefault(row["s"], self._told.type_names.get(content(row["t"]), UNTYPED))
         for term in portion:
             node, text = self._nodes.id(term), content(term)
             if term.startswith("<"):

@@ -12,6 +12,7 @@ no_passages         the model alone: the floor
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass
 from math import sqrt
@@ -48,7 +49,7 @@ def text_of(kb: ArrayKnowledgeBase, node: int) -> str:
 
 
 @dataclass(frozen=True)
-class PassageBaseline:
+class PassageBaseline(ABC):
     """What the baselines share: they rank passages, and the same reader reads the best."""
 
     tools: Toolbox
@@ -64,9 +65,9 @@ class PassageBaseline:
         """The best passages, read."""
         return answer_from_passages(self.tools.local, question, self.name, self.rank(question), reader_of(self.tools))
 
+    @abstractmethod
     def rank(self, question: str) -> Ranking:
         """The passages, best first."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,124 @@
+"""What an endpoint's graph is made of, and how it is read: its relations and types, named and counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from clew.errors import StorageError
+from clew.kb.schema import NodeType, Relation, Schema
+from clew.kb.sources.rdf_terms import short_names
+from clew.kb.sparql_endpoint import SparqlEndpoint, Term, content, iri
+from clew.trace import fallback
+
+LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+COMMENT = "http://www.w3.org/2000/01/rdf-schema#comment"
+TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+NOISE = (
+    r"^http://www\.w3\.org/",
+    r"^http://www\.openlinksw\.com/",
+    r"/type\.(object|type)\.",
+    r"/(common\.topic|freebase|kg\.)",
+    r"^http://schema\.org/(version|dateModified)",
+)
+"""Relations that say something about the data rather than about the world."""
+MOST_RECOUNTED = 500
+"""So many relations are counted one by one where an endpoint counts them wrongly together."""
+UNTYPED = "entity"
+VALUE = "value"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read an endpoint: which properties name, describe and type its nodes, and what to leave out."""
+
+    label: str = LABEL
+    comment: str = COMMENT
+    type: str = TYPE
+    language: str = "en"
+    noise: tuple[str, ...] = NOISE
+    batch: int = 200
+    """Nodes asked for at once."""
+
+
+@dataclass(frozen=True)
+class EndpointSchema:
+    """Asked for once, when it is first needed."""
+
+    endpoint: SparqlEndpoint
+    reading: Reading
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Types and relations with their counts; where an endpoint is too large to count by type, without types."""
+        rows = self._relation_rows()
+        kinds = {kind for _, head, tail, _ in rows for kind in (head, tail)}
+        type_names = short_names(kinds - {UNTYPED, VALUE}, {}, {}) | {UNTYPED: UNTYPED, VALUE: VALUE}
+        names = self.relation_names
+        relations = sorted(
+            (Relation(names[p], type_names[head], type_names[tail], count) for p, head, tail, count in rows),
+            key=lambda row: (row.name, row.head, row.tail),
+        )
+        amounts: dict[str, int] = {type_names[kind]: 0 for kind in kinds}
+        for row in relations:
+            amounts[row.head] += row.count
+        return Schema(tuple(NodeType(name, count) for name, count in sorted(amounts.items())), tuple(relations))
+
+    @cached_property
+    def relation_names(self) -> dict[str, str]:
+        """IRI → relation name."""
+        return {predicate: name for name, predicate in self.predicates.items()}
+
+    @cached_property
+    def predicates(self) -> dict[str, str]:
+        """Relation name → IRI, noise left out."""
+        rows = self._rows("SELECT DISTINCT ?p WHERE { ?s ?p ?o }", "?p")
+        described = {self.reading.label, self.reading.comment, self.reading.type}
+        noise = [re.compile(pattern) for pattern in self.reading.noise]
+        told = [content(row["p"]) for row in rows]
+        kept = [p for p in told if p not in described and not any(pattern.search(p) for pattern in noise)]
+        return {name: predicate for predicate, name in short_names(kept, {}, {}).items()}
+
+    @cached_property
+    def type_names(self) -> dict[str, str]:
+        """IRI → type name."""
+        rows = self._rows(f"SELECT DISTINCT ?t WHERE {{ ?s {iri(self.reading.type)} ?t }}", "?t")
+        return short_names([content(row["t"]) for row in rows if row["t"].startswith("<")], {}, {})
+
+    def _relation_rows(self) -> list[tuple[str, str, str, int]]:
+        """(predicate, head type, tail type, edges); all of one type where counting by type is too much."""
+        wanted = set(self.predicates.values())
+        try:
+            found = self._counted_by_type("?p")
+            told = self._rows("SELECT ?p (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?p", "?p")
+            totals = {content(row["p"]): int(content(row["n"])) for row in told}
+        except StorageError as error:
+            fallback("schema", f"relations could not be counted by type ({error})", "all nodes count as one type")
+            return [(predicate, UNTYPED, UNTYPED, 0) for predicate in sorted(wanted)]
+        # Virtuoso 7 drops rows of large groups: a relation with too few is counted by itself.
+        short = [p for p in sorted(wanted) if sum(n for (q, *_), n in found.items() if q == p) < totals.get(p, 0)]
+        for predicate in short[:MOST_RECOUNTED]:
+            found |= self._counted_by_type(iri(predicate))
+        for predicate in short[MOST_RECOUNTED:]:
+            found[predicate, UNTYPED, UNTYPED] = totals[predicate]
+        return [(*place, count) for place, count in found.items() if place[0] in wanted]
+
+    def _counted_by_type(self, predicate: Term) -> dict[tuple[str, str, str], int]:
+        """(predicate, head type, tail type) → edges, of one predicate or, with a variable, of all."""
+        kind = iri(self.reading.type)
+        optional = f"OPTIONAL {{ ?s {kind} ?a }} OPTIONAL {{ ?o {kind} ?b }} BIND (isLiteral(?o) AS ?v)"
+        groups = "?p ?a ?b ?v" if predicate == "?p" else "?a ?b ?v"
+        query = f"SELECT {groups} (COUNT(*) AS ?n) WHERE {{ ?s {predicate} ?o {optional} }} GROUP BY {groups}"
+        found: dict[tuple[str, str, str], int] = {}
+        for row in self._rows(query, groups):
+            head = content(row["a"]) if "a" in row else UNTYPED
+            literal = content(row.get("v", "")) in ("true", "1")
+            tail = content(row["b"]) if "b" in row else VALUE if literal else UNTYPED
+            place = (content(row.get("p", predicate)), head, tail)
+            found[place] = found.get(place, 0) + int(content(row["n"]))
+        return found
+
+    def _rows(self, query: str, ordered_by: str) -> list[Mapping[str, Term]]:
+        return self.endpoint.rows(query, ordered_by=ordered_by)
