@@ -68,7 +68,7 @@ class FocusPlus:
         parser: ParserName = "auto",
         reranker: RerankerName = "auto",
     ) -> FocusPlus:
-        """Parsed and reranked by the toolbox's model; without one by the schema linker, and not reranked."""
+        """Read by the schema linker, and by the model where that finds no triplet; reranked where there is a model."""
         return cls(
             toolbox.kb,
             parser_for(toolbox, parser),
