@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import documents_made as made
-from clew.documents.cache import ExtractedCache
+from clew.documents.cache import ExtractedCache, content_key
 from clew.documents.extracted import Block, Extracted, cells_of
 from clew.documents.folder import find_files
 from clew.documents.formats import READERS
@@ -140,12 +140,13 @@ def test_sentences_and_passages_cover_every_character_that_is_not_white_space(te
 def test_extracted_texts_come_back_from_the_cache_as_they_were(tmp_path, folder):
     cache = ExtractedCache(tmp_path / "cache")
     extracted = read(folder / "report.pdf")
-    cache.put("one", extracted)
-    cache.put("two", extracted)
+    key = content_key(folder / "report.pdf")
+    cache.put(key, extracted)
+    cache.put("0" * 32 + ".pdf-1", extracted)
     fresh = ExtractedCache(tmp_path / "cache")
-    assert fresh.get("one") == extracted
+    assert fresh.get(key) == extracted
     fresh.drop_unused()
-    assert fresh.get("two") is None
+    assert fresh.get("0" * 32 + ".pdf-1") is None
 
 
 def test_hidden_files_and_knowledge_bases_are_not_sources(tmp_path):

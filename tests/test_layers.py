@@ -9,6 +9,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "clew"
 LAYERS = [
     {"markup"},
     {"errors", "types", "query", "wire"},
+    {"own_folders"},
     {"trace"},
     {"kb", "models", "trace_file"},
     {"index"},

@@ -19,7 +19,7 @@ from clew.errors import ClewError, CorruptError, FormatError, LockedError, NotFo
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.schema_file import parse_schema
 from clew.kb.sources.delta import Delta, apply_delta
-from clew.kb.storage import locked, read_manifest
+from clew.kb.storage import LOCK, locked, read_manifest
 from clew.kb.tables import Piece, Tables
 from conftest import EDGES, NODES, build_graph, tables
 
@@ -32,7 +32,7 @@ def test_two_builds_of_the_same_content_are_byte_identical_whatever_the_order_of
 
 def test_a_changed_byte_in_any_file_is_found_and_the_file_named(tmp_path):
     build(tables(), tmp_path / "kb")
-    files = [path for path in (tmp_path / "kb").rglob("*") if path.is_file() and path.name != ".lock"]
+    files = [path for path in (tmp_path / "kb").rglob("*") if path.is_file() and path.name != LOCK]
     assert len(files) > 15
     random.seed(3)
     for file in files:
@@ -112,7 +112,7 @@ def test_a_kill_at_any_moment_leaves_the_old_base_or_the_new_one(tmp_path):
         assert len(ArrayKnowledgeBase.open(folder)) in sizes
     build(versions[0], folder)
     assert sorted(path.name for path in folder.iterdir()) == sorted(
-        [".lock", "manifest.json", read_manifest(folder).generation]
+        [LOCK, "manifest.json", read_manifest(folder).generation]
     )
 
 

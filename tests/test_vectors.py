@@ -32,7 +32,9 @@ def opened(folder: Path, texts=TEXTS, embedder: HashEmbedder | None = None, **op
     embedder = embedder or HashEmbedder()
     store = VectorStore.open(folder / "vectors", embedder)
     lexical = LexicalIndex.open(folder / "lexical")
-    return VectorIndex(len(texts), texts.__getitem__, embedder, store, lexical, generation="g1", **options)
+    return VectorIndex(
+        len(texts), texts.__getitem__, embedder, store, lexical, generation="clew-data-0123456789abcdef", **options
+    )
 
 
 def cosines_of(texts, query: str):

@@ -42,7 +42,7 @@ def build(
 ) -> BuildReport:
     """Build or replace a knowledge base; a kill at any moment leaves the old one or none."""
     with locked(folder):
-        return _build(tables, folder, edits or SchemaEdits(), skip_bad, say)
+        return write_base(tables, folder, edits or SchemaEdits(), skip_bad, say)
 
 
 def update(folder: Path, delta: Delta, *, skip_bad: bool = False, say: Say = lambda _: None) -> BuildReport:
@@ -51,7 +51,7 @@ def update(folder: Path, delta: Delta, *, skip_bad: bool = False, say: Say = lam
         old = ArrayKnowledgeBase.open(folder)
         edits = SchemaEdits.from_json(old.manifest.facts["edits"])
         say("changes")
-        report = _build(apply_delta(old.to_tables(), delta), folder, edits, skip_bad, say, lenient=True)
+        report = write_base(apply_delta(old.to_tables(), delta), folder, edits, skip_bad, say, lenient=True)
         if have_all_vectors(old):
             say("vectors")
             report = _with_vectors(report)
@@ -80,9 +80,10 @@ def _with_vectors(report: BuildReport) -> BuildReport:
     return report
 
 
-def _build(
+def write_base(
     tables: Tables, folder: Path, edits: SchemaEdits, skip_bad: bool, say: Say, *, lenient: bool = False
 ) -> BuildReport:
+    """Build in a folder that the caller has locked."""
     problems = Problems(skip_bad)
     with staging(folder) as stage:
         say("graph")

@@ -14,6 +14,7 @@ from clew.cli.ask import show_answer
 from clew.cli.options import AsJson
 from clew.cli.output import out, print_json, stages
 from clew.demo import QUESTIONS, demo_base, demo_pictures
+from clew.own_folders import refuse_foreign
 from clew.presentation import answer_json
 from clew.toolbox import Toolbox
 
@@ -26,6 +27,7 @@ def demo(
 ) -> None:
     """Build the Human Phenotype Ontology as a knowledge base and ask it two questions."""
     base = folder / "hpo.kb"
+    refuse_foreign(folder, (base.name,), "demonstration", "name a new folder with --folder")
     begun = time.perf_counter()
     with stages("building the demonstration base") as say:
         report = demo_base(base, say)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from clew.building import BuildReport, Say, build
+from clew.building import BuildReport, Say, write_base
 from clew.documents.folder import Progress, find_files, read_folder
 from clew.documents.options import DocumentOptions
 from clew.kb.problems import Problem
+from clew.kb.storage import locked
 from clew.models.embedding.opening import open_embedder
 
 EXTRACTED = "extracted"
@@ -34,9 +35,10 @@ def build_documents(
     if options.cache is None:
         options = replace(options, cache=folder / EXTRACTED)
     embedder = open_embedder() if {"knn", "mdr"} & set(options.edges.kinds) else None
-    read = read_folder(paths, options, progress, embedder)
+    with locked(folder):  # what is read is kept there at once
+        read = read_folder(paths, options, progress, embedder)
+        report = write_base(read.tables, folder, read.edits, skip_bad=False, say=say)
     problems = tuple(Problem(one.reason, one.file, 0) for one in read.skipped)
-    report = build(read.tables, folder, edits=read.edits, say=say)
     return replace(report, skipped=report.skipped + len(problems), problems=(*problems, *report.problems))
 
 

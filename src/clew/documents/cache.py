@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from clew.documents.extracted import Block, Cells, Extracted
 
 VERSION = 1
 """Raised whenever a reader extracts something else than before."""
+OWN = re.compile(r"[0-9a-f]{32}(\.\w+)?-\d+\.json")
+"""What a kept text is called."""
 
 
 def content_key(file: Path) -> str:
@@ -45,9 +48,9 @@ class ExtractedCache:
         draft.replace(self.folder / self._name(key))
 
     def drop_unused(self) -> None:
-        """Forget contents that no file has any more."""
+        """Forget contents that no file has any more; files of other names are not ours."""
         for file in self.folder.glob("*.json"):
-            if file.name not in self._used:
+            if OWN.fullmatch(file.name) and file.name not in self._used:
                 file.unlink(missing_ok=True)
 
     def _name(self, key: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from clew.errors import CorruptError, LockedError, NotFoundError, StorageError
 from clew.evaluation.rows import Row
 from clew.evaluation.setup import Setup
+from clew.own_folders import refuse_foreign
 
 SETUP = "run.json"
 ANSWERS = "answers.jsonl"
@@ -41,8 +42,13 @@ class RunFolder:
 @contextmanager
 def open_run(folder: Path, setup: Setup) -> Iterator[RunFolder]:
     """Begin a run or go on with it; another setup's folder is refused, and a torn last line is dropped."""
+    refuse_foreign(folder, (SETUP, f".{SETUP}"), "run of `clew eval`", "name a new folder with --out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / SETUP).exists():  # before anything else, so that a killed run knows its folder again
+            draft = folder / f".{SETUP}"
+            draft.write_text(json.dumps(setup.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
+            draft.replace(folder / SETUP)
         descriptor = os.open(folder / ANSWERS, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     except OSError as error:
         raise StorageError(f"cannot write {folder}: {error.strerror}") from error
@@ -51,12 +57,7 @@ def open_run(folder: Path, setup: Setup) -> Iterator[RunFolder]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise LockedError(f"another process is writing {folder}: wait for it, or choose another --out") from None
-        if (folder / SETUP).exists():
-            setup.refuse(read_setup(folder), folder)
-        else:
-            draft = folder / f".{SETUP}"
-            draft.write_text(json.dumps(setup.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
-            draft.replace(folder / SETUP)
+        setup.refuse(read_setup(folder), folder)
         rows, whole = _parse(folder / ANSWERS)
         os.ftruncate(descriptor, whole)
         yield RunFolder(folder, rows, descriptor)

@@ -15,10 +15,9 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import BinaryIO
@@ -32,6 +31,8 @@ from clew.models.protocol import Embedder
 
 KEY = np.dtype([("hash", "<u8", 2), ("check", "<u4")])
 FILE = "embedder.json"
+OWN = re.compile(r"keys\.bin|vectors\.bin|\.lock|\.?rows-(clew-)?data-[0-9a-f]{16}\.npy")
+"""The files of a store, and the rows that each state of the base has in it."""
 MOST_FRESH = 10_000
 """So many new keys are looked up in a dictionary before all are sorted anew."""
 Vectors = NDArray[np.float32]
@@ -102,8 +103,8 @@ class VectorStore:
             self.in_use = True
             self._remember()
         for other in self.folder.iterdir():
-            if other.is_dir() and other != self.place:
-                shutil.rmtree(other, ignore_errors=True)
+            if other.is_dir() and not other.is_symlink() and other != self.place:
+                _remove_store(other)
 
     def __len__(self) -> int:
         return len(self._mapped) + sum(map(len, self._memory))
@@ -247,6 +248,15 @@ def _read(folder: Path) -> dict[str, str] | None:
         return None
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptError(f"{file} is damaged ({error}): `clew embed KB` writes it anew") from error
+
+
+def _remove_store(place: Path) -> None:
+    """Remove the files of a store, and its folder where nothing else is in it."""
+    for file in place.iterdir():
+        if OWN.fullmatch(file.name) and file.is_file():
+            file.unlink(missing_ok=True)
+    with suppress(OSError):
+        place.rmdir()
 
 
 def _check(hash_: Hashes, vector: Vectors) -> int:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from clew import trace
 from clew.errors import StorageError
 from clew.index.protocol import Index
-from clew.index.vector_store import VectorStore, hashes_of
+from clew.index.vector_store import OWN, VectorStore, hashes_of
 from clew.kb.adjacency import map_array
 from clew.models.protocol import Embedder
 from clew.types import IntArray, NodeSet, Ranking
@@ -170,7 +170,7 @@ class VectorIndex:
         np.save(draft, np.append(self._rows, _check(self._rows)))
         draft.replace(file)
         for old in file.parent.glob(rows_file("*")):
-            if old != file:
+            if old != file and OWN.fullmatch(old.name):
                 old.unlink(missing_ok=True)
 
 

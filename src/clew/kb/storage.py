@@ -1,11 +1,13 @@
 """A knowledge base as a folder: `manifest.json` names one immutable generation, and replacing it is the commit.
 
-    KB/manifest.json      format, counts, schema, the size and SHA-256 of every file
-    KB/<generation>/…     nodes, graph and indexes; named after their content
-    KB/vectors/…          embeddings by content, shared by all generations
+    KB/manifest.json         format, counts, schema, the size and SHA-256 of every file
+    KB/clew-data-<digest>/…  one generation: nodes, graph and indexes; named after their content
+    KB/vectors/…             embeddings by content, shared by all generations
+    KB/.clew-lock            held by the process that writes; names the folders it makes and replaces
 
 A generation is written beside the old one and the manifest is replaced in one step, so a kill at any moment leaves the
-old base or none. Processes that have the old generation open keep their maps.
+old base or none. Processes that have the old generation open keep their maps. A folder is removed only where the
+manifest or the lock names it: whatever else lies in the folder of a base is somebody else's.
 """
 
 from __future__ import annotations
@@ -15,21 +17,26 @@ import fcntl
 import hashlib
 import json
 import os
+import re
+import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
 
 from clew.errors import CorruptError, FormatError, LockedError, NotFoundError, StorageError
+from clew.own_folders import refuse_foreign
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-LOCK = ".lock"
-STAGE = ".stage-"
+LOCK = ".clew-lock"
+GENERATION = re.compile(r"(clew-)?data-[0-9a-f]{16}")
+"""What a generation is called; those of version 0.1 had no prefix."""
+OWN = re.compile(rf"{GENERATION.pattern}|\.clew-stage-[0-9a-f]{{16}}")
+"""Names of folders that Clew makes; one that the manifest or the lock records may be removed."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,21 @@ def read_manifest(folder: Path) -> Manifest:
     digest = raw.pop("digest", None)
     if digest != _seal(raw):
         raise CorruptError(f"{file} was altered (its digest differs): build the knowledge base again")
+    if not GENERATION.fullmatch(str(raw["generation"])):
+        raise CorruptError(f"{file} names {raw['generation']!r} as its generation: build the knowledge base again")
+    for name in raw["files"]:
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            raise CorruptError(f"{file} names a file outside of the knowledge base, {name!r}: do not use it")
     return Manifest(raw["generation"], raw["created"], raw["files"], raw["facts"])
+
+
+def is_base(folder: Path) -> bool:
+    """Whether a folder holds a manifest of Clew, sound or not: other programs have files of that name as well."""
+    try:
+        raw = json.loads((folder / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(raw, dict) and {"format", "generation", "digest"} <= raw.keys()
 
 
 def open_generation(folder: Path) -> tuple[Manifest, Path]:
@@ -113,31 +134,58 @@ def verify(folder: Path) -> list[str]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the knowledge base for writing; a second writer gets LockedError, and a killed one leaves no lock behind."""
+    """Hold the knowledge base for writing; a second writer gets LockedError, and a killed one leaves no lock behind.
+
+    A folder of other files is refused; where a new one stays empty, because the build was refused, it is removed again.
+    """
+    if not is_base(folder):
+        refuse_foreign(folder, (LOCK,), "knowledge base", "name a new folder, such as base.kb")
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / LOCK).open("w")
+        lock = _lock_file(folder)
     except (FileExistsError, NotADirectoryError):
         raise StorageError(f"{folder} is a file: name a folder for the knowledge base") from None
     except OSError as error:
         raise storage_error(folder, error) from error
     with lock:
         try:
+            yield
+        finally:
+            with suppress(OSError):  # somebody else has put something there, or has removed it
+                if missing and {entry.name for entry in folder.iterdir()} == {LOCK}:
+                    (folder / LOCK).unlink()
+                    for place in missing:
+                        place.rmdir()
+
+
+def _lock_file(folder: Path) -> IO[str]:
+    """The lock, held: not one that its last holder has just removed."""
+    while True:
+        lock = (folder / LOCK).open("a+", encoding="utf-8")
+        try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
+            lock.close()
             raise LockedError(
                 f"another process is building {folder}: wait for it, or stop it, then run again"
             ) from None
-        yield
+        try:
+            if (folder / LOCK).stat().st_ino == os.fstat(lock.fileno()).st_ino:
+                return lock
+        except FileNotFoundError:
+            folder.mkdir(parents=True, exist_ok=True)
+        lock.close()
 
 
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
     """An empty folder beside the current generation; whatever a killed build left there is removed first."""
-    for leftover in folder.glob(f"{STAGE}*"):
-        shutil.rmtree(leftover)
-    stage = Path(tempfile.mkdtemp(prefix=STAGE, dir=folder))
+    _remove_recorded(folder)
+    stage = folder / f".clew-stage-{secrets.token_hex(8)}"
     try:
+        _record(folder, stage.name)
+        stage.mkdir()
         yield stage
     except OSError as error:
         raise storage_error(folder, error) from error
@@ -152,22 +200,47 @@ def commit(folder: Path, stage: Path, facts: dict[str, Any]) -> Manifest:
         _sync(file)
         files[file.relative_to(stage).as_posix()] = {"size": file.stat().st_size, "sha256": _sha256(file)}
     content = hashlib.sha256(json.dumps([files, facts], sort_keys=True).encode()).hexdigest()
-    manifest = Manifest(f"data-{content[:16]}", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), files, facts)
-    place = folder / manifest.generation
-    if place.exists() and not _is_current(folder, place):  # left behind by a killed build
+    name, created = f"clew-data-{content[:16]}", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    manifest = Manifest(name, created, files, facts)
+    place = folder / name
+    _record(folder, name, *_current(folder))
+    if place.exists() and not (_current(folder) == [name] and not verify(folder)):  # damaged
         shutil.rmtree(place)
     if not place.exists():
-        stage.chmod(0o755)
         stage.rename(place)
     draft = folder / f".{MANIFEST}"
     draft.write_text(manifest.to_json(), "utf-8")
     _sync(draft)
     draft.replace(folder / MANIFEST)
     _sync(folder)
-    for old in folder.glob("data-*"):
-        if old != place:
-            shutil.rmtree(old, ignore_errors=True)
+    _remove_recorded(folder)
     return manifest
+
+
+def _record(folder: Path, *names: str) -> None:
+    """Write into the lock which folders are about to be made or replaced."""
+    with (folder / LOCK).open("a", encoding="utf-8") as lock:
+        lock.writelines(f"{name}\n" for name in names)
+        lock.flush()
+        os.fsync(lock.fileno())
+
+
+def _remove_recorded(folder: Path) -> None:
+    """Remove the folders that the lock names, but for the current generation, and forget them."""
+    current = _current(folder)
+    for name in dict.fromkeys((folder / LOCK).read_text("utf-8", errors="replace").splitlines()):
+        place = folder / name
+        if OWN.fullmatch(name) and name not in current and place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place, ignore_errors=True)
+    os.truncate(folder / LOCK, 0)
+
+
+def _current(folder: Path) -> list[str]:
+    """The generation that the manifest names; none where there is no manifest that can be read."""
+    try:
+        return [read_manifest(folder).generation]
+    except (StorageError, NotFoundError):
+        return []
 
 
 def storage_error(folder: Path, error: OSError) -> StorageError:
@@ -177,10 +250,6 @@ def storage_error(folder: Path, error: OSError) -> StorageError:
             f"the disk is full while writing {folder}: free some space and run again; nothing was changed"
         )
     return StorageError(f"cannot write {folder}: {error.strerror or error}; nothing was changed")
-
-
-def _is_current(folder: Path, place: Path) -> bool:
-    return (folder / MANIFEST).exists() and read_manifest(folder).generation == place.name and not verify(folder)
 
 
 def _seal(body: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from clew.errors import BudgetError, InputError, ModelError
 from clew.models.budgeted import Ledger
 from clew.models.estimating import Estimate, EstimatingModel
 from clew.models.protocol import LanguageModel
+from clew.own_folders import refuse_foreign
 from clew.synthesis.card import Made
 from clew.synthesis.enumerate import check_kinds, enumerate_templates, types_with_text
 from clew.synthesis.extraction import ModelExtractor
@@ -93,6 +94,7 @@ def make_benchmark(
 ) -> Report:
     """Make the questions, check every gate, and write the files; what is finished already is not made again."""
     writers = writers or Writers()
+    refuse_foreign(folder, (LOG,), "benchmark of `clew synth`", "name a new folder with --out")
     kb = tools.local
     say("templates")
     plan, steps, remarks = prepare(tools, wanted, writers)

@@ -20,6 +20,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from clew.errors import InputError, NotFoundError
+from clew.own_folders import refuse_foreign
 from clew.web import child_process
 from clew.web.document_check import check_content, checked_name
 from clew.wire import BuildReply
@@ -31,7 +32,12 @@ class DocumentFolder:
     def __init__(self, folder: Path, most_files: int = 2000) -> None:
         self.files, self.base, self.most_files = folder / "files", folder / "base.kb", most_files
         self._built, self._cache = folder / "built.json", folder / "extracted"
+        refuse_foreign(
+            folder, (self._built.name, self.base.name), "document base", "name a new folder with --documents"
+        )
         self.files.mkdir(parents=True, exist_ok=True)
+        if not self._built.exists():
+            self._built.write_text("{}", "utf-8")
         self._lock = Lock()
         self._state = BuildReply(state="idle")
         self._thread: Thread | None = None

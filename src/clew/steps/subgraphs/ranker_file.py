@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from clew.errors import CorruptError, EmbedderMismatch, FormatError, NotFoundError, SchemaError
 from clew.kb.schema import Schema
 from clew.models.protocol import Embedder
+from clew.own_folders import refuse_foreign
 from clew.steps.subgraphs.onnx_scorer import OnnxScorer
 from clew.steps.subgraphs.rankers import FeatureRanker, LinearModel, NeuralRanker, ObliviousTrees, Ranker
 from clew.steps.subgraphs.ranking_features import FeaturePipeline, FloatArray
@@ -74,9 +75,10 @@ def schema_of(schema: Schema) -> tuple[tuple[str, ...], tuple[tuple[str, str, st
 
 
 def save_ranker(folder: Path, parts: RankerParts) -> RankerCard:
-    """Write a ranker; the manifest comes last, so that a folder without it is no ranker."""
+    """Write a ranker; its manifest is empty until the rest is there, so that half a ranker is none."""
+    refuse_foreign(folder, (MANIFEST,), "ranker", "name a new folder with --out")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / MANIFEST).unlink(missing_ok=True)
+    (folder / MANIFEST).write_text("", "utf-8")
     for name, array in parts.arrays.items():
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
     for name, content in parts.files.items():
