@@ -81,7 +81,7 @@ def test_an_exported_folder_embeds_as_its_settings_say(tmp_path: Path):
 
 
 def test_specs_name_embedders(tmp_path: Path):
-    settings = Settings.load({"HOME": str(tmp_path), "OPENAI_API_KEY": "sk-x", "CLEW_MODEL_KEY": "other"})
+    settings = Settings.load({"HOME": str(tmp_path), "OPENAI_API_KEY": "sk-x", "CLEW_EMBEDDER_KEY": "other"})
     assert open_embedder().name == "all-MiniLM-L6-v2-int8"
     assert isinstance(open_embedder("hash"), HashEmbedder)
     openai = open_embedder("openai:text-embedding-3-small", settings=settings)

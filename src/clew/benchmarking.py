@@ -36,6 +36,8 @@ class Benchmark:
     kb: str | Path | None = None
     """None means the base the data set brings."""
     model: LanguageModel | None = None
+    embedder: str | None = None
+    """None means the one the base remembers, where it ships with Clew or the user has named it."""
     match: Literal["strict", "lenient"] | None = None
     """None means the data set's own rule."""
     per_question: bool = False
@@ -51,7 +53,7 @@ class Benchmark:
     def tools(self) -> Toolbox:
         """Over the whole base."""
         base = self.kb or dataset_base(self.dataset, self.edges, self.say, self.note)
-        return Toolbox.open(base, model=self.model)
+        return Toolbox.open(base, model=self.model, embedder=self.embedder)
 
     @cached_property
     def rule(self) -> Match:

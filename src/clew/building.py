@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from clew.errors import ModelError, StorageError
+from clew.errors import ModelError, StorageError, UntrustedEmbedder
 from clew.index.build import build_indexes, have_all_vectors, renew_vectors, vector_folder
 from clew.index.vector_store import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
@@ -74,7 +74,7 @@ def _with_vectors(report: BuildReport) -> BuildReport:
     """A base that had all its vectors has them again; where its embedder cannot be reached, the report says so."""
     try:
         renew_vectors(ArrayKnowledgeBase.open(report.folder))
-    except ModelError as error:
+    except (ModelError, UntrustedEmbedder) as error:
         note = f"new nodes have no vectors yet ({error}): `clew embed {report.folder}` computes them"
         return replace(report, notes=(*report.notes, note))
     return report

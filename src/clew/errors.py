@@ -16,6 +16,7 @@ ClewError
 │   ├── BudgetError       a cap on dollars, tokens, calls or seconds was reached
 │   └── PendingError      a batch waits for its replies
 ├── EmbedderMismatch      the base was embedded by another embedder (exit code 2)
+│   └── UntrustedEmbedder only the base names its embedder, and it is none that ships with Clew
 └── MissingExtraError     an optional dependency is not installed (exit code 2)
 """
 
@@ -92,6 +93,10 @@ class PendingError(ModelError):
 
 class EmbedderMismatch(InputError):  # noqa: N818 - a state, not a failure
     """The base holds vectors of another embedder."""
+
+
+class UntrustedEmbedder(EmbedderMismatch):
+    """A base names a host or a folder that its user has not named."""
 
 
 class MissingExtraError(InputError):

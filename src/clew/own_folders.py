@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from clew.errors import InputError
+from clew.errors import CorruptError, InputError
 
 SHOWN = 3
 """How many of the other files an error names."""
@@ -22,3 +22,10 @@ def refuse_foreign(folder: Path, own: Sequence[str], what: str, remedy: str = "n
     if names:
         shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
         raise InputError(f"{folder} holds other files ({shown}) and no {what}: nothing was written; {remedy}")
+
+
+def refuse_link(*files: Path) -> None:
+    """Refuse files that are links: those of a base from a stranger may lead to any file of its user."""
+    for file in files:
+        if file.is_symlink():
+            raise CorruptError(f"{file} is a link, and Clew makes none: replace it by what it leads to, or remove it")

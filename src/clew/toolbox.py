@@ -20,7 +20,7 @@ from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
 from clew.models.embedding.cached import CachedEmbedder
-from clew.models.embedding.opening import DEFAULT, REMOTE_EMBEDDERS, open_embedder
+from clew.models.embedding.opening import DEFAULT, REMOTE_EMBEDDERS, open_embedder, trusted_embedder
 from clew.models.protocol import Embedder, LanguageModel
 from clew.types import NodeSet, Ranking
 
@@ -135,7 +135,10 @@ class Toolbox:
 
     @property
     def _embedder_spec(self) -> str:
-        return self.embedder_name or remembered_embedder(vector_folder(self.local.folder)) or DEFAULT
+        if self.embedder_name:
+            return self.embedder_name
+        folder = self.local.folder
+        return trusted_embedder(remembered_embedder(vector_folder(folder)), folder)
 
 
 @dataclass(frozen=True)

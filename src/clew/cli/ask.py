@@ -15,6 +15,7 @@ from clew.catalog import estimate as estimate_question
 from clew.cli.options import (
     AnyBase,
     AsJson,
+    EmbedderOption,
     Exclude,
     Fix,
     MaxCalls,
@@ -47,6 +48,7 @@ def ask(
     fix: Fix = None,
     exclude: Exclude = None,
     model: Model = "none",
+    embedder: EmbedderOption = None,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
@@ -62,7 +64,8 @@ def ask(
         show_estimate(estimate_question(base, question, method, assignments(option), model), as_json)
         return
     ledger = Ledger(Budget(max_cost, max_tokens, max_calls, max_seconds))
-    tools = Toolbox.open(base, model=open_model(model, ledger=ledger)).corrected(corrections(fix, exclude))
+    tools = Toolbox.open(base, model=open_model(model, ledger=ledger), embedder=embedder)
+    tools = tools.corrected(corrections(fix, exclude))
     recorder = Recorder()
     try:
         answer = answer_question(create(method, tools, assignments(option)), question, recorder)

@@ -8,6 +8,8 @@ import typer
 
 from clew.cli.options import AsJson, Base
 from clew.cli.output import out, print_json, progress_bar
+from clew.models.embedding.opening import SHIPPED
+from clew.models.settings import Settings
 from clew.toolbox import Toolbox
 
 
@@ -22,14 +24,17 @@ def embed(
     """
     if embedder is None:
         count = embed_all(Toolbox.open(base))
+        name = Toolbox.open(base).embedder.name
     else:
         with progress_bar("embedding") as move:
             count = Toolbox.switch_embedder(base, embedder, move)
-    tools = Toolbox.open(base)
+        name = Toolbox.open(base, embedder=embedder).embedder.name
     if as_json:
-        print_json({"base": str(base), "embedder": tools.embedder.name, "vectors": count})
-    else:
-        out.print(f"{base}: {count:,} vectors by {tools.embedder.name}", markup=False)
+        print_json({"base": str(base), "embedder": name, "vectors": count})
+        return
+    out.print(f"{base}: {count:,} vectors by {name}", markup=False)
+    if embedder is not None and embedder not in SHIPPED | Settings.load().embedders:
+        out.print(f"to ask it: --embedder {embedder}, or CLEW_EMBEDDER={embedder}", markup=False)
 
 
 def embed_all(tools: Toolbox) -> int:

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from clew.benchmarking import Benchmark
 from clew.catalog import DEFAULT_METHOD, check_options
-from clew.cli.options import AsJson, Options, assignments
+from clew.cli.options import AsJson, EmbedderOption, Options, assignments
 from clew.cli.output import err, print_json, say, stages
 from clew.cli.report import show_section
 from clew.datasets.load import load_dataset
@@ -45,6 +45,7 @@ def evaluate(
     kb: Annotated[str | None, typer.Option("--kb", help="The base; by default the one the data set brings.")] = None,
     method: Annotated[list[str], typer.Option("--method", "-m", help="A method; may be repeated.")] = [DEFAULT_METHOD],  # noqa: B006
     model: Annotated[str, typer.Option("--model", help="The language model, or none.")] = "none",
+    embedder: EmbedderOption = None,
     option: Options = None,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="A random sample of so many questions.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the sample.")] = 0,
@@ -81,6 +82,7 @@ def evaluate(
             dataset,
             kb,
             opened,
+            embedder,
             match=None if match is None else match.value,
             per_question=per_question,
             edges=edge_options(graph, neighbours),

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from clew.cli.options import AsJson, Base, open_tools
+from clew.cli.options import AsJson, Base, EmbedderOption
 from clew.cli.output import out, print_json, print_table
 from clew.presentation import node_json
+from clew.toolbox import Toolbox
 
 
 def find(
@@ -19,10 +20,11 @@ def find(
         bool, typer.Option("--text", help="Search the documents with BM25 instead of the names.")
     ] = False,
     k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = 10,
+    embedder: EmbedderOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Find nodes by name (exact, then fuzzy, then by meaning) or by their text."""
-    tools = open_tools(base)
+    tools = Toolbox.open(base, embedder=embedder)
     if in_text:
         among = None if type is None else tools.kb.nodes(type)
         found = [(node, "text", score, "") for node, score in tools.lexical.search(text, k, among=among)]

@@ -11,13 +11,16 @@ from clew.building import check
 from clew.cli.options import AsJson, Base, find_node, open_base, open_tools
 from clew.cli.output import out, print_json, print_table
 from clew.errors import CorruptError
+from clew.index.build import vector_folder
+from clew.index.vector_store import remembered_embedder
 from clew.kb.description import describe, node_page
 from clew.kb.schema_file import write_schema
+from clew.models.embedding.opening import SHIPPED
 
 
 def info(base: Base, as_json: AsJson = False) -> None:
     """Show node types, relations, sizes and degrees of a knowledge base."""
-    facts = describe(open_base(base))
+    facts = describe(open_base(base)) | {"embedder": base_embedder(base)}
     if as_json:
         print_json(facts)
         return
@@ -44,6 +47,7 @@ def info(base: Base, as_json: AsJson = False) -> None:
     )
     for note in facts["notes"]:
         out.print(note, markup=False)
+    show_wish(facts["embedder"])
 
 
 def schema(base: Base) -> None:
@@ -76,12 +80,25 @@ def show(
 def verify(base: Base, as_json: AsJson = False) -> None:
     """Check every file of a knowledge base against its checksums, and that it fits together."""
     problems = check(Path(base))
+    embedder = None if problems else base_embedder(base)
     if as_json:
-        print_json({"base": str(base), "sound": not problems, "problems": problems})
+        print_json({"base": str(base), "sound": not problems, "problems": problems, "embedder": embedder})
     elif not problems:
         out.print(f"{base} is sound")
+        show_wish(embedder)
     if problems:
         raise CorruptError("; ".join(problems))
+
+
+def base_embedder(base: Path) -> str | None:
+    """The embedder that a base says its vectors come from; None where it has no vectors."""
+    return remembered_embedder(vector_folder(base))
+
+
+def show_wish(embedder: str | None) -> None:
+    """Tell where a base would have the words of a question sent, or what it would have opened."""
+    if embedder is not None and embedder not in SHIPPED:
+        out.print(f"its vectors come from {embedder}, which is used only if you name it (--embedder)", markup=False)
 
 
 def _with_attributes(node: dict[str, Any]) -> str:

@@ -29,6 +29,10 @@ Exclude = Annotated[
 ]
 
 Model = Annotated[str, typer.Option("--model", help="The language model: openai:NAME, http://…#NAME, gguf:FILE, none.")]
+EmbedderOption = Annotated[
+    str | None,
+    typer.Option("--embedder", help="The embedder of the base's vectors, where it is none that ships with Clew."),
+]
 MaxCalls = Annotated[int | None, typer.Option("--max-calls", min=0, help="Stop after so many model calls.")]
 MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=0, help="Stop after so many tokens.")]
 MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop after so many dollars.")]

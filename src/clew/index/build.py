@@ -17,7 +17,7 @@ from clew.index.vector_store import VectorStore, remembered_embedder
 from clew.index.vectors import VectorIndex, rows_file
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.render import searchable
-from clew.models.embedding.opening import DEFAULT, open_embedder
+from clew.models.embedding.opening import open_embedder, trusted_embedder
 from clew.models.protocol import Embedder
 from clew.types import IntArray
 
@@ -83,7 +83,7 @@ def have_all_vectors(kb: ArrayKnowledgeBase) -> bool:
 
 def renew_vectors(kb: ArrayKnowledgeBase) -> int:
     """Give every node of a changed base its vector, and return how many had to be computed."""
-    spec = remembered_embedder(vector_folder(kb.folder)) or DEFAULT
+    spec = trusted_embedder(remembered_embedder(vector_folder(kb.folder)), kb.folder)
     return open_vectors(kb, open_embedder(spec), open_lexical(kb), spec=spec).embed_all()
 
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from clew import trace
 from clew.errors import CorruptError, EmbedderMismatch
 from clew.models.protocol import Embedder
+from clew.own_folders import refuse_link
 
 KEY = np.dtype([("hash", "<u8", 2), ("check", "<u4")])
 FILE = "embedder.json"
@@ -79,6 +80,7 @@ class VectorStore:
         self._memory: list[Vectors] = []  # where the folder cannot be written
         self._sorted: tuple[Hashes, NDArray[np.int64]] = np.empty((0, 2), np.uint64), np.empty(0, np.int64)
         self._fresh: dict[tuple[int, int], int] = {}
+        refuse_link(self.place, *(self.place / name for name in ("keys.bin", "vectors.bin", ".lock")))
         self._refresh()
 
     @classmethod

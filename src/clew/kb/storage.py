@@ -20,6 +20,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -28,7 +29,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from clew.errors import CorruptError, FormatError, LockedError, NotFoundError, StorageError
-from clew.own_folders import refuse_foreign
+from clew.own_folders import refuse_foreign, refuse_link
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -101,14 +102,17 @@ def open_generation(folder: Path) -> tuple[Manifest, Path]:
     place = folder / manifest.generation
     if not place.is_dir() and read_manifest(folder).generation != manifest.generation:
         return open_generation(folder)  # replaced between the two reads
+    refuse_link(place)
     for name, facts in manifest.files.items():
         try:
-            size = (place / name).stat().st_size
+            state = (place / name).lstat()
         except FileNotFoundError:
             raise CorruptError(f"{place / name} is missing: build the knowledge base again") from None
-        if size != facts["size"]:
+        if stat.S_ISLNK(state.st_mode):
+            refuse_link(place / name)
+        if state.st_size != facts["size"]:
             raise CorruptError(
-                f"{place / name} was cut or altered: {size} bytes instead of {facts['size']}; build it again"
+                f"{place / name} was cut or altered: {state.st_size} bytes instead of {facts['size']}; build it again"
             )
     return manifest, place
 
@@ -161,6 +165,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 def _lock_file(folder: Path) -> IO[str]:
     """The lock, held: not one that its last holder has just removed."""
+    refuse_link(folder / LOCK)
     while True:
         lock = (folder / LOCK).open("a+", encoding="utf-8")
         try:

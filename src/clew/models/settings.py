@@ -2,12 +2,15 @@
 
 OPENAI_API_KEY     the key for `openai:` models, sent to OpenAI (or OPENAI_BASE_URL) and nowhere else
 OPENAI_BASE_URL    another server for `openai:` models
-CLEW_MODEL_KEY     the key for `http…#model` models
+CLEW_MODEL_KEY     the key for `--model http…#NAME`
+CLEW_EMBEDDER      an embedder that bases may use: `openai:NAME`, `http…#NAME` or a folder
+CLEW_EMBEDDER_KEY  the key for `--embedder http…#NAME`
 CLEW_CONFIG        the configuration file, default ~/.config/clew/config.toml
 CLEW_CACHE         the folder of the reply cache, default ~/.cache/clew
 
 The configuration file may hold keys, and is refused where others than its owner can read it:
 
+    embedders = ["openai:text-embedding-3-small", "http://127.0.0.1:8080/v1#nomic"]     # that bases may use
     [keys]
     openai = "…"
     "https://models.example.org/v1" = "…"
@@ -82,7 +85,10 @@ class Settings:
     cache_folder: Path = Path()
     config_file: Path = Path()
     _keys: Mapping[str, Secret] = field(default_factory=dict, repr=False)
+    embedders: frozenset[str] = frozenset()
+    """Embedders that the user lets bases use; a base alone can name none but those that ship."""
     _endpoint_key: Secret = field(default=NO_KEY, repr=False)
+    _embedder_key: Secret = field(default=NO_KEY, repr=False)
 
     @classmethod
     def load(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -102,7 +108,9 @@ class Settings:
             cache_folder=Path(given.get("CLEW_CACHE") or cache),
             config_file=config,
             _keys=keys,
-            _endpoint_key=Secret(given.get("CLEW_MODEL_KEY", "").strip()) if given.get("CLEW_MODEL_KEY") else NO_KEY,
+            embedders=frozenset((*file.embedders, given.get("CLEW_EMBEDDER", "").strip())) - {""},
+            _endpoint_key=_secret(given, "CLEW_MODEL_KEY"),
+            _embedder_key=_secret(given, "CLEW_EMBEDDER_KEY"),
         )
 
     @property
@@ -115,12 +123,17 @@ class Settings:
         return self._keys.get("openai", NO_KEY)
 
     def endpoint_key(self, base_url: str) -> Secret:
-        """The key for a server: the one filed under its URL or host, or else CLEW_MODEL_KEY; never OpenAI's."""
+        """The key for a server of models: the one filed under its URL or host, else CLEW_MODEL_KEY; never OpenAI's."""
+        return self._filed_key(base_url) or self._endpoint_key
+
+    def embedder_key(self, base_url: str) -> Secret:
+        """The key for a server of vectors: the one filed under its URL or host, or else CLEW_EMBEDDER_KEY."""
+        return self._filed_key(base_url) or self._embedder_key
+
+    def _filed_key(self, base_url: str) -> Secret | None:
         parts = urlsplit(base_url)
-        for name in (base_url.rstrip("/"), parts.netloc, parts.hostname or ""):
-            if name and name in self._keys:
-                return self._keys[name]
-        return self._endpoint_key
+        names = (base_url.rstrip("/"), parts.netloc, parts.hostname or "")
+        return next((self._keys[name] for name in names if name and name in self._keys), None)
 
 
 class _Model(BaseModel):
@@ -135,7 +148,13 @@ class _Model(BaseModel):
 class _File(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
     keys: dict[str, str] = Field(default_factory=dict)
+    embedders: list[str] = Field(default_factory=list)
     models: dict[str, _Model] = Field(default_factory=dict)
+
+
+def _secret(environment: Mapping[str, str], name: str) -> Secret:
+    key = environment.get(name, "").strip()
+    return Secret(key) if key else NO_KEY
 
 
 def _read(file: Path) -> _File:

@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from clew.errors import CorruptError
+from clew.own_folders import refuse_link
 
 CONFIRMED, WEIGHTS = "feedback.jsonl", "feedback_weights.json"
 
@@ -22,6 +23,7 @@ class Confirmed(BaseModel):
 
 def keep_confirmed(folder: Path, confirmed: Confirmed) -> int:
     """Add one; returns how many there are."""
+    refuse_link(folder / CONFIRMED)
     with (folder / CONFIRMED).open("a", encoding="utf-8") as file:
         file.write(confirmed.model_dump_json() + "\n")
     return len(read_confirmed(folder))
@@ -44,6 +46,7 @@ def read_confirmed(folder: Path) -> list[Confirmed]:
 
 def keep_weights(folder: Path, weights: Mapping[str, float]) -> None:
     """What was learned from the confirmed answers of this base."""
+    refuse_link(folder / WEIGHTS)
     (folder / WEIGHTS).write_text(json.dumps(dict(weights), indent=2) + "\n", "utf-8")
 
 
