@@ -4,8 +4,11 @@ import base64
 import contextlib
 import os
 import pickle
+import subprocess
+import sys
 import zipfile
 from collections import OrderedDict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -128,7 +131,7 @@ def test_a_torch_file_that_wants_to_run_code_is_refused_too(tmp_path):
 @pytest.mark.parametrize("protocol", [2, 4, 5])
 def test_arrays_scalars_and_containers_survive(tmp_path, protocol):
     content = {
-        "table": np.arange(6).reshape(2, 3).T, "words": np.array(["x", None], dtype=object), "one": np.int64(4),
+        "table": np.arange(6).reshape(2, 3).T, "one": np.int64(4),
         "real": np.float32(0.5), "names": np.array(["ab"]), "set": {1, 2}, "big": np.arange(3, dtype=">i4"),
     }  # fmt: skip
     path = tmp_path / "content.pkl"
@@ -147,3 +150,89 @@ def test_a_damaged_pickle_is_an_error_of_ours(tmp_path_factory, cut, flip):
     path.write_bytes(data[: -(cut % 7) or None])
     with contextlib.suppress(SourceError):
         read_pickle(path)
+
+
+def written(opcodes: bytes, folder) -> "os.PathLike[str]":
+    path = folder / "node_info.pkl"
+    path.write_bytes(b"\x80\x04" + opcodes + b".")
+    return path
+
+
+DTYPE_OF_POINTERS = (
+    b"cnumpy\ndtype\n(X\x02\x00\x00\x00O8\x89\x88tR"
+    b"(K\x03X\x01\x00\x00\x00|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"  # its flag says: no objects here
+)
+ARRAY_OF_POINTERS = (
+    b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85C\x01btR"
+    b"(K\x01K\x01\x85" + DTYPE_OF_POINTERS + b"\x89C\x08AAAAAAAAtb"
+)
+HOSTILE = {
+    "raw bytes taken for pointers": ARRAY_OF_POINTERS,
+    "a scalar of pointers": b"cnumpy.core.multiarray\nscalar\n(" + DTYPE_OF_POINTERS + b"C\x08AAAAAAAAtR",
+    "a structure": b"cnumpy\ndtype\n(X\x02\x00\x00\x00V8\x89\x88tR",
+    "a dtype whose state names fields": b"cnumpy\ndtype\n(X\x02\x00\x00\x00i8\x89\x88tR"
+    b"(K\x03X\x01\x00\x00\x00<N(X\x01\x00\x00\x00at}K\x08K\x01K\x10tb",
+    "a memo of gigabytes": b"Nr\x00\x00\x00\x40",
+    "a memo of gigabytes, in digits": b"Np1073741824\n",
+    "a bytearray of a terabyte": b"\x96" + (1 << 40).to_bytes(8, "little"),
+    "a bytearray made by number": b"cbuiltins\nbytearray\n(\x8a\x06\x00\x00\x00\x00\x00\x01tR",
+    "an array of an enormous shape": b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85C\x01btR"
+    b"(K\x01\x8a\x06\x00\x00\x00\x00\x00\x01\x85cnumpy\ndtype\n(X\x02\x00\x00\x00i8tR\x89C\x00tb",
+    "a key nested a million times": b"}" + b")" + b"\x85" * 1_000_000 + b"Ns",
+    "a set of a key nested a million times": b"\x8f(" + b")" + b"\x85" * 1_000_000 + b"\x90",
+    "lists nested a million times": b"]" * 1_000_000 + b"a" * 999_999,
+    "a list that holds itself": b"]\x94h\x00a",
+    "copies of copies": b"](" + b"K\x01" * 50_000 + b"e\x94" + b"(cbuiltins\nlist\nh\x00\x85Rl0" * 20_000 + b"N",
+    "attributes of a function": b"cnumpy\ndtype\n(N}X\x04\x00\x00\x00callNstb",
+    "attributes of a class": b"cnumpy\nndarray\n(N}X\x08\x00\x00\x00__init__Nstb",
+    "a registered extension": b"\x82\x01",
+    "a buffer from outside": b"\x97",
+}
+
+
+@pytest.mark.parametrize("opcodes", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_pickle_is_refused_without_a_crash(tmp_path, opcodes):
+    """In a process of its own, with little memory: what is tried here has ended processes."""
+    path = written(opcodes, tmp_path)
+    code = (
+        "import resource, sys; from pathlib import Path\n"
+        "from clew.errors import SourceError; from clew.kb.sources.pickles import read_pickle\n"
+        f"resource.setrlimit(resource.RLIMIT_AS, ({2 << 30}, {2 << 30}))\n"
+        "try: read_pickle(Path(sys.argv[1]))\n"
+        "except SourceError as error: print('refused:', error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    if opcodes.startswith((b"Nr", b"Np")):  # a large number in the memo is no harm: nothing is allocated for it
+        return
+    assert done.stdout.startswith("refused:")
+
+
+def test_a_tensor_that_repeats_one_number_for_ever_is_refused(tmp_path):
+    pickled = (
+        b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nLongStorage\nX\x01\x00\x00\x000"
+        b"X\x03\x00\x00\x00cpuK\x01tQK\x00\x8a\x06\x00\x00\x00\x00\x00\x01\x85K\x00\x85\x89NtR."
+    )
+    path = tmp_path / "edge_index.pt"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", pickled)
+        archive.writestr("archive/data/0", b"\x01" * 8)
+    with pytest.raises(SourceError, match="far more than its own size"):
+        read_torch(path)
+
+
+def test_an_archive_that_unfolds_to_far_more_than_its_size_is_refused(tmp_path):
+    path = tmp_path / "edge_index.pt"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data.pkl", pickle.dumps(1))
+        archive.writestr("archive/data/0", bytes(100_000_000))
+    with pytest.raises(SourceError, match="far more than its own size"):
+        read_torch(path)
+
+
+def test_ten_thousand_hostile_pickles_never_end_the_process(tmp_path):
+    fuzzer = Path(__file__).with_name("pickle_fuzzer.py")
+    command = [sys.executable, fuzzer, tmp_path, "15000"]  # two thirds of them mutations
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "refused" in done.stdout
