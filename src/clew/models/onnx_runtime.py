@@ -1,0 +1,35 @@
+"""The one place that imports onnxruntime: it reports to its maker unless told not to before it is imported."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+
+def silent_onnxruntime() -> Any:
+    """The package `onnxruntime` with its telemetry off: no device id is written, no host looked up.
+
+    `disable_telemetry_events()` would come too late: both happen from the import on.
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime
+
+    return onnxruntime
+
+
+def open_session(model: Path) -> Any:
+    """A model ready to run, in the thread that calls it."""
+    onnxruntime = silent_onnxruntime()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+
+
+def quantize(exact: Path, small: Path) -> None:
+    """Write an int8 version of a model, its weights scaled per channel."""
+    silent_onnxruntime()
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    quantize_dynamic(exact, small, weight_type=QuantType.QInt8, per_channel=True)
