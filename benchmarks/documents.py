@@ -23,6 +23,7 @@ import numpy as np
 
 from clew.benchmarking import Benchmark
 from clew.building import build
+from clew.core.types import NodeSet, Ranking
 from clew.datasets.load import load_dataset
 from clew.documents import EdgeOptions, corpus_tables
 from clew.documents.graph.passage_edges import density
@@ -30,7 +31,6 @@ from clew.evaluation.plots import Axis, Series, line_plot
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
 from clew.steps.passages.passage_graph import PassageGraph
 from clew.toolbox import Toolbox
-from clew.types import NodeSet, Ranking
 
 NEIGHBOURS = (1, 5, 20, 50)
 

@@ -10,13 +10,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from clew.core.trace import span
+from clew.core.types import Answer, Candidate, Fact, NodeRef
+from clew.core.types import Path as FactPath
 from clew.datasets.questions import Dataset, Kind, Question
 from clew.evaluation.report import load_runs, make_report, report_json
 from clew.evaluation.runs import evaluate
 from clew.evaluation.setup import Setup
-from clew.trace import span
-from clew.types import Answer, Candidate, Fact, NodeRef
-from clew.types import Path as FactPath
 
 QUESTIONS = 3000
 LIMIT_MS = 1.0

@@ -25,11 +25,11 @@ from synthetic import SCALES, arrays, tables
 
 from clew.building import build
 from clew.catalog import ask, create
+from clew.core.types import NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.steps.focus.constraints import Constraint, Problem
 from clew.steps.focus.solutions import solve
 from clew.toolbox import Toolbox
-from clew.types import NodeSet
 
 HUB = "0"
 SAMPLED = 3

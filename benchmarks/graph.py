@@ -22,9 +22,9 @@ import numpy as np
 import pyarrow.parquet as pq
 from synthetic import SCALES, Scale, tables
 
+from clew.core.types import NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.tables import Tables
-from clew.types import NodeSet
 
 BUILD = """
 import sys, time, resource, json

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from clew.core.query import Constant, Term, TripletQuery, Variable
 from clew.datasets.load import load_dataset
-from clew.query import Constant, Term, TripletQuery, Variable
 from clew.steps.focus.grounding import ground
 from clew.steps.roles.role_choice import linker_for
 from clew.toolbox import Toolbox

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from clew.core.types import NodeSet
 from clew.datasets.base import dataset_base
 from clew.datasets.load import load_dataset
 from clew.kb.tables import Piece, Tables
 from clew.steps.paths.relation_paths import Explorer
-from clew.types import NodeSet
 
 
 def questions(folder: str, count: int) -> None:

@@ -26,8 +26,8 @@ from role_cases import (
     write_cases,
 )
 
-from clew import trace
-from clew.errors import PendingError
+from clew.core import trace
+from clew.core.errors import PendingError
 from clew.evaluation.intervals import bootstrap
 from clew.evaluation.metrics import normalise_text, text_exact, text_f1
 from clew.models.embedding.onnx import OnnxEmbedder

@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 from rapidfuzz import fuzz, process
 from scipy.sparse import csr_array
 
+from clew.core.types import NodeSet
 from clew.index.lexical import LexicalIndex
 from clew.index.names import NameIndex
 from clew.index.terms import terms
@@ -36,10 +37,8 @@ from clew.kb.build import write_graph
 from clew.kb.problems import Problems
 from clew.kb.schema import NodeType, Schema
 from clew.kb.tables import Piece, Tables
-from clew.models.embedding.cached import CachedEmbedder
-from clew.models.embedding.card import BUNDLED
-from clew.models.embedding.hashed import HashEmbedder
-from clew.types import NodeSet
+from clew.models.embedding.onnx import BUNDLED
+from clew.models.embedding.opening import CachedEmbedder, HashEmbedder
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DIMENSION = 384

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.errors import SourceError
+from clew.core.errors import SourceError
 from clew.kb.sources.pickles import read_pickle
 
 MEMORY = 3 << 30

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from clew.errors import PendingError
+from clew.core.errors import PendingError
 from clew.models import batch_runner
 from clew.models.batch import BatchFolder
-from clew.models.estimating import EstimatingModel, example
 from clew.models.opening import open_estimating, open_model
-from clew.models.prices import Price
+from clew.models.prices import EstimatingModel, Price, example
 from clew.models.protocol import Completion, Message, Request
 from clew.models.reply_store import ReplyStore
 from clew.models.settings import Settings
@@ -146,7 +145,7 @@ def test_an_estimate_counts_each_request_once_and_pays_nothing(tmp_path):
 
 
 def test_an_estimate_uses_what_the_cache_knows(tmp_path):
-    from clew.models.identity import digest
+    from clew.models.reply_store import digest
 
     settings = Settings.load({"CLEW_CONFIG": str(tmp_path / "none"), "CLEW_CACHE": str(tmp_path)})
     store = ReplyStore(tmp_path / "replies.sqlite")

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
+from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.datasets.load import load_dataset
 from clew.datasets.passages import Pool
 from clew.datasets.questions import Dataset, Question
-from clew.errors import InputError, NotFoundError, SourceError
 
 
 def write(path, content):

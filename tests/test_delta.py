@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.kb.sources import Delta, SourceOptions, apply_delta, read_delta
 from clew.kb.tables import Piece, Tables
 

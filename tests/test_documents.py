@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 import documents_made as made
 from clew.building import build
+from clew.core.errors import SourceError
+from clew.core.types import Passage
 from clew.documents import DocumentOptions, EdgeOptions, build_documents, hold_documents
 from clew.documents.formats import READERS
-from clew.errors import SourceError
 from clew.kb.storage import read_manifest
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
-from clew.models.embedding.hashed import HashEmbedder
+from clew.models.embedding.opening import HashEmbedder
 from clew.toolbox import Toolbox
-from clew.types import Passage
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from chat_server import Handler, serving
-from clew.errors import InputError, ModelError, ReplyError
-from clew.models.embedding.card import BUNDLED
+from clew.core.errors import InputError, ModelError, ReplyError
 from clew.models.embedding.endpoint import EndpointEmbedder
-from clew.models.embedding.hashed import HashEmbedder
-from clew.models.embedding.onnx import OnnxEmbedder
-from clew.models.embedding.opening import open_embedder
+from clew.models.embedding.onnx import BUNDLED, OnnxEmbedder
+from clew.models.embedding.opening import HashEmbedder, open_embedder
 from clew.models.embedding.sentence_transformers import SentenceTransformersEmbedder
 from clew.models.settings import Secret, Settings
 

@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clew.errors import ModelError
-from clew.models.embedding.cached import CachedEmbedder
-from clew.models.embedding.card import BUNDLED, bundled_card, file_digest
-from clew.models.embedding.hashed import HashEmbedder
-from clew.models.embedding.onnx import OnnxEmbedder
+from clew.core.errors import ModelError
+from clew.models.embedding.onnx import BUNDLED, OnnxEmbedder, bundled_card, file_digest
+from clew.models.embedding.opening import CachedEmbedder, HashEmbedder
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "minilm_reference.json").read_text("utf-8"))
 

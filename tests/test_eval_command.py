@@ -16,10 +16,10 @@ import pytest
 from clew import catalog
 from clew.building import build
 from clew.cli import main
-from clew.errors import FormatError, PendingError
+from clew.core.errors import FormatError, PendingError
+from clew.core.trace import fallback, span
+from clew.core.types import Answer, Candidate
 from clew.kb.protocol import KnowledgeBase
-from clew.trace import fallback, span
-from clew.types import Answer, Candidate
 from conftest import tables
 
 

@@ -4,15 +4,15 @@ import pytest
 
 from clew.building import build
 from clew.catalog import ask, create
-from clew.errors import InputError
+from clew.core.errors import InputError
+from clew.core.query import Constant, Triplet, TripletQuery, Variable
+from clew.core.types import Judgement, Path
 from clew.models.scripted import ScriptedModel
-from clew.query import Constant, Triplet, TripletQuery, Variable
 from clew.steps.focus.focus_answer import Found, weighed
 from clew.steps.focus.tiers import tiers
 from clew.steps.roles.protocol import Chosen, Score
 from clew.steps.roles.reranking import Judged, Listwise, Pairwise, Pointwise, keep_unjudged
 from clew.toolbox import Toolbox
-from clew.types import Judgement, Path
 from conftest import EDGES, tables
 
 BOTH = "Which genes are associated with diseases that present with both polydactyly and rod-cone dystrophy?"
@@ -99,7 +99,7 @@ def test_where_the_strict_query_has_no_answer_the_relation_is_given_up_and_that_
 
     class Wrong:
         def parse(self, question, schema):
-            from clew.query import Constant, Triplet, TripletQuery, Variable
+            from clew.core.query import Constant, Triplet, TripletQuery, Variable
             from clew.steps.roles.protocol import Parse
 
             gene = Variable("gene", "gene")

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import pytest
 
-from clew.errors import MissingExtraError, NotFoundError
-from clew.models.gguf import GgufModel
+from clew.core.errors import MissingExtraError, NotFoundError
+from clew.models.local import GgufModel
 from clew.models.protocol import Message, Request
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}

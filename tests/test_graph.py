@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.errors import NotFoundError, SchemaError, SourceError
+from clew.core.errors import NotFoundError, SchemaError, SourceError
+from clew.core.types import NodeSet
 from clew.kb.tables import Piece, Tables
-from clew.types import NodeSet
 from conftest import build_graph
 
 triples = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abc"), st.integers(0, 9)), max_size=40)

@@ -5,20 +5,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from clew.building import build, check, update
-from clew.index.build import (
-    INDEX,
-    build_indexes,
-    degrees,
-    have_all_vectors,
-    open_lexical,
-    open_names,
-    open_vectors,
-)
+from clew.index.build import INDEX, build_indexes, degrees, have_all_vectors, open_lexical, open_names, open_vectors
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.sources.delta import Delta
 from clew.kb.tables import Piece, Tables
-from clew.models.embedding.hashed import HashEmbedder
+from clew.models.embedding.opening import HashEmbedder
 
 
 def test_a_base_is_searched_by_name_by_word_and_by_vector(kb: ArrayKnowledgeBase):

@@ -7,18 +7,15 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "clew"
 LAYERS = [
-    {"markup"},
-    {"errors", "types", "query", "wire"},
-    {"own_folders"},
-    {"trace"},
-    {"kb", "models", "trace_file"},
+    {"core"},
+    {"kb", "models"},
     {"index"},
     {"toolbox", "building"},
     {"steps"},
     {"methods", "documents"},
     {"training", "datasets", "synthesis"},
     {"evaluation"},
-    {"catalog", "presentation"},
+    {"catalog"},
     {"demo", "api", "benchmarking"},
     {"web", "client", "adapters"},
     {"cli"},

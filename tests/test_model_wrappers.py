@@ -14,20 +14,16 @@ from pathlib import Path
 import pytest
 
 from chat_server import ChatServer, Handler, chat_body, serving
-from clew import trace
-from clew.errors import InputError, PendingError, StorageError
-from clew.models.budgeted import Budget, Budgeted, Ledger
-from clew.models.cached import Cached
-from clew.models.limited import Limited
+from clew.core import trace
+from clew.core.errors import InputError, PendingError, StorageError
 from clew.models.openai_chat import OpenAIChat
 from clew.models.opening import open_model
 from clew.models.prices import Price
 from clew.models.protocol import Completion, Message, Request, Usage
 from clew.models.reply_store import ReplyStore
-from clew.models.retrying import Retrying
 from clew.models.scripted import ScriptedModel
 from clew.models.settings import Settings
-from clew.models.traced import Traced
+from clew.models.wrappers import Budget, Budgeted, Cached, Ledger, Limited, Retrying, Traced
 
 
 def request(text: object = "hello", **options) -> Request:

@@ -9,8 +9,8 @@ from chat_server import drips, drops_the_connection, is_silent, raw, says, servi
 from clew.models.openai_chat import OpenAIChat
 from clew.models.prices import Price
 from clew.models.protocol import Message, Request
-from clew.models.retrying import Retrying
 from clew.models.settings import Secret
+from clew.models.wrappers import Retrying
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 

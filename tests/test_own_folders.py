@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from clew.building import build, check, update
+from clew.core.errors import CorruptError, InputError
 from clew.documents.cache import ExtractedCache
-from clew.errors import CorruptError, InputError
 from clew.index.vector_store import VectorStore
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.sources.delta import Delta
 from clew.kb.storage import LOCK, _seal, locked, read_manifest, staging
-from clew.models.embedding.hashed import HashEmbedder
+from clew.models.embedding.opening import HashEmbedder
 from clew.steps.subgraphs.ranker_file import RankerParts, save_ranker
 from clew.web.document_folder import DocumentFolder
 from conftest import NODES, tables

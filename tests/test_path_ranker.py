@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.steps.paths.path_features import FEATURES
 from clew.steps.paths.path_scoring import learned_weights, standard
 from clew.training.path_ranker import PathExample, fit_path_weights

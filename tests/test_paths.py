@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.core.types import NodeSet
 from clew.kb import undirected as undirected_module
 from clew.kb.adjacency import Adjacency
 from clew.kb.build import sorted_edges
 from clew.kb.paths import Ball, PathLimits, shortest_paths
 from clew.kb.protocol import Edges
 from clew.kb.undirected import ArrayGraph, RemoteGraph
-from clew.types import NodeSet
 
 EVERYTHING = PathLimits(most_hops=20, most_paths=10_000)
 triples = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("ab"), st.integers(0, 9)), max_size=30)

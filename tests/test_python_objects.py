@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.kb.sources import from_networkx, from_tables, to_networkx, write_graphml
 
 NODES = {"id": ["a", "b"], "type": ["t", "u"], "name": ["Ann", "Łukasz"], "size": [1, None], "aliases": [["x"], []]}

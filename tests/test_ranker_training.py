@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from clew import catalog, cli
 from clew.building import build
-from clew.errors import SchemaError
+from clew.core.errors import SchemaError
 from clew.evaluation.bars import Bar, bar_plot
 from clew.evaluation.reranking import hit_curve
 from clew.kb.tables import Piece, Tables

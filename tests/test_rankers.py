@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.errors import CorruptError, EmbedderMismatch, FormatError, InputError, NotFoundError, SchemaError
-from clew.models.embedding.hashed import HashEmbedder
+from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, InputError, NotFoundError, SchemaError
+from clew.models.embedding.opening import HashEmbedder
 from clew.steps.subgraphs.ranker_file import load_ranker, save_ranker
 from clew.steps.subgraphs.rankers import ObliviousTrees, RandomOrder, SemanticRanker, SourceOrder, neural_texts, ranked
 from clew.steps.subgraphs.ranking_features import FeaturePipeline, make_pool

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from clew.errors import MissingExtraError
+from clew.core.errors import MissingExtraError
 from clew.kb.sources import SourceOptions, read_sources
 
 pytest.importorskip("pyoxigraph")

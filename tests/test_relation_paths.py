@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.building import build
+from clew.core.types import EMPTY, NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.tables import Piece, Tables
 from clew.steps.paths.nameless import KnownNameless, NamelessOnSight
 from clew.steps.paths.relation_paths import Explorer, Move, RelationPath, are_values, common_beginning, is_return
-from clew.types import EMPTY, NodeSet
 
 MOVES = st.builds(Move, st.sampled_from("abc"), st.sampled_from(["out", "in"]))
 PATHS = st.builds(lambda moves: RelationPath(EMPTY, tuple((m,) for m in moves)), st.lists(MOVES, max_size=5))

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import pytest
 
-from clew.errors import ReplyError
-from clew.models.chat_body import read_chat_reply
+from clew.core.errors import ReplyError
+from clew.core.query import Constant, Variable
+from clew.models.openai_chat import read_chat_reply
 from clew.models.protocol import Completion
-from clew.query import Constant, Variable
 from clew.steps.roles.choosing import read_list, read_pair
 from clew.steps.roles.reading import read_answer, salvage_answer
 from clew.steps.roles.reading_triplets import read_triplets, salvage_triplets

@@ -6,17 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from clew import trace
-from clew.errors import InputError, PendingError, ReplyError
+from clew.core import trace
+from clew.core.errors import InputError, PendingError, ReplyError
+from clew.core.query import Condition, Constant, Triplet, Variable
 from clew.kb.schema import NodeType, Relation, Schema
-from clew.models.budgeted import Budget, Budgeted, Ledger
-from clew.models.embedding.hashed import HashEmbedder
+from clew.models.embedding.opening import HashEmbedder
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, Request
 from clew.models.scripted import ScriptedModel
 from clew.models.structured import Ask, ask
 from clew.models.tokens import chunk_by_tokens, count_tokens, cut_end, cut_to_question
-from clew.query import Condition, Constant, Triplet, Variable
+from clew.models.wrappers import Budget, Budgeted, Ledger
 from clew.steps.roles.choosing import GivenOrder, ModelChooser, ScoredChooser, read_pair
 from clew.steps.roles.extracting import BestSpan
 from clew.steps.roles.parsing_model import ModelParser

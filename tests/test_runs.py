@@ -13,16 +13,24 @@ from threading import Barrier
 
 import pytest
 
+from clew.core.errors import (
+    BudgetError,
+    CorruptError,
+    InputError,
+    LockedError,
+    MissingExtraError,
+    ModelError,
+    PendingError,
+)
+from clew.core.trace import ModelCall, fallback, span
+from clew.core.types import Answer, Candidate, Judgement, NodeRef
 from clew.datasets.questions import Dataset, Question
-from clew.errors import BudgetError, CorruptError, InputError, LockedError, MissingExtraError, ModelError, PendingError
 from clew.evaluation.report import load_runs, make_report, report_json
 from clew.evaluation.rows import Row
 from clew.evaluation.run_folder import ANSWERS, open_run, read_rows
 from clew.evaluation.runs import evaluate
 from clew.evaluation.setup import Setup, parameters
 from clew.evaluation.summary import summarise
-from clew.trace import ModelCall, fallback, span
-from clew.types import Answer, Candidate, Judgement, NodeRef
 
 COUNT = 40
 DATASET = Dataset(

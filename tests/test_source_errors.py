@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from clew.errors import NotFoundError, SourceError
+from clew.core.errors import NotFoundError, SourceError
 from clew.kb.sources import SourceOptions, read_sources
 
 

@@ -10,13 +10,13 @@ from sys import executable
 import pytest
 
 from clew.catalog import ask, create
-from clew.errors import NotFoundError, SchemaError, StorageError
+from clew.core.errors import NotFoundError, SchemaError, StorageError
+from clew.core.types import NodeSet
 from clew.index.remote_names import RemoteNames
 from clew.kb.rdf_export import write_ntriples
 from clew.kb.sparql import SparqlKnowledgeBase
 from clew.kb.sparql_endpoint import Politeness, SparqlEndpoint, content, literal
 from clew.toolbox import Toolbox
-from clew.types import NodeSet
 from conftest import build_graph, tables
 
 SERVER = which("oxigraph", path=str(Path(executable).parent)) or which("oxigraph")

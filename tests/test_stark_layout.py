@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.errors import InputError, SourceError
+from clew.core.errors import InputError, SourceError
 from clew.kb.sources import SourceOptions, read_sources
 from clew.kb.sources.pickles import read_pickle, read_torch
 
@@ -196,7 +196,7 @@ def test_a_hostile_pickle_is_refused_without_a_crash(tmp_path, opcodes):
     path = written(opcodes, tmp_path)
     code = (
         "import resource, sys; from pathlib import Path\n"
-        "from clew.errors import SourceError; from clew.kb.sources.pickles import read_pickle\n"
+        "from clew.core.errors import SourceError; from clew.kb.sources.pickles import read_pickle\n"
         f"resource.setrlimit(resource.RLIMIT_AS, ({2 << 30}, {2 << 30}))\n"
         "try: read_pickle(Path(sys.argv[1]))\n"
         "except SourceError as error: print('refused:', error)\n"

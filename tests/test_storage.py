@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.building import build, check, update
-from clew.errors import ClewError, CorruptError, FormatError, LockedError, NotFoundError, StorageError
+from clew.core.errors import ClewError, CorruptError, FormatError, LockedError, NotFoundError, StorageError
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.schema_file import parse_schema
 from clew.kb.sources.delta import Delta, apply_delta

@@ -6,7 +6,7 @@ import pytest
 
 from clew import catalog
 from clew.building import build
-from clew.errors import InputError, NotFoundError, SourceError
+from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.models.scripted import ScriptedModel
 from clew.steps.subgraphs.question_entities import question_entities
 from clew.steps.subgraphs.walks import nearby

@@ -8,13 +8,13 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from clew.core.query import Count
+from clew.core.types import NodeSet
 from clew.kb.protocol import Edges
 from clew.kb.schema import NodeType, Relation, Schema
-from clew.query import Count
 from clew.steps.focus.conditions import holds
 from clew.steps.focus.constraints import Constraint, Problem
 from clew.steps.focus.solutions import connected, solve
-from clew.types import NodeSet
 from conftest import EDGES, build_graph, tables
 
 TYPES = ("a", "b")

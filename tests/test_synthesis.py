@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clew.building import build
-from clew.errors import InputError, SchemaError
+from clew.core.errors import InputError, SchemaError
 from clew.kb.schema import NodeType, Relation, Schema
 from clew.synthesis.benchmark import Wanted, make_benchmark
 from clew.synthesis.enumerate import distinct_steps

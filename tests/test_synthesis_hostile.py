@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from clew.building import build
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.kb.tables import Piece, Tables
 from clew.synthesis.benchmark import Wanted, make_benchmark
 from clew.synthesis.gates import violations

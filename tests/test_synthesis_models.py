@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from clew.errors import BudgetError, ModelError, PendingError
+from clew.core.errors import BudgetError, ModelError, PendingError
 from clew.models.batch import BatchFolder
-from clew.models.budgeted import Budget, Budgeted, Ledger
-from clew.models.estimating import EstimatingModel
+from clew.models.prices import EstimatingModel
 from clew.models.protocol import Completion
 from clew.models.scripted import ScriptedModel
+from clew.models.wrappers import Budget, Budgeted, Ledger
 from clew.synthesis.benchmark import Wanted, Writers, estimate_benchmark, make_benchmark
 from clew.synthesis.gates import violations
 from clew.toolbox import Toolbox

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from clew.catalog import ask, create
+from clew.core.types import EMPTY, Path
 from clew.models.protocol import Completion
 from clew.steps.paths.feedback import read_weights
 from clew.steps.paths.path_filter import lexical
@@ -15,7 +16,6 @@ from clew.steps.paths.topic_mask import mask_topic
 from clew.steps.roles.protocol import Chosen
 from clew.toolbox import Toolbox
 from clew.training.path_feedback import confirm, learn
-from clew.types import EMPTY, Path
 from conftest import EDGES, NODES, tables
 
 NOTHING = Knowledge(lambda _: None, lambda *_: False)

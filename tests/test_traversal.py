@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from clew.building import build
 from clew.catalog import create
+from clew.core.errors import InputError
 from clew.documents import EdgeOptions, corpus_tables
-from clew.errors import InputError
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
 from clew.steps.passages.missing_evidence import added_share
 from clew.steps.passages.passage_graph import PassageGraph

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.building import build
-from clew.errors import CorruptError, EmbedderMismatch, StorageError
+from clew.core.errors import CorruptError, EmbedderMismatch, StorageError
+from clew.core.trace import recording
+from clew.core.types import EMPTY, NodeSet, Ranking
 from clew.index.fusion import min_max_sum, reciprocal_rank_fusion
 from clew.index.lexical import LexicalIndex
 from clew.index.multi_vectors import MultiVectorIndex, aggregate, chunks
 from clew.index.vector_store import VectorStore, hashes_of, remembered_embedder
 from clew.index.vectors import VectorIndex
-from clew.models.embedding.hashed import HashEmbedder
+from clew.models.embedding.opening import HashEmbedder
 from clew.toolbox import Toolbox
-from clew.trace import recording
-from clew.types import EMPTY, NodeSet, Ranking
 from conftest import tables
 
 TEXTS = [f"{word} {'eye' if number % 3 else 'lens'} {number}" for number, word in enumerate(["long", "short"] * 200)]
@@ -177,7 +177,7 @@ def test_several_processes_append_without_loss(tmp_path: Path):
     program = (
         "import sys; from pathlib import Path\n"
         "from clew.index.vector_store import VectorStore, hashes_of\n"
-        "from clew.models.embedding.hashed import HashEmbedder\n"
+        "from clew.models.embedding.opening import HashEmbedder\n"
         "embedder = HashEmbedder(); store = VectorStore.open(Path(sys.argv[1]), embedder)\n"
         "for n in range(60):\n"
         "    texts = [f'common {n}', f'{sys.argv[2]} {n}']\n"

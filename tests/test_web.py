@@ -136,7 +136,7 @@ def test_a_token_sees_its_bases_alone(settings, tiny, tmp_path):
 
 
 def test_a_file_of_keys_that_others_can_read_is_refused(tmp_path):
-    from clew.errors import SourceError
+    from clew.core.errors import SourceError
 
     keys = tmp_path / "keys.toml"
     keys.write_text('[[key]]\ntoken = "first-token-0123456"\n')
@@ -147,7 +147,7 @@ def test_a_file_of_keys_that_others_can_read_is_refused(tmp_path):
 
 def test_an_open_address_without_a_token_is_refused(tiny):
     from clew.cli.serve import serve
-    from clew.errors import InputError
+    from clew.core.errors import InputError
 
     with pytest.raises(InputError, match="--token"):
         serve([tiny], host="0.0.0.0")

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from browser_fixtures import HOSTILE
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.web.app import create_app
 from clew.web.document_check import check_content, checked_name
 from clew.web.document_folder import DocumentFolder

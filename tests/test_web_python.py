@@ -9,10 +9,10 @@ import pytest
 import clew
 from clew.building import build
 from clew.client import Client
-from clew.errors import ClewError, InputError, NotFoundError
+from clew.core.errors import ClewError, InputError, NotFoundError
+from clew.core.wire import AnswerReply, AskReply
 from clew.web.access import Access, Grant, digest_of
 from clew.web.settings import ServerSettings
-from clew.wire import AnswerReply, AskReply
 from conftest import tables
 from web_server import running
 
@@ -73,7 +73,7 @@ def test_a_report_shows_itself_in_a_frame_that_runs_nothing():
 
 
 def test_a_notebook_escapes_what_a_base_says():
-    from clew.types import Answer, Candidate, NodeRef, Passage
+    from clew.core.types import Answer, Candidate, NodeRef, Passage
 
     node = NodeRef(0, "k", "<script>x</script>", "<b>")
     html = Answer("<i>", "m", (Candidate(node, 1.0, (Passage(node, "<img src=x>"),)),))._repr_html_()

@@ -12,12 +12,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from clew.building import build
-from clew.errors import InputError, NotFoundError
+from clew.core.errors import InputError, NotFoundError
+from clew.core.wire import AskRequest
 from clew.web.app import create_app
 from clew.web.running import listen
 from clew.web.settings import ServerSettings, named_bases
 from clew.web.worker_pool import WorkerEndedError, WorkerPool
-from clew.wire import AskRequest
 from conftest import tables
 
 QUESTION = "Which disease has extra fingers?"

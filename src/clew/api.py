@@ -9,8 +9,9 @@ from pathlib import Path
 from clew import catalog
 from clew.building import BuildReport
 from clew.building import build as build_base
+from clew.core.errors import InputError
+from clew.core.types import Answer
 from clew.documents import build_documents, hold_documents
-from clew.errors import InputError
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.paths import PathLimits
 from clew.kb.protocol import KnowledgeBase
@@ -21,7 +22,6 @@ from clew.steps.subgraphs.graph_to_text import linearize
 from clew.steps.subgraphs.subgraph import Subgraph, SubgraphExtractor
 from clew.steps.subgraphs.subgraph_drawing import draw_subgraph
 from clew.toolbox import Toolbox
-from clew.types import Answer
 
 
 @dataclass(frozen=True)

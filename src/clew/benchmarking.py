@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Literal
 
 from clew.catalog import create
+from clew.core.errors import InputError, NotFoundError
+from clew.core.types import Answer, NodeRef
 from clew.datasets.base import dataset_base, question_base
 from clew.datasets.questions import Dataset, Match, Question
 from clew.documents.graph.build import EdgeOptions
-from clew.errors import InputError, NotFoundError
 from clew.evaluation.matching import NamesOf
 from clew.evaluation.rows import Row
 from clew.evaluation.runs import Answering, Run, evaluate
@@ -22,7 +23,6 @@ from clew.methods.passage_baselines import GoldenPassages
 from clew.methods.protocol import Method
 from clew.models.protocol import LanguageModel
 from clew.toolbox import Toolbox
-from clew.types import Answer, NodeRef
 
 WITH_A_MODEL = 8
 """Questions under way at once where a model answers; without one they go one by one, so that latencies are a user's."""

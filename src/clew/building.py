@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from clew.errors import ModelError, StorageError, UntrustedEmbedder
+from clew.core.errors import ModelError, StorageError, UntrustedEmbedder
 from clew.index.build import build_indexes, have_all_vectors, renew_vectors, vector_folder
 from clew.index.vector_store import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase

@@ -11,7 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
 
-from clew.errors import InputError, NotFoundError
+from clew.core.errors import InputError, NotFoundError
+from clew.core.trace import Recorder, recording
+from clew.core.types import Answer
 from clew.methods.auto import Auto
 from clew.methods.bm25 import Bm25
 from clew.methods.focus_plus import FocusPlus
@@ -34,11 +36,9 @@ from clew.methods.subgraph_reranking import SubgraphReranking
 from clew.methods.think_on_graph import ThinkOnGraph
 from clew.methods.tournament_on_path import TournamentOnPath
 from clew.methods.vector_search import VectorSearch
-from clew.models.estimating import Estimate
 from clew.models.opening import open_estimating
+from clew.models.prices import Estimate
 from clew.toolbox import Toolbox
-from clew.trace import Recorder, recording
-from clew.types import Answer
 
 
 class MethodClass(Protocol):

@@ -14,8 +14,8 @@ from urllib.parse import quote
 import httpx
 from pydantic import TypeAdapter
 
-from clew.errors import ClewError, InputError, NotFoundError
-from clew.wire import (
+from clew.core.errors import ClewError, InputError, NotFoundError
+from clew.core.wire import (
     AnswerReply,
     AskReply,
     AskRequest,

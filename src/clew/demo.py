@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clew.building import BuildReport, Say, build
+from clew.core.errors import NotFoundError
 from clew.datasets.hpo import hpo_schema, load_hpo
-from clew.errors import NotFoundError
 from clew.kb.protocol import KnowledgeBase
 from clew.kb.storage import read_manifest
 from clew.steps.subgraphs.graph_to_text import linearize

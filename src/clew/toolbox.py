@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import parse_qsl
 
-from clew.errors import InputError, NotFoundError
+from clew.core.errors import InputError, NotFoundError
+from clew.core.types import NodeSet, Ranking
 from clew.index.build import index_vectors, open_lexical, open_names, open_vectors, vector_folder
 from clew.index.corrected_names import CorrectedNames
 from clew.index.lexical import LexicalIndex
@@ -19,10 +20,8 @@ from clew.index.vector_store import VectorStore, remembered_embedder
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
-from clew.models.embedding.cached import CachedEmbedder
-from clew.models.embedding.opening import DEFAULT, REMOTE_EMBEDDERS, open_embedder, trusted_embedder
+from clew.models.embedding.opening import DEFAULT, REMOTE_EMBEDDERS, CachedEmbedder, open_embedder, trusted_embedder
 from clew.models.protocol import Embedder, LanguageModel
-from clew.types import NodeSet, Ranking
 
 REMOTE = "sparql+"
 Progress = Callable[[int, int], None]

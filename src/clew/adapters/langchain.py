@@ -9,7 +9,7 @@ from pydantic import SkipValidation
 from clew.adapters.passages import retrieve
 from clew.api import Base
 from clew.catalog import DEFAULT_METHOD
-from clew.errors import MissingExtraError
+from clew.core.errors import MissingExtraError
 
 try:
     from langchain_core.documents import Document

@@ -5,7 +5,7 @@ from __future__ import annotations
 from clew.adapters.passages import retrieve
 from clew.api import Base
 from clew.catalog import DEFAULT_METHOD
-from clew.errors import MissingExtraError
+from clew.core.errors import MissingExtraError
 
 try:
     from llama_index.core.base.base_retriever import BaseRetriever

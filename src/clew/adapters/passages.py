@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.api import Base
-from clew.presentation import evidence_json
+from clew.core.json_form import evidence_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from clew import __version__
 from clew.cli.output import err
-from clew.errors import ClewError
+from clew.core.errors import ClewError
 
 COMMANDS = {
     "build": "clew.cli.build:build",

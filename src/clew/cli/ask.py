@@ -28,13 +28,13 @@ from clew.cli.options import (
     corrections,
 )
 from clew.cli.output import out, print_json, print_table
-from clew.models.budgeted import Budget, Ledger
-from clew.models.estimating import Estimate
+from clew.core.json_form import answer_json
+from clew.core.trace import Recorder
+from clew.core.types import Answer
 from clew.models.opening import open_model
-from clew.presentation import answer_json
+from clew.models.prices import Estimate
+from clew.models.wrappers import Budget, Ledger
 from clew.toolbox import Toolbox
-from clew.trace import Recorder
-from clew.types import Answer
 
 MOST_EVIDENCE = 3
 

@@ -9,9 +9,11 @@ import typer
 
 from clew.cli.options import AsJson
 from clew.cli.output import out, print_json, progress_bar
-from clew.errors import InputError
-from clew.models.answering import answer_batch
+from clew.core.errors import InputError
+from clew.models import batch_runner
+from clew.models.batch import answer_batch
 from clew.models.batch_runner import read_lines, waiting
+from clew.models.opening import open_model
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of `--model batch:DIR`.", show_default=False)]
 
@@ -24,8 +26,16 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Answer the requests that wait in a folder with a model of your own, on a GPU where there is one."""
-    with progress_bar("replies") as move:
-        added = answer_batch(folder, model, on_reply=move)
+    if not (folder / "requests.jsonl").is_file():
+        raise InputError(f"{folder} holds no requests.jsonl: run with --model batch:{folder} first")
+    if model.startswith("hf:"):
+        added = batch_runner.run(folder, model)
+    else:
+        opened = None if model.startswith("batch:") else open_model(model)
+        if opened is None:
+            raise InputError(f"--model {model}: expected a model that answers, such as http://127.0.0.1:8080/v1#qwen")
+        with progress_bar("replies") as move:
+            added = answer_batch(folder, opened, on_reply=move)
     left = len(waiting(folder))
     if as_json:
         print_json({"added": added, "waiting": left})

@@ -13,9 +13,9 @@ from clew.catalog import ask as answer_question
 from clew.cli.ask import show_answer
 from clew.cli.options import AsJson
 from clew.cli.output import out, print_json, stages
+from clew.core.folders import refuse_foreign
+from clew.core.json_form import answer_json
 from clew.demo import QUESTIONS, demo_base, demo_pictures
-from clew.own_folders import refuse_foreign
-from clew.presentation import answer_json
 from clew.toolbox import Toolbox
 
 LONGEST_TEXT = 200

@@ -17,17 +17,17 @@ from clew.catalog import DEFAULT_METHOD, check_options
 from clew.cli.options import AsJson, EmbedderOption, Options, assignments
 from clew.cli.output import err, print_json, say, stages
 from clew.cli.report import show_section
+from clew.core.errors import InputError, PendingError
 from clew.datasets.load import load_dataset
 from clew.datasets.questions import Dataset
 from clew.documents.graph.build import EdgeOptions
-from clew.errors import InputError, PendingError
 from clew.evaluation.report import make_report
 from clew.evaluation.rows import Row
 from clew.evaluation.runs import Run
 from clew.evaluation.scoring import PRIMARY
 from clew.evaluation.summary import summarise
-from clew.models.budgeted import Budget, Ledger
 from clew.models.opening import open_model
+from clew.models.wrappers import Budget, Ledger
 
 
 class MatchRule(StrEnum):

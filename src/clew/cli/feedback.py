@@ -8,7 +8,7 @@ import typer
 
 from clew.cli.options import AsJson, Base, open_tools
 from clew.cli.output import out, print_json
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.training.path_feedback import confirm
 from clew.training.path_feedback import learn as learn_from_confirmed
 

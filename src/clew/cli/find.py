@@ -8,7 +8,7 @@ import typer
 
 from clew.cli.options import AsJson, Base, EmbedderOption
 from clew.cli.output import out, print_json, print_table
-from clew.presentation import node_json
+from clew.core.json_form import node_json
 from clew.toolbox import Toolbox
 
 

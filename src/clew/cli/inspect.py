@@ -10,7 +10,7 @@ import typer
 from clew.building import check
 from clew.cli.options import AsJson, Base, find_node, open_base, open_tools
 from clew.cli.output import out, print_json, print_table
-from clew.errors import CorruptError
+from clew.core.errors import CorruptError
 from clew.index.build import vector_folder
 from clew.index.vector_store import remembered_embedder
 from clew.kb.description import describe, node_page

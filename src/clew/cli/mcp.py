@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from clew.errors import MissingExtraError
+from clew.core.errors import MissingExtraError
 
 
 def mcp(

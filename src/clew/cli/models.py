@@ -9,9 +9,9 @@ import typer
 
 from clew.cli.options import AsJson
 from clew.cli.output import print_json, print_table, say
-from clew.models.probing import configured, probe
+from clew.core.trace import concurrently
+from clew.models.opening import configured, probe
 from clew.models.settings import NamedModel, Settings
-from clew.trace import concurrently
 
 
 def models(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.toolbox import Toolbox
 

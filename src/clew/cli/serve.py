@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from clew.cli.output import err
-from clew.errors import InputError, MissingExtraError
-from clew.models.budgeted import Budget
+from clew.core.errors import InputError, MissingExtraError
+from clew.models.wrappers import Budget
 
 MOST_WORKERS = 8
 """Each takes some 100 MB: more are for those who ask for them."""

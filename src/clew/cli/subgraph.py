@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from clew.cli.options import AsJson, Base, find_node, open_tools
 from clew.cli.output import err, out, print_json
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.kb.paths import PathLimits
 from clew.kb.protocol import KnowledgeBase
 from clew.models.opening import open_model

@@ -10,14 +10,14 @@ import typer
 from clew.cli.ask import show_estimate
 from clew.cli.options import AsJson, Base, MaxCalls, MaxCost, MaxSeconds, MaxTokens, Model
 from clew.cli.output import out, print_json, progress_bar, say
-from clew.models.budgeted import Budget, Ledger
-from clew.models.estimating import Estimate
+from clew.core.trace import Recorder, recording
 from clew.models.opening import open_estimating, open_model
+from clew.models.prices import Estimate
+from clew.models.wrappers import Budget, Ledger
 from clew.synthesis.benchmark import Report, Wanted, Writers, estimate_benchmark, make_benchmark
 from clew.synthesis.card import statistics_table
 from clew.synthesis.templates import KINDS
 from clew.toolbox import Toolbox
-from clew.trace import Recorder, recording
 
 
 def synth(

@@ -12,8 +12,8 @@ from rich.tree import Tree
 
 from clew.cli.options import AsJson
 from clew.cli.output import out, print_json, say
-from clew.trace import ModelCall, Spending
-from clew.trace_file import Step, read_trace, to_otlp
+from clew.core.trace import ModelCall, Spending
+from clew.core.trace_file import Step, read_trace, to_otlp
 
 SHOWN = 100
 MOST_CALLS = 12

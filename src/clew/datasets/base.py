@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from clew import __version__
 from clew.building import Say, build
+from clew.core.errors import CorruptError, FormatError, InputError, LockedError
 from clew.datasets.questions import Dataset, Paragraph
 from clew.documents.corpus import corpus_tables
 from clew.documents.graph.build import EdgeOptions
-from clew.errors import CorruptError, FormatError, InputError, LockedError
 from clew.index.build import open_lexical, open_names
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.storage import FORMAT, MANIFEST

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from clew.errors import NotFoundError, SourceError
+from clew.core.errors import NotFoundError, SourceError
 
 R = TypeVar("R", bound=BaseModel)
 

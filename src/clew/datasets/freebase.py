@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
+from clew.core.errors import InputError
 from clew.datasets.files import find_file, read_records
 from clew.datasets.questions import Dataset, Question
-from clew.errors import InputError
 
 
 class _CwqAnswer(BaseModel):

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel, Field, field_validator
 
+from clew.core.errors import InputError
 from clew.datasets.files import find_file, read_records
 from clew.datasets.passages import Pool
 from clew.datasets.questions import Dataset, Question
-from clew.errors import InputError
 
 
 class _Record(BaseModel):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clew.errors import MissingExtraError, SourceError
+from clew.core.errors import MissingExtraError, SourceError
 from clew.kb.schema_file import SchemaEdits, parse_schema
 from clew.kb.sources.delimited import Dialect, read_delimited
 from clew.kb.sources.files import read_utf8

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from clew.core.errors import NotFoundError
 from clew.datasets.corpus import load_corpus
 from clew.datasets.freebase import load_cwq, load_grailqa, load_webquestions
 from clew.datasets.hotpotqa import load_2wiki, load_hotpotqa
@@ -16,7 +17,6 @@ from clew.datasets.plain import load_plain
 from clew.datasets.questions import Dataset
 from clew.datasets.stark import load_stark
 from clew.datasets.webqsp import load_webqsp
-from clew.errors import NotFoundError
 
 LOADERS: Mapping[str, Callable[[Path, str | None], Dataset]] = {
     "stark": load_stark,

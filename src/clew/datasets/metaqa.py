@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.datasets.files import find_file, read_lines, read_rows
 from clew.datasets.questions import Dataset, Question
 from clew.datasets.triples import triple_tables
-from clew.errors import InputError, NotFoundError, SourceError
 
 TOPIC = re.compile(r"\[([^\[\]]+)\]")
 

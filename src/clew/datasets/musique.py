@@ -6,10 +6,10 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from clew.core.errors import InputError
 from clew.datasets.files import find_file, read_records
 from clew.datasets.passages import Pool
 from clew.datasets.questions import Dataset, Question
-from clew.errors import InputError
 
 
 class _Paragraph(BaseModel):

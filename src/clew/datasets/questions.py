@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.kb.tables import Tables
 
 Kind = Literal["retrieval", "graph", "documents"]

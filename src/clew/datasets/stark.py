@@ -7,9 +7,9 @@ import csv
 import io
 from pathlib import Path
 
+from clew.core.errors import NotFoundError, SourceError
 from clew.datasets.files import find_file, read_lines, read_text
 from clew.datasets.questions import Dataset, Question
-from clew.errors import NotFoundError, SourceError
 
 HUMAN = ("human", "human_generated_eval")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from clew.core.errors import InputError, NotFoundError
 from clew.datasets.files import find_file, read_records
 from clew.datasets.questions import Dataset, Question
 from clew.datasets.triples import triple_tables
-from clew.errors import InputError, NotFoundError
 from clew.kb.tables import Tables
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from clew.core.errors import NotFoundError, SourceError
 from clew.documents.cache import ExtractedCache, content_key
 from clew.documents.extracted import Extracted
 from clew.documents.formats import READERS
 from clew.documents.options import DocumentOptions
 from clew.documents.passages import outline
 from clew.documents.rows import OutlinedFile, document_tables
-from clew.errors import NotFoundError, SourceError
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.tables import Tables
 from clew.models.protocol import Embedder

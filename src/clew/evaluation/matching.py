@@ -6,8 +6,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from clew.core.types import Candidate, NodeRef
 from clew.datasets.questions import Match
-from clew.types import Candidate, NodeRef
 
 NamesOf = Callable[[NodeRef], Iterable[str]]
 """All names of a node beside the one it shows: its aliases."""

@@ -10,11 +10,11 @@ from importlib.resources import files
 from string import Template
 
 from clew import __version__
+from clew.core.notebook import framed
 from clew.evaluation.curves import curve_plot, latency_plot
 from clew.evaluation.report import Section, trace_text, worst_failures
 from clew.evaluation.rows import Row
 from clew.evaluation.tables import Table, comparison_table, costs, metric_name, overview, type_table
-from clew.markup import framed
 
 SHOWN_FOUND = 5
 

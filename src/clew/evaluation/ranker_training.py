@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from clew import __version__
+from clew.core.errors import InputError
 from clew.datasets.questions import Dataset
-from clew.errors import InputError
 from clew.evaluation.bars import Bar, bar_plot
 from clew.evaluation.intervals import randomisation_test
 from clew.evaluation.reranking import HitCurve, PoolMaker, hit_curve

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.evaluation.comparison import Comparison, compare
 from clew.evaluation.rows import Row
 from clew.evaluation.run_folder import find_runs, read_rows, read_setup

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from clew.core.trace import Recorder, Span
+from clew.core.types import Answer, Candidate, Fallback
 from clew.datasets.questions import Question
 from clew.evaluation.scoring import Score
-from clew.trace import Recorder, Span
-from clew.types import Answer, Candidate, Fallback
 
 SHOWN_GOLD = 20
 SHOWN_RANKING = 50

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from clew.errors import CorruptError, LockedError, NotFoundError, StorageError
+from clew.core.errors import CorruptError, LockedError, NotFoundError, StorageError
+from clew.core.folders import refuse_foreign
 from clew.evaluation.rows import Row
 from clew.evaluation.setup import Setup
-from clew.own_folders import refuse_foreign
 
 SETUP = "run.json"
 ANSWERS = "answers.jsonl"

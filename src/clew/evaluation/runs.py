@@ -11,15 +11,15 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
 
+from clew.core.errors import BudgetError, ClewError, EmbedderMismatch, MissingExtraError, PendingError, StorageError
+from clew.core.trace import Recorder, as_completed, recording
+from clew.core.types import Answer
 from clew.datasets.questions import Question
-from clew.errors import BudgetError, ClewError, EmbedderMismatch, MissingExtraError, PendingError, StorageError
 from clew.evaluation.matching import NamesOf
 from clew.evaluation.rows import SHOWN_GOLD, Row, make_row
 from clew.evaluation.run_folder import open_run
 from clew.evaluation.scoring import PRIMARY, score
 from clew.evaluation.setup import Setup
-from clew.trace import Recorder, as_completed, recording
-from clew.types import Answer
 
 Answering = Callable[[Question], Answer]
 """What is evaluated; it sees the question's text, never its gold answers."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from clew.core.types import Answer
 from clew.datasets.questions import Kind, Match, Question
 from clew.evaluation import metrics
 from clew.evaluation.matching import Gold, NamesOf
-from clew.types import Answer
 
 PRIMARY: Mapping[Kind, str] = {"retrieval": "hit@1", "graph": "hit@1", "documents": "recall@5"}
 """The metric shown first, compared between methods, and by which failures are sorted."""

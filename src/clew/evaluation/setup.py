@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any
 
 from clew import __version__
+from clew.core.errors import InputError
 from clew.datasets.questions import Dataset, Kind, Match
-from clew.errors import InputError
 from clew.methods.protocol import Method
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from clew.core.types import IntArray
 from clew.index.lexical import LexicalIndex
 from clew.index.names import NameIndex
 from clew.index.protocol import Index
@@ -19,7 +20,6 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.render import searchable
 from clew.models.embedding.opening import open_embedder, trusted_embedder
 from clew.models.protocol import Embedder
-from clew.types import IntArray
 
 INDEX, LEXICAL, NAMES, VECTORS = "index", "lexical", "names", "vectors"
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.types import Ranking
+from clew.core.types import Ranking
 
 
 def reciprocal_rank_fusion(

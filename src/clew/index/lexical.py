@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from clew.core.types import IntArray, NodeSet, Ranking
 from clew.index.postings import count_terms
 from clew.index.strings import SortedStrings
 from clew.index.terms import terms
 from clew.kb.adjacency import map_array
-from clew.types import IntArray, NodeSet, Ranking
 
 K1, B = 1.2, 0.75
 SPARSE = 4

@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from clew import trace
+from clew.core import trace
+from clew.core.types import NodeSet, Ranking
 from clew.index.protocol import Index
 from clew.index.vector_store import VectorStore, hashes_of
 from clew.models.protocol import Embedder
-from clew.types import NodeSet, Ranking
 
 Aggregation = Literal["max", "mean", "top_k_mean"]
 

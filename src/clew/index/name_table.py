@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from clew.core.types import IntArray
 from clew.index.strings import SortedStrings, StringTable
 from clew.index.tokens import normalise, normalise_column
 from clew.index.trigrams import TrigramIndex
 from clew.kb.adjacency import map_array
-from clew.types import IntArray
 
 STRING = pa.large_string()
 NAME, ALIAS, SHORTENED = 0, 1, 2

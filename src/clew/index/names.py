@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from clew.core.types import IntArray, NodeSet
 from clew.index.mentions import (
     Match,
     find_matches,
@@ -28,7 +29,6 @@ from clew.index.tokens import Token, tokenise
 from clew.index.trigrams import TrigramIndex
 from clew.kb.adjacency import positions
 from clew.kb.schema import Schema
-from clew.types import IntArray, NodeSet
 
 SHORTEST_FUZZY = 4
 """Shorter names are not guessed at."""

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from clew.core.types import IntArray
 from clew.index.grouping import join_groups
 from clew.index.stemmer import stem_all
 from clew.index.terms import LONGEST, stop_words
 from clew.index.tokens import TokenLists, are_spaceless, tokenise_column
-from clew.types import IntArray
 
 STRING = pa.large_string()
 

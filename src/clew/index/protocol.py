@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from clew.types import NodeSet, Ranking
+from clew.core.types import NodeSet, Ranking
 
 
 class Index(Protocol):

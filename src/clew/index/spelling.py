@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from rapidfuzz import fuzz, process
 
+from clew.core.types import IntArray
 from clew.index.strings import SortedStrings
-from clew.types import IntArray
 
 POOL = 50
 """So many forms of like spelling are compared letter by letter."""

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from clew.core.types import IntArray
 from clew.index.grouping import join_groups
 from clew.kb.adjacency import map_array
-from clew.types import IntArray
 
 BUCKETS = 1 << 16
 LONGEST = 1000

@@ -25,10 +25,10 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from clew import trace
-from clew.errors import CorruptError, EmbedderMismatch
+from clew.core import trace
+from clew.core.errors import CorruptError, EmbedderMismatch
+from clew.core.folders import refuse_link
 from clew.models.protocol import Embedder
-from clew.own_folders import refuse_link
 
 KEY = np.dtype([("hash", "<u8", 2), ("check", "<u4")])
 FILE = "embedder.json"

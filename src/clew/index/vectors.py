@@ -15,13 +15,13 @@ from threading import RLock
 import numpy as np
 from numpy.typing import NDArray
 
-from clew import trace
-from clew.errors import StorageError
+from clew.core import trace
+from clew.core.errors import StorageError
+from clew.core.types import IntArray, NodeSet, Ranking
 from clew.index.protocol import Index
 from clew.index.vector_store import OWN, VectorStore, hashes_of
 from clew.kb.adjacency import map_array
 from clew.models.protocol import Embedder
-from clew.types import IntArray, NodeSet, Ranking
 
 UNKNOWN = -1
 BATCH = 256

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.errors import FormatError
-from clew.types import IntArray, NodeSet
+from clew.core.errors import FormatError
+from clew.core.types import IntArray, NodeSet
 
 LongArray = NDArray[np.int64]
 MOST_GATHERED = 8

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from clew.core.types import NodeSet
 from clew.kb.adjacency import Adjacency
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.types import NodeSet
 
 
 def describe(kb: ArrayKnowledgeBase) -> dict[str, Any]:

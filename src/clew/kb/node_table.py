@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clew.errors import SourceError
+from clew.core.errors import SourceError
 from clew.kb.problems import Problems
 from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece, Tables
 

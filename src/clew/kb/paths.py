@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.types import IntArray, NodeSet
 from clew.kb.adjacency import LongArray, positions
 from clew.kb.undirected import UndirectedGraph
-from clew.types import IntArray, NodeSet
 
 NEVER = np.int64(1 << 60)
 """The weight of a path that does not exist."""

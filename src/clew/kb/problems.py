@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from clew.errors import SourceError
+from clew.core.errors import SourceError
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from clew.errors import SchemaError
+from clew.core.errors import SchemaError
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from clew.errors import NotFoundError, SchemaError
+from clew.core.errors import NotFoundError, SchemaError
 from clew.kb.schema import NodeType, Relation, Schema
 
 _HEADING = """\

@@ -16,8 +16,8 @@ from typing import Any
 
 import httpx
 
-from clew.errors import InputError, QueryRefusedError, StorageError
-from clew.trace import span
+from clew.core.errors import InputError, QueryRefusedError, StorageError
+from clew.core.trace import span
 
 Term = str
 """An RDF term as SPARQL writes it: <iri>, "text", "text"@en or "1999"^^<type>."""

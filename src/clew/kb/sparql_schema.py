@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from clew.errors import StorageError
+from clew.core.errors import StorageError
+from clew.core.trace import fallback
 from clew.kb.schema import NodeType, Relation, Schema
 from clew.kb.sources.rdf_terms import short_names
 from clew.kb.sparql_endpoint import SparqlEndpoint, Term, content, iri
-from clew.trace import fallback
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 COMMENT = "http://www.w3.org/2000/01/rdf-schema#comment"

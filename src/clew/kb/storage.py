@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from clew.errors import CorruptError, FormatError, LockedError, NotFoundError, StorageError
-from clew.own_folders import refuse_foreign, refuse_link
+from clew.core.errors import CorruptError, FormatError, LockedError, NotFoundError, StorageError
+from clew.core.folders import refuse_foreign, refuse_link
 
 FORMAT = 1
 MANIFEST = "manifest.json"

@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.types import IntArray, NodeSet
 from clew.kb.adjacency import Adjacency, LongArray, positions
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import Edges, KnowledgeBase
-from clew.types import IntArray, NodeSet
 
 BoolArray = NDArray[np.bool_]
 NOTHING: IntArray = np.empty(0, dtype=np.int32)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from clew.core.types import Answer
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.methods.focus_plus import FocusPlus
 from clew.methods.hybrid import Hybrid
@@ -16,7 +17,6 @@ from clew.methods.protocol import Method
 from clew.methods.tournament_on_path import TournamentOnPath
 from clew.steps.passages.passage_graph import READABLE
 from clew.toolbox import Toolbox
-from clew.types import Answer
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from functools import reduce
 from itertools import groupby
 from operator import or_
 
-from clew import trace
+from clew.core import trace
+from clew.core.types import Answer, Ranking
 from clew.index.fusion import min_max_sum, preferring
 from clew.index.lexical import LexicalIndex
 from clew.index.protocol import Index, Names
@@ -31,7 +32,6 @@ from clew.steps.roles.protocol import TripletParser
 from clew.steps.roles.reranking import Reranker, RerankerName
 from clew.steps.roles.role_choice import ParserName, parser_for, reranker_for
 from clew.toolbox import Toolbox
-from clew.types import Answer, Ranking
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clew import trace
+from clew.core import trace
+from clew.core.query import TripletQuery
+from clew.core.types import Answer
 from clew.index.protocol import Index, Names
 from clew.kb.protocol import KnowledgeBase
-from clew.query import TripletQuery
 from clew.steps.answering import answer_nodes, nodes_of_type
 from clew.steps.focus.focus_answer import Found, answer_placed, rerank_groups, with_query
 from clew.steps.focus.focus_evidence import Focus
@@ -28,7 +29,6 @@ from clew.steps.roles.protocol import TripletParser
 from clew.steps.roles.reranking import Reranker, RerankerName
 from clew.steps.roles.role_choice import ParserName, parser_for, reranker_for
 from clew.toolbox import Toolbox
-from clew.types import Answer
 
 
 @dataclass(frozen=True)

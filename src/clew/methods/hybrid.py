@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clew.core.types import Answer
 from clew.index.fusion import reciprocal_rank_fusion
 from clew.index.protocol import Index
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.answering import answer_nodes, answer_with_passages
 from clew.toolbox import Toolbox
-from clew.types import Answer
 
 
 @dataclass(frozen=True)

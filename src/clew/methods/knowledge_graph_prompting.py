@@ -15,7 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from clew.errors import InputError
+from clew.core.errors import InputError
+from clew.core.types import Answer, Ranking
 from clew.steps.passages.passage_answer import READ, answer_from_passages
 from clew.steps.passages.passage_graph import KINDS, PassageGraph
 from clew.steps.passages.passage_search import PassageSearch
@@ -34,7 +35,6 @@ from clew.steps.roles.protocol import Reader
 from clew.steps.roles.reading import ModelReader
 from clew.steps.roles.writing import ModelWriter
 from clew.toolbox import Toolbox
-from clew.types import Answer, Ranking
 
 NAME = "knowledge_graph_prompting"
 NEAREST = 10

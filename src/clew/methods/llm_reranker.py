@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clew import trace
+from clew.core import trace
+from clew.core.types import Answer
 from clew.index.protocol import Index
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.answering import answer_nodes
@@ -17,7 +18,6 @@ from clew.steps.focus.focus_answer import Found, answer_placed, rerank_groups
 from clew.steps.roles.reranking import Reranker, RerankerName
 from clew.steps.roles.role_choice import reranker_for
 from clew.toolbox import Toolbox
-from clew.types import Answer
 
 
 @dataclass(frozen=True)

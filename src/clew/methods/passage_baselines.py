@@ -22,7 +22,8 @@ from typing import ClassVar, Self
 import numpy as np
 from rapidfuzz import fuzz, process
 
-from clew.errors import InputError
+from clew.core.errors import InputError
+from clew.core.types import Answer, NodeSet, Ranking
 from clew.index.terms import terms
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.steps.passages.passage_answer import answer_from_passages
@@ -32,7 +33,6 @@ from clew.steps.roles.protocol import Draft, Reader
 from clew.steps.roles.reading import ModelReader
 from clew.steps.roles.writing import ModelWriter
 from clew.toolbox import Toolbox
-from clew.types import Answer, NodeSet, Ranking
 
 LEXICAL_POOL = 300
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from clew.types import Answer
+from clew.core.types import Answer
 
 
 class Method(Protocol):

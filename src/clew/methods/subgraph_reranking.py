@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.errors import InputError
+from clew.core.errors import InputError
+from clew.core.types import Answer, Candidate, Judgement
 from clew.kb.paths import PathLimits
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.bm25 import Bm25
@@ -30,7 +31,6 @@ from clew.steps.subgraphs.rankers import MatchRanker, RandomOrder, Ranker, Seman
 from clew.steps.subgraphs.ranking_features import make_pool
 from clew.steps.subgraphs.subgraph import SubgraphExtractor, path_evidence
 from clew.toolbox import Toolbox
-from clew.types import Answer, Candidate, Judgement
 
 SOURCES: dict[str, Callable[[Toolbox, int], Method]] = {
     "bm25": lambda tools, k: Bm25.build(tools, k=k),

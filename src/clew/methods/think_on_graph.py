@@ -14,6 +14,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from clew.core.trace import span
+from clew.core.types import Answer, Candidate, NodeSet
 from clew.index.protocol import Names
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.paths.topics import find_topics
@@ -24,8 +26,6 @@ from clew.steps.roles.protocol import Choice, Chooser, Read, Reader, Reading, So
 from clew.steps.roles.reading import ModelReader
 from clew.steps.roles.scoring import FusedScorer
 from clew.toolbox import Toolbox
-from clew.trace import span
-from clew.types import Answer, Candidate, NodeSet
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from clew.core.types import Answer, Candidate, Judgement, NodeSet
 from clew.index.protocol import Names
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.steps.paths.feedback import read_weights
@@ -33,7 +34,6 @@ from clew.steps.paths.trails import MANY, SAMPLED
 from clew.steps.roles.choosing import ModelChooser
 from clew.steps.roles.protocol import Choice, Chooser
 from clew.toolbox import Toolbox
-from clew.types import Answer, Candidate, Judgement, NodeSet
 
 MOST_SHOWN = 1000
 WITH_EVIDENCE = 20

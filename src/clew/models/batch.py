@@ -3,23 +3,22 @@
 DIR/requests.jsonl   what waits, one OpenAI batch line each; custom_id is the hash of the request and the model's name
 DIR/replies.jsonl    OpenAI batch output lines, in any order, from any round
 
-Content-addressed: a rerun asks only what no reply answers, so runs go on where they were, round by round.
-"""
+Content-addressed: a rerun asks only what no reply answers, so runs go on where they were, round by round."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from clew.errors import InputError, PendingError, ReplyError
-from clew.models.batch_runner import append_lines, parse_lines, read_lines
-from clew.models.chat_body import chat_body, read_chat_reply
-from clew.models.identity import digest
+from clew.core.errors import InputError, PendingError, ReplyError
+from clew.models.batch_runner import Reply, append_lines, parse_lines, read_lines, reply_line, waiting
+from clew.models.openai_chat import chat_body, read_chat_reply
 from clew.models.prices import FREE, Price
-from clew.models.protocol import Completion, Request
+from clew.models.protocol import Completion, LanguageModel, Message, Request, each
+from clew.models.reply_store import digest
 
 
 class BatchFolder:
@@ -125,3 +124,49 @@ def _replace(file: Path, lines: Iterable[dict[str, Any]]) -> None:
     beside.unlink(missing_ok=True)
     append_lines(beside, lines)
     beside.replace(file)
+
+
+def answer_batch(
+    folder: Path, model: LanguageModel, *, on_reply: Callable[[int, int], None] = lambda _done, _total: None
+) -> int:
+    """Answer all that waits in a folder; returns how many replies were added.
+
+    Replies are written as they come; failures are not, so that the next run asks again.
+    """
+    lines = waiting(folder)
+    done = 0
+    for place, completion in each(model, [read_request(line["body"]) for line in lines]):
+        if completion.error is None:
+            line = reply_line(lines[place]["custom_id"], _reply(completion), model.name)
+            append_lines(folder / "replies.jsonl", [line])
+            done += 1
+        on_reply(done, len(lines))
+    return done
+
+
+def read_request(body: dict[str, Any]) -> Request:
+    """The request behind a chat body."""
+    described = (body.get("response_format") or {}).get("json_schema") or {}
+    return Request(
+        tuple(Message(message["role"], message["content"]) for message in body["messages"]),
+        max_tokens=int(body.get("max_tokens", 512)),
+        temperature=float(body.get("temperature", 0.0)),
+        schema=described.get("schema"),
+        stop=tuple(body.get("stop", ())),
+        seed=body.get("seed"),
+        top_logprobs=int(body.get("top_logprobs", 0)),
+    )
+
+
+def _reply(completion: Completion) -> Reply:
+    usage = completion.usage
+    logprobs = [
+        {
+            "token": max(alternatives, key=lambda token: alternatives[token]),
+            "logprob": max(alternatives.values()),
+            "top_logprobs": [{"token": token, "logprob": value} for token, value in alternatives.items()],
+        }
+        for alternatives in completion.logprobs
+        if alternatives
+    ]
+    return Reply(completion.text, usage.prompt_tokens, usage.completion_tokens, completion.cut, usage.seconds, logprobs)

@@ -7,33 +7,28 @@ gguf:/path/file.gguf            a local file through llama.cpp (extra `local`)
 hf:FOLDER                       a folder for the transformers library (torch and transformers installed)
 batch:DIR                       collects requests in a folder and reads replies from it; batch:DIR#NAME names the model
 scripted:FILE                   replies from a file, for tests and trials
-NAME                            a model named in the configuration file
-"""
+NAME                            a model named in the configuration file"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from clew.errors import InputError
+from clew.core.errors import ClewError, InputError
 from clew.models.batch import BatchFolder
-from clew.models.budgeted import Budgeted, Ledger
-from clew.models.cached import Cached
-from clew.models.estimating import EstimatingModel
-from clew.models.gguf import GgufModel
-from clew.models.huggingface import HuggingFaceModel
-from clew.models.limited import Limited
+from clew.models.local import GgufModel, HuggingFaceModel
 from clew.models.openai_chat import OpenAIChat
-from clew.models.prices import FREE, Price, PriceTable
+from clew.models.prices import FREE, EstimatingModel, Price, PriceTable
 from clew.models.protocol import LanguageModel
 from clew.models.reply_store import ReplyStore
-from clew.models.retrying import Retrying
 from clew.models.scripted import ScriptedModel
-from clew.models.settings import NamedModel, Settings
-from clew.models.traced import Traced
+from clew.models.settings import NO_KEY, NamedModel, Settings
+from clew.models.wrappers import Budgeted, Cached, Ledger, Limited, Retrying, Traced
 
 REPLY_SECONDS = 300.0
 EXPECTED = (
@@ -189,3 +184,46 @@ _KINDS: dict[str, Callable[[NamedModel, Settings], Adapter]] = {
     "batch:": _batch,
     "scripted:": _scripted,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What was found out about a model without spending anything."""
+
+    name: str
+    spec: str
+    ready: bool
+    detail: str
+    seconds: float = 0.0
+
+
+def configured(settings: Settings) -> dict[str, NamedModel]:
+    """The models the user has named, and OpenAI's where its key is there."""
+    models = dict(settings.models)
+    if settings.openai_key() is not NO_KEY:
+        models.setdefault("openai:gpt-4o-mini", NamedModel("openai:gpt-4o-mini"))
+    return models
+
+
+def probe(name: str, named: NamedModel, settings: Settings) -> Probe:
+    """Ask a server which models it has; look for the files and packages of a local model."""
+    begun = time.perf_counter()
+    try:
+        ready, detail = _look(named, settings)
+    except ClewError as failure:
+        ready, detail = False, str(failure)
+    return Probe(name, named.spec, ready, detail, time.perf_counter() - begun)
+
+
+def _look(named: NamedModel, settings: Settings) -> tuple[bool, str]:
+    model = open_adapter(named, settings).model
+    if isinstance(model, OpenAIChat):
+        offered = model.models()
+        key = "with a key" if model.key is not NO_KEY else "without a key"
+        if model.model in offered:
+            return True, f"answers {key}"
+        return False, f"answers {key}, but offers {', '.join(offered[:5]) or 'no model'}"
+    for prefix, package, extra in (("gguf:", "llama_cpp", "local"), ("hf:", "transformers", "train")):
+        if named.spec.startswith(prefix) and find_spec(package) is None:
+            return False, f"{package} is not installed: pip install 'clew[{extra}]'"
+    return True, model.name

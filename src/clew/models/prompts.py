@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import resources
 from string import Template
 
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.models.protocol import Message
 
 SYSTEM_END = "\n---\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import time
@@ -13,8 +14,20 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from clew.errors import StorageError
-from clew.models.protocol import Completion, Usage
+from clew.core.errors import StorageError
+from clew.models.protocol import Completion, Request, Usage
+
+
+def canonical(request: Request, model: str) -> str:
+    """The whole request and the model's name as JSON with sorted keys: equal exactly where the replies must be."""
+    fields: dict[str, Any] = asdict(request)
+    return json.dumps({"model": model, **fields}, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def digest(request: Request, model: str) -> str:
+    """The SHA-256 of the canonical form, as hexadecimal digits."""
+    return hashlib.sha256(canonical(request, model).encode("utf-8", "surrogatepass")).hexdigest()
+
 
 DEFAULT_CAP = 1 << 30
 """Bytes of replies kept; the least recently used tenth goes when they outgrow it."""

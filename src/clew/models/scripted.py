@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from clew.errors import SourceError
+from clew.core.errors import SourceError
 from clew.models.protocol import Completion, Request, Usage
 from clew.models.tokens import count_request_tokens, count_tokens
 

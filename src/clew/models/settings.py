@@ -33,7 +33,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from clew.errors import InputError, SourceError
+from clew.core.errors import InputError, SourceError
 
 OPENAI_URL = "https://api.openai.com/v1"
 

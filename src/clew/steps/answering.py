@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from clew.core.types import Answer, Candidate, NodeRef, NodeSet, Passage, Ranking
 from clew.index.terms import terms
 from clew.kb.protocol import KnowledgeBase
-from clew.types import Answer, Candidate, NodeRef, NodeSet, Passage, Ranking
 
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 LONGEST_QUOTE = 300

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from clew import __version__
-from clew.errors import BudgetError, InputError, ModelError
-from clew.models.budgeted import Ledger
-from clew.models.estimating import Estimate, EstimatingModel
+from clew.core.errors import BudgetError, InputError, ModelError
+from clew.core.folders import refuse_foreign
+from clew.models.prices import Estimate, EstimatingModel
 from clew.models.protocol import LanguageModel
-from clew.own_folders import refuse_foreign
+from clew.models.wrappers import Ledger
 from clew.synthesis.card import Made
 from clew.synthesis.enumerate import check_kinds, enumerate_templates, types_with_text
 from clew.synthesis.extraction import ModelExtractor

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, product
 
-from clew.errors import InputError
+from clew.core.errors import InputError
+from clew.core.types import NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.synthesis.sampling import Sampler
 from clew.synthesis.templates import KINDS, Branch, Kind, Start, Step, Template
-from clew.types import NodeSet
 
 MEASURED = 36
 """Templates of a kind that are measured: those over the relations with most edges."""

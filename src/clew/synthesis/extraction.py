@@ -8,13 +8,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from clew import trace
+from clew.core import trace
 from clew.index.terms import terms
 from clew.kb.protocol import KnowledgeBase
-from clew.models.json_reply import read_json
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, ask
+from clew.models.structured import Ask, ask, read_json
 from clew.synthesis.fusion import Draft
 from clew.synthesis.gates import leaks, names_of
 from clew.synthesis.roles import instruction

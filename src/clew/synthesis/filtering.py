@@ -9,12 +9,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.errors import PendingError
+from clew.core.errors import PendingError
+from clew.core.types import NodeSet
 from clew.index.terms import terms
 from clew.index.tokens import normalise
 from clew.kb.protocol import KnowledgeBase
 from clew.synthesis.textual import Rarity, TextualRequirement, written
-from clew.types import NodeSet
 
 
 class Judge(Protocol):

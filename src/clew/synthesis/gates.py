@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from clew.core.types import NodeRef, NodeSet
 from clew.index.tokens import normalise
 from clew.kb.protocol import KnowledgeBase
 from clew.synthesis.requirement import execute, query_from_json
-from clew.types import NodeRef, NodeSet
 
 Row = Mapping[str, Any]
 GATES = (

@@ -12,15 +12,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from clew import trace
-from clew.errors import ReplyError
+from clew.core import trace
+from clew.core.errors import ReplyError
 from clew.index.protocol import Names
 from clew.index.tokens import normalise
 from clew.kb.schema import Schema
-from clew.models.json_reply import read_json
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, Outcome, ask
+from clew.models.structured import Ask, Outcome, ask, read_json
 from clew.steps.roles.scoring import read_yes_no
 from clew.synthesis.fusion import Draft, GrammarFuser, How, Wording
 from clew.synthesis.roles import instruction

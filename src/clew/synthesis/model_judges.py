@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clew import trace
+from clew.core import trace
+from clew.core.types import NodeSet
 from clew.kb.protocol import KnowledgeBase
 from clew.models.prompts import Prompt
 from clew.models.protocol import LanguageModel
 from clew.models.structured import Ask, ask
 from clew.steps.roles.scoring import read_yes_no
 from clew.synthesis.textual import TextualRequirement, fields
-from clew.types import NodeSet
 
 PROMPTS = tuple(Prompt.load("clew.synthesis.prompts", f"judge_{name}") for name in ("plain", "strict", "searcher"))
 LONGEST_DOCUMENT = 3000

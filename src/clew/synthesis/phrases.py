@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from clew.core.types import NodeSet
 from clew.kb.protocol import KnowledgeBase
 from clew.synthesis.fusion import Draft
 from clew.synthesis.textual import Rarity, TextualRequirement, distinctive_phrase
-from clew.types import NodeSet
 
 
 @dataclass(frozen=True)

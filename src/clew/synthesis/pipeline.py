@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-from clew import __version__, trace
-from clew.errors import InputError, PendingError
+from clew import __version__
+from clew.core import trace
+from clew.core.errors import InputError, PendingError
 from clew.index.tokens import normalise
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.synthesis.filtering import Judge, Verdict, unanimous

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from clew.errors import CorruptError
+from clew.core.errors import CorruptError
 
 
 def content_key(*parts: Any) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from clew.core.types import NodeSet, Path
 from clew.kb.protocol import KnowledgeBase
 from clew.synthesis.filtering import Verdict
 from clew.synthesis.fusion import Draft, Wording
 from clew.synthesis.requirement import gold_paths, query_to_json
 from clew.synthesis.textual import TextualRequirement
-from clew.types import NodeSet, Path
 
 
 def rejection(reason: str, gold_passed: bool | None = None) -> dict[str, Any]:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from clew.core.query import Constant, Term, Triplet, TripletQuery, Variable
+from clew.core.types import NodeRef, NodeSet, Path
 from clew.index.protocol import Link
 from clew.kb.protocol import KnowledgeBase
-from clew.query import Constant, Term, Triplet, TripletQuery, Variable
 from clew.steps.focus.grounding import Grounding, Groundings, pose
 from clew.steps.focus.solutions import Solution, solve
 from clew.steps.focus.witnesses import witnesses
 from clew.synthesis.templates import Branch, Template
-from clew.types import NodeRef, NodeSet, Path
 
 TARGET = "answer"
 

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from clew.errors import NotFoundError
+from clew.core.errors import NotFoundError
+from clew.core.types import EMPTY, NodeRef, NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.steps.focus.constraints import OPPOSITE
 from clew.synthesis.requirement import Requirement, execute, gold_query
 from clew.synthesis.templates import Branch, Step, Template
-from clew.types import EMPTY, NodeRef, NodeSet
 
 LONGEST_NAME = 80
 WIDEST = 20_000

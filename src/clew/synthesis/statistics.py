@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from clew.errors import SourceError
+from clew.core.errors import SourceError
 
 _WORD = re.compile(r"\w+")
 

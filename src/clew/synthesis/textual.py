@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, Protocol
 
+from clew.core.types import NodeSet
 from clew.index.terms import stop_words, terms
 from clew.index.tokens import Token, normalise, tokenise
 from clew.kb.protocol import KnowledgeBase
-from clew.types import NodeSet
 
 LONGEST, SHORTEST = 6, 2
 AMONG = 3

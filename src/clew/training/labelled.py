@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.errors import InputError
+from clew.core.errors import InputError
 
 if TYPE_CHECKING:  # a machine that only trains an encoder needs none of what pools are made of
     from clew.steps.subgraphs.ranking_features import Pool

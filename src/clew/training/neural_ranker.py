@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.errors import InputError, MissingExtraError
+from clew.core.errors import InputError, MissingExtraError
 from clew.models.onnx_runtime import quantize
 from clew.training.importance import hit_at_1
 from clew.training.labelled import FloatArray, Table

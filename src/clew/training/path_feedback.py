@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.steps.paths.feedback import Confirmed, keep_confirmed, keep_weights, read_confirmed, rightness
 from clew.steps.paths.path_features import FEATURES
 from clew.steps.paths.path_scoring import learned_weights, standard

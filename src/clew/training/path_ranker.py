@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from clew.errors import InputError
+from clew.core.errors import InputError
 
 Doubles = NDArray[np.float64]
 TOLERANCE = 0.15

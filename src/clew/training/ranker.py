@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.kb.schema import Schema
 from clew.models.protocol import Embedder
 from clew.steps.subgraphs.graph_to_text import HIGHLIGHT

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.errors import MissingExtraError, ModelError
+from clew.core.errors import MissingExtraError, ModelError
 from clew.steps.subgraphs.rankers import ObliviousTrees
 from clew.steps.subgraphs.ranking_features import FloatArray
 from clew.training.labelled import Table

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from clew.errors import SourceError
+from clew.core.errors import SourceError
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from dataclasses import asdict
 from typing import Any
 
 from clew import catalog
+from clew.core.json_form import answer_json, plain
+from clew.core.trace import Recorder, Span
+from clew.core.wire import AskRequest
 from clew.kb.protocol import KnowledgeBase
 from clew.models.protocol import LanguageModel
-from clew.presentation import answer_json, plain
-from clew.trace import Recorder, Span
 from clew.web.serving import ServedBase, checked_options
-from clew.wire import AskRequest
 
 LONGEST_DETAIL = 2000
 

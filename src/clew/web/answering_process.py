@@ -13,11 +13,11 @@ import sys
 from pathlib import Path
 
 from clew import catalog
-from clew.errors import ClewError, InputError, LockedError, ModelError, NotFoundError
-from clew.trace import Recorder, Span
+from clew.core.errors import ClewError, InputError, LockedError, ModelError, NotFoundError
+from clew.core.trace import Recorder, Span
+from clew.core.wire import AskRequest
 from clew.web.answering import answer_run, span_json
 from clew.web.serving import ServedBase, examples
-from clew.wire import AskRequest
 
 KINDS: tuple[type[ClewError], ...] = (NotFoundError, InputError, LockedError, ModelError, ClewError)
 """What a caller tells errors apart by, the narrower ones first."""

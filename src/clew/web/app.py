@@ -13,7 +13,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from clew import __version__
-from clew.errors import ClewError, InputError, LockedError, ModelError, NotFoundError
+from clew.core.errors import ClewError, InputError, LockedError, ModelError, NotFoundError
+from clew.core.wire import Problem
 from clew.web import chat, mcp_http, routes_ask, routes_bases, routes_documents
 from clew.web.asking import Asker, BusyError
 from clew.web.guard import Guard
@@ -23,7 +24,6 @@ from clew.web.serving import Served
 from clew.web.settings import ServerSettings
 from clew.web.state import GrantOf, State, StateOf
 from clew.web.worker_pool import WorkerEndedError, WorkerPool
-from clew.wire import Problem
 
 STATIC = {"main.js": "text/javascript", "style.css": "text/css", "icon.svg": "image/svg+xml"}
 STATUS: tuple[tuple[type[ClewError], int], ...] = (

@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 from anyio import CapacityLimiter, to_thread
 
 from clew import catalog
-from clew.errors import ClewError, InputError
-from clew.trace import Recorder, Span
+from clew.core.errors import ClewError, InputError
+from clew.core.trace import Recorder, Span
+from clew.core.wire import AskRequest
 from clew.web.answering import answer_run, span_json
 from clew.web.metrics import Metrics
 from clew.web.runs import Runs
 from clew.web.serving import Served, ServedBase
 from clew.web.worker_pool import WorkerPool
-from clew.wire import AskRequest
 
 R = TypeVar("R")
 REMEMBERED = 512

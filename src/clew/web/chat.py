@@ -16,9 +16,9 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from clew import catalog
+from clew.core.wire import LONGEST_QUESTION, AskRequest
 from clew.web.serving import ServedBase
 from clew.web.state import GrantOf, State, StateOf, base_of
-from clew.wire import LONGEST_QUESTION, AskRequest
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 MOST_CITED = 5

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from clew.building import build
+from clew.core.errors import ClewError
 from clew.documents import DocumentOptions, read_folder
-from clew.errors import ClewError
 
 MEMORY = 8 << 30
 """Bytes of address space after which a build fails instead of taking the machine with it."""

@@ -8,8 +8,8 @@ import unicodedata
 import zipfile
 import zlib
 
+from clew.core.errors import InputError
 from clew.documents.formats import READERS
-from clew.errors import InputError
 
 LONGEST_NAME = 150
 PACKED = (".docx", ".xlsx")

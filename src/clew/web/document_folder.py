@@ -19,11 +19,11 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
-from clew.errors import InputError, NotFoundError
-from clew.own_folders import refuse_foreign
+from clew.core.errors import InputError, NotFoundError
+from clew.core.folders import refuse_foreign
+from clew.core.wire import BuildReply
 from clew.web import child_process
 from clew.web.document_check import check_content, checked_name
-from clew.wire import BuildReply
 
 
 class DocumentFolder:

@@ -13,12 +13,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew import __version__
-from clew.errors import ClewError
+from clew.core.errors import ClewError
+from clew.core.wire import AskRequest
 from clew.web import operations
 from clew.web.asking import Asker
 from clew.web.chat import written
 from clew.web.serving import ServedBase
-from clew.wire import AskRequest
 
 VERSIONS = ("2025-06-18", "2025-03-26", "2024-11-05")
 """The revisions of the protocol spoken here, newest first."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from clew.errors import InputError
+from clew.core.errors import InputError
+from clew.core.json_form import node_json, plain
+from clew.core.types import EMPTY, Direction, NodeSet
 from clew.index.protocol import Link
 from clew.kb.description import node_page
 from clew.kb.paths import PathLimits
-from clew.presentation import node_json, plain
 from clew.steps.subgraphs.graph_to_text import relation_labels
 from clew.steps.subgraphs.subgraph import Subgraph, SubgraphExtractor
 from clew.steps.subgraphs.subgraph_drawing import draw_subgraph
 from clew.steps.subgraphs.subgraph_view import subgraph_json
 from clew.toolbox import Toolbox
-from clew.types import EMPTY, Direction, NodeSet
 
 MOST_NODES = 500
 LIMITS = PathLimits(most_hops=4, most_paths=50)

@@ -11,10 +11,10 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response, StreamingResponse
 
 from clew import catalog
+from clew.core.wire import AskReply, AskRequest, EstimateReply
 from clew.web.runs import RUN_ID
 from clew.web.serving import ServedBase, checked_options
 from clew.web.state import BaseOf, State, StateOf
-from clew.wire import AskReply, AskRequest, EstimateReply
 
 router = APIRouter(prefix="/v1/bases/{base}", tags=["questions"])
 

@@ -9,11 +9,11 @@ from fastapi import APIRouter, Query
 from fastapi.responses import PlainTextResponse, Response
 
 from clew import catalog
-from clew.types import Direction
+from clew.core.types import Direction
+from clew.core.wire import BaseDetails, BaseReply, FoundReply, GraphReply, MentionReply, MethodReply, NodePage
 from clew.web import operations
 from clew.web.serving import ServedBase, examples
 from clew.web.state import BaseOf, GrantOf, StateOf
-from clew.wire import BaseDetails, BaseReply, FoundReply, GraphReply, MentionReply, MethodReply, NodePage
 
 router = APIRouter(prefix="/v1/bases", tags=["bases"])
 Text = Annotated[str, Query(min_length=1, max_length=500)]

@@ -6,12 +6,12 @@ from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request
 
+from clew.core.wire import DocumentReply, DocumentsReply
 from clew.documents.formats import READERS
 from clew.web import operations
 from clew.web.document_folder import DocumentFolder
 from clew.web.serving import ServedBase
 from clew.web.state import BaseOf, StateOf, WritableBaseOf
-from clew.wire import DocumentReply, DocumentsReply
 
 router = APIRouter(prefix="/v1/bases/{base}/documents", tags=["documents"])
 

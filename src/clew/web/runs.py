@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
-from clew.errors import NotFoundError
+from clew.core.errors import NotFoundError
 
 RUN_ID = re.compile(r"[A-Za-z0-9_-]{12}")
 

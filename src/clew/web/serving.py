@@ -11,14 +11,14 @@ from threading import Lock
 from typing import Any
 
 from clew import catalog
-from clew.errors import InputError, NotFoundError
+from clew.core.errors import InputError, NotFoundError
+from clew.core.types import NodeSet
 from clew.kb.storage import MANIFEST
 from clew.methods.protocol import Method
-from clew.models.budgeted import Ledger
 from clew.models.opening import open_model
 from clew.models.protocol import LanguageModel
+from clew.models.wrappers import Ledger
 from clew.toolbox import Toolbox
-from clew.types import NodeSet
 from clew.web.document_folder import DocumentFolder
 from clew.web.settings import ServerSettings
 

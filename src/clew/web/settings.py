@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
-from clew.errors import InputError
-from clew.models.budgeted import Budget
+from clew.core.errors import InputError
+from clew.models.wrappers import Budget
 from clew.web.access import Access
 
 NAME = re.compile(r"[\w][\w.-]{0,99}")

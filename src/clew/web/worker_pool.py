@@ -14,10 +14,10 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import Any
 
-from clew.errors import ClewError
+from clew.core.errors import ClewError
+from clew.core.wire import AskRequest
 from clew.web import child_process
 from clew.web.answering_process import KINDS
-from clew.wire import AskRequest
 
 
 class WorkerEndedError(ClewError):

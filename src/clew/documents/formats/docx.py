@@ -7,8 +7,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from clew.core.errors import MissingExtraError, SourceError
 from clew.documents.extracted import Extracted, TextBuilder
-from clew.errors import MissingExtraError, SourceError
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 CAPTION = re.compile(r"\s*table\s+\S+", re.IGNORECASE)

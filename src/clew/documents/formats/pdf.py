@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from clew.core.errors import MissingExtraError, SourceError
 from clew.documents.extracted import Extracted, TextBuilder
 from clew.documents.formats.pdf_layout import (
     CAPTION,
@@ -24,7 +25,6 @@ from clew.documents.formats.pdf_layout import (
     unruled_tables,
     visual_lines,
 )
-from clew.errors import MissingExtraError, SourceError
 
 BROKEN = (ValueError, KeyError, TypeError, IndexError, AttributeError, AssertionError, RecursionError, struct.error)
 """What the parser raises on damaged files, beside its own errors and those of the decompressor."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from clew.core.errors import MissingExtraError, SourceError
 from clew.documents.extracted import Extracted, TextBuilder
 from clew.documents.formats.decoding import read_text
-from clew.errors import MissingExtraError, SourceError
 
 DELIMITERS = ",;\t|"
 SAMPLE = 20

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from clew.core.errors import InputError
+from clew.core.types import IntArray
 from clew.documents.graph.entity import entity_edges
 from clew.documents.graph.nearest import nearest_edges
 from clew.documents.graph.passage_edges import PassageEdges
 from clew.documents.graph.tfidf import tfidf_edges
 from clew.documents.graph.titles import mention_edges
-from clew.errors import InputError
 from clew.models.protocol import Embedder
-from clew.types import IntArray
 
 KINDS = ("tfidf", "entity", "mentions", "knn", "mdr")
 DEFAULT_KINDS = ("tfidf", "entity", "mentions")

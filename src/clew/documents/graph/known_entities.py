@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from clew.core.types import NodeSet
 from clew.index.terms import stop_words
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.tables import Piece
 from clew.steps.language.phrase_matcher import PhraseMatcher
-from clew.types import NodeSet
 
 SHORTEST = 3
 STRING = pa.large_string()

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from clew.types import IntArray
+from clew.core.types import IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from clew.types import IntArray
+from clew.core.types import IntArray
 
 BLOCK = 2000
 """Passages compared with all others at a time."""

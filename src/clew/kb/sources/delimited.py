@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pcsv
 
-from clew.errors import SourceError
+from clew.core.errors import SourceError
 from clew.kb.problems import Problem
 from clew.kb.sources.files import kind_of
 from clew.kb.sources.pieces import RawTable

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clew.errors import InputError, SourceError
+from clew.core.errors import InputError, SourceError
 from clew.kb.problems import Problem
 from clew.kb.sources.agreement import agreed, cast_to, common_type
 from clew.kb.sources.delimited import sniff

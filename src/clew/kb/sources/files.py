@@ -7,7 +7,7 @@ import gzip
 import zlib
 from pathlib import Path
 
-from clew.errors import NotFoundError, SourceError
+from clew.core.errors import NotFoundError, SourceError
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from clew.errors import SourceError
+from clew.core.errors import SourceError
 from clew.kb.problems import Problem
 from clew.kb.sources.agreement import concatenated
 from clew.kb.sources.files import line_at

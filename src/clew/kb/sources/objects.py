@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from clew.errors import InputError, MissingExtraError
+from clew.core.errors import InputError, MissingExtraError
 from clew.kb.sources.agreement import agreed
 from clew.kb.sources.jsonl import table_of_records
 from clew.kb.sources.options import SourceOptions

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from clew.errors import NotFoundError, SourceError
+from clew.core.errors import NotFoundError, SourceError
 from clew.kb.sources.files import read_bytes
 from clew.kb.sources.pieces import RawTable, is_text
 from clew.kb.sources.roles import edge_roles, node_roles

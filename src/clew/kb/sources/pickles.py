@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.errors import SourceError
+from clew.core.errors import SourceError
 from clew.kb.sources.files import read_bytes
 from clew.kb.sources.plain_unpickler import SCALARS, PlainUnpickler
 from clew.kb.sources.unpickled import Space, Storages, UnpickledArray

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clew.errors import SourceError
+from clew.core.errors import SourceError
 from clew.kb.sources.files import stem_of
 from clew.kb.sources.options import SourceOptions
 from clew.kb.sources.roles import Kind, edge_roles, kind_of_columns, node_roles

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from clew.errors import SourceError
+from clew.core.errors import SourceError
 from clew.kb.sources.unpickled import (
     Dtype,
     Kind,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from clew.errors import MissingExtraError, SourceError
+from clew.core.errors import MissingExtraError, SourceError
 from clew.kb.sources.files import kind_of, read_utf8
 from clew.kb.sources.jsonl import column_of
 from clew.kb.sources.options import SourceOptions

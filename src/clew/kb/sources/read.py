@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from clew.errors import InputError, SourceError
+from clew.core.errors import InputError, SourceError
 from clew.kb.problems import Problem
 from clew.kb.sources.agreement import agreed
 from clew.kb.sources.delimited import read_delimited, sniff

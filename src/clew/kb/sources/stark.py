@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from clew.errors import InputError, SourceError
+from clew.core.errors import InputError, SourceError
 from clew.kb.sources.jsonl import table_of_records
 from clew.kb.sources.options import SourceOptions
 from clew.kb.sources.pickles import read_pickle, read_torch

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.errors import ModelError, ReplyError
+from clew.core.errors import ModelError, ReplyError
 from clew.models.openai_chat import SHOWN_ERROR, TRANSIENT
 from clew.models.settings import NO_KEY, Secret
 

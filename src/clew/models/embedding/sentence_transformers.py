@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.errors import MissingExtraError, ModelError
-from clew.models.embedding.card import file_digest
+from clew.core.errors import MissingExtraError, ModelError
+from clew.models.embedding.onnx import file_digest
 
 
 class SentenceTransformersEmbedder:

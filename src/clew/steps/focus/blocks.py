@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from clew.core.query import Condition, Constant, Count, TripletQuery
 from clew.kb.schema import Schema
-from clew.query import Condition, Constant, Count, TripletQuery
 from clew.steps.focus.constraints import Constraint, Problem
 from clew.steps.focus.grounding import Expansion, Groundings, expansions
 from clew.steps.focus.solutions import connected

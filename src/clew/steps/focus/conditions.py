@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from clew.core.query import Comparison, Condition
+from clew.core.types import NodeSet
 from clew.kb.schema import Schema
-from clew.query import Comparison, Condition
 from clew.steps.focus.constraints import Filter
-from clew.types import NodeSet
 
 ORDERS: dict[Comparison, Callable[[Any, Any], bool]] = {
     "=": operator.eq,

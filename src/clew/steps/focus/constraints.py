@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from clew.core.query import Count
+from clew.core.types import Direction, NodeSet
 from clew.kb.protocol import Edges
 from clew.kb.schema import Schema
-from clew.query import Count
-from clew.types import Direction, NodeSet
 
 OPPOSITE: dict[Direction, Direction] = {"out": "in", "in": "out", "any": "any"}
 Domains = Mapping[str, NodeSet | None]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from clew.core.types import Answer, Candidate, Evidence, Judgement, NodeRef
 from clew.index.terms import terms
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.answering import best_sentence
 from clew.steps.focus.focus_evidence import Focus
 from clew.steps.roles.reranking import Judged, Reranker
-from clew.types import Answer, Candidate, Evidence, Judgement, NodeRef
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from clew.core.query import Constant, Term, TripletQuery, Variable
+from clew.core.types import Evidence, Judgement, NodeSet
 from clew.index.protocol import Link
 from clew.kb.protocol import KnowledgeBase
-from clew.query import Constant, Term, TripletQuery, Variable
 from clew.steps.focus.blocks import as_block
 from clew.steps.focus.formal_query import cypher, sparql
 from clew.steps.focus.grounding import Grounding, Groundings, is_usable
 from clew.steps.focus.relaxation import Relaxation
 from clew.steps.focus.solutions import Solution
 from clew.steps.focus.witnesses import witnesses
-from clew.types import Evidence, Judgement, NodeSet
 
 
 @dataclass(frozen=True)

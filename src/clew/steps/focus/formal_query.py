@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
+from clew.core.query import Condition
 from clew.kb.iris import attribute_iri, node_iri, relation_iri, type_iri
 from clew.kb.protocol import KnowledgeBase
-from clew.query import Condition
 from clew.steps.focus.blocks import Absence, Block, Named, Requirement
 from clew.steps.focus.grounding import Expansion
 from clew.steps.focus.hierarchies import below

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from clew.core.query import Constant, Term, Triplet, TripletQuery, Variable
+from clew.core.types import EMPTY, NodeSet
 from clew.index.protocol import Link, Names
 from clew.kb.schema import Relation, Schema
-from clew.query import Constant, Term, Triplet, TripletQuery, Variable
 from clew.steps.focus.conditions import Attributes, condition_filter
 from clew.steps.focus.constraints import Constraint, Filter, Graph, Problem
 from clew.steps.focus.hierarchies import ancestors, below, descendants, hierarchies
-from clew.types import EMPTY, NodeSet
 
 EdgeTypes = Literal["ignore", "prefer", "strict"]
 DirectionRule = Literal["any", "strict"]

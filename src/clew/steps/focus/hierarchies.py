@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from clew.core.types import Direction, NodeSet
 from clew.kb.schema import Relation, Schema
 from clew.steps.focus.constraints import OPPOSITE, Graph
-from clew.types import Direction, NodeSet
 
 DOWNWARD = re.compile(
     r"^(parent[_ ]?of|has[_ ](?!parent|broader)|includes?|contains?|narrower|superclass[_ ]?of)", re.IGNORECASE

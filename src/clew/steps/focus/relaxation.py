@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
-from clew.query import TripletQuery
+from clew.core.query import TripletQuery
 from clew.steps.focus.constraints import Constraint, Graph, Problem
 from clew.steps.focus.solutions import Solution, solve
 

@@ -16,12 +16,12 @@ from itertools import chain
 
 import numpy as np
 
-from clew.query import Count
+from clew.core.query import Count
+from clew.core.types import EMPTY, NodeSet
 from clew.steps.focus.conditions import holds
 from clew.steps.focus.constraints import Constraint, Domains, Filter, Graph, Problem
 from clew.steps.focus.substitution import narrow
 from clew.steps.focus.support import bundle_pairs, numbers, supported
-from clew.types import EMPTY, NodeSet
 
 
 @dataclass(frozen=True)

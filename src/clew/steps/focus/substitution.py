@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from clew.core.types import EMPTY, NodeSet
 from clew.steps.focus.constraints import Constraint, Domains, Graph, Problem
 from clew.steps.focus.support import partnered, supported
-from clew.types import EMPTY, NodeSet
 
 
 class Arc(NamedTuple):

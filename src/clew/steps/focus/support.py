@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.types import NodeSet
 from clew.steps.focus.constraints import Constraint, Graph
-from clew.types import NodeSet
 
 Pairs = NDArray[np.int64]
 """Pairs of nodes packed into one number each, sorted and different: first << 32 | second."""

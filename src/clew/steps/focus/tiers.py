@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from clew.core.query import Constant, TripletQuery
+from clew.core.types import NodeSet
 from clew.index.protocol import Names
 from clew.index.terms import terms
-from clew.query import Constant, TripletQuery
 from clew.steps.focus.focus_evidence import Focus
 from clew.steps.focus.grounding import Groundings, KnowledgeGraph, ground, pose, widened
 from clew.steps.focus.hierarchies import hierarchies
 from clew.steps.focus.relaxation import Step, solve_relaxed
-from clew.types import NodeSet
 
 SIZES = (2, 3, 5, 8, 12)
 """How many nodes a constant stands for, tier by tier (Fibonacci-like, as in the successors)."""

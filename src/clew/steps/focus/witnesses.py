@@ -7,11 +7,11 @@ from itertools import islice, pairwise
 
 import numpy as np
 
+from clew.core.types import Fact, NodeSet, Path
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.focus.constraints import Constraint, Graph
 from clew.steps.focus.hierarchies import below, chain_up, hierarchies
 from clew.steps.focus.solutions import Solution, connected, depths
-from clew.types import Fact, NodeSet, Path
 
 Assignment = Mapping[str, int]
 """Variable → the node it stands for."""

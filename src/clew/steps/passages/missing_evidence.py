@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.types import IntArray
 from clew.index.lexical import LexicalIndex
 from clew.index.terms import terms
-from clew.types import IntArray
 
 
 class QuestionTerms:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clew import trace
+from clew.core import trace
+from clew.core.types import Answer, Candidate, Evidence, Ranking
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.passages.citations import cite, most_telling
 from clew.steps.roles.protocol import Read, Reader, Reading, Source
-from clew.types import Answer, Candidate, Evidence, Ranking
 
 READ = 10
 """Passages that are read."""

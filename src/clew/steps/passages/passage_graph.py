@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.types import IntArray, NodeSet, Ranking
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.types import IntArray, NodeSet, Ranking
 
 READABLE = ("passage", "table")
 """Types whose nodes are read and cited."""

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.types import IntArray, NodeSet, Ranking
 from clew.index.lexical import LexicalIndex
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
@@ -15,7 +16,6 @@ from clew.steps.language.phrase_matcher import PhraseMatcher
 from clew.steps.language.proper_names import title_forms
 from clew.steps.passages.missing_evidence import QuestionTerms
 from clew.steps.passages.passage_graph import PassageGraph, readable_nodes
-from clew.types import IntArray, NodeSet, Ranking
 
 LEXICAL_SHARE = 0.4
 TITLE = 0.7

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from clew.core.types import Answer, Candidate, Evidence, Judgement, Node, NodeSet, Passage
 from clew.index.terms import terms
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.steps.passages.citations import cite, quotation
@@ -16,7 +17,6 @@ from clew.steps.passages.structure_questions import Reference, Structure, withou
 from clew.steps.passages.table_lookup import Found, look_up
 from clew.steps.passages.typed_cells import TypedTable, read_table
 from clew.steps.roles.protocol import Reader
-from clew.types import Answer, Candidate, Evidence, Judgement, Node, NodeSet, Passage
 
 SHOWN = 1500
 """Characters of a page or table that are shown as the answer."""

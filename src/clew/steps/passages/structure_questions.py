@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from clew.core.types import IntArray, NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.steps.language.phrase_matcher import PhraseMatcher
 from clew.steps.language.proper_names import title_forms
-from clew.types import IntArray, NodeSet
 
 KINDS = {"page": "page", "pages": "page", "sheet": "page", "slide": "page", "table": "table", "tables": "table"}
 KINDS |= {"section": "section", "sections": "section", "chapter": "section", "document": "document", "file": "document"}

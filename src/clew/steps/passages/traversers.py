@@ -9,13 +9,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.types import IntArray
 from clew.index.vectors import VectorIndex
 from clew.models.protocol import Embedder
 from clew.steps.passages.missing_evidence import added_share
 from clew.steps.passages.passage_search import AskedPassages
 from clew.steps.passages.traversal import ReasoningPath
 from clew.steps.roles.protocol import Draft, Writer
-from clew.types import IntArray
 
 FLOOR = 0.2
 """What a tie is worth although the neighbour adds no word of the question."""

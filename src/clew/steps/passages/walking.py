@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clew import trace
+from clew.core import trace
+from clew.core.types import Ranking
 from clew.steps.passages.passage_graph import PassageGraph
 from clew.steps.passages.passage_search import AskedPassages
 from clew.steps.passages.traversal import Hop, ReasoningPath, best_gains, traverse
 from clew.steps.passages.traversers import Frontier, Traverser
-from clew.types import Ranking
 
 TRAVERSED = 0.6
 """How much the best gain of a walk adds to how well a passage fits by itself."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from clew.errors import CorruptError
-from clew.own_folders import refuse_link
+from clew.core.errors import CorruptError
+from clew.core.folders import refuse_link
 
 CONFIRMED, WEIGHTS = "feedback.jsonl", "feedback_weights.json"
 

@@ -12,9 +12,9 @@ from typing import Protocol
 import numpy as np
 import pyarrow.compute as pc
 
+from clew.core.types import EMPTY, Direction, NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
-from clew.types import EMPTY, Direction, NodeSet
 
 OPAQUE = re.compile(r"[a-z]\.[0-9a-z_]{3,}|_:\S+|[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f-]{20,}")
 """Names that only a machine reads: blank nodes and identifiers."""

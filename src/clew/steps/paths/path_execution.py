@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
+from clew.core.types import NodeSet, Path
 from clew.kb.iris import node_iri, relation_iri
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.paths.relation_paths import Explorer, RelationPath, is_return
 from clew.steps.paths.trails import Step, Trail, paths
-from clew.types import NodeSet, Path
 
 MOST_KEYS = 50
 """A formal query names at most this many nodes of a topic."""

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.types import EMPTY, NodeRef, NodeSet
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.language.relation_words import words
 from clew.steps.paths.question_reading import QuestionReading
 from clew.steps.paths.question_words import singular
 from clew.steps.paths.relation_lexicon import KINDS, Floats, RelationLexicon
 from clew.steps.paths.relation_paths import Hop, RelationPath, are_values, returns
-from clew.types import EMPTY, NodeRef, NodeSet
 
 Doubles = NDArray[np.float64]
 

@@ -10,12 +10,12 @@ from typing import Literal
 
 import numpy as np
 
+from clew.core.types import Ranking
 from clew.index.fusion import reciprocal_rank_fusion
 from clew.index.stemmer import stem
 from clew.steps.language.phrase_matching import PhraseVectors
 from clew.steps.language.relation_words import words
 from clew.steps.paths.relation_paths import RelationPath
-from clew.types import Ranking
 
 Filter = Literal["aligned", "lexical", "semantic", "rrf", "random", "none"]
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from clew.core.trace import span
+from clew.core.types import NodeSet
 from clew.steps.language.phrase_matching import PhraseVectors
 from clew.steps.paths.path_filter import Filter, prefilter
 from clew.steps.paths.path_judging import PathJudge
 from clew.steps.paths.relation_paths import Explorer, RelationPath
 from clew.steps.paths.tournament import ChunkedTournament, PairwiseTournament
 from clew.steps.roles.protocol import Choice, Chooser
-from clew.trace import span
-from clew.types import NodeSet
 
 Stop = Literal["depth", "answered", "converged"]
 Mode = Literal["chunked", "pairwise", "none"]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from clew.core.types import NodeSet
 from clew.kb.protocol import KnowledgeBase
 from clew.models.protocol import Embedder
 from clew.steps.paths.path_features import PathFeatures, Walked
@@ -22,7 +23,6 @@ from clew.steps.paths.relation_lexicon import Floats, RelationLexicon
 from clew.steps.paths.relation_paths import Explorer, Hop, Lead, RelationPath, is_return
 from clew.steps.paths.topic_mask import MASK
 from clew.steps.paths.word_alignment import BARE, LINKS, SQUARES, UNALIGNED, WEAKEST, Alignment, Doubles, State
-from clew.types import NodeSet
 
 INVERSE, FAN_OUT = 0.13, 0.35
 """What a hop against its relation's direction, and each decimal digit of fan-out, cost during exploration."""

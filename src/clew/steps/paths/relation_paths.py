@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from clew.core.types import NodeSet
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.paths.nameless import nameless_of
-from clew.types import NodeSet
 
 VALUE = re.compile(r"[-+]?\d[\d.,/:T-]*Z?")
 """Years, dates and numbers: what many unrelated things share, so that no path leads on from them."""

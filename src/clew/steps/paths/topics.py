@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from clew.core.types import NodeSet
 from clew.index.protocol import Link, Names
-from clew.types import NodeSet
 
 MARKED = re.compile(r"\[([^\[\]]+)\]")
 SURE = 0.9

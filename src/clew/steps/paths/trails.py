@@ -6,8 +6,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from clew.core.types import Direction, Fact, NodeSet, Path, RelationUse
 from clew.kb.protocol import KnowledgeBase
-from clew.types import Direction, Fact, NodeSet, Path, RelationUse
 
 MANY = 20
 SAMPLED = 5

@@ -9,12 +9,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, StrictInt
 
-from clew import trace
-from clew.errors import ReplyError
-from clew.models.json_reply import read_json
+from clew.core import trace
+from clew.core.errors import ReplyError
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, Outcome, ask
+from clew.models.structured import Ask, Outcome, ask, read_json
 from clew.models.tokens import chunk_by_tokens, cut_end
 from clew.steps.roles.protocol import Choice, Chooser, Chosen, Claim, Scorer
 

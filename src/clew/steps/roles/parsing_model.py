@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clew import trace
+from clew.core import trace
+from clew.core.query import TripletQuery, Variable
 from clew.index.terms import terms
 from clew.kb.schema import Relation, Schema
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, ask
 from clew.models.tokens import count_tokens
-from clew.query import TripletQuery, Variable
 from clew.steps.roles.protocol import Parse, TripletParser
 from clew.steps.roles.reading_triplets import ORDERED, RARE_PAIR, read_triplets, salvage_triplets
 

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from clew.core.query import TripletQuery
 from clew.kb.schema import Schema
-from clew.query import TripletQuery
 
 
 @dataclass(frozen=True, slots=True)

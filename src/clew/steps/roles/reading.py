@@ -9,12 +9,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
-from clew import trace
-from clew.errors import ReplyError
-from clew.models.json_reply import read_json
+from clew.core import trace
+from clew.core.errors import ReplyError
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, ask
+from clew.models.structured import Ask, ask, read_json
 from clew.models.tokens import count_tokens, cut_to_question
 from clew.steps.roles.extracting import BestSpan
 from clew.steps.roles.protocol import Read, Reader, Reading, Source

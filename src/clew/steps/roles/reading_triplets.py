@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from clew.errors import ReplyError
+from clew.core.errors import ReplyError
+from clew.core.query import Comparison, Condition, Constant, Term, Triplet, TripletQuery, Variable
 from clew.index.terms import stop_words, terms
 from clew.index.tokens import tokenise
 from clew.kb.schema import Schema
-from clew.models.json_reply import read_json
-from clew.query import Comparison, Condition, Constant, Term, Triplet, TripletQuery, Variable
+from clew.models.structured import read_json
 from clew.steps.roles.protocol import Parse, Rejected
 
 MOST_TRIPLETS = 20

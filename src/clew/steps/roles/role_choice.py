@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.steps.roles.choosing import ModelChooser
 from clew.steps.roles.parsing_cascade import LinkerFirst
 from clew.steps.roles.parsing_model import ModelParser

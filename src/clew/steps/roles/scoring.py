@@ -12,13 +12,12 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from clew import trace
-from clew.errors import ReplyError
+from clew.core import trace
+from clew.core.errors import ReplyError
 from clew.index.terms import terms
-from clew.models.json_reply import read_json
 from clew.models.prompts import Prompt
 from clew.models.protocol import Alternatives, Completion, Embedder, LanguageModel
-from clew.models.structured import Ask, ask
+from clew.models.structured import Ask, ask, read_json
 from clew.models.tokens import cut_to_question
 from clew.steps.roles.protocol import Claim, Score
 

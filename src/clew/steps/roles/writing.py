@@ -8,14 +8,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from clew import trace
-from clew.errors import ReplyError
+from clew.core import trace
+from clew.core.errors import ReplyError
 from clew.index.terms import stop_words, terms
 from clew.index.tokens import tokenise
-from clew.models.json_reply import read_json
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, ask
+from clew.models.structured import Ask, ask, read_json
 from clew.models.tokens import count_tokens, cut_to_question
 from clew.steps.language.proper_names import proper_names
 from clew.steps.roles.protocol import Draft, Writer, Written

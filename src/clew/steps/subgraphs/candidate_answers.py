@@ -9,14 +9,14 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from clew.errors import NotFoundError, SourceError
+from clew.core.errors import NotFoundError, SourceError
+from clew.core.types import Answer
 from clew.index.protocol import Names
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.answering import answer_nodes
 from clew.steps.roles.protocol import Writer
 from clew.steps.subgraphs.question_entities import question_entities
 from clew.steps.subgraphs.walks import nearby
-from clew.types import Answer
 
 
 @dataclass(frozen=True, slots=True)

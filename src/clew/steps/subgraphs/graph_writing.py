@@ -11,8 +11,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clew import trace
-from clew.errors import ReplyError
+from clew.core import trace
+from clew.core.errors import ReplyError
 from clew.kb.protocol import KnowledgeBase
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel

@@ -19,10 +19,10 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from clew.errors import CorruptError, EmbedderMismatch, FormatError, NotFoundError, SchemaError
+from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, NotFoundError, SchemaError
+from clew.core.folders import refuse_foreign
 from clew.kb.schema import Schema
 from clew.models.protocol import Embedder
-from clew.own_folders import refuse_foreign
 from clew.steps.subgraphs.onnx_scorer import OnnxScorer
 from clew.steps.subgraphs.rankers import FeatureRanker, LinearModel, NeuralRanker, ObliviousTrees, Ranker
 from clew.steps.subgraphs.ranking_features import FeaturePipeline, FloatArray

@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.errors import InputError
+from clew.core.errors import InputError
 from clew.kb.protocol import KnowledgeBase
 from clew.models.protocol import Embedder
 from clew.steps.subgraphs.graph_features import GRAPH_FEATURES, graph_features

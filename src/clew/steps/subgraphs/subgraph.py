@@ -14,12 +14,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from clew.core.trace import step
+from clew.core.types import Fact, IntArray, NodeSet, Path
 from clew.kb.adjacency import LongArray
 from clew.kb.paths import Ball, PathLimits, ShortestPaths, shortest_paths
 from clew.kb.protocol import Edges, KnowledgeBase
 from clew.kb.undirected import UndirectedGraph, undirected
-from clew.trace import step
-from clew.types import Fact, IntArray, NodeSet, Path
 
 DEFAULT_LIMITS = PathLimits()
 

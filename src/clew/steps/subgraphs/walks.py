@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.types import NodeSet, Ranking
 from clew.kb.protocol import KnowledgeBase
-from clew.types import NodeSet, Ranking
 
 FloatArray = NDArray[np.float64]
 WIDEST = 500

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from clew.query import Comparison, Condition
+from clew.core.query import Comparison, Condition
 from clew.steps.language.relation_words import content, word_likeness, words
 from clew.steps.triplets.reading import NUMBERS, Reading
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from clew.core.query import Condition, Constant, Count, Term, Triplet, TripletQuery, Variable
 from clew.kb.schema import Schema
-from clew.query import Condition, Constant, Count, Term, Triplet, TripletQuery, Variable
 from clew.steps.triplets.alignment import Alignment
 from clew.steps.triplets.reading import Phrase, Reading
 from clew.steps.triplets.schema_paths import Hop, is_generic

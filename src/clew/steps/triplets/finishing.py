@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clew.core.query import Condition, Count, TripletQuery
 from clew.kb.schema import Schema
-from clew.query import Condition, Count, TripletQuery
 from clew.steps.triplets.alignment import Matches
 from clew.steps.triplets.amounts import Amount, amounts, conditions
 from clew.steps.triplets.assembly import Attachment, QueryTree

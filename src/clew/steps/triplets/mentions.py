@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from clew.core.types import NodeSet
 from clew.index.protocol import Link, Mention, Names
 from clew.index.tokens import tokenise
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.language.phrase_matching import PhraseMatcher
 from clew.steps.triplets.reading import NUMBERS, STOP_WORDS
-from clew.types import NodeSet
 
 MARKED = re.compile(r"\[([^\[\]]+)\]")
 """A name in square brackets is a mention for certain."""

@@ -15,11 +15,11 @@ from functools import cached_property
 
 import numpy as np
 
+from clew.core.query import Constant, TripletQuery
 from clew.index.protocol import Mention, Names
 from clew.kb.protocol import KnowledgeBase
 from clew.kb.schema import Schema
 from clew.models.protocol import Embedder
-from clew.query import Constant, TripletQuery
 from clew.steps.focus.grounding import Grounding, pose
 from clew.steps.focus.hierarchies import descendants, hierarchies
 from clew.steps.focus.solutions import solve

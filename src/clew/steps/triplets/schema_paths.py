@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from clew.core.types import RelationUse
 from clew.kb.schema import Schema
 from clew.steps.focus.hierarchies import below
-from clew.types import RelationUse
 
 UPWARD = 0.8
 GENERIC = frozenset({"entity", "node", "thing", "item", "object", "concept", "resource"})

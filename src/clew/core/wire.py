@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from clew.markup import AnswerRow, answer_card
+from clew.core.notebook import AnswerRow, answer_card
 
 LONGEST_QUESTION = 2000
 Name = Annotated[str, Field(min_length=1, max_length=500)]

@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from clew.errors import SourceError
-from clew.trace import ModelCall, Spending
-from clew.types import Fallback
+from clew.core.errors import SourceError
+from clew.core.trace import ModelCall, Spending
+from clew.core.types import Fallback
 
 _FALLBACK = TypeAdapter(Fallback)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clew.types import Answer, Candidate, Evidence, Fact, Judgement, NodeRef, Passage, Path
+from clew.core.types import Answer, Candidate, Evidence, Fact, Judgement, NodeRef, Passage, Path
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from clew.errors import CorruptError, InputError
+from clew.core.errors import CorruptError, InputError
 
 SHOWN = 3
 """How many of the other files an error names."""

@@ -15,8 +15,8 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, ParamSpec, TypeVar, cast
 
-from clew.errors import PendingError
-from clew.types import Fallback
+from clew.core.errors import PendingError
+from clew.core.types import Fallback
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.markup import AnswerRow, answer_card
+from clew.core.notebook import AnswerRow, answer_card
 
 Direction = Literal["out", "in", "any"]
 IntArray = NDArray[np.int32]
