@@ -21,12 +21,12 @@ from statistics import mean, median
 
 import numpy as np
 
-from clew.benchmarking import Benchmark
 from clew.building import build
 from clew.core.types import NodeSet, Ranking
 from clew.datasets.load import load_dataset
 from clew.documents import EdgeOptions, corpus_tables
-from clew.documents.graph.passage_edges import density
+from clew.documents.graph.edges import density
+from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.plots import Axis, Series, line_plot
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
 from clew.steps.passages.passage_graph import PassageGraph

@@ -15,8 +15,8 @@ from clew.core.types import Answer, Candidate, Fact, NodeRef
 from clew.core.types import Path as FactPath
 from clew.datasets.questions import Dataset, Kind, Question
 from clew.evaluation.report import load_runs, make_report, report_json
+from clew.evaluation.run_folder import Setup
 from clew.evaluation.runs import evaluate
-from clew.evaluation.setup import Setup
 
 QUESTIONS = 3000
 LIMIT_MS = 1.0

@@ -30,7 +30,7 @@ BUILD = """
 import sys, time, resource, json
 from pathlib import Path
 from clew.kb.build import write_graph
-from clew.kb.problems import Problems
+from clew.kb.tables import Problems
 from clew.kb.sources import SourceOptions, read_sources
 from clew.kb.storage import commit, locked, staging
 folder, target = Path(sys.argv[1]), Path(sys.argv[2])

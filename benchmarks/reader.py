@@ -18,8 +18,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from clew.benchmarking import Benchmark
 from clew.datasets.load import load_dataset
+from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.metrics import text_exact, text_f1
 from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
 from clew.steps.extraction.asked import Asked

@@ -39,9 +39,9 @@ def is_unseen(kind):
 
 
 def make_pools(given):
-    from clew.benchmarking import Benchmark, aliases_in
     from clew.datasets.load import load_dataset
-    from clew.evaluation.reranking import PoolMaker
+    from clew.evaluation.benchmark import Benchmark, aliases_in
+    from clew.evaluation.rankers import PoolMaker
     from clew.methods.subgraph_reranking import open_source
     from clew.models.opening import open_model
     from clew.steps.subgraphs.rankers import neural_texts
@@ -123,10 +123,9 @@ def train(given):
     from clew.models.embedding.onnx import OnnxEmbedder
     from clew.steps.subgraphs.rankers import RandomOrder, SemanticRanker, SourceOrder
     from clew.steps.subgraphs.ranking_features import GROUPS, FeaturePipeline
-    from clew.training.importance import permutation_importance
-    from clew.training.labelled import Table
+    from clew.training.labelled import Table, permutation_importance
     from clew.training.ranker import RankerSettings, fit_table
-    from clew.training.tree_ranker import TreeSettings
+    from clew.training.table_rankers import TreeSettings
 
     lines = read_pools(given.work)
     pools = [labelled(line) for line in lines]
@@ -202,9 +201,9 @@ def say_epochs(told):
 
 
 def report(given):
-    from clew.evaluation.intervals import bootstrap, randomisation_test
+    from clew.evaluation.comparison import bootstrap, randomisation_test
     from clew.evaluation.plots import Axis, Series, line_plot
-    from clew.evaluation.reranking import hit_curve
+    from clew.evaluation.rankers import hit_curve
 
     lines = [line for line in read_pools(given.work) if line["split"] in ("test", "unseen")]
     pools = [labelled(line) for line in lines]

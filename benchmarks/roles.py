@@ -28,7 +28,7 @@ from role_cases import (
 
 from clew.core import trace
 from clew.core.errors import PendingError
-from clew.evaluation.intervals import bootstrap
+from clew.evaluation.comparison import bootstrap
 from clew.evaluation.metrics import normalise_text, text_exact, text_f1
 from clew.models.embedding.onnx import OnnxEmbedder
 from clew.models.opening import open_model

@@ -29,14 +29,13 @@ from scipy.sparse import csr_array
 from clew.core.types import NodeSet
 from clew.index.lexical import LexicalIndex
 from clew.index.names import NameIndex
-from clew.index.terms import terms
+from clew.index.tokens import terms
 from clew.index.vector_store import VectorStore, hashes_of
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
-from clew.kb.problems import Problems
 from clew.kb.schema import NodeType, Schema
-from clew.kb.tables import Piece, Tables
+from clew.kb.tables import Piece, Problems, Tables
 from clew.models.embedding.onnx import BUNDLED
 from clew.models.embedding.opening import CachedEmbedder, HashEmbedder
 

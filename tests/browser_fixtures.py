@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clew.building import build
-from clew.demo import demo_base
+from clew.cli.demo import demo_base
 
 ROOT = Path(__file__).parent.parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

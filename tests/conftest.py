@@ -10,8 +10,7 @@ import pytest
 from browser_fixtures import browser, hostile, page, site  # noqa: F401 - fixtures
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
-from clew.kb.problems import Problems
-from clew.kb.tables import Piece, Tables
+from clew.kb.tables import Piece, Problems, Tables
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background inherits it ignored
 DATA = Path(os.environ.get("CLEW_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))

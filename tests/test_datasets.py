@@ -7,8 +7,7 @@ import pytest
 
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.datasets.load import load_dataset
-from clew.datasets.passages import Pool
-from clew.datasets.questions import Dataset, Question
+from clew.datasets.questions import Dataset, Pool, Question
 
 
 def write(path, content):

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 import documents_made as made
 from clew.core.errors import NotFoundError, SourceError
-from clew.documents.cache import ExtractedCache, content_key
 from clew.documents.extracted import Block, Extracted, cells_of
-from clew.documents.folder import find_files
+from clew.documents.folder import ExtractedCache, content_key, find_files
 from clew.documents.formats import READERS
 from clew.documents.passages import outline
 from clew.steps.language.sentences import sentence_spans, sentences

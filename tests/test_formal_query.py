@@ -4,7 +4,7 @@ import pytest
 
 from clew.core.query import Constant, Count, Triplet, TripletQuery, Variable
 from clew.index.protocol import Link
-from clew.kb.iris import node_iri, relation_iri, type_iri
+from clew.kb.rdf_export import node_iri, relation_iri, type_iri
 from clew.steps.focus.blocks import as_block
 from clew.steps.focus.formal_query import cypher, sparql
 from clew.steps.focus.grounding import Grounding, pose

@@ -13,10 +13,9 @@ LAYERS = [
     {"toolbox", "building"},
     {"steps"},
     {"methods", "documents"},
-    {"training", "datasets", "synthesis"},
+    {"catalog", "training", "datasets", "synthesis"},
     {"evaluation"},
-    {"catalog"},
-    {"demo", "api", "benchmarking"},
+    {"api"},
     {"web", "client", "adapters"},
     {"cli"},
 ]

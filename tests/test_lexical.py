@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 
 from clew.core.types import EMPTY, NodeSet
 from clew.index.lexical import K1, B, LexicalIndex
-from clew.index.stemmer import stem, stem_all
-from clew.index.terms import stop_words, terms
-from clew.index.tokens import normalise, normalise_column, tokenise
+from clew.index.tokens import normalise, normalise_column, stem, stem_all, stop_words, terms, tokenise
 
 WORDS = st.sampled_from(
     [

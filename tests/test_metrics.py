@@ -12,9 +12,8 @@ from scipy import stats
 from clew.core.types import Answer, Candidate, NodeRef, Ranking
 from clew.datasets.questions import Question
 from clew.evaluation import metrics
-from clew.evaluation.intervals import bootstrap, holm, randomisation_test
-from clew.evaluation.matching import Gold
-from clew.evaluation.scoring import first_places, score
+from clew.evaluation.comparison import bootstrap, holm, randomisation_test
+from clew.evaluation.judging import Gold, first_places, score
 
 
 def candidate(key, score=0.0, name=None):

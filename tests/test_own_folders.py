@@ -10,14 +10,14 @@ import pytest
 
 from clew.building import build, check, update
 from clew.core.errors import CorruptError, InputError
-from clew.documents.cache import ExtractedCache
+from clew.documents.folder import ExtractedCache
 from clew.index.vector_store import VectorStore
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.sources.delta import Delta
 from clew.kb.storage import LOCK, _seal, locked, read_manifest, staging
 from clew.models.embedding.opening import HashEmbedder
 from clew.steps.subgraphs.ranker_file import RankerParts, save_ranker
-from clew.web.document_folder import DocumentFolder
+from clew.web.documents import DocumentFolder
 from conftest import NODES, tables
 
 NODE_LINES = '{"key": "a", "type": "t", "name": "Alpha"}\n{"key": "b", "type": "t", "name": "Beta"}\n'

@@ -8,11 +8,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.documents.graph.entity import entity_edges
-from clew.documents.graph.nearest import nearest_edges
-from clew.documents.graph.sharing import most_shared
+from clew.documents.graph.edges import most_shared, nearest_edges
+from clew.documents.graph.entity import entity_edges, mention_edges, subjects
 from clew.documents.graph.tfidf import tfidf_edges
-from clew.documents.graph.titles import mention_edges, subjects
 from clew.steps.language.phrase_matcher import matcher
 from clew.steps.language.proper_names import acronyms, proper_names, subject, title_forms
 

@@ -6,7 +6,7 @@ import pytest
 from clew.core.errors import InputError
 from clew.steps.paths.path_features import FEATURES
 from clew.steps.paths.path_scoring import learned_weights, standard
-from clew.training.path_ranker import PathExample, fit_path_weights
+from clew.training.paths import PathExample, fit_path_weights
 
 
 def examples(count, rng):

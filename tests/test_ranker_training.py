@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from clew import catalog, cli
 from clew.building import build
 from clew.core.errors import SchemaError
-from clew.evaluation.bars import Bar, bar_plot
-from clew.evaluation.reranking import hit_curve
+from clew.evaluation.plots import Bar, bar_plot
+from clew.evaluation.rankers import hit_curve
 from clew.kb.tables import Piece, Tables
 from clew.steps.subgraphs.ranking_features import Pool
 from clew.toolbox import Toolbox

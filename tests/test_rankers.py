@@ -14,11 +14,9 @@ from clew.steps.subgraphs.ranker_file import load_ranker, save_ranker
 from clew.steps.subgraphs.rankers import ObliviousTrees, RandomOrder, SemanticRanker, SourceOrder, neural_texts, ranked
 from clew.steps.subgraphs.ranking_features import FeaturePipeline, make_pool
 from clew.steps.subgraphs.subgraph import SubgraphExtractor
-from clew.training.importance import hit_at_1, permutation_importance
-from clew.training.labelled import LabelledPool, Table, split_of
-from clew.training.linear_ranker import fit_linear, fit_logistic
+from clew.training.labelled import LabelledPool, Table, hit_at_1, permutation_importance, split_of
 from clew.training.ranker import RankerSettings, train_ranker
-from clew.training.tree_ranker import TreeSettings, fit_trees
+from clew.training.table_rankers import TreeSettings, fit_linear, fit_logistic, fit_trees
 from conftest import build_graph, tables
 
 EMBEDDER = HashEmbedder(16)

@@ -6,8 +6,8 @@ import pytest
 
 from clew.datasets.hpo import hpo_schema, load_hpo
 from clew.kb.build import write_graph
-from clew.kb.problems import Problems
 from clew.kb.sources import read_sources
+from clew.kb.tables import Problems
 
 
 def rows(pieces, *columns):

@@ -7,13 +7,11 @@ import pytest
 from clew.core.errors import InputError, ModelError, NotFoundError
 from clew.core.types import Answer, Candidate, NodeRef
 from clew.datasets.questions import Dataset, Question
-from clew.evaluation.curves import curve_plot, latency_plot
-from clew.evaluation.page import report_page
-from clew.evaluation.plots import Axis, Series, line_plot
+from clew.evaluation.page import comparison_table, costs, overview, report_page, type_table
+from clew.evaluation.plots import Axis, Series, curve_plot, latency_plot, line_plot
 from clew.evaluation.report import load_runs, make_report, report_json, worst_failures
+from clew.evaluation.run_folder import Setup
 from clew.evaluation.runs import evaluate
-from clew.evaluation.setup import Setup
-from clew.evaluation.tables import comparison_table, costs, overview, type_table
 
 QUESTIONS = tuple(Question(f"q{n}", f"what is <{n}>?", (f"a{n}",), f"type {n % 2}") for n in range(60))
 WHOLE = Dataset("toy", QUESTIONS, "graph", "dev")

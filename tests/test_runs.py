@@ -27,9 +27,8 @@ from clew.core.types import Answer, Candidate, Judgement, NodeRef
 from clew.datasets.questions import Dataset, Question
 from clew.evaluation.report import load_runs, make_report, report_json
 from clew.evaluation.rows import Row
-from clew.evaluation.run_folder import ANSWERS, open_run, read_rows
+from clew.evaluation.run_folder import ANSWERS, Setup, open_run, parameters, read_rows
 from clew.evaluation.runs import evaluate
-from clew.evaluation.setup import Setup, parameters
 from clew.evaluation.summary import summarise
 
 COUNT = 40

@@ -4,8 +4,7 @@ import pytest
 
 from clew.core.query import Condition
 from clew.index.protocol import Link, Mention
-from clew.index.stemmer import stem
-from clew.index.tokens import tokenise
+from clew.index.tokens import stem, tokenise
 from clew.models.embedding.onnx import OnnxEmbedder
 from clew.steps.triplets.schema_linker import SchemaLinker
 from conftest import EDGES, NODES, build_graph, tables

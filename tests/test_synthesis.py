@@ -11,8 +11,8 @@ from clew.core.errors import InputError, SchemaError
 from clew.kb.schema import NodeType, Relation, Schema
 from clew.synthesis.benchmark import Wanted, make_benchmark
 from clew.synthesis.enumerate import distinct_steps
-from clew.synthesis.gates import violations
 from clew.synthesis.grammar import active, passive, relational_question
+from clew.synthesis.records import violations
 from clew.synthesis.requirement import query_from_json
 from clew.synthesis.templates import load_templates, parse_templates
 from clew.toolbox import Toolbox

@@ -16,7 +16,7 @@ from clew.building import build
 from clew.core.errors import InputError
 from clew.kb.tables import Piece, Tables
 from clew.synthesis.benchmark import Wanted, make_benchmark
-from clew.synthesis.gates import violations
+from clew.synthesis.records import violations
 from clew.toolbox import Toolbox
 from conftest import tables
 from test_synthesis import read_all, small  # noqa: F401 - a fixture

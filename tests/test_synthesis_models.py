@@ -13,7 +13,7 @@ from clew.models.protocol import Completion
 from clew.models.scripted import ScriptedModel
 from clew.models.wrappers import Budget, Budgeted, Ledger
 from clew.synthesis.benchmark import Wanted, Writers, estimate_benchmark, make_benchmark
-from clew.synthesis.gates import violations
+from clew.synthesis.records import violations
 from clew.toolbox import Toolbox
 from test_synthesis import read_all, small  # noqa: F401 - a fixture
 

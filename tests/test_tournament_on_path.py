@@ -15,7 +15,7 @@ from clew.steps.paths.relation_paths import Move, RelationPath
 from clew.steps.paths.topic_mask import mask_topic
 from clew.steps.roles.protocol import Chosen
 from clew.toolbox import Toolbox
-from clew.training.path_feedback import confirm, learn
+from clew.training.paths import confirm, learn
 from conftest import EDGES, NODES, tables
 
 NOTHING = Knowledge(lambda _: None, lambda *_: False)

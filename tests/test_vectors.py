@@ -17,9 +17,8 @@ from clew.core.trace import recording
 from clew.core.types import EMPTY, NodeSet, Ranking
 from clew.index.fusion import min_max_sum, reciprocal_rank_fusion
 from clew.index.lexical import LexicalIndex
-from clew.index.multi_vectors import MultiVectorIndex, aggregate, chunks
 from clew.index.vector_store import VectorStore, hashes_of, remembered_embedder
-from clew.index.vectors import VectorIndex
+from clew.index.vectors import MultiVectorIndex, VectorIndex, aggregate, chunks
 from clew.models.embedding.opening import HashEmbedder
 from clew.toolbox import Toolbox
 from conftest import tables

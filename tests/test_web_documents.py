@@ -11,8 +11,7 @@ from fastapi.testclient import TestClient
 from browser_fixtures import HOSTILE
 from clew.core.errors import InputError
 from clew.web.app import create_app
-from clew.web.document_check import check_content, checked_name
-from clew.web.document_folder import DocumentFolder
+from clew.web.documents import DocumentFolder, check_content, checked_name
 from clew.web.settings import Limits, ServerSettings
 
 TEXT = b"# The thread\n\nAriadne gave Theseus a clew of thread. With it he left the labyrinth of Crete."

@@ -11,11 +11,10 @@ from clew.index.build import build_indexes, have_all_vectors, renew_vectors, vec
 from clew.index.vector_store import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
-from clew.kb.problems import Problem, Problems
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.sources.delta import Delta, apply_delta
 from clew.kb.storage import commit, locked, staging, verify
-from clew.kb.tables import Tables
+from clew.kb.tables import Problem, Problems, Tables
 
 Say = Callable[[str], None]
 

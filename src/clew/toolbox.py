@@ -12,12 +12,11 @@ from urllib.parse import parse_qsl
 from clew.core.errors import InputError, NotFoundError
 from clew.core.types import NodeSet, Ranking
 from clew.index.build import index_vectors, open_lexical, open_names, open_vectors, vector_folder
-from clew.index.corrected_names import CorrectedNames
 from clew.index.lexical import LexicalIndex
-from clew.index.multi_vectors import MultiVectorIndex
+from clew.index.other_names import CorrectedNames
 from clew.index.protocol import Index, Names
 from clew.index.vector_store import VectorStore, remembered_embedder
-from clew.index.vectors import VectorIndex
+from clew.index.vectors import MultiVectorIndex, VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
 from clew.models.embedding.opening import DEFAULT, REMOTE_EMBEDDERS, CachedEmbedder, open_embedder, trusted_embedder
@@ -147,7 +146,7 @@ class RemoteToolbox(Toolbox):
     @cached_property
     def names(self) -> Names:
         """Labels, as the endpoint finds them."""
-        from clew.index.remote_names import RemoteNames
+        from clew.index.other_names import RemoteNames
         from clew.kb.sparql import SparqlKnowledgeBase
 
         assert isinstance(self.kb, SparqlKnowledgeBase)

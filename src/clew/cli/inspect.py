@@ -1,4 +1,4 @@
-"""`clew info`, `schema`, `show` and `verify`: what is in a knowledge base, and whether it is sound."""
+"""`clew info`, `schema`, `show`, `find` and `verify`: what is in a knowledge base, and whether it is sound."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from clew.building import check
-from clew.cli.options import AsJson, Base, find_node, open_base, open_tools
+from clew.cli.options import AsJson, Base, EmbedderOption, find_node, open_base, open_tools
 from clew.cli.output import out, print_json, print_table
 from clew.core.errors import CorruptError
+from clew.core.json_form import node_json
 from clew.index.build import vector_folder
 from clew.index.vector_store import remembered_embedder
 from clew.kb.description import describe, node_page
 from clew.kb.schema_file import write_schema
 from clew.models.embedding.opening import SHIPPED
+from clew.toolbox import Toolbox
 
 
 def info(base: Base, as_json: AsJson = False) -> None:
@@ -104,3 +106,34 @@ def show_wish(embedder: str | None) -> None:
 def _with_attributes(node: dict[str, Any]) -> str:
     attributes = ", ".join(str(value) for value in node.get("attributes", {}).values())
     return f"{node['name']} ({attributes})" if attributes else str(node["name"])
+
+
+def find(
+    base: Base,
+    text: Annotated[str, typer.Argument(help="A name, or words to look for with --text.")],
+    type: Annotated[str | None, typer.Option("--type", help="Only nodes of this type.")] = None,
+    in_text: Annotated[
+        bool, typer.Option("--text", help="Search the documents with BM25 instead of the names.")
+    ] = False,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = 10,
+    embedder: EmbedderOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find nodes by name (exact, then fuzzy, then by meaning) or by their text."""
+    tools = Toolbox.open(base, embedder=embedder)
+    if in_text:
+        among = None if type is None else tools.kb.nodes(type)
+        found = [(node, "text", score, "") for node, score in tools.lexical.search(text, k, among=among)]
+    else:
+        found = [(link.node, link.how, link.score, link.alias) for link in tools.names.link(text, type=type, k=k)]
+    refs = tools.kb.refs([row[0] for row in found])
+    rows = [
+        {**node_json(ref), "how": how, "score": round(float(score), 4), "alias": alias}
+        for ref, (_, how, score, alias) in zip(refs, found, strict=True)
+    ]
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_table("", ("key", "name", "type", "found by", "score", "as"), [tuple(row.values()) for row in rows])
+    else:
+        out.print(f"nothing found for {text!r}", markup=False)

@@ -1,4 +1,4 @@
-"""How commands speak: results to stdout, everything else to stderr."""
+"""What commands print."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from clew.models.opening import open_estimating, open_model
 from clew.models.prices import Estimate
 from clew.models.wrappers import Budget, Ledger
 from clew.synthesis.benchmark import Report, Wanted, Writers, estimate_benchmark, make_benchmark
-from clew.synthesis.card import statistics_table
+from clew.synthesis.output import statistics_table
 from clew.synthesis.templates import KINDS
 from clew.toolbox import Toolbox
 

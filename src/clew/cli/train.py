@@ -1,4 +1,4 @@
-"""`clew train ranker`."""
+"""`clew train` and `clew feedback`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from typing import Annotated
 
 import typer
 
-from clew.benchmarking import Benchmark, aliases_in
-from clew.cli.options import AsJson
+from clew.cli.options import AsJson, Base, open_tools
 from clew.cli.output import err, out, print_json, print_table, progress_bar
+from clew.core.errors import InputError
 from clew.datasets.load import load_dataset
-from clew.evaluation.ranker_training import RankerReport, train_on_questions
-from clew.evaluation.reranking import PoolMaker
+from clew.evaluation.benchmark import Benchmark, aliases_in
+from clew.evaluation.rankers import PoolMaker, RankerReport, train_on_questions
 from clew.kb.paths import PathLimits
 from clew.methods.subgraph_reranking import open_source
 from clew.models.opening import open_model
 from clew.steps.subgraphs.subgraph import SubgraphExtractor
 from clew.training.neural_ranker import NeuralSettings
+from clew.training.paths import confirm
+from clew.training.paths import learn as learn_from_confirmed
 from clew.training.ranker import RankerSettings
-from clew.training.tree_ranker import TreeSettings
+from clew.training.table_rankers import TreeSettings
 
 
 class RankerKind(StrEnum):
@@ -104,3 +106,25 @@ def show_report(report: RankerReport) -> None:
         own = sorted(report.own_importance.items(), key=lambda item: -item[1])
         print_table("CatBoost's importance", ("feature", "percent"), [(name, f"{value:.2f}") for name, value in own])
     err.print(f"saved in {report.folder}; use it with --option ranker={report.folder}", markup=False)
+
+
+def feedback(
+    base: Base,
+    question: Annotated[str | None, typer.Option("--question", help="A question, its topic marked as [Name].")] = None,
+    answer: Annotated[list[str] | None, typer.Option("--answer", help="A right answer: key or name; repeat.")] = None,
+    learn: Annotated[bool, typer.Option("--learn", help="Learn from everything confirmed so far.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Confirm the answers to a question, or learn from all that were confirmed."""
+    if question is None and not learn:
+        raise InputError("give --question with --answer, or --learn")
+    tools = open_tools(base)
+    told: dict[str, int] = {}
+    if question is not None:
+        told["confirmed"] = confirm(tools, question, answer or [])
+    if learn:
+        told["learned_from"] = learn_from_confirmed(tools)[0]
+    if as_json:
+        print_json(told)
+    else:
+        out.print(", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in told.items()), markup=False)

@@ -2,21 +2,116 @@
 
 from __future__ import annotations
 
+import ast
+import csv
+import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from clew.core.errors import NotFoundError
-from clew.datasets.corpus import load_corpus
-from clew.datasets.freebase import load_cwq, load_grailqa, load_webquestions
-from clew.datasets.hotpotqa import load_2wiki, load_hotpotqa
-from clew.datasets.metaqa import load_metaqa
-from clew.datasets.mintaka import load_mintaka
-from clew.datasets.musique import load_musique
-from clew.datasets.pathquestion import load_pathquestion
-from clew.datasets.plain import load_plain
-from clew.datasets.questions import Dataset
-from clew.datasets.stark import load_stark
-from clew.datasets.webqsp import load_webqsp
+from pydantic import AliasChoices, BaseModel, Field
+
+from clew.core.errors import InputError, NotFoundError, SourceError
+from clew.datasets.facts import (
+    load_cwq,
+    load_grailqa,
+    load_metaqa,
+    load_mintaka,
+    load_pathquestion,
+    load_webqsp,
+    load_webquestions,
+)
+from clew.datasets.files import find_file, read_lines, read_records, read_text
+from clew.datasets.passages import load_2wiki, load_corpus, load_hotpotqa, load_musique
+from clew.datasets.questions import Dataset, Question
+
+
+class _Record(BaseModel):
+    model_config = {"extra": "allow"}
+
+    id: str | int | None = None
+    question: str = Field(validation_alias=AliasChoices("question", "query"))
+    answers: list[str | int] | str | int = Field(validation_alias=AliasChoices("answers", "answer_ids", "answer"))
+    type: str | None = None
+    topics: list[str | int] = []
+    split: str | None = None
+
+
+def load_plain(path: Path, split: str | None = None) -> Dataset:
+    """Questions from JSON lines; with a split, those whose `split` says so; without an id, the line's place is it."""
+    file = find_file(path)
+    records = [
+        (place, record)
+        for place, record in enumerate(read_records(file, _Record), 1)
+        if split is None or record.split == split
+    ]
+    if not records:
+        raise InputError(f"{file}: no question" + ("" if split is None else f" of the split {split!r}"))
+    name = file.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+    if name in ("questions", "queries"):  # the folder says more
+        name = file.absolute().parent.name
+    questions = tuple(_question(place, record) for place, record in records)
+    return Dataset(name, questions, "graph", split, match="auto")
+
+
+def _question(place: int, record: _Record) -> Question:
+    answers = record.answers if isinstance(record.answers, list) else [record.answers]
+    extra: dict[str, Any] = record.model_extra or {}
+    return Question(
+        id=str(place if record.id is None else record.id),
+        text=record.question,
+        answers=tuple(str(answer) for answer in answers),
+        type=record.type,
+        topics=tuple(str(topic) for topic in record.topics),
+        extra=extra,
+    )
+
+
+HUMAN = ("human", "human_generated_eval")
+
+
+def load_stark(path: Path, split: str | None = None) -> Dataset:
+    """`stark:DIR:val`, with DIR holding `stark_qa/` and `split/`; `human` gives the human set, no split gives all."""
+    human = split in HUMAN
+    name = "stark_qa_human_generated_eval.csv" if human else "stark_qa.csv"
+    questions = _read_questions(find_file(path / "stark_qa" / name, path / name))
+    if split is not None and not human:
+        index = _find_split(path, split)
+        ids = {line.strip(): number for number, line in read_lines(index)}
+        known = {question.id for question in questions}
+        for id, number in ids.items():
+            if id not in known:
+                raise SourceError(f"the split names question {id}, which no query has", file=index, line=number)
+        questions = [question for question in questions if question.id in ids]
+    portion = "human" if human else "10 % sample" if split == "test-0.1" else "full"
+    return Dataset(f"stark-{path.name}", tuple(questions), "retrieval", split, match="key", portion=portion)
+
+
+def _find_split(path: Path, split: str) -> Path:
+    try:
+        return find_file(path / "split" / f"{split}.index")
+    except NotFoundError as error:
+        there = sorted(file.name.split(".index")[0] for file in (path / "split").glob("*.index*"))
+        raise NotFoundError(f"{path} has no split {split!r}; there are: {', '.join([*there, 'human'])}") from error
+
+
+def _read_questions(file: Path) -> list[Question]:
+    reader = csv.DictReader(io.StringIO(read_text(file), newline=""))
+    if missing := {"id", "query", "answer_ids"} - set(reader.fieldnames or ()):
+        raise SourceError(f"the header lacks {', '.join(sorted(missing))}", file=file, line=1)
+    questions = []
+    for row in reader:
+        try:
+            answers = ast.literal_eval(row["answer_ids"])
+            gold = tuple(str(int(answer)) for answer in answers)
+        except (ValueError, SyntaxError, TypeError) as error:
+            shown = row["answer_ids"] if row["answer_ids"] is None else row["answer_ids"][:60]
+            raise SourceError(
+                f"answer_ids is no list of node ids: {shown!r}", file=file, line=reader.line_num
+            ) from error
+        questions.append(Question(row["id"], row["query"], gold))
+    return questions
+
 
 LOADERS: Mapping[str, Callable[[Path, str | None], Dataset]] = {
     "stark": load_stark,

@@ -1,31 +1,186 @@
-"""Document data sets: paragraphs pooled into one corpus, each with a key of its own."""
+"""Questions over passages: HotpotQA, 2Wiki, MuSiQue and plain corpora."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
-from clew.datasets.questions import Paragraph
+from pydantic import AliasChoices, BaseModel, Field, field_validator
+
+from clew.core.errors import InputError
+from clew.datasets.files import find_file, read_json, read_records
+from clew.datasets.questions import Dataset, Pool, Question
 
 
-class Pool:
-    """Collects paragraphs; the same title with the same text is one paragraph, another text gets another key."""
+class _HotpotRecord(BaseModel):
+    id: str = Field(validation_alias="_id")
+    question: str
+    answer: str
+    type: str | None = None
+    level: str | None = None
+    supporting_facts: list[tuple[str, int]]
+    context: list[tuple[str, list[str]]]
+    evidences: list[list[str]] = []
 
-    def __init__(self) -> None:
-        self._by_content: dict[tuple[str, tuple[str, ...]], Paragraph] = {}
-        self._keys: set[str] = set()
+    @field_validator("supporting_facts", mode="before")
+    @classmethod
+    def _facts_as_pairs(cls, value: Any) -> Any:
+        """The column form of the same records: {"title": […], "sent_id": […]}."""
+        return list(zip(value["title"], value["sent_id"], strict=True)) if isinstance(value, dict) else value
 
-    def add(self, title: str, sentences: Iterable[str]) -> Paragraph:
-        """The paragraph with this title and text, new or known; its key is the title, numbered where that is taken."""
-        content = (title, tuple(sentences))
-        if content not in self._by_content:
-            key, number = title, 1
-            while key in self._keys:
-                number += 1
-                key = f"{title} #{number}"
-            self._keys.add(key)
-            self._by_content[content] = Paragraph(key, title, content[1])
-        return self._by_content[content]
+    @field_validator("context", mode="before")
+    @classmethod
+    def _context_as_pairs(cls, value: Any) -> Any:
+        """The column form of the same records: {"title": […], "sentences": […]}."""
+        return list(zip(value["title"], value["sentences"], strict=True)) if isinstance(value, dict) else value
 
-    def paragraphs(self) -> tuple[Paragraph, ...]:
-        """All paragraphs in the order they came."""
-        return tuple(self._by_content.values())
+
+def load_hotpotqa(path: Path, split: str | None = None) -> Dataset:
+    """`hotpotqa:FILE`: official records, a JSON array or JSON lines."""
+    return _load("hotpotqa", path, split)
+
+
+def load_2wiki(path: Path, split: str | None = None) -> Dataset:
+    """`2wiki:FILE`: official records, a JSON array or JSON lines."""
+    return _load("2wiki", path, split)
+
+
+def _load(name: str, path: Path, split: str | None) -> Dataset:
+    if split is not None:
+        raise InputError(f"{name} takes a file of records and no split: {name}:{path}")
+    file = find_file(path)
+    pool = Pool()
+    questions, contexts = [], {}
+    for record in read_records(file, _HotpotRecord):
+        given = {title: pool.add(title, sentences).key for title, sentences in record.context}
+        contexts[record.id] = tuple(dict.fromkeys(given.values()))
+        gold = dict.fromkeys(title for title, _ in record.supporting_facts)
+        if absent := [title for title in gold if title not in given]:
+            raise InputError(f"{file}: question {record.id}: its context lacks the supporting title {absent[0]!r}")
+        questions.append(
+            Question(
+                id=record.id,
+                text=record.question,
+                answers=(record.answer,),
+                type=record.type,
+                passages=tuple(given[title] for title in gold),
+                extra={
+                    "supporting_facts": [(given[title], sentence) for title, sentence in record.supporting_facts],
+                    "evidences": record.evidences,
+                    "level": record.level,
+                },
+            )
+        )
+    return Dataset(
+        name,
+        tuple(questions),
+        "documents",
+        file.name.split(".json")[0],
+        match="key",
+        paragraphs=pool.paragraphs(),
+        contexts=contexts,
+    )
+
+
+class _Paragraph(BaseModel):
+    title: str
+    paragraph_text: str
+    is_supporting: bool = False
+
+
+class _MusiqueRecord(BaseModel):
+    id: str
+    question: str
+    answer: str
+    answer_aliases: list[str] = []
+    answerable: bool = True
+    paragraphs: list[_Paragraph]
+    question_decomposition: list[dict[str, int | str | None]] = []
+
+
+def load_musique(path: Path, split: str | None = None) -> Dataset:
+    """`musique:FILE`: official records without the unanswerable ones; the type is the number of hops."""
+    if split is not None:
+        raise InputError(f"musique takes a file of records and no split: musique:{path}")
+    file = find_file(path)
+    pool = Pool()
+    questions, contexts = [], {}
+    for record in read_records(file, _MusiqueRecord):
+        given = [pool.add(paragraph.title, [paragraph.paragraph_text]).key for paragraph in record.paragraphs]
+        if not record.answerable:
+            continue
+        contexts[record.id] = tuple(dict.fromkeys(given))
+        gold = [key for key, paragraph in zip(given, record.paragraphs, strict=True) if paragraph.is_supporting]
+        questions.append(
+            Question(
+                id=record.id,
+                text=record.question,
+                answers=(record.answer, *record.answer_aliases),
+                type=f"{record.id[0]}-hop" if record.id[1:4] == "hop" else None,
+                passages=tuple(dict.fromkeys(gold)),
+                extra={"decomposition": record.question_decomposition},
+            )
+        )
+    return Dataset(
+        "musique",
+        tuple(questions),
+        "documents",
+        file.name.split(".json")[0],
+        match="key",
+        paragraphs=pool.paragraphs(),
+        contexts=contexts,
+    )
+
+
+class _Text(BaseModel):
+    title: str
+    text: str | list[str]
+
+
+class _CorpusRecord(BaseModel):
+    model_config = {"extra": "allow"}
+
+    id: str | int | None = Field(default=None, validation_alias=AliasChoices("id", "_id"))
+    question: str
+    answer: str | list[str] = []
+    gold_titles: list[str] = []
+    gold_structures: list[str] = []
+    type: str | None = None
+
+
+def load_corpus(path: Path, split: str | None = None) -> Dataset:
+    """`corpus:DIR`: corpus.jsonl or .json (title, text) and questions.jsonl (question, gold_titles, answer)."""
+    if split is not None:
+        raise InputError(f"corpus takes a folder and no split: corpus:{path}")
+    pool = Pool()
+    by_title: dict[str, list[str]] = {}
+    for title, sentences in _texts(find_file(path / "corpus.jsonl", path / "corpus.json")):
+        by_title.setdefault(title, []).append(pool.add(title, sentences).key)
+    file = find_file(path / "questions.jsonl", path / "questions.json")
+    questions = []
+    for place, record in enumerate(read_records(file, _CorpusRecord), 1):
+        if absent := [title for title in record.gold_titles if title not in by_title]:
+            raise InputError(f"{file}: question {place}: no text of the corpus has the gold title {absent[0]!r}")
+        extra: dict[str, Any] = record.model_extra or {}
+        questions.append(
+            Question(
+                id=str(place if record.id is None else record.id),
+                text=record.question,
+                answers=(record.answer,) if isinstance(record.answer, str) else tuple(record.answer),
+                type=record.type,
+                passages=tuple(by_title[title][0] for title in dict.fromkeys(record.gold_titles)),
+                aliases={by_title[title][0]: tuple(by_title[title][1:]) for title in record.gold_titles},
+                structures=tuple(record.gold_structures),
+                extra=extra,
+            )
+        )
+    return Dataset(path.name, tuple(questions), "documents", match="key", paragraphs=pool.paragraphs())
+
+
+def _texts(file: Path) -> list[tuple[str, list[str]]]:
+    if ".jsonl" not in file.name and isinstance(value := read_json(file), dict):
+        pairs = value.items()  # the other common form: title → sentences
+        return [(title, [text] if isinstance(text, str) else list(text)) for title, text in pairs]
+    return [
+        (text.title, [text.text] if isinstance(text.text, str) else text.text) for text in read_records(file, _Text)
+    ]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
+
 from clew.core.errors import InputError
-from clew.kb.tables import Tables
+from clew.datasets.files import read_rows
+from clew.kb.tables import Piece, Tables
 
 Kind = Literal["retrieval", "graph", "documents"]
 """Which metrics apply: ranked nodes, answer sets over a graph, or passages and a written answer."""
@@ -128,3 +132,41 @@ def mark_topics(question: Question) -> str:
         found = re.search(rf"(?<![\w\[]){re.escape(topic)}(?![\w\]])", text, re.IGNORECASE)
         text = f"{text} [{topic}]" if found is None else f"{text[: found.start()]}[{topic}]{text[found.end() :]}"
     return text
+
+
+class Pool:
+    """Collects paragraphs; the same title with the same text is one paragraph, another text gets another key."""
+
+    def __init__(self) -> None:
+        self._by_content: dict[tuple[str, tuple[str, ...]], Paragraph] = {}
+        self._keys: set[str] = set()
+
+    def add(self, title: str, sentences: Iterable[str]) -> Paragraph:
+        """The paragraph with this title and text, new or known; its key is the title, numbered where that is taken."""
+        content = (title, tuple(sentences))
+        if content not in self._by_content:
+            key, number = title, 1
+            while key in self._keys:
+                number += 1
+                key = f"{title} #{number}"
+            self._keys.add(key)
+            self._by_content[content] = Paragraph(key, title, content[1])
+        return self._by_content[content]
+
+    def paragraphs(self) -> tuple[Paragraph, ...]:
+        """All paragraphs in the order they came."""
+        return tuple(self._by_content.values())
+
+
+def triple_tables(file: Path, separator: str = "\t", subject_class: str | None = None) -> Tables:
+    """Head, relation and tail per line; `subject_class` is the label a user would give with `--class`."""
+    rows = list(read_rows(file, separator, 3))
+    columns = {
+        name: pa.array([cells[place] for _, cells in rows], pa.string())
+        for place, name in enumerate(("head", "relation", "tail"))
+    }
+    lines = pa.array([number for number, _ in rows], pa.int64())
+    piece = Piece(pa.table(columns), str(file), lines=lines)
+    if subject_class is None:
+        return Tables((), (piece,), implicit=True)
+    return Tables((), (piece,), implicit=True, implicit_type=subject_class)

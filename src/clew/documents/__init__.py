@@ -4,7 +4,7 @@ from clew.documents.building import build_documents, hold_documents
 from clew.documents.corpus import corpus_tables
 from clew.documents.folder import ReadFolder, Skipped, read_folder
 from clew.documents.graph.build import EdgeOptions
-from clew.documents.options import DocumentOptions
+from clew.documents.rows import DocumentOptions
 
 __all__ = [
     "DocumentOptions",

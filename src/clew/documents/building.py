@@ -8,9 +8,9 @@ from pathlib import Path
 
 from clew.building import BuildReport, Say, write_base
 from clew.documents.folder import Progress, find_files, read_folder
-from clew.documents.options import DocumentOptions
-from clew.kb.problems import Problem
+from clew.documents.rows import DocumentOptions
 from clew.kb.storage import locked
+from clew.kb.tables import Problem
 from clew.models.embedding.opening import open_embedder
 
 EXTRACTED = "extracted"

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from clew.documents.graph.build import EdgeOptions, passage_graph
-from clew.documents.graph.titles import subjects
+from clew.documents.graph.entity import subjects
 from clew.kb.tables import Piece, Tables
 from clew.models.protocol import Embedder
 

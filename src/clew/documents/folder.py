@@ -2,20 +2,79 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from clew.core.errors import NotFoundError, SourceError
-from clew.documents.cache import ExtractedCache, content_key
-from clew.documents.extracted import Extracted
+from clew.documents.extracted import Block, Cells, Extracted
 from clew.documents.formats import READERS
-from clew.documents.options import DocumentOptions
 from clew.documents.passages import outline
-from clew.documents.rows import OutlinedFile, document_tables
+from clew.documents.rows import DocumentOptions, OutlinedFile, document_tables
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.tables import Tables
 from clew.models.protocol import Embedder
+
+VERSION = 1
+"""Raised whenever a reader extracts something else than before."""
+OWN = re.compile(r"[0-9a-f]{32}(\.\w+)?-\d+\.json")
+"""What a kept text is called."""
+
+
+def content_key(file: Path) -> str:
+    """What identifies a file's text: its bytes, its format and the version of the readers."""
+    with file.open("rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    return f"{digest[:32]}{file.suffix.lower()}-{VERSION}"
+
+
+class ExtractedCache:
+    """One JSON file per content; what was not used by a build is dropped at its end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._used: set[str] = set()
+
+    def get(self, key: str) -> Extracted | None:
+        """The text of a content read before; None where there is none, or none that can be read."""
+        self._used.add(self._name(key))
+        try:
+            raw = json.loads((self.folder / self._name(key)).read_text("utf-8"))
+            return _from_json(raw)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, key: str, extracted: Extracted) -> None:
+        """Keep a text; written beside and renamed, so that a kill leaves no half file."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        draft = self.folder / f".{self._name(key)}"
+        draft.write_text(json.dumps(asdict(extracted), ensure_ascii=False), "utf-8")
+        draft.replace(self.folder / self._name(key))
+
+    def drop_unused(self) -> None:
+        """Forget contents that no file has any more; files of other names are not ours."""
+        for file in self.folder.glob("*.json"):
+            if OWN.fullmatch(file.name) and file.name not in self._used:
+                file.unlink(missing_ok=True)
+
+    def _name(self, key: str) -> str:
+        return f"{key}.json"
+
+
+def _from_json(raw: dict[str, Any]) -> Extracted:
+    blocks = tuple(Block(**{**block, "cells": _cells(block["cells"])}) for block in raw["blocks"])
+    return Extracted(raw["title"], raw["text"], blocks, raw["pages"], tuple(raw["notes"]))
+
+
+def _cells(raw: dict[str, Any] | None) -> Cells | None:
+    if raw is None:
+        return None
+    return Cells(tuple(raw["header"]), tuple(map(tuple, raw["rows"])), raw["caption"])
+
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many files are done, and how many there are."""

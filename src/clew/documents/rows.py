@@ -5,20 +5,34 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from clew.documents.graph.build import passage_graph
-from clew.documents.graph.known_entities import known_entities
-from clew.documents.graph.titles import subjects
-from clew.documents.options import DocumentOptions
-from clew.documents.passages import Outline
+from clew.documents.graph.build import EdgeOptions, passage_graph
+from clew.documents.graph.entity import known_entities, subjects
+from clew.documents.passages import PASSAGE_LENGTH, Outline
 from clew.kb.schema_file import SchemaEdits, TypeEdit
 from clew.kb.tables import Piece, Tables
 from clew.models.protocol import Embedder
 from clew.steps.language.proper_names import title_forms
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentOptions:
+    """Length of passages, kinds of edges, limits, and where extracted texts are kept between builds."""
+
+    passage_length: int = PASSAGE_LENGTH
+    edges: EdgeOptions = field(default_factory=EdgeOptions)
+    most_megabytes: int = 200
+    """Larger files are reported and left out."""
+    cache: Path | None = None
+    """A folder for the texts of files already read; None reads every file anew."""
+    entities: Path | None = None
+    """A knowledge base whose nodes the passages may mention."""
+
 
 STRING = pa.large_string()
 NODES = pa.schema(

@@ -11,17 +11,130 @@ from string import Template
 
 from clew import __version__
 from clew.core.notebook import framed
-from clew.evaluation.curves import curve_plot, latency_plot
-from clew.evaluation.report import Section, trace_text, worst_failures
+from clew.evaluation.plots import curve_plot, latency_plot
+from clew.evaluation.report import Section, trace_text, types_of, worst_failures
 from clew.evaluation.rows import Row
-from clew.evaluation.tables import Table, comparison_table, costs, metric_name, overview, type_table
+
+LABELS = {
+    "hit@1": "Hit@1",
+    "hit@5": "Hit@5",
+    "recall@2": "Recall@2",
+    "recall@5": "Recall@5",
+    "recall@20": "Recall@20",
+    "recall@20/min": "Recall@20/min",
+    "mrr": "MRR",
+    "f1": "F1",
+    "exact": "exact set",
+    "sf-em": "SF-EM",
+    "precision": "precision",
+    "em": "EM",
+    "struct-em": "Struct-EM",
+}
+"""How tables call the metrics; Hits@1 is Hit@1 by another name and not shown twice."""
+
+MOST_TYPES = 30
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table of cells that are ready to be shown."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def metric_name(metric: str) -> str:
+    """What tables call a metric."""
+    return LABELS.get(metric, metric)
+
+
+def overview(section: Section) -> Table:
+    """One row per run: metrics in percent with 95 % intervals."""
+    metrics = [name for name in LABELS if any(name in summary.metrics for summary in section.summaries)]
+    rows = []
+    for (label, run), summary in zip(section.runs, section.summaries, strict=True):
+        done = f"{summary.n:,}" if run.complete else f"{summary.n:,} of {run.setup.n:,}"
+        cells = [label, done]
+        for name in metrics:
+            if name in summary.metrics:
+                interval = summary.intervals[name]
+                cells.append(f"{percent(summary.metrics[name])} [{percent(interval.low)}–{percent(interval.high)}]")
+            else:
+                cells.append("–")
+        rows.append(tuple(cells))
+    note = "In percent, with bootstrap 95 % intervals; questions that failed score 0 and are counted."
+    if "recall@20/min" in metrics:
+        note += " Recall@20 is a share of all gold answers, Recall@20/min of as many as 20 places can hold."
+    return Table(section.title, ("method", "n", *(LABELS[name] for name in metrics)), tuple(rows), note)
+
+
+def costs(section: Section) -> Table:
+    """One row per run: what its answers took."""
+    columns = ("method", "p50 ms", "p95 ms", "calls", "from cache", "tokens", "cost", "fallbacks", "failed")
+    rows = tuple(
+        (
+            label,
+            f"{summary.p50_ms:,.1f}",
+            f"{summary.p95_ms:,.1f}",
+            f"{summary.calls:,}",
+            f"{summary.cached:,}",
+            f"{summary.tokens:,}",
+            f"${summary.cost:,.4f}",
+            f"{summary.fallbacks:,}",
+            f"{summary.failed:,}",
+        )
+        for (label, _), summary in zip(section.runs, section.summaries, strict=True)
+    )
+    return Table("Time and cost", columns, rows)
+
+
+def comparison_table(section: Section) -> Table:
+    """Every pair of runs on the questions both answered."""
+    rows = tuple(
+        (
+            pair.first,
+            pair.second,
+            f"{pair.n:,}",
+            f"{100 * pair.difference:+.1f} [{100 * pair.interval.low:+.1f}, {100 * pair.interval.high:+.1f}]",
+            _p(pair.p),
+            _p(pair.corrected),
+        )
+        for pair in section.comparisons
+    )
+    columns = ("method", "against", "n", f"difference in {metric_name(section.metric)}", "p", "p corrected")
+    note = "Paired randomisation test, two-sided; corrected for the number of pairs by Holm's method."
+    return Table("Paired comparison", columns, rows, note)
+
+
+def type_table(section: Section) -> Table:
+    """The chosen metric by question type, most frequent types first."""
+    types = types_of(section)
+    rows = tuple(
+        (name, f"{n:,}", *("–" if mean is None else percent(mean) for mean in means))
+        for name, n, means in types[:MOST_TYPES]
+    )
+    note = f"The {MOST_TYPES} most frequent of {len(types)} types." if len(types) > MOST_TYPES else ""
+    columns = ("type", "n", *(label for label, _ in section.runs))
+    return Table(f"{metric_name(section.metric)} by type", columns, rows, note)
+
+
+def percent(value: float) -> str:
+    """A share in percent with one decimal."""
+    return f"{100 * value:.1f}"
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
 
 SHOWN_FOUND = 5
 
 
 def report_page(sections: Sequence[Section], failures: int = 10) -> str:
     """The page as text."""
-    body = "".join(_section(section, failures) for section in sections)
+    body = "".join(_page_section(section, failures) for section in sections)
     return _template().substitute(body=body, version=__version__)
 
 
@@ -41,7 +154,7 @@ def _template() -> Template:
     return Template((files("clew.evaluation") / "report.html").read_text("utf-8"))
 
 
-def _section(section: Section, failures: int) -> str:
+def _page_section(section: Section, failures: int) -> str:
     parts = [f"<section><h2>{escape(section.title)}</h2>", _table(overview(section), titled=False)]
     parts.append(_table(costs(section)))
     if any(run.rows for _, run in section.runs):

@@ -9,11 +9,10 @@ from typing import Any
 
 from clew.core.errors import InputError
 from clew.evaluation.comparison import Comparison, compare
+from clew.evaluation.judging import PRIMARY
 from clew.evaluation.rows import Row
-from clew.evaluation.run_folder import find_runs, read_rows, read_setup
+from clew.evaluation.run_folder import Setup, find_runs, read_rows, read_setup
 from clew.evaluation.runs import Run
-from clew.evaluation.scoring import PRIMARY
-from clew.evaluation.setup import Setup
 from clew.evaluation.summary import Summary, by_type, metric_values, summarise
 
 

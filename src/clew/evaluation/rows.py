@@ -10,7 +10,7 @@ from typing import Any
 from clew.core.trace import Recorder, Span
 from clew.core.types import Answer, Candidate, Fallback
 from clew.datasets.questions import Question
-from clew.evaluation.scoring import Score
+from clew.evaluation.judging import Score
 
 SHOWN_GOLD = 20
 SHOWN_RANKING = 50

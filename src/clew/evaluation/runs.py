@@ -15,11 +15,9 @@ from clew.core.errors import BudgetError, ClewError, EmbedderMismatch, MissingEx
 from clew.core.trace import Recorder, as_completed, recording
 from clew.core.types import Answer
 from clew.datasets.questions import Question
-from clew.evaluation.matching import NamesOf
+from clew.evaluation.judging import PRIMARY, NamesOf, score
 from clew.evaluation.rows import SHOWN_GOLD, Row, make_row
-from clew.evaluation.run_folder import open_run
-from clew.evaluation.scoring import PRIMARY, score
-from clew.evaluation.setup import Setup
+from clew.evaluation.run_folder import Setup, open_run
 
 Answering = Callable[[Question], Answer]
 """What is evaluated; it sees the question's text, never its gold answers."""

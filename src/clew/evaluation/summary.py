@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.datasets.questions import Kind
-from clew.evaluation.intervals import Interval, bootstrap
+from clew.evaluation.comparison import Interval, bootstrap
+from clew.evaluation.judging import READING
 from clew.evaluation.metrics import percentile
 from clew.evaluation.rows import Row
+from clew.evaluation.run_folder import Setup
 from clew.evaluation.runs import Run
-from clew.evaluation.scoring import READING
-from clew.evaluation.setup import Setup
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from clew.core.types import IntArray
 from clew.index.lexical import LexicalIndex
 from clew.index.names import NameIndex
 from clew.index.protocol import Index
-from clew.index.terms import terms
+from clew.index.tokens import terms
 from clew.index.vector_store import VectorStore, remembered_embedder
 from clew.index.vectors import VectorIndex, rows_file
 from clew.kb.arrays import ArrayKnowledgeBase

@@ -8,8 +8,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from clew.index.strings import SortedStrings
-from clew.index.terms import stop_words
-from clew.index.tokens import Token
+from clew.index.tokens import Token, stop_words
 
 FEWEST_DIGITS = 3
 """Shorter numbers are not names."""

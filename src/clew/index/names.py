@@ -22,11 +22,10 @@ from clew.index.mentions import (
     runs_around,
     telling_runs,
 )
-from clew.index.name_table import ALIAS, NAME, SHORTENED, NameTable, form_of
+from clew.index.name_table import ALIAS, NAME, POOL, SHORTENED, NameTable, form_of, is_derived, similar
 from clew.index.protocol import Index, Link, Mention
-from clew.index.spelling import POOL, is_derived, similar
+from clew.index.strings import TrigramIndex
 from clew.index.tokens import Token, tokenise
-from clew.index.trigrams import TrigramIndex
 from clew.kb.adjacency import positions
 from clew.kb.schema import Schema
 

@@ -1,8 +1,9 @@
-"""Distinct strings in order, mapped from disk and looked up by binary search."""
+"""Tables of strings, and the strings that share most trigrams with a text."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from clew.core.types import IntArray
+from clew.index.fusion import join_groups
 from clew.kb.adjacency import map_array
 
 HEAD = 8
@@ -98,3 +101,100 @@ def _heads(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.ui
         long = np.flatnonzero(lengths > byte)
         heads[long] |= data[offsets[long] + byte]
     return heads
+
+
+BUCKETS = 1 << 16
+LONGEST = 1000
+"""Lengths above this one are not told apart."""
+PORTION = 200_000
+"""So many strings are taken at a time when an index is written."""
+FEWEST, BUDGET = 14, 20_000
+"""The rarest trigrams are read until so many postings are, but at least the first few: typos make rare ones."""
+SHARE = 0.2
+"""Strings with less than this share of the weight of the wanted trigrams are not looked at."""
+
+
+class TrigramIndex:
+    """For every trigram the strings that have it; one space stands before and after each string."""
+
+    def __init__(
+        self, offsets: NDArray[np.int64], members: IntArray, places: IntArray, lengths: NDArray[np.int64]
+    ) -> None:
+        """Use `TrigramIndex.open`."""
+        self.offsets, self.members = offsets, members
+        self.places = places
+        """The place of each string in the order in which they were given."""
+        self.lengths = lengths
+        """The number of strings shorter than 0, 1, 2, … characters."""
+
+    @staticmethod
+    def write(folder: Path, strings: pa.Array) -> None:
+        """Index strings by place."""
+        sizes = np.minimum(pc.utf8_length(strings).to_numpy(), LONGEST)
+        places = np.argsort(sizes.astype(np.uint16), kind="stable").astype(np.int32)
+        borders, groups = [np.zeros(BUCKETS + 1, dtype=np.int64)], [(np.empty(0, dtype=np.int32),)]
+        for start in range(0, len(strings), PORTION):
+            codes, owners = _trigrams(strings.take(places[start : start + PORTION]).to_pylist())
+            order = np.argsort(codes, kind="stable")  # a radix sort, since codes have 16 bits
+            codes, owners = codes[order], owners[order] + np.int32(start)
+            again = np.zeros(len(codes), dtype=np.bool_)
+            again[1:] = (codes[1:] == codes[:-1]) & (owners[1:] == owners[:-1])
+            codes, owners = codes[~again], owners[~again]
+            borders.append(np.append(0, np.cumsum(np.bincount(codes, minlength=BUCKETS))).astype(np.int64))
+            groups.append((owners,))
+        offsets, (members,) = join_groups(borders, groups)
+        np.save(folder / "trigram_offsets.npy", offsets)
+        np.save(folder / "trigram_members.npy", members)
+        np.save(folder / "trigram_places.npy", places)
+        shorter = np.append(0, np.cumsum(np.bincount(sizes, minlength=LONGEST + 1))).astype(np.int64)
+        np.save(folder / "trigram_lengths.npy", shorter)
+
+    @classmethod
+    def open(cls, folder: Path) -> TrigramIndex:
+        """Map an index."""
+        names = ("offsets", "members", "places", "lengths")
+        return cls(*(map_array(folder / f"trigram_{name}.npy") for name in names))
+
+    def nearest(
+        self, text: str, count: int, *, keep: Callable[[IntArray], NDArray[np.bool_]] | None = None
+    ) -> IntArray:
+        """The places of up to `count` strings of like length that share the most telling trigrams, best first."""
+        size = min(len(text), LONGEST)
+        slack = 2 + size // 8
+        low = int(self.lengths[max(0, size - slack)])
+        high = int(self.lengths[min(LONGEST, size + slack) + 1])
+        codes = np.unique(_trigrams([text])[0]).astype(np.int64)
+        bounds = np.array([low, high], dtype=np.int32)
+        lists = []
+        for first, last in zip(self.offsets[codes].tolist(), self.offsets[codes + 1].tolist(), strict=True):
+            left, right = self.members[first:last].searchsorted(bounds).tolist()
+            lists.append(self.members[first + left : first + right])
+        lists.sort(key=len)
+        sizes = np.array([len(part) for part in lists])
+        read = max(FEWEST, int(np.cumsum(sizes).searchsorted(BUDGET)))
+        sizes = sizes[:read]
+        weights = np.log1p((high - low) / (sizes + 1))
+        whole = float(weights.sum())
+        shared = np.concatenate(lists[:read]) - np.int32(low)
+        totals = np.bincount(shared, np.repeat(weights, sizes), minlength=1)
+        found = np.flatnonzero(totals > whole * SHARE)
+        places = self.places[found + low]
+        if keep is not None:
+            kept = keep(places)
+            found, places = found[kept], places[kept]
+        if len(found) > count:
+            top = np.argpartition(totals[found], len(found) - count)[len(found) - count :]
+            found, places = found[top], places[top]
+        return places[np.lexsort((places, -totals[found]))]
+
+
+def _trigrams(strings: list[str]) -> tuple[NDArray[np.uint16], IntArray]:
+    """The hashed trigram around every character, and the string it belongs to."""
+    joined = " " + " ".join(strings) + " "
+    points = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    owners = np.repeat(np.arange(len(strings), dtype=np.int32), [len(string) for string in strings])
+    places = np.arange(1, len(owners) + 1) + owners
+    mixed = points[places - 1] * np.uint32(73856093)
+    mixed ^= points[places] * np.uint32(19349663)
+    mixed ^= points[places + 1] * np.uint32(83492791)
+    return (mixed ^ (mixed >> np.uint32(16))).astype(np.uint16), owners

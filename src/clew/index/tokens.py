@@ -1,8 +1,4 @@
-"""Words of a text in any script: the same for a whole column (vectorised) and for one question (with its spans).
-
-A text is decomposed (NFKD), lower-cased, freed of accents and split at whatever is neither letter, mark nor number.
-Scripts written without spaces give one token a character.
-"""
+"""Texts to tokens, stems and terms, whole columns at a time and in any script."""
 
 from __future__ import annotations
 
@@ -11,11 +7,54 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+SHORTEST = 4
+"""Shorter words stay as they are."""
+RULES: tuple[tuple[str, str, str], ...] = (
+    ("s", r"^(.+)(ss|x|ch|sh)es$", r"\1\2"),  # classes
+    ("s", r"^(..+)ies$", r"\1y"),  # anomalies
+    ("s", r"^(.+[^sui])s$", r"\1"),  # genes, but not mass, virus, dermatitis
+    ("s", r"^(.{3,}s)is$", r"\1"),  # diagnosis, diagnoses
+    ("dgy", r"^(.*[aeiouy].*[^e])(?:ed|ing)(?:ly)?$", r"\1"),  # affected, affecting
+    ("bdgmnprt", r"^(.*[aeiouy].*)(?:(b)b|(d)d|(g)g|(m)m|(n)n|(p)p|(r)r|(t)t)$", r"\1\2\3\4\5\6\7\8\9"),  # stopp(ed)
+    ("n", r"^(.{2,}[st])ion$", r"\1"),  # dislocation, infection
+    ("sy", r"^(.{3,})(?:ally|ity|ness|ly)$", r"\1"),  # abnormality
+    ("eiy", r"^(.{3,}?)[eiy]+$", r"\1"),  # dislocate, movie
+)
+"""The last letters of the words a rule may concern, its pattern and its replacement; applied one after another."""
+_COMPILED = tuple((letters, re.compile(pattern), replacement) for letters, pattern, replacement in RULES)
+_WORD = "^[a-z]+$"
+
+
+def stem_all(words: pa.Array) -> pa.Array:
+    """The stem of every word; words with digits or of another script stay."""
+    english = pc.and_(pc.match_substring_regex(words, _WORD), pc.greater_equal(pc.binary_length(words), SHORTEST))
+    stems = words.filter(english)
+    for letters, pattern, replacement in RULES:
+        last = pc.utf8_slice_codeunits(stems, -1, None)
+        concerned = pc.is_in(last, value_set=pa.array(list(letters), stems.type))
+        changed = pc.replace_substring_regex(stems.filter(concerned), pattern, replacement)
+        stems = pc.replace_with_mask(stems, concerned, changed)
+    return pc.replace_with_mask(words, english, stems)
+
+
+@lru_cache(maxsize=100_000)
+def stem(word: str) -> str:
+    """The stem of one word."""
+    if len(word) < SHORTEST or not (word.isascii() and word.isalpha() and word.islower()):
+        return word
+    for letters, pattern, replacement in _COMPILED:
+        if word[-1] in letters:
+            word = pattern.sub(replacement, word)
+    return word
+
 
 LETTERS_WITHOUT_DECOMPOSITION = {
     "ß": "ss", "ς": "σ", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ł": "l", "ı": "i", "ħ": "h",
@@ -174,3 +213,23 @@ def are_spaceless(tokens: pa.Array) -> NDArray[np.bool_]:
     """Which tokens are single characters of a script written without spaces."""
     found = pc.match_substring_regex(tokens, f"^{_SPACELESS}")
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+LONGEST = 64
+"""Longer words are cut: nobody searches for them, and encoded blobs must not fill the vocabulary."""
+
+
+@lru_cache(maxsize=1)
+def stop_words() -> frozenset[str]:
+    """English words that say nothing about a text."""
+    return frozenset(files("clew.index").joinpath("stop_words.txt").read_text("utf-8").split())
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text in reading order, repeated where they repeat."""
+    tokens = tokenise(text)
+    found = [stem(token.text[:LONGEST]) for token in tokens if token.text not in stop_words()]
+    for first, second in pairwise(tokens):
+        if is_spaceless(first.text) and is_spaceless(second.text):
+            found.append(first.text + second.text)
+    return found

@@ -16,9 +16,8 @@ from clew.core.types import IntArray
 from clew.kb.adjacency import Adjacency, LongArray
 from clew.kb.edge_table import EdgeColumns, edge_columns
 from clew.kb.node_table import node_table
-from clew.kb.problems import Problems
 from clew.kb.schema import NodeType, Relation, Schema
-from clew.kb.tables import NODE_COLUMNS, Tables
+from clew.kb.tables import NODE_COLUMNS, Problems, Tables
 
 BLOCK = 1_000_000
 HIERARCHIES = frozenset(

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from clew.core.types import IntArray
 from clew.kb.node_table import STRING, attribute_table, require
-from clew.kb.problems import Problems
-from clew.kb.tables import EDGE_COLUMNS, Piece
+from clew.kb.tables import EDGE_COLUMNS, Piece, Problems
 
 MOST_DENSE = 4
 """Integer keys are looked up in a plain array while it is at most this many times as long as the nodes are many."""

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.errors import SourceError
-from clew.kb.problems import Problems
-from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece, Tables
+from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece, Problems, Tables
 
 STRING = pa.large_string()
 STRINGS = pa.large_list(pa.large_string())

@@ -10,7 +10,7 @@ from functools import cached_property
 from clew.core.errors import StorageError
 from clew.core.trace import fallback
 from clew.kb.schema import NodeType, Relation, Schema
-from clew.kb.sources.rdf_terms import short_names
+from clew.kb.sources.rdf import short_names
 from clew.kb.sparql_endpoint import SparqlEndpoint, Term, content, iri
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"

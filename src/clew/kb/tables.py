@@ -1,12 +1,40 @@
-"""What every reader of source files hands to the build: node and edge tables that remember where each row came from."""
+"""Tables of nodes and edges as sources give them, and what was wrong with their rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from clew.kb.problems import Problem
+from clew.core.errors import SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One row that cannot be used, and where it stands; line 0 means the whole file."""
+
+    message: str
+    file: str
+    line: int
+
+
+@dataclass
+class Problems:
+    """Raises at the first problem, or counts and lists them where `skip` is set."""
+
+    skip: bool = False
+    listed: list[Problem] = field(default_factory=list)
+    count: int = 0
+    most_listed: int = 1000
+
+    def add(self, message: str, file: str, line: int) -> None:
+        """Report one row."""
+        if not self.skip:
+            raise SourceError(f"{message}; --skip-bad leaves such rows out and lists them", file=file, line=line)
+        self.count += 1
+        if len(self.listed) < self.most_listed:
+            self.listed.append(Problem(message, file, line))
+
 
 NODE_COLUMNS = ("key", "type", "name", "aliases", "text")
 """Columns with a meaning of their own; all others are attributes. Only `key` is required."""

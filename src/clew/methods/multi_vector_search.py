@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from clew.core.types import Answer
-from clew.index.multi_vectors import Aggregation
 from clew.index.protocol import Index
+from clew.index.vectors import Aggregation
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.answering import answer_nodes, answer_with_passages
 from clew.toolbox import Toolbox

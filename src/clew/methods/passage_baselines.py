@@ -24,7 +24,7 @@ from rapidfuzz import fuzz, process
 
 from clew.core.errors import InputError
 from clew.core.types import Answer, NodeSet, Ranking
-from clew.index.terms import terms
+from clew.index.tokens import terms
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.steps.passages.passage_answer import answer_from_passages
 from clew.steps.passages.passage_graph import readable_nodes

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from clew.core.types import Answer, Candidate, NodeRef, NodeSet, Passage, Ranking
-from clew.index.terms import terms
+from clew.index.tokens import terms
 from clew.kb.protocol import KnowledgeBase
 
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")

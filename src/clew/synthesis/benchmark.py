@@ -13,18 +13,13 @@ from clew.core.folders import refuse_foreign
 from clew.models.prices import Estimate, EstimatingModel
 from clew.models.protocol import LanguageModel
 from clew.models.wrappers import Ledger
-from clew.synthesis.card import Made
 from clew.synthesis.enumerate import check_kinds, enumerate_templates, types_with_text
-from clew.synthesis.extraction import ModelExtractor
-from clew.synthesis.filtering import Judge, MeaningJudge, PhraseJudge, WordJudge
-from clew.synthesis.fusion import DEFAULT_ROLE, GrammarFuser
-from clew.synthesis.gates import violations
-from clew.synthesis.model_fusion import ModelFuser
-from clew.synthesis.model_judges import model_judges
-from clew.synthesis.output import write_benchmark
-from clew.synthesis.phrases import PhraseExtractor
+from clew.synthesis.extraction import ModelExtractor, PhraseExtractor
+from clew.synthesis.fusion import DEFAULT_ROLE, GrammarFuser, ModelFuser
+from clew.synthesis.judging import Judge, MeaningJudge, PhraseJudge, WordJudge, model_judges
+from clew.synthesis.output import Made, ProgressLog, write_benchmark
 from clew.synthesis.pipeline import CHUNK, Plan, Steps, Synthesis, draw_all, finish, synthesise
-from clew.synthesis.progress import ProgressLog
+from clew.synthesis.records import violations
 from clew.synthesis.sampling import Sampler
 from clew.synthesis.statistics import describe_rows, stark_statistics
 from clew.synthesis.templates import KINDS, Kind, Template, load_templates

@@ -9,15 +9,33 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from clew.core import trace
-from clew.index.terms import terms
+from clew.core.types import NodeSet
+from clew.index.tokens import terms
 from clew.kb.protocol import KnowledgeBase
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, ask, read_json
-from clew.synthesis.fusion import Draft
-from clew.synthesis.gates import leaks, names_of
-from clew.synthesis.roles import instruction
-from clew.synthesis.textual import Property, TextualRequirement, fields, written
+from clew.synthesis.fusion import Draft, instruction
+from clew.synthesis.records import leaks, names_of
+from clew.synthesis.textual import Property, Rarity, TextualRequirement, distinctive_phrase, fields, written
+
+
+@dataclass(frozen=True)
+class PhraseExtractor:
+    """Distinctive phrases of the gold nodes' texts."""
+
+    kb: KnowledgeBase
+    rarity: Rarity
+    name: str = "distinctive phrases"
+
+    def extract(self, drafts: Sequence[Draft]) -> list[TextualRequirement | None]:
+        """One phrase per draft that wants one."""
+        return [self._one(draft) if draft.with_text else None for draft in drafts]
+
+    def _one(self, draft: Draft) -> TextualRequirement | None:
+        others = draft.requirement.possible - NodeSet.of([draft.gold])
+        return distinctive_phrase(self.kb, self.rarity, draft.gold, others, draft.rng("textual"))
+
 
 EXTRACT = Prompt.load("clew.synthesis.prompts", "extract")
 MOST = 3

@@ -1,16 +1,41 @@
-"""Step 3: fuse the relational and the textual requirement into one question."""
+"""Requirements to a question, by grammar or by a model in a role."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
+from pydantic import BaseModel, ConfigDict
+
+from clew.core import trace
+from clew.core.errors import ReplyError
+from clew.index.protocol import Names
+from clew.index.tokens import normalise
 from clew.kb.schema import Schema
+from clew.models.prompts import Prompt
+from clew.models.protocol import Completion, LanguageModel
+from clew.models.structured import Ask, Outcome, ask, read_json
+from clew.steps.roles.scoring import read_yes_no
 from clew.synthesis.grammar import relational_question
 from clew.synthesis.requirement import Requirement
 from clew.synthesis.textual import TextualRequirement
+
+INSTRUCTIONS = {
+    "user": "The question is plain and to the point.",
+    "doctor": "Doctors ask directly and practically, about signs, complications, side effects and treatment.",
+    "medical scientist": "Medical scientists ask precisely, about causes, genes, pathways and mechanisms.",
+    "patient": "Patients avoid technical terms, tell a little of their situation and say what they feel.",
+    "customer": "Customers say what they need the thing for and what it should be like.",
+    "researcher": "Researchers name topics, methods and findings.",
+}
+
+
+def instruction(role: str) -> str:
+    """One sentence on how a role speaks; nothing for a role that is not known."""
+    return INSTRUCTIONS.get(role, "")
+
 
 How = Literal["grammar", "model draft", "model rewrite"]
 DEFAULT_ROLE = "user"
@@ -90,3 +115,136 @@ def _as_role(question: str, draft: Draft) -> str:
     if draft.role == DEFAULT_ROLE or draft.rng("role").random() > 0.3:
         return question
     return f"I am a {draft.role}. {question}"
+
+
+DRAFT, REWRITE, SURVIVED = (Prompt.load("clew.synthesis.prompts", name) for name in ("draft", "rewrite", "survived"))
+LONGEST = 600
+"""Characters of a question."""
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"question": {"type": "string"}},
+    "required": ["question"],
+    "additionalProperties": False,
+}
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    question: str
+
+
+@dataclass(frozen=True)
+class ModelFuser:
+    """Two stages of writing and a check, over the grammar's plain wording."""
+
+    schema: Schema
+    names: Names
+    writer: LanguageModel
+    rewriter: LanguageModel
+    trusting: bool = False
+    """Whether wordings are taken unchecked by rule: for estimates only."""
+
+    @property
+    def name(self) -> str:
+        """The models'."""
+        return f"drafted by {self.writer.name}, rewritten by {self.rewriter.name}"
+
+    def fuse(self, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Wording]:
+        """One wording per draft, in the same order."""
+        plain = GrammarFuser(self.schema).fuse([replace(draft, role="user") for draft in drafts], texts)
+        tasks = [_Task(*row) for row in zip(drafts, texts, plain, strict=True)]
+        first = ask(self.writer, [self._draft(task) for task in tasks], role="draft")
+        second = self._rewritten(tasks, first)
+        wordings = [
+            (place, how, text)
+            for how, outcomes in (("model rewrite", second), ("model draft", first))
+            for place, outcome in enumerate(outcomes)
+            if (text := outcome.value) is not None
+        ]
+        fit = [row for row in wordings if self.trusting or self._problem(tasks[row[0]], row[2]) is None]
+        asks = [self._survives(tasks[place], text) for place, _, text in fit]
+        said = ask(self.rewriter, asks, role="check")
+        chosen: dict[int, Wording] = {}
+        for (place, how, text), outcome in zip(fit, said, strict=True):
+            if (outcome.value or 0.0) >= 0.5 and place not in chosen:
+                chosen[place] = Wording(text, _how(how), plain[place].relational, draft=first[place].value)
+        return [chosen.get(place) or self._fallen_back(tasks[place], first[place]) for place in range(len(tasks))]
+
+    def _rewritten(self, tasks: Sequence[_Task], first: Sequence[Outcome[str]]) -> list[Outcome[str]]:
+        written = [place for place, outcome in enumerate(first) if outcome.value is not None]
+        asks = [self._rewrite(tasks[place], first[place].value or "") for place in written]
+        found: list[Outcome[str]] = [Outcome(None, "there was no draft")] * len(tasks)
+        for place, outcome in zip(written, ask(self.rewriter, asks, role="rewrite"), strict=True):
+            found[place] = outcome
+        return found
+
+    def _fallen_back(self, task: _Task, first: Outcome[str]) -> Wording:
+        text = first.value
+        problem = first.problem or (self._problem(task, text) if text else None) or "a requirement was lost"
+        trace.fallback("fuse", problem, "the wording of the grammar")
+        return replace(task.plain, problem=problem, draft=text)
+
+    def _problem(self, task: _Task, question: str) -> str | None:
+        """An entity that is not named, or one that is named for no reason."""
+        said = f" {normalise(question)} "
+        for name in task.names:
+            if f" {normalise(name)} " not in said:
+                return f"{name!r} was lost"
+        known = normalise(f"{task.plain.question} {task.requirements}")
+        for mention in self.names.mentions(question, fuzzy=False):
+            folded = normalise(mention.text)
+            if " " in folded and folded not in known:
+                return f"{mention.text!r} was invented"
+        return None
+
+    def _draft(self, task: _Task) -> Ask[str]:
+        filled = DRAFT.fill(
+            role=task.draft.role,
+            type=self._type(task),
+            instruction=instruction(task.draft.role),
+            requirements=task.requirements,
+            names=task.listed_names,
+        )
+        return Ask(filled, _read, schema=SCHEMA, max_tokens=250, temperature=0.7, seed=task.draft.slot)
+
+    def _rewrite(self, task: _Task, question: str) -> Ask[str]:
+        filled = REWRITE.fill(role=task.draft.role, type=self._type(task), question=question, names=task.listed_names)
+        return Ask(filled, _read, schema=SCHEMA, max_tokens=250, temperature=0.7, seed=task.draft.slot)
+
+    def _survives(self, task: _Task, question: str) -> Ask[float]:
+        filled = SURVIVED.fill(question=question, requirements=task.requirements)
+        return Ask(filled, read_yes_no, max_tokens=4)
+
+    def _type(self, task: _Task) -> str:
+        return self.schema.node_type(task.draft.requirement.template.target).label
+
+
+@dataclass(frozen=True)
+class _Task:
+    draft: Draft
+    text: TextualRequirement | None
+    plain: Wording
+
+    @property
+    def names(self) -> list[str]:
+        return [ref.name for ref in self.draft.requirement.entities.values()]
+
+    @property
+    def listed_names(self) -> str:
+        return ", ".join(f"“{name}”" for name in self.names)
+
+    @property
+    def requirements(self) -> str:
+        properties = self.text.properties if self.text else ()
+        return "\n".join([f"- {self.plain.relational}", *(f"- its text says: {one.text}" for one in properties)])
+
+
+def _read(completion: Completion) -> str:
+    question = " ".join(read_json(completion.text, _Reply).question.split())
+    if not question or len(question) > LONGEST:
+        raise ReplyError(f"expected one question of at most {LONGEST} characters")
+    return question
+
+
+def _how(text: str) -> How:
+    return "model rewrite" if text == "model rewrite" else "model draft"

@@ -22,11 +22,10 @@ from clew.core import trace
 from clew.core.errors import InputError, PendingError
 from clew.index.tokens import normalise
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.synthesis.filtering import Judge, Verdict, unanimous
 from clew.synthesis.fusion import DEFAULT_ROLE, Draft, Fuser, Wording, seeded
-from clew.synthesis.gates import leaks, names_of
-from clew.synthesis.progress import ProgressLog, content_key
-from clew.synthesis.records import rejection, row_of
+from clew.synthesis.judging import Judge, Verdict, unanimous
+from clew.synthesis.output import ProgressLog, content_key
+from clew.synthesis.records import leaks, names_of, rejection, row_of
 from clew.synthesis.sampling import Sampler
 from clew.synthesis.templates import Kind, Template
 from clew.synthesis.textual import TextualRequirement, fields

@@ -15,8 +15,7 @@ from itertools import pairwise
 from typing import Literal, Protocol
 
 from clew.core.types import NodeSet
-from clew.index.terms import stop_words, terms
-from clew.index.tokens import Token, normalise, tokenise
+from clew.index.tokens import Token, normalise, stop_words, terms, tokenise
 from clew.kb.protocol import KnowledgeBase
 
 LONGEST, SHORTEST = 6, 2

@@ -16,8 +16,7 @@ import numpy as np
 
 from clew.core.errors import InputError, MissingExtraError
 from clew.models.onnx_runtime import quantize
-from clew.training.importance import hit_at_1
-from clew.training.labelled import FloatArray, Table
+from clew.training.labelled import FloatArray, Table, hit_at_1
 
 Pairs = Sequence[tuple[str, str]]
 

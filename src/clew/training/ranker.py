@@ -15,11 +15,9 @@ from clew.steps.subgraphs.graph_to_text import HIGHLIGHT
 from clew.steps.subgraphs.ranker_file import Kind, RankerCard, RankerParts, schema_of
 from clew.steps.subgraphs.rankers import LinearModel, TabularModel, neural_texts
 from clew.steps.subgraphs.ranking_features import FeaturePipeline, FloatArray
-from clew.training.importance import Importance, hit_at_1, permutation_importance
-from clew.training.labelled import LabelledPool, Table
-from clew.training.linear_ranker import fit_linear, fit_logistic
+from clew.training.labelled import Importance, LabelledPool, Table, hit_at_1, permutation_importance
 from clew.training.neural_ranker import NeuralSettings, fit_encoder
-from clew.training.tree_ranker import TreeSettings, fit_trees
+from clew.training.table_rankers import TreeSettings, fit_linear, fit_logistic, fit_trees
 
 Say = Callable[[str], None]
 EMBEDDED = frozenset({"text", "g2t", "match"})

@@ -15,11 +15,11 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from clew import __version__
 from clew.core.errors import ClewError, InputError, LockedError, ModelError, NotFoundError
 from clew.core.wire import Problem
-from clew.web import chat, mcp_http, routes_ask, routes_bases, routes_documents
+from clew.web import chat, routes_ask, routes_bases, routes_documents
+from clew.web import mcp as mcp_http
 from clew.web.asking import Asker, BusyError
 from clew.web.guard import Guard
-from clew.web.metrics import Metrics
-from clew.web.runs import Runs
+from clew.web.runs import Metrics, Runs
 from clew.web.serving import Served
 from clew.web.settings import ServerSettings
 from clew.web.state import GrantOf, State, StateOf

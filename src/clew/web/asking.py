@@ -18,8 +18,7 @@ from clew.core.errors import ClewError, InputError
 from clew.core.trace import Recorder, Span
 from clew.core.wire import AskRequest
 from clew.web.answering import answer_run, span_json
-from clew.web.metrics import Metrics
-from clew.web.runs import Runs
+from clew.web.runs import Metrics, Runs
 from clew.web.serving import Served, ServedBase
 from clew.web.worker_pool import WorkerPool
 

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clew.web.access import digest_of
-from clew.web.metrics import Metrics
+from clew.web.runs import Metrics
 from clew.web.settings import ServerSettings
 
 POLICY = (

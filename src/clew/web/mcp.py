@@ -1,7 +1,6 @@
 """The Model Context Protocol (modelcontextprotocol.io): a base's tools for agents, as JSON-RPC messages.
 
-The part of the protocol that tools need is small: initialize, ping, tools/list and tools/call.
-"""
+The part of the protocol that tools need is small: initialize, ping, tools/list and tools/call."""
 
 from __future__ import annotations
 
@@ -10,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew import __version__
@@ -19,6 +20,7 @@ from clew.web import operations
 from clew.web.asking import Asker
 from clew.web.chat import written
 from clew.web.serving import ServedBase
+from clew.web.state import GrantOf, StateOf
 
 VERSIONS = ("2025-06-18", "2025-03-26", "2024-11-05")
 """The revisions of the protocol spoken here, newest first."""
@@ -195,3 +197,21 @@ def _result(number: int | str, result: dict[str, Any]) -> dict[str, Any]:
 
 def _error(number: int | str | None, code: int, message: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}
+
+
+router = APIRouter(tags=["agents"])
+
+
+@router.post(
+    "/mcp",
+    openapi_extra={"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}},
+    responses={202: {"description": "A notification, taken note of."}},
+)
+async def mcp(request: Request, state: StateOf, grant: GrantOf) -> Response:
+    """One JSON-RPC message of the Model Context Protocol."""
+    body = await request.body()
+    seen = {name: base for name, base in state.served.bases.items() if grant.allows(name)}
+    reply = await state.asker.in_thread(lambda: McpServer(state.asker, seen).handle(body))
+    if reply is None:
+        return Response(status_code=202)
+    return JSONResponse(reply, 400 if "error" in reply and reply["id"] is None else 200)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, HTTPException, Request
 from clew.core.wire import DocumentReply, DocumentsReply
 from clew.documents.formats import READERS
 from clew.web import operations
-from clew.web.document_folder import DocumentFolder
+from clew.web.documents import DocumentFolder
 from clew.web.serving import ServedBase
 from clew.web.state import BaseOf, StateOf, WritableBaseOf
 

@@ -19,7 +19,7 @@ from clew.models.opening import open_model
 from clew.models.protocol import LanguageModel
 from clew.models.wrappers import Ledger
 from clew.toolbox import Toolbox
-from clew.web.document_folder import DocumentFolder
+from clew.web.documents import DocumentFolder
 from clew.web.settings import ServerSettings
 
 MOST_METHODS = 32

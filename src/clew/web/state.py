@@ -9,8 +9,7 @@ from fastapi import Depends, HTTPException, Request
 
 from clew.web.access import Grant
 from clew.web.asking import Asker
-from clew.web.metrics import Metrics
-from clew.web.runs import Runs
+from clew.web.runs import Metrics, Runs
 from clew.web.serving import Served, ServedBase
 
 

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from clew.documents.extracted import Extracted
-from clew.documents.formats.docx import read_docx
 from clew.documents.formats.html import read_html
-from clew.documents.formats.markdown import read_markdown
+from clew.documents.formats.office import read_docx, read_separated, read_workbook
 from clew.documents.formats.pdf import read_pdf
-from clew.documents.formats.plain_text import read_plain_text
-from clew.documents.formats.spreadsheet import read_separated, read_workbook
+from clew.documents.formats.text import read_markdown, read_plain_text
 
 READERS: dict[str, Callable[[Path], Extracted]] = {
     ".pdf": read_pdf,

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from clew.documents.extracted import Extracted, TextBuilder
-from clew.documents.formats.decoding import read_text
+from clew.documents.formats.text import read_text
 
 SKIPPED = frozenset({"script", "style", "template", "noscript", "svg", "nav", "head"})
 BLOCK_TAGS = """

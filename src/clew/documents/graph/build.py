@@ -10,11 +10,9 @@ import pyarrow as pa
 
 from clew.core.errors import InputError
 from clew.core.types import IntArray
-from clew.documents.graph.entity import entity_edges
-from clew.documents.graph.nearest import nearest_edges
-from clew.documents.graph.passage_edges import PassageEdges
+from clew.documents.graph.edges import PassageEdges, nearest_edges
+from clew.documents.graph.entity import entity_edges, mention_edges
 from clew.documents.graph.tfidf import tfidf_edges
-from clew.documents.graph.titles import mention_edges
 from clew.models.protocol import Embedder
 
 KINDS = ("tfidf", "entity", "mentions", "knn", "mdr")

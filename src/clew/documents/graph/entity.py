@@ -1,16 +1,63 @@
-"""Entity edges: passages that name the same thing (in the paper's place of TAGME, whose service is remote)."""
+"""Passages that name the same things: each other's titles, shared names, nodes of a given base."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
-from clew.documents.graph.passage_edges import PassageEdges
-from clew.documents.graph.sharing import most_shared
-from clew.steps.language.proper_names import acronyms, name_key, proper_names
+from clew.core.types import NodeSet
+from clew.documents.graph.edges import PassageEdges, most_shared
+from clew.index.tokens import stop_words
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.tables import Piece
+from clew.steps.language.phrase_matcher import PhraseMatcher, matcher
+from clew.steps.language.proper_names import acronyms, name_key, proper_names, subject, title_forms
+
+MOST_MEANINGS = 10
+"""A form that stands for more titles than this points nowhere."""
+USABLE = 0.2
+"""The share of texts that write their own title where titles are the names of things."""
+
+
+def mention_edges(
+    texts: Sequence[str], owners: Sequence[Sequence[int]], titles: Sequence[tuple[str, int]]
+) -> PassageEdges:
+    """From passages to the targets whose title they write, other than the targets they belong to."""
+    known = matcher((form, target) for title, target in titles for form in title_forms(title))
+    heads: list[int] = []
+    tails: list[int] = []
+    because: list[str] = []
+    for place, (text, own) in enumerate(zip(texts, owners, strict=True)):
+        seen: dict[int, str] = {}
+        for match in known.find(text, capitalised=True):
+            if len(match.meanings) <= MOST_MEANINGS:
+                for target in match.meanings:
+                    if target not in own:
+                        seen.setdefault(target, " ".join(text[match.start : match.end].split()))
+        heads += [place] * len(seen)
+        tails += seen.keys()
+        because += seen.values()
+    ends = np.array([heads, tails], dtype=np.int32).reshape(2, -1)
+    return PassageEdges("mentions", ends[0], ends[1], np.ones(len(heads), dtype=np.float32), because)
+
+
+def subjects(titles: Sequence[str], texts: Sequence[str]) -> list[tuple[str, int]]:
+    """What each text is about by its first words, where titles are of no use because few texts write their own."""
+    lower = [text.casefold() for text in texts]
+    written = sum(
+        any(form.casefold() in text for form in title_forms(title)) for title, text in zip(titles, lower, strict=True)
+    )
+    if written >= USABLE * len(texts):
+        return []
+    found = ((subject(text), place) for place, text in enumerate(texts))
+    return [(name, place) for name, place in found if name is not None]
+
 
 MOST_PASSAGES = 50
 """A name in more passages than this says nothing about them."""
@@ -60,3 +107,64 @@ def _explained(texts: Sequence[str], documents: Sequence[int]) -> dict[int, dict
         if "(" in text and (found := acronyms(text)):
             explained.setdefault(document, {}).update(found)
     return explained
+
+
+SHORTEST = 3
+STRING = pa.large_string()
+
+
+@dataclass(frozen=True, eq=False)
+class KnownEntities:
+    """The mentioned nodes, the mentions, and the edges that the base has between mentioned nodes."""
+
+    nodes: Piece
+    edges: tuple[Piece, ...]
+
+
+def known_entities(base: Path, texts: Sequence[str], keys: pa.Array) -> KnownEntities | None:
+    """Find the names and aliases of a base in passages; None where none of them occurs."""
+    kb = ArrayKnowledgeBase.open(base)
+    columns = kb.columns()
+    names: PhraseMatcher[int] = PhraseMatcher()
+    written = zip(columns["name"].to_pylist(), columns["aliases"].to_pylist(), strict=True)
+    for node, (name, aliases) in enumerate(written):
+        for form in (name, *(aliases or ())):
+            if len(form) >= SHORTEST and form.lower() not in stop_words():
+                names.add(form, node)
+    heads, tails = [], []
+    for place, text in enumerate(texts):
+        found = {node for match in names.find(text) for node in match.meanings if _meant(text[match.start : match.end])}
+        heads += [place] * len(found)
+        tails += sorted(found)
+    if not tails:
+        return None
+    mentioned = NodeSet.of(tails)
+    rows = columns.take(pa.array(mentioned.array))
+    types = [kb.type_of(node) for node in mentioned]
+    nodes = pa.table({name: rows[name] for name in ("key", "name", "aliases", "text")}).append_column(
+        "type", pa.array(types, STRING)
+    )
+    links = pa.table(
+        {
+            "head": keys.take(pa.array(heads, pa.int64())),
+            "relation": pa.repeat(pa.scalar("mentions", STRING), len(heads)),
+            "tail": columns["key"].take(pa.array(tails, pa.int64())),
+        }
+    )
+    pieces = [Piece(links, str(base))]
+    edges = kb.edges(mentioned, direction="out")
+    inside = np.isin(edges.tails, mentioned.array)
+    if inside.any():
+        relations = [kb.schema.relation_names[code] for code in edges.relations[inside].tolist()]
+        own = {
+            "head": columns["key"].take(pa.array(edges.heads[inside])),
+            "relation": pa.array(relations, STRING),
+            "tail": columns["key"].take(pa.array(edges.tails[inside])),
+        }
+        pieces.append(Piece(pa.table(own), str(base)))
+    return KnownEntities(Piece(nodes, str(base)), tuple(pieces))
+
+
+def _meant(written: str) -> bool:
+    """Short words are names only where they are written as names."""
+    return len(written) > 4 or not written.islower()

@@ -10,11 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.core.types import IntArray
-from clew.documents.graph.passage_edges import PassageEdges
-from clew.documents.graph.sharing import most_shared
-from clew.index.stemmer import stem_all
-from clew.index.terms import stop_words
-from clew.index.tokens import tokenise_column
+from clew.documents.graph.edges import PassageEdges, most_shared
+from clew.index.tokens import stem_all, stop_words, tokenise_column
 
 KEYWORDS = 50
 """Keywords per document, as in the paper."""

@@ -1,9 +1,8 @@
 """Import: files and Python objects → tables, one file per format; deltas; and export."""
 
 from clew.kb.sources.delta import Delta, apply_delta, read_delta
-from clew.kb.sources.graphml import write_graphml
-from clew.kb.sources.objects import from_networkx, from_tables, to_networkx
-from clew.kb.sources.options import SourceOptions, parse_columns
+from clew.kb.sources.files import SourceOptions, parse_columns
+from clew.kb.sources.objects import from_networkx, from_tables, to_networkx, write_graphml
 from clew.kb.sources.read import read_sources
 
 __all__ = [

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 
 from clew.core.errors import SourceError
-from clew.kb.problems import Problem
-from clew.kb.sources.files import kind_of
-from clew.kb.sources.pieces import RawTable
+from clew.kb.sources.files import SourceOptions, kind_of
+from clew.kb.sources.pieces import RawTable, as_edges
+from clew.kb.tables import EDGE_COLUMNS, Piece, Problem
 
 _SEPARATORS = ("\t", "|", ",", ";")
 _SAMPLE_BYTES = 1 << 16
@@ -184,3 +184,22 @@ def _unlimited_fields() -> Iterator[None]:
         yield
     finally:
         csv.field_size_limit(before)
+
+
+_FEW = 20
+
+
+def looks_like_triples(dialect: Dialect, path: Path) -> bool:
+    """Three fields in most rows, and a first row that is a fact: its relation comes again, or the file is short."""
+    widths = Counter(len(row) for row in dialect.rows)
+    if len(dialect.header) != 3 or widths[3] * 2 <= len(dialect.rows):
+        return False
+    relations = Counter(row[1] for row in dialect.rows if len(row) == 3)
+    first = relations[dialect.header[1]]
+    return first > 1 or (len(dialect.rows) <= _FEW and kind_of(path) != ".csv")
+
+
+def read_triples(data: bytes, dialect: Dialect, file: str, options: SourceOptions) -> tuple[Piece, list[Problem]]:
+    """The edges of a triples file, and the rows left out."""
+    raw, skipped = read_delimited(data, dialect, file, EDGE_COLUMNS, skip_bad=options.skip_bad)
+    return as_edges(raw, SourceOptions()), skipped

@@ -11,15 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.errors import InputError, SourceError
-from clew.kb.problems import Problem
-from clew.kb.sources.agreement import agreed, cast_to, common_type
+from clew.kb.sources.columns import kind_of_columns
 from clew.kb.sources.delimited import sniff
-from clew.kb.sources.files import kind_of, read_utf8
-from clew.kb.sources.options import SourceOptions
+from clew.kb.sources.files import SourceOptions, kind_of, read_utf8
 from clew.kb.sources.pieces import is_list, is_text
 from clew.kb.sources.read import DELIMITED, read_sources
-from clew.kb.sources.roles import kind_of_columns
-from clew.kb.tables import EDGE_COLUMNS, Piece, Tables
+from clew.kb.sources.wide import agreed, cast_to, common_type
+from clew.kb.tables import EDGE_COLUMNS, Piece, Problem, Tables
 
 _TEXT = pa.large_string()
 _NOTHING = Tables((), ())

@@ -1,19 +1,22 @@
-"""JSON lines (one object a line), and JSON files that hold a list of objects or a graph of nodes and edges."""
+"""JSON, JSON lines and Parquet as tables."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from clew.core.errors import SourceError
-from clew.kb.problems import Problem
-from clew.kb.sources.agreement import concatenated
-from clew.kb.sources.files import line_at
-from clew.kb.sources.pieces import RawTable
+from clew.core.errors import NotFoundError, SourceError
+from clew.kb.sources.columns import edge_roles, node_roles
+from clew.kb.sources.files import line_at, read_bytes
+from clew.kb.sources.pieces import RawTable, is_text
+from clew.kb.sources.wide import concatenated
+from clew.kb.tables import Problem
 
 _TOGETHER: tuple[set[type], ...] = ({str}, {int, float}, {bool}, {date}, {datetime})
 _BLOCK = 1 << 22
@@ -155,3 +158,21 @@ def _text(value: Any) -> str:
     if isinstance(value, str | date):
         return str(value)
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def read_parquet(path: Path, columns: Mapping[str, str]) -> RawTable:
+    """The whole table; lines are row numbers, from 1. Types and relations stay dictionaries: few words, many rows."""
+    if not path.exists():
+        raise NotFoundError(f"{path}: no such file")
+    content = pa.py_buffer(read_bytes(path)) if path.suffix == ".gz" else None
+    try:
+        schema = pq.read_schema(path if content is None else pa.BufferReader(content))
+        roles = (edge_roles(schema.names, columns).get("relation"), node_roles(schema.names, columns).get("type"))
+        words = [name for name in roles if name is not None and is_text(schema.field(name).type)]
+        source = path if content is None else pa.BufferReader(content)
+        table = pq.ParquetFile(source, read_dictionary=words).read()
+    except (pa.ArrowInvalid, OSError) as broken:
+        raise SourceError(f"not a whole Parquet file: {broken}", file=path) from broken
+    if not table.num_rows:
+        raise SourceError("the file holds no rows", file=path)
+    return RawTable(table, str(path))

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.errors import SourceError
-from clew.kb.sources.files import stem_of
-from clew.kb.sources.options import SourceOptions
-from clew.kb.sources.roles import Kind, edge_roles, kind_of_columns, node_roles
+from clew.kb.sources.columns import Kind, edge_roles, kind_of_columns, node_roles
+from clew.kb.sources.files import SourceOptions, stem_of
 from clew.kb.sources.values import integers_where_canonical, missing_to_null, typed_by_content
 from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
 

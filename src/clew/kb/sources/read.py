@@ -8,20 +8,15 @@ from pathlib import Path
 from typing import Literal
 
 from clew.core.errors import InputError, SourceError
-from clew.kb.problems import Problem
-from clew.kb.sources.agreement import agreed
-from clew.kb.sources.delimited import read_delimited, sniff
-from clew.kb.sources.files import kind_of, read_utf8
-from clew.kb.sources.jsonl import read_json, read_json_lines
-from clew.kb.sources.options import SourceOptions
-from clew.kb.sources.parquet import read_parquet
+from clew.kb.sources.columns import kind_of_columns
+from clew.kb.sources.delimited import looks_like_triples, read_delimited, read_triples, sniff
+from clew.kb.sources.files import SourceOptions, kind_of, read_utf8
+from clew.kb.sources.jsonl import read_json, read_json_lines, read_parquet
 from clew.kb.sources.pieces import RawTable, as_edges, as_nodes, is_plainly, kind_of_table
 from clew.kb.sources.rdf import FORMATS, RdfGraph
-from clew.kb.sources.roles import kind_of_columns
 from clew.kb.sources.stark import read_stark, stark_folder
-from clew.kb.sources.triples import looks_like_triples, read_triples
-from clew.kb.sources.wide import end_columns, split_wide
-from clew.kb.tables import Piece, Tables
+from clew.kb.sources.wide import agreed, end_columns, split_wide
+from clew.kb.tables import Piece, Problem, Tables
 
 Said = Literal["nodes", "edges", "triples"] | None
 DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}

@@ -11,11 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.core.errors import InputError, SourceError
+from clew.kb.sources.columns import plain
+from clew.kb.sources.files import SourceOptions
 from clew.kb.sources.jsonl import table_of_records
-from clew.kb.sources.options import SourceOptions
 from clew.kb.sources.pickles import read_pickle, read_torch
 from clew.kb.sources.pieces import RawTable, as_nodes
-from clew.kb.sources.roles import plain
 from clew.kb.tables import EDGE_COLUMNS, Piece
 
 _PARTS = ("node_info", "edge_index", "edge_types", "node_types", "node_type_dict", "edge_type_dict")

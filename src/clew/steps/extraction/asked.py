@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from clew.index.terms import stop_words, terms
-from clew.index.tokens import tokenise
+from clew.index.tokens import stop_words, terms, tokenise
 
 Kind = Literal["person", "place", "origin", "date", "year", "number", "yes or no", "thing", "anything"]
 

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from clew.index.terms import terms
-from clew.index.tokens import tokenise
+from clew.index.tokens import terms, tokenise
 from clew.steps.extraction.asked import Asked, as_meanings, meanings
 from clew.steps.extraction.spans import Span, spans
 from clew.steps.language.proper_names import name_key, title_forms

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from clew.index.terms import stop_words
+from clew.index.tokens import stop_words
 from clew.steps.language.proper_names import proper_names
 
 Shape = Literal["name", "word", "place", "origin", "date", "year", "number", "quoted", "phrase"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from clew.core.types import Answer, Candidate, Evidence, Judgement, NodeRef
-from clew.index.terms import terms
+from clew.index.tokens import terms
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.answering import best_sentence
 from clew.steps.focus.focus_evidence import Focus

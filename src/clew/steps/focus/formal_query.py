@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from clew.core.query import Condition
-from clew.kb.iris import attribute_iri, node_iri, relation_iri, type_iri
 from clew.kb.protocol import KnowledgeBase
+from clew.kb.rdf_export import attribute_iri, node_iri, relation_iri, type_iri
 from clew.steps.focus.blocks import Absence, Block, Named, Requirement
 from clew.steps.focus.grounding import Expansion
 from clew.steps.focus.hierarchies import below

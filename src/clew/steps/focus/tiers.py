@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from clew.core.query import Constant, TripletQuery
 from clew.core.types import NodeSet
 from clew.index.protocol import Names
-from clew.index.terms import terms
+from clew.index.tokens import terms
 from clew.steps.focus.focus_evidence import Focus
 from clew.steps.focus.grounding import Groundings, KnowledgeGraph, ground, pose, widened
 from clew.steps.focus.hierarchies import hierarchies

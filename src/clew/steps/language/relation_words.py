@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from clew.index.stemmer import stem
+from clew.index.tokens import stem
 from clew.kb.schema import NodeType, Relation
 
 EMPTY_WORDS = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clew.core.types import Node, NodeRef, Passage
-from clew.index.terms import terms
+from clew.index.tokens import terms
 from clew.kb.protocol import KnowledgeBase
 from clew.steps.language.sentences import sentence_spans
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from clew.core.types import IntArray
 from clew.index.lexical import LexicalIndex
-from clew.index.terms import terms
+from clew.index.tokens import terms
 
 
 class QuestionTerms:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clew.core.types import Answer, Candidate, Evidence, Judgement, Node, NodeSet, Passage
-from clew.index.terms import terms
+from clew.index.tokens import terms
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.steps.passages.citations import cite, quotation
 from clew.steps.passages.passage_answer import read_passages

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from clew.index.terms import terms
+from clew.index.tokens import terms
 from clew.steps.passages.typed_cells import Row, TypedTable, date, number
 
 HIGHEST = re.compile(

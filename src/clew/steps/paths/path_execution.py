@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from clew.core.types import NodeSet, Path
-from clew.kb.iris import node_iri, relation_iri
 from clew.kb.protocol import KnowledgeBase
+from clew.kb.rdf_export import node_iri, relation_iri
 from clew.steps.paths.relation_paths import Explorer, RelationPath, is_return
 from clew.steps.paths.trails import Step, Trail, paths
 

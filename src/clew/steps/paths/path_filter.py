@@ -12,7 +12,7 @@ import numpy as np
 
 from clew.core.types import Ranking
 from clew.index.fusion import reciprocal_rank_fusion
-from clew.index.stemmer import stem
+from clew.index.tokens import stem
 from clew.steps.language.phrase_matching import PhraseVectors
 from clew.steps.language.relation_words import words
 from clew.steps.paths.relation_paths import RelationPath

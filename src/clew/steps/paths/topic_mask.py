@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rapidfuzz import fuzz
 
-from clew.index.terms import stop_words
+from clew.index.tokens import stop_words
 from clew.steps.paths.question_words import ARTICLES, PREPOSITIONS
 from clew.steps.paths.topics import MARKED
 

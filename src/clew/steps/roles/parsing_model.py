@@ -12,7 +12,7 @@ from typing import Any
 
 from clew.core import trace
 from clew.core.query import TripletQuery, Variable
-from clew.index.terms import terms
+from clew.index.tokens import terms
 from clew.kb.schema import Relation, Schema
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel

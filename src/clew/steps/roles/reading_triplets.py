@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from clew.core.errors import ReplyError
 from clew.core.query import Comparison, Condition, Constant, Term, Triplet, TripletQuery, Variable
-from clew.index.terms import stop_words, terms
-from clew.index.tokens import tokenise
+from clew.index.tokens import stop_words, terms, tokenise
 from clew.kb.schema import Schema
 from clew.models.structured import read_json
 from clew.steps.roles.protocol import Parse, Rejected

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from clew.core import trace
 from clew.core.errors import ReplyError
-from clew.index.terms import terms
+from clew.index.tokens import terms
 from clew.models.prompts import Prompt
 from clew.models.protocol import Alternatives, Completion, Embedder, LanguageModel
 from clew.models.structured import Ask, ask, read_json

@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from clew.core import trace
 from clew.core.errors import ReplyError
-from clew.index.terms import stop_words, terms
-from clew.index.tokens import tokenise
+from clew.index.tokens import stop_words, terms, tokenise
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, ask, read_json

@@ -1,13 +1,55 @@
-"""Markdown: headings, pipe tables, fenced code and paragraphs, with spans of the source itself."""
+"""Plain text and Markdown."""
 
 from __future__ import annotations
 
+import codecs
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from clew.core.errors import SourceError
 from clew.documents.extracted import Block, Extracted, cells_of
-from clew.documents.formats.decoding import read_text
+
+MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+def read_text(file: Path) -> str:
+    """The file's text with Unix line ends; a file with zero bytes in it is no text."""
+    content = file.read_bytes()
+    for mark, encoding in MARKS:
+        if content.startswith(mark):
+            return _unix(content.decode(encoding, errors="replace"))
+    if b"\0" in content[:65536]:
+        raise SourceError("this is not text: it holds zero bytes", file=file)
+    try:
+        return _unix(content.decode("utf-8"))
+    except UnicodeDecodeError:
+        return _unix(content.decode("cp1252", errors="replace"))
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+PARAGRAPH = re.compile(r"[^\s\f](?:[^\f\n]|\n(?![ \t]*(?:\n|\f|\Z)))*")
+
+
+def read_plain_text(file: Path) -> Extracted:
+    """Spans count characters of the file itself."""
+    text = read_text(file)
+    pages = text.count("\f") + 1 if "\f" in text else 0
+    return Extracted("", text, tuple(_blocks(text, pages)), pages)
+
+
+def _blocks(text: str, pages: int) -> Iterator[Block]:
+    page, seen = 1, 0
+    for found in PARAGRAPH.finditer(text):
+        page += text.count("\f", seen, found.start())
+        seen = found.start()
+        end = found.start() + len(found.group().rstrip())
+        yield Block("paragraph", found.start(), end, page if pages else None)
+
 
 ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")

@@ -1,12 +1,51 @@
-"""Which passages share the most: a sparse product block by block; memory grows with passages, not with pairs."""
+"""Edges between passages, and how those are found that share most or lie nearest."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from clew.core.types import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class PassageEdges:
+    """Edge i joins heads[i] and tails[i], positions in the list of passages, because of because[i]."""
+
+    relation: str
+    heads: IntArray
+    tails: IntArray
+    weights: NDArray[np.float32]
+    because: Sequence[str] | None = None
+    """What the two share, in words; None where vectors alone are near."""
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def table(self, keys: pa.Array, tail_keys: pa.Array | None = None) -> pa.Table:
+        """Head, relation, tail, weight and what is shared; tails may be positions in another list of keys."""
+        string = pa.large_string()
+        because = pa.nulls(len(self), string) if self.because is None else pa.array(self.because, string)
+        return pa.table(
+            {
+                "head": keys.take(pa.array(self.heads)),
+                "relation": pa.repeat(pa.scalar(self.relation, string), len(self)),
+                "tail": (keys if tail_keys is None else tail_keys).take(pa.array(self.tails)),
+                "weight": pa.array(np.round(self.weights.astype(np.float64), 4)),
+                "keyword": because,
+            }
+        )
+
+
+def density(edges: int, passages: int) -> float:
+    """Edges over all pairs of passages, as the paper's Table 4 counts it."""
+    return 2 * edges / (passages * (passages - 1)) if passages > 1 else 0.0
+
 
 BLOCK = 2000
 """Passages compared with all others at a time."""
@@ -64,3 +103,35 @@ def _reasons(
         leading = np.append(True, rows[1:] != rows[:-1]) if len(rows) else np.empty(0, dtype=np.bool_)
         heaviest[part][rows[leading]] = both.indices[order][leading]
     return totals, heaviest
+
+
+NEIGHBOURS = 10
+BLOCK_VALUES = 16_000_000
+"""Similarities held at a time."""
+
+
+def nearest_edges(vectors: NDArray[np.float32], relation: str = "knn", *, neighbours: int = NEIGHBOURS) -> PassageEdges:
+    """Join each passage with the others whose unit vectors are nearest; each pair once, head < tail."""
+    count = len(vectors)
+    wanted = min(neighbours, count - 1)
+    if wanted < 1:
+        nothing = np.empty(0, dtype=np.int32)
+        return PassageEdges(relation, nothing, nothing, np.empty(0, dtype=np.float32))
+    block = max(1, BLOCK_VALUES // count)
+    pairs = []
+    for first in range(0, count, block):
+        near = vectors[first : first + block] @ vectors.T
+        rows = np.arange(len(near))
+        near[rows, rows + first] = -np.inf
+        best = np.argpartition(-near, wanted - 1, axis=1)[:, :wanted]
+        ends = np.repeat(rows + first, wanted).astype(np.int64), best.ravel().astype(np.int64)
+        pairs.append(np.minimum(*ends) * count + np.maximum(*ends))
+    chosen = np.unique(np.concatenate(pairs))
+    heads, tails = chosen // count, chosen % count
+    weights = np.concatenate(
+        [
+            np.einsum("ij,ij->i", vectors[heads[part : part + 100_000]], vectors[tails[part : part + 100_000]])
+            for part in range(0, len(chosen), 100_000)
+        ]
+    )
+    return PassageEdges(relation, heads.astype(np.int32), tails.astype(np.int32), weights.astype(np.float32))

@@ -14,10 +14,10 @@ from clew.core.types import Answer, NodeRef
 from clew.datasets.base import dataset_base, question_base
 from clew.datasets.questions import Dataset, Match, Question
 from clew.documents.graph.build import EdgeOptions
-from clew.evaluation.matching import NamesOf
+from clew.evaluation.judging import NamesOf
 from clew.evaluation.rows import Row
+from clew.evaluation.run_folder import Setup, parameters
 from clew.evaluation.runs import Answering, Run, evaluate
-from clew.evaluation.setup import Setup, parameters
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.passage_baselines import GoldenPassages
 from clew.methods.protocol import Method

@@ -1,17 +1,50 @@
-"""Names of nodes behind a SPARQL endpoint: labels as they are written, and by full-text search where it has one."""
+"""Names that are not in an index: corrected by the user, or looked up at an endpoint."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rapidfuzz.fuzz import ratio
 
-from clew.index.protocol import Link, Mention
-from clew.index.terms import stop_words
-from clew.index.tokens import Token, tokenise
+from clew.index.protocol import Link, Mention, Names
+from clew.index.tokens import Token, stop_words, tokenise
 from clew.kb.sparql import SparqlKnowledgeBase
 from clew.kb.sparql_endpoint import Term, content, iri, literal, pages_of
+
+
+@dataclass(frozen=True)
+class CorrectedNames:
+    """Other names stand for what they stood for before."""
+
+    names: Names
+    fixes: Mapping[str, tuple[int, ...]]
+    """Name, case aside → the nodes it stands for; none where it names nothing."""
+
+    def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
+        """The corrected nodes, whatever their type, or else what the name stood for before."""
+        fixed = self._fixed(text)
+        return self.names.link(text, type=type, k=k) if fixed is None else fixed[:k]
+
+    def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:
+        """The names in a text, those that name nothing left out."""
+        found = []
+        for mention in self.names.mentions(text, fuzzy=fuzzy):
+            fixed = self._fixed(mention.text)
+            if fixed is None:
+                found.append(mention)
+            elif fixed:
+                found.append(replace(mention, links=fixed))
+        return found
+
+    def _fixed(self, text: str) -> tuple[Link, ...] | None:
+        wanted = text.strip().casefold()
+        for name, nodes in self.fixes.items():
+            if name.strip().casefold() == wanted:
+                return tuple(Link(node, text, "exact", 1.0) for node in nodes)
+        return None
+
 
 FullText = Literal["none", "virtuoso", "jena", "scan"]
 """How an endpoint searches texts: bif:contains, text:query, or by reading every label (small endpoints only)."""
