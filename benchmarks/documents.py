@@ -28,8 +28,8 @@ from clew.documents import EdgeOptions, corpus_tables
 from clew.documents.graph.edges import density
 from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.plots import Axis, Series, line_plot
-from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
-from clew.steps.passages.passage_graph import PassageGraph
+from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
+from clew.methods.knowledge_graph_prompting.passages import PassageGraph
 from clew.toolbox import Toolbox
 
 NEIGHBOURS = (1, 5, 20, 50)

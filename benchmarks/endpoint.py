@@ -21,12 +21,12 @@ from pathlib import Path
 from shutil import which
 
 from clew.building import build
-from clew.catalog import create
 from clew.datasets.load import load_dataset
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.rdf_export import write_ntriples
 from clew.kb.sparql import SparqlKnowledgeBase
 from clew.kb.sparql_endpoint import Politeness, SparqlEndpoint
+from clew.methods.catalog import create
 from clew.toolbox import RemoteToolbox, Toolbox
 
 

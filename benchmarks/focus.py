@@ -24,11 +24,11 @@ import numpy as np
 from synthetic import SCALES, arrays, tables
 
 from clew.building import build
-from clew.catalog import ask, create
 from clew.core.types import NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.steps.focus.constraints import Constraint, Problem
-from clew.steps.focus.solutions import solve
+from clew.methods.catalog import ask, create
+from clew.queries.problem import Constraint, Problem
+from clew.queries.solutions import solve
 from clew.toolbox import Toolbox
 
 HUB = "0"

@@ -20,8 +20,8 @@ from typing import Any
 
 from clew.core.query import Constant, Term, TripletQuery, Variable
 from clew.datasets.load import load_dataset
-from clew.steps.focus.grounding import ground
-from clew.steps.roles.role_choice import linker_for
+from clew.methods.role_choice import linker_for
+from clew.queries.grounding import ground
 from clew.toolbox import Toolbox
 
 Edge = tuple[bool, str, str | None, str]

@@ -15,11 +15,11 @@ from clew.core.types import NodeSet
 from clew.datasets.base import dataset_base
 from clew.datasets.load import load_dataset
 from clew.kb.tables import Piece, Tables
-from clew.steps.paths.relation_paths import Explorer
+from clew.queries.relation_paths import Explorer
 
 
 def questions(folder: str, count: int) -> None:
-    from clew.catalog import ask, create
+    from clew.methods.catalog import ask, create
     from clew.toolbox import Toolbox
 
     dataset = load_dataset(f"metaqa:{folder}:3-hop-dev").sample(count)

@@ -18,15 +18,15 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
+from clew.core.roles import Reading, Source
 from clew.datasets.load import load_dataset
 from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.metrics import text_exact, text_f1
-from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
-from clew.steps.extraction.asked import Asked
-from clew.steps.extraction.clues import Candidate, Evidence
-from clew.steps.extraction.comparing import compared
-from clew.steps.roles.extracting import BestSpan, best_candidate
-from clew.steps.roles.protocol import Reading, Source
+from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
+from clew.reading.extraction.asked import Asked
+from clew.reading.extraction.clues import Candidate, Evidence
+from clew.reading.extraction.comparing import compared
+from clew.roles.read import BestSpan, best_candidate
 
 FOLDS = 5
 L2 = 1.0

@@ -42,11 +42,11 @@ def make_pools(given):
     from clew.datasets.load import load_dataset
     from clew.evaluation.benchmark import Benchmark, aliases_in
     from clew.evaluation.rankers import PoolMaker
-    from clew.methods.subgraph_reranking import open_source
+    from clew.methods.subgraph_reranking.features import FeaturePipeline
+    from clew.methods.subgraph_reranking.method import open_source
+    from clew.methods.subgraph_reranking.rankers import neural_texts
+    from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
     from clew.models.opening import open_model
-    from clew.steps.subgraphs.rankers import neural_texts
-    from clew.steps.subgraphs.ranking_features import FeaturePipeline
-    from clew.steps.subgraphs.subgraph import SubgraphExtractor
     from clew.training.labelled import split_of
 
     if given.set == "metaqa":
@@ -112,7 +112,7 @@ def read_pools(work):
 
 def labelled(line):
     """A pool without subgraphs: its features are read from files."""
-    from clew.steps.subgraphs.ranking_features import Pool
+    from clew.methods.subgraph_reranking.features import Pool
     from clew.training.labelled import LabelledPool
 
     pool = Pool(line["question"], tuple(line["names"]), (), tuple(line["graph_texts"]), ())
@@ -120,9 +120,9 @@ def labelled(line):
 
 
 def train(given):
+    from clew.methods.subgraph_reranking.features import GROUPS, FeaturePipeline
+    from clew.methods.subgraph_reranking.rankers import RandomOrder, SemanticRanker, SourceOrder
     from clew.models.embedding.onnx import OnnxEmbedder
-    from clew.steps.subgraphs.rankers import RandomOrder, SemanticRanker, SourceOrder
-    from clew.steps.subgraphs.ranking_features import GROUPS, FeaturePipeline
     from clew.training.labelled import Table, permutation_importance
     from clew.training.ranker import RankerSettings, fit_table
     from clew.training.table_rankers import TreeSettings

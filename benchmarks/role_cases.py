@@ -11,9 +11,9 @@ from pathlib import Path
 
 from clew.building import build
 from clew.core.query import Constant, TripletQuery, Variable
+from clew.core.roles import Choice, Claim, Draft, Reading, Source
 from clew.datasets.load import load_dataset
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.steps.roles.protocol import Choice, Claim, Draft, Reading, Source
 
 DATA = Path(os.environ.get("CLEW_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
 RELATION = {

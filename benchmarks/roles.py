@@ -28,19 +28,18 @@ from role_cases import (
 
 from clew.core import trace
 from clew.core.errors import PendingError
+from clew.core.roles import Chooser, Reader, Scorer, Writer
 from clew.evaluation.comparison import bootstrap
 from clew.evaluation.metrics import normalise_text, text_exact, text_f1
 from clew.models.embedding.onnx import OnnxEmbedder
 from clew.models.opening import open_model
 from clew.models.protocol import Embedder, LanguageModel
-from clew.steps.roles.choosing import ModelChooser, ScoredChooser
-from clew.steps.roles.extracting import BestSpan
-from clew.steps.roles.parsing_model import ModelParser
-from clew.steps.roles.protocol import Chooser, Reader, Scorer, Writer
-from clew.steps.roles.reading import ModelReader
-from clew.steps.roles.scoring import FusedScorer, ModelScorer
-from clew.steps.roles.writing import ModelWriter, UncoveredPart
-from clew.steps.triplets.schema_linker import SchemaLinker
+from clew.reading.triplets.schema_linker import SchemaLinker
+from clew.roles.choose import ModelChooser, ScoredChooser
+from clew.roles.parse import ModelParser
+from clew.roles.read import BestSpan, ModelReader
+from clew.roles.score import FusedScorer, ModelScorer
+from clew.roles.write import ModelWriter, UncoveredPart
 from clew.toolbox import Toolbox
 
 

@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 from rapidfuzz import fuzz, process
 from scipy.sparse import csr_array
 
+from clew.core.schema import NodeType, Schema
 from clew.core.types import NodeSet
 from clew.index.lexical import LexicalIndex
 from clew.index.names import NameIndex
@@ -34,7 +35,6 @@ from clew.index.vector_store import VectorStore, hashes_of
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
-from clew.kb.schema import NodeType, Schema
 from clew.kb.tables import Piece, Problems, Tables
 from clew.models.embedding.onnx import BUNDLED
 from clew.models.embedding.opening import CachedEmbedder, HashEmbedder

@@ -12,7 +12,7 @@ from clew.documents.extracted import Block, Extracted, cells_of
 from clew.documents.folder import ExtractedCache, content_key, find_files
 from clew.documents.formats import READERS
 from clew.documents.passages import outline
-from clew.steps.language.sentences import sentence_spans, sentences
+from clew.reading.language.proper_names import sentence_spans, sentences
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from clew.core.types import Passage
 from clew.documents import DocumentOptions, EdgeOptions, build_documents, hold_documents
 from clew.documents.formats import READERS
 from clew.kb.storage import read_manifest
-from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
+from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
 from clew.models.embedding.opening import HashEmbedder
 from clew.toolbox import Toolbox
 

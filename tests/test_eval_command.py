@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from clew import catalog
 from clew.building import build
 from clew.cli import main
 from clew.core.errors import FormatError, PendingError
 from clew.core.trace import fallback, span
 from clew.core.types import Answer, Candidate
 from clew.kb.protocol import KnowledgeBase
+from clew.methods import catalog
 from conftest import tables
 
 
@@ -224,7 +224,7 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {tests!r})
 from test_eval_command import WordCount
-from clew import catalog
+from clew.methods import catalog
 from clew.cli import main
 catalog.METHODS["words"] = WordCount
 main()

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.steps.extraction.asked import Asked
-from clew.steps.extraction.clues import Candidate, Evidence
-from clew.steps.extraction.comparing import compared
-from clew.steps.extraction.facts import day, life
-from clew.steps.extraction.spans import spans
-from clew.steps.passages.citations import writes
-from clew.steps.roles.extracting import BestSpan, best_candidate
-from clew.steps.roles.protocol import Reading, Source
+from clew.core.roles import Reading, Source
+from clew.methods.knowledge_graph_prompting.answer import writes
+from clew.reading.extraction.asked import Asked
+from clew.reading.extraction.clues import Candidate, Evidence
+from clew.reading.extraction.comparing import compared
+from clew.reading.extraction.facts import day, life
+from clew.reading.extraction.spans import spans
+from clew.roles.read import BestSpan, best_candidate
 
 KING = Source(
     "The Prairie King is a 1927 silent film directed by Reeves Eason and starring Hoot Gibson.", "The Prairie King"

@@ -3,15 +3,15 @@
 import pytest
 
 from clew.building import build
-from clew.catalog import ask, create
 from clew.core.errors import InputError
 from clew.core.query import Constant, Triplet, TripletQuery, Variable
+from clew.core.roles import Chosen, Score
 from clew.core.types import Judgement, Path
+from clew.methods.catalog import ask, create
+from clew.methods.focus.placing import Found, weighed
+from clew.methods.focus.tiers import tiers
 from clew.models.scripted import ScriptedModel
-from clew.steps.focus.focus_answer import Found, weighed
-from clew.steps.focus.tiers import tiers
-from clew.steps.roles.protocol import Chosen, Score
-from clew.steps.roles.reranking import Judged, Listwise, Pairwise, Pointwise, keep_unjudged
+from clew.roles.rerank import Judged, Listwise, Pairwise, Pointwise, keep_unjudged
 from clew.toolbox import Toolbox
 from conftest import EDGES, tables
 
@@ -100,7 +100,7 @@ def test_where_the_strict_query_has_no_answer_the_relation_is_given_up_and_that_
     class Wrong:
         def parse(self, question, schema):
             from clew.core.query import Constant, Triplet, TripletQuery, Variable
-            from clew.steps.roles.protocol import Parse
+            from clew.core.roles import Parse
 
             gene = Variable("gene", "gene")
             return Parse(TripletQuery((Triplet(gene, "is_a", Constant("Marfan syndrome", "disease")),), gene))

@@ -5,11 +5,10 @@ import pytest
 from clew.core.query import Constant, Count, Triplet, TripletQuery, Variable
 from clew.index.protocol import Link
 from clew.kb.rdf_export import node_iri, relation_iri, type_iri
-from clew.steps.focus.blocks import as_block
-from clew.steps.focus.formal_query import cypher, sparql
-from clew.steps.focus.grounding import Grounding, pose
-from clew.steps.focus.solutions import solve
-from clew.steps.focus.witnesses import witnesses
+from clew.queries.formal import as_block, cypher, sparql
+from clew.queries.grounding import Grounding, pose
+from clew.queries.solutions import solve
+from clew.queries.witnesses import witnesses
 from conftest import NODES, build_graph, tables
 
 kuzu = pytest.importorskip("kuzu")

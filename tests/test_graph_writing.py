@@ -3,10 +3,9 @@
 import pytest
 
 from clew.core.trace import recording
+from clew.methods.subgraph_reranking.graph_to_text import GraphWriter, linearize, rates
+from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.models.scripted import ScriptedModel
-from clew.steps.subgraphs.graph_to_text import linearize
-from clew.steps.subgraphs.graph_writing import GraphWriter, rates
-from clew.steps.subgraphs.subgraph import SubgraphExtractor
 
 GOOD = "BBS2 is associated with Bardet-Biedl syndrome, which has the phenotype Polydactyly, an Abnormal finger."
 DROPS = "BBS2 is associated with Bardet-Biedl syndrome."

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from chat_server import serving
-from clew import catalog
 from clew.building import build
 from clew.cli import main
+from clew.core.roles import Choice, Chooser, Claim, Scorer
 from clew.core.trace import span
 from clew.core.types import Answer, Candidate
 from clew.kb.protocol import KnowledgeBase
+from clew.methods import catalog
 from clew.models.batch_runner import read_lines
-from clew.steps.roles.choosing import ModelChooser
-from clew.steps.roles.protocol import Choice, Chooser, Claim, Scorer
-from clew.steps.roles.scoring import ModelScorer
+from clew.roles.choose import ModelChooser
+from clew.roles.score import ModelScorer
 from conftest import tables
 
 

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.core.errors import SchemaError
+from clew.core.schema import NodeType, Relation, Schema
 from clew.core.types import NodeSet, Ranking
 from clew.index.mentions import common_words
 from clew.index.name_table import form_of
 from clew.index.names import NameIndex
 from clew.index.strings import SortedStrings
 from clew.index.tokens import normalise
-from clew.kb.schema import NodeType, Relation, Schema
 
 SCHEMA = Schema(
     (NodeType("disease", 1), NodeType("film", 1), NodeType("gene", 1)), (Relation("has_director", "film", "gene", 1),)

@@ -15,8 +15,8 @@ from clew.index.vector_store import VectorStore
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.sources.delta import Delta
 from clew.kb.storage import LOCK, _seal, locked, read_manifest, staging
+from clew.methods.subgraph_reranking.ranker_file import RankerParts, save_ranker
 from clew.models.embedding.opening import HashEmbedder
-from clew.steps.subgraphs.ranker_file import RankerParts, save_ranker
 from clew.web.documents import DocumentFolder
 from conftest import NODES, tables
 

@@ -8,7 +8,7 @@ import pytest
 
 from clew.building import build
 from clew.kb.sources import read_sources
-from clew.steps.roles.role_choice import linker_for
+from clew.methods.role_choice import linker_for
 from clew.toolbox import Toolbox
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))

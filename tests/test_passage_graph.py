@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from clew.documents.graph.edges import most_shared, nearest_edges
 from clew.documents.graph.entity import entity_edges, mention_edges, subjects
 from clew.documents.graph.tfidf import tfidf_edges
-from clew.steps.language.phrase_matcher import matcher
-from clew.steps.language.proper_names import acronyms, proper_names, subject, title_forms
+from clew.reading.language.phrase_matcher import matcher
+from clew.reading.language.proper_names import acronyms, proper_names, subject, title_forms
 
 
 def as_triples(edges):

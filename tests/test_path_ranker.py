@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from clew.core.errors import InputError
-from clew.steps.paths.path_features import FEATURES
-from clew.steps.paths.path_scoring import learned_weights, standard
+from clew.reading.paths.path_features import FEATURES
+from clew.reading.paths.path_scoring import learned_weights, standard
 from clew.training.paths import PathExample, fit_path_weights
 
 

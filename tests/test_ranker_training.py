@@ -9,13 +9,14 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from clew import catalog, cli
+from clew import cli
 from clew.building import build
 from clew.core.errors import SchemaError
 from clew.evaluation.plots import Bar, bar_plot
 from clew.evaluation.rankers import hit_curve
 from clew.kb.tables import Piece, Tables
-from clew.steps.subgraphs.ranking_features import Pool
+from clew.methods import catalog
+from clew.methods.subgraph_reranking.features import Pool
 from clew.toolbox import Toolbox
 from clew.training.labelled import LabelledPool
 from conftest import tables

@@ -9,11 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, InputError, NotFoundError, SchemaError
+from clew.methods.subgraph_reranking.features import FeaturePipeline, make_pool
+from clew.methods.subgraph_reranking.ranker_file import load_ranker, save_ranker
+from clew.methods.subgraph_reranking.rankers import (
+    ObliviousTrees,
+    RandomOrder,
+    SemanticRanker,
+    SourceOrder,
+    neural_texts,
+    ranked,
+)
+from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.models.embedding.opening import HashEmbedder
-from clew.steps.subgraphs.ranker_file import load_ranker, save_ranker
-from clew.steps.subgraphs.rankers import ObliviousTrees, RandomOrder, SemanticRanker, SourceOrder, neural_texts, ranked
-from clew.steps.subgraphs.ranking_features import FeaturePipeline, make_pool
-from clew.steps.subgraphs.subgraph import SubgraphExtractor
 from clew.training.labelled import LabelledPool, Table, hit_at_1, permutation_importance, split_of
 from clew.training.ranker import RankerSettings, train_ranker
 from clew.training.table_rankers import TreeSettings, fit_linear, fit_logistic, fit_trees
@@ -153,7 +160,7 @@ def test_a_file_that_would_run_code_or_lies_elsewhere_is_refused_even_with_right
 
 def reseal(folder, extra=None):
     """What an attacker does: alter files and put matching digests into the card."""
-    from clew.steps.subgraphs import ranker_file
+    from clew.methods.subgraph_reranking import ranker_file
 
     card = json.loads((folder / "ranker.json").read_text())
     card.pop("digest")

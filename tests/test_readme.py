@@ -20,7 +20,7 @@ def test_the_ten_lines_work(tmp_path, monkeypatch, capsys, tiny_tables):
 
 
 def test_every_method_of_the_catalogue_is_in_the_table():
-    from clew.catalog import METHODS
+    from clew.methods.catalog import METHODS
 
     listed = set(re.findall(r"^\| `(\w+)`", README.read_text("utf-8"), re.MULTILINE))
     assert listed == set(METHODS)

@@ -9,8 +9,16 @@ from clew.building import build
 from clew.core.types import EMPTY, NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.tables import Piece, Tables
-from clew.steps.paths.nameless import KnownNameless, NamelessOnSight
-from clew.steps.paths.relation_paths import Explorer, Move, RelationPath, are_values, common_beginning, is_return
+from clew.queries.relation_paths import (
+    Explorer,
+    KnownNameless,
+    Move,
+    NamelessOnSight,
+    RelationPath,
+    are_values,
+    common_beginning,
+    is_return,
+)
 
 MOVES = st.builds(Move, st.sampled_from("abc"), st.sampled_from(["out", "in"]))
 PATHS = st.builds(lambda moves: RelationPath(EMPTY, tuple((m,) for m in moves)), st.lists(MOVES, max_size=5))

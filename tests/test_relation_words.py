@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from clew.kb.schema import NodeType, Relation
+from clew.core.schema import NodeType, Relation
 from clew.models.embedding.onnx import OnnxEmbedder
-from clew.steps.language.phrase_matching import PhraseMatcher, PhraseVectors
-from clew.steps.language.relation_words import relation_variants, type_variants, words
+from clew.reading.language.phrases import PhraseMatcher, PhraseVectors
+from clew.reading.language.relation_words import relation_variants, type_variants, words
 
 RELATIONS = [
     Relation(name, "movie", "entity", 1)

@@ -15,11 +15,11 @@ from clew.core.errors import ReplyError
 from clew.core.query import Constant, Variable
 from clew.models.openai_chat import read_chat_reply
 from clew.models.protocol import Completion
-from clew.steps.roles.choosing import read_list, read_pair
-from clew.steps.roles.reading import read_answer, salvage_answer
-from clew.steps.roles.reading_triplets import read_triplets, salvage_triplets
-from clew.steps.roles.scoring import read_score, read_yes_no
-from clew.steps.roles.writing import read_answers, read_next
+from clew.roles.choose import read_list, read_pair
+from clew.roles.read import read_answer, salvage_answer
+from clew.roles.score import read_score, read_yes_no
+from clew.roles.triplet_replies import read_triplets, salvage_triplets
+from clew.roles.write import read_answers, read_next
 from test_roles import SCHEMA, parse_reply
 
 ROUNDS = int(os.environ.get("CLEW_FUZZ", "3000"))

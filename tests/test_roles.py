@@ -9,7 +9,8 @@ import pytest
 from clew.core import trace
 from clew.core.errors import InputError, PendingError, ReplyError
 from clew.core.query import Condition, Constant, Triplet, Variable
-from clew.kb.schema import NodeType, Relation, Schema
+from clew.core.roles import Choice, Claim, Draft, Reading, Source
+from clew.core.schema import NodeType, Relation, Schema
 from clew.models.embedding.opening import HashEmbedder
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, Request
@@ -17,13 +18,11 @@ from clew.models.scripted import ScriptedModel
 from clew.models.structured import Ask, ask
 from clew.models.tokens import chunk_by_tokens, count_tokens, cut_end, cut_to_question
 from clew.models.wrappers import Budget, Budgeted, Ledger
-from clew.steps.roles.choosing import GivenOrder, ModelChooser, ScoredChooser, read_pair
-from clew.steps.roles.extracting import BestSpan
-from clew.steps.roles.parsing_model import ModelParser
-from clew.steps.roles.protocol import Choice, Claim, Draft, Reading, Source
-from clew.steps.roles.reading import ModelReader
-from clew.steps.roles.scoring import FusedScorer, ModelScorer, read_score, read_yes_no
-from clew.steps.roles.writing import ModelWriter, UncoveredPart
+from clew.roles.choose import GivenOrder, ModelChooser, ScoredChooser, read_pair
+from clew.roles.parse import ModelParser
+from clew.roles.read import BestSpan, ModelReader
+from clew.roles.score import FusedScorer, ModelScorer, read_score, read_yes_no
+from clew.roles.write import ModelWriter, UncoveredPart
 
 SCHEMA = Schema(
     node_types=(NodeType("movie", 10), NodeType("person", 20), NodeType("genre", 3)),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.core.errors import NotFoundError, SchemaError
-from clew.kb.schema import NodeType, Relation, Schema
+from clew.core.schema import NodeType, Relation, Schema
 from clew.kb.schema_file import SchemaEdits, find_schema_file, parse_schema, read_schema_file, write_schema
 
 SCHEMA = Schema(

@@ -6,7 +6,7 @@ from clew.core.query import Condition
 from clew.index.protocol import Link, Mention
 from clew.index.tokens import stem, tokenise
 from clew.models.embedding.onnx import OnnxEmbedder
-from clew.steps.triplets.schema_linker import SchemaLinker
+from clew.reading.triplets.schema_linker import SchemaLinker
 from conftest import EDGES, NODES, build_graph, tables
 
 

@@ -9,13 +9,13 @@ from sys import executable
 
 import pytest
 
-from clew.catalog import ask, create
 from clew.core.errors import NotFoundError, SchemaError, StorageError
 from clew.core.types import NodeSet
 from clew.index.other_names import RemoteNames
 from clew.kb.rdf_export import write_ntriples
 from clew.kb.sparql import SparqlKnowledgeBase
 from clew.kb.sparql_endpoint import Politeness, SparqlEndpoint, content, literal
+from clew.methods.catalog import ask, create
 from clew.toolbox import Toolbox
 from conftest import build_graph, tables
 

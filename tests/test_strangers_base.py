@@ -16,8 +16,8 @@ from clew.core.errors import CorruptError, StorageError, UntrustedEmbedder
 from clew.index.vector_store import VectorStore
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.sources.delta import Delta
+from clew.methods.paths.feedback import Confirmed, keep_confirmed
 from clew.models.embedding.opening import HashEmbedder
-from clew.steps.paths.feedback import Confirmed, keep_confirmed
 from clew.toolbox import Toolbox
 from conftest import NODES, tables
 

@@ -6,9 +6,8 @@ import pytest
 
 import documents_made as made
 from clew.documents.extracted import cells_of, markdown
-from clew.steps.passages.structure_questions import references, without_references
-from clew.steps.passages.table_lookup import look_up
-from clew.steps.passages.typed_cells import date, number, read_table
+from clew.methods.knowledge_graph_prompting.structure_questions import references, without_references
+from clew.methods.knowledge_graph_prompting.tables import date, look_up, number, read_table
 
 STATIONS = read_table(markdown(cells_of(made.STATIONS, "Table 1. Stations")))
 BUDGET = read_table(markdown(cells_of(made.BUDGET)))

@@ -14,11 +14,10 @@ from clew import cli
 from clew.building import build
 from clew.kb.paths import PathLimits, ShortestPaths
 from clew.kb.protocol import Edges
-from clew.steps.subgraphs.graph_features import GRAPH_FEATURES, graph_features
-from clew.steps.subgraphs.graph_to_text import highlight, linearize
-from clew.steps.subgraphs.layered_layout import layered_layout
-from clew.steps.subgraphs.subgraph import Subgraph, SubgraphExtractor, path_evidence
-from clew.steps.subgraphs.subgraph_drawing import draw_subgraph
+from clew.methods.subgraph_reranking.drawing import draw_subgraph, layered_layout
+from clew.methods.subgraph_reranking.features import GRAPH_FEATURES, graph_features
+from clew.methods.subgraph_reranking.graph_to_text import highlight, linearize
+from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor, path_evidence
 from conftest import build_graph, tables
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -4,12 +4,11 @@ import json
 
 import pytest
 
-from clew import catalog
 from clew.building import build
 from clew.core.errors import InputError, NotFoundError, SourceError
+from clew.methods import catalog
+from clew.methods.subgraph_reranking.candidates import nearby, question_entities
 from clew.models.scripted import ScriptedModel
-from clew.steps.subgraphs.question_entities import question_entities
-from clew.steps.subgraphs.walks import nearby
 from clew.toolbox import Toolbox
 from conftest import tables
 

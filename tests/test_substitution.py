@@ -9,12 +9,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from clew.core.query import Count
+from clew.core.schema import NodeType, Relation, Schema
 from clew.core.types import NodeSet
 from clew.kb.protocol import Edges
-from clew.kb.schema import NodeType, Relation, Schema
-from clew.steps.focus.conditions import holds
-from clew.steps.focus.constraints import Constraint, Problem
-from clew.steps.focus.solutions import connected, solve
+from clew.queries.problem import Constraint, Problem, holds
+from clew.queries.solutions import connected, solve
 from conftest import EDGES, build_graph, tables
 
 TYPES = ("a", "b")

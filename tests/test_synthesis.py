@@ -8,7 +8,7 @@ import pytest
 
 from clew.building import build
 from clew.core.errors import InputError, SchemaError
-from clew.kb.schema import NodeType, Relation, Schema
+from clew.core.schema import NodeType, Relation, Schema
 from clew.synthesis.benchmark import Wanted, make_benchmark
 from clew.synthesis.enumerate import distinct_steps
 from clew.synthesis.grammar import active, passive, relational_question

@@ -3,9 +3,9 @@
 import pytest
 
 from clew.building import build
-from clew.methods.think_on_graph import ThinkOnGraph
-from clew.steps.paths.topics import find_topics
-from clew.steps.roles.protocol import Chosen, Read
+from clew.core.roles import Chosen, Read
+from clew.methods.paths.think_on_graph import ThinkOnGraph
+from clew.reading.paths.topics import find_topics
 from clew.toolbox import Toolbox
 from conftest import tables
 

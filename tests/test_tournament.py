@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.steps.paths.tournament import ChunkedTournament, PairwiseTournament, most_comparisons
+from clew.methods.paths.tournament import ChunkedTournament, PairwiseTournament, most_comparisons
 
 CANDIDATES = st.lists(st.integers(), unique=True, max_size=60)
 PLACES = st.integers(1, 8)

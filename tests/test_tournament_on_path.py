@@ -4,16 +4,15 @@ import random
 
 import pytest
 
-from clew.catalog import ask, create
+from clew.core.roles import Chosen
 from clew.core.types import EMPTY, Path
+from clew.methods.catalog import ask, create
+from clew.methods.paths.feedback import read_weights
+from clew.methods.paths.search import ChoosingJudge, lexical
 from clew.models.protocol import Completion
-from clew.steps.paths.feedback import read_weights
-from clew.steps.paths.path_filter import lexical
-from clew.steps.paths.path_judging import ChoosingJudge
-from clew.steps.paths.question_reading import Knowledge, read_question
-from clew.steps.paths.relation_paths import Move, RelationPath
-from clew.steps.paths.topic_mask import mask_topic
-from clew.steps.roles.protocol import Chosen
+from clew.queries.relation_paths import Move, RelationPath
+from clew.reading.paths.question_reading import Knowledge, read_question
+from clew.reading.paths.topic_mask import mask_topic
 from clew.toolbox import Toolbox
 from clew.training.paths import confirm, learn
 from conftest import EDGES, NODES, tables

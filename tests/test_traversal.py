@@ -9,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.building import build
-from clew.catalog import create
 from clew.core.errors import InputError
 from clew.documents import EdgeOptions, corpus_tables
-from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
-from clew.steps.passages.missing_evidence import added_share
-from clew.steps.passages.passage_graph import PassageGraph
-from clew.steps.passages.traversal import Hop, best_gains, traverse
+from clew.methods.catalog import create
+from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
+from clew.methods.knowledge_graph_prompting.passages import PassageGraph, added_share
+from clew.methods.knowledge_graph_prompting.traversal import Hop, best_gains, traverse
 from clew.toolbox import Toolbox
 
 graphs = st.dictionaries(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew import catalog
 from clew.building import BuildReport
 from clew.building import build as build_base
 from clew.core.errors import InputError
@@ -18,9 +17,10 @@ from clew.kb.protocol import KnowledgeBase
 from clew.kb.schema_file import schema_edits
 from clew.kb.sources import SourceOptions, read_sources
 from clew.kb.tables import Tables
-from clew.steps.subgraphs.graph_to_text import linearize
-from clew.steps.subgraphs.subgraph import Subgraph, SubgraphExtractor
-from clew.steps.subgraphs.subgraph_drawing import draw_subgraph
+from clew.methods import catalog
+from clew.methods.subgraph_reranking.drawing import draw_subgraph
+from clew.methods.subgraph_reranking.graph_to_text import linearize
+from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
 from clew.toolbox import Toolbox
 
 

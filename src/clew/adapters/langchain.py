@@ -8,8 +8,8 @@ from pydantic import SkipValidation
 
 from clew.adapters.passages import retrieve
 from clew.api import Base
-from clew.catalog import DEFAULT_METHOD
 from clew.core.errors import MissingExtraError
+from clew.methods.catalog import DEFAULT_METHOD
 
 try:
     from langchain_core.documents import Document

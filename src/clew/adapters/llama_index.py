@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from clew.adapters.passages import retrieve
 from clew.api import Base
-from clew.catalog import DEFAULT_METHOD
 from clew.core.errors import MissingExtraError
+from clew.methods.catalog import DEFAULT_METHOD
 
 try:
     from llama_index.core.base.base_retriever import BaseRetriever

@@ -9,9 +9,6 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from clew.catalog import DEFAULT_METHOD, METHODS, create, describe
-from clew.catalog import ask as answer_question
-from clew.catalog import estimate as estimate_question
 from clew.cli.options import (
     AnyBase,
     AsJson,
@@ -31,6 +28,9 @@ from clew.cli.output import out, print_json, print_table
 from clew.core.json_form import answer_json
 from clew.core.trace import Recorder
 from clew.core.types import Answer
+from clew.methods.catalog import DEFAULT_METHOD, METHODS, create, describe
+from clew.methods.catalog import ask as answer_question
+from clew.methods.catalog import estimate as estimate_question
 from clew.models.opening import open_model
 from clew.models.prices import Estimate
 from clew.models.wrappers import Budget, Ledger

@@ -10,8 +10,6 @@ from typing import Annotated
 import typer
 
 from clew.building import BuildReport, Say, build
-from clew.catalog import DEFAULT_METHOD, create
-from clew.catalog import ask as answer_question
 from clew.cli.ask import show_answer
 from clew.cli.options import AsJson
 from clew.cli.output import out, print_json, stages
@@ -21,9 +19,11 @@ from clew.core.json_form import answer_json
 from clew.datasets.hpo import hpo_schema, load_hpo
 from clew.kb.protocol import KnowledgeBase
 from clew.kb.storage import read_manifest
-from clew.steps.subgraphs.graph_to_text import linearize
-from clew.steps.subgraphs.subgraph import SubgraphExtractor
-from clew.steps.subgraphs.subgraph_drawing import draw_subgraph
+from clew.methods.catalog import DEFAULT_METHOD, create
+from clew.methods.catalog import ask as answer_question
+from clew.methods.subgraph_reranking.drawing import draw_subgraph
+from clew.methods.subgraph_reranking.graph_to_text import linearize
+from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.toolbox import Toolbox
 
 QUESTIONS = (

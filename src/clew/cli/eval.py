@@ -13,7 +13,6 @@ import typer
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from clew.catalog import DEFAULT_METHOD, check_options
 from clew.cli.options import AsJson, EmbedderOption, Options, assignments
 from clew.cli.output import err, out, print_json, print_table, say, stages
 from clew.core.errors import InputError, PendingError
@@ -27,6 +26,7 @@ from clew.evaluation.report import Section, failure_json, load_runs, make_report
 from clew.evaluation.rows import Row
 from clew.evaluation.runs import Run
 from clew.evaluation.summary import summarise
+from clew.methods.catalog import DEFAULT_METHOD, check_options
 from clew.models.opening import open_model
 from clew.models.wrappers import Budget, Ledger
 

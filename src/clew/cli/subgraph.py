@@ -14,12 +14,10 @@ from clew.cli.output import err, out, print_json
 from clew.core.errors import InputError
 from clew.kb.paths import PathLimits
 from clew.kb.protocol import KnowledgeBase
+from clew.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
+from clew.methods.subgraph_reranking.graph_to_text import GraphWriter, WrittenGraph, triples_in_words
+from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
 from clew.models.opening import open_model
-from clew.steps.subgraphs.graph_to_text import triples_in_words
-from clew.steps.subgraphs.graph_writing import GraphWriter, WrittenGraph
-from clew.steps.subgraphs.subgraph import Subgraph, SubgraphExtractor
-from clew.steps.subgraphs.subgraph_drawing import draw_subgraph
-from clew.steps.subgraphs.subgraph_view import subgraph_json
 
 Entities = Annotated[
     list[str], typer.Argument(metavar="A B [C…]", help="Names or keys; the last is the candidate answer.")

@@ -15,9 +15,9 @@ from clew.datasets.load import load_dataset
 from clew.evaluation.benchmark import Benchmark, aliases_in
 from clew.evaluation.rankers import PoolMaker, RankerReport, train_on_questions
 from clew.kb.paths import PathLimits
-from clew.methods.subgraph_reranking import open_source
+from clew.methods.subgraph_reranking.method import open_source
+from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.models.opening import open_model
-from clew.steps.subgraphs.subgraph import SubgraphExtractor
 from clew.training.neural_ranker import NeuralSettings
 from clew.training.paths import confirm
 from clew.training.paths import learn as learn_from_confirmed

@@ -17,7 +17,8 @@ ClewError
 │   └── PendingError      a batch waits for its replies
 ├── EmbedderMismatch      the base was embedded by another embedder (exit code 2)
 │   └── UntrustedEmbedder only the base names its embedder, and it is none that ships with Clew
-└── MissingExtraError     an optional dependency is not installed (exit code 2)"""
+└── MissingExtraError     an optional dependency is not installed (exit code 2)
+"""
 
 from __future__ import annotations
 

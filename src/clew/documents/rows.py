@@ -17,7 +17,7 @@ from clew.documents.passages import PASSAGE_LENGTH, Outline
 from clew.kb.schema_file import SchemaEdits, TypeEdit
 from clew.kb.tables import Piece, Tables
 from clew.models.protocol import Embedder
-from clew.steps.language.proper_names import title_forms
+from clew.reading.language.proper_names import title_forms
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
 
-from clew.catalog import create
 from clew.core.errors import InputError, NotFoundError
 from clew.core.types import Answer, NodeRef
 from clew.datasets.base import dataset_base, question_base
@@ -19,7 +18,8 @@ from clew.evaluation.rows import Row
 from clew.evaluation.run_folder import Setup, parameters
 from clew.evaluation.runs import Answering, Run, evaluate
 from clew.kb.protocol import KnowledgeBase
-from clew.methods.passage_baselines import GoldenPassages
+from clew.methods.catalog import create
+from clew.methods.knowledge_graph_prompting.baselines import GoldenPassages
 from clew.methods.protocol import Method
 from clew.models.protocol import LanguageModel
 from clew.toolbox import Toolbox

@@ -11,18 +11,18 @@ import numpy as np
 
 from clew import __version__
 from clew.core.errors import InputError
+from clew.core.schema import Schema
 from clew.datasets.questions import Dataset, Match, Question
 from clew.evaluation.comparison import Interval, bootstrap, randomisation_test
 from clew.evaluation.judging import Gold, NamesOf
 from clew.evaluation.plots import Bar, bar_plot
 from clew.kb.protocol import KnowledgeBase
-from clew.kb.schema import Schema
+from clew.methods.subgraph_reranking.candidates import CandidateSource
+from clew.methods.subgraph_reranking.features import FloatArray, make_pool
+from clew.methods.subgraph_reranking.ranker_file import RankerCard, load_ranker, save_ranker
+from clew.methods.subgraph_reranking.rankers import SourceOrder, ranked
+from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.models.protocol import Embedder
-from clew.steps.subgraphs.candidate_answers import CandidateSource
-from clew.steps.subgraphs.ranker_file import RankerCard, load_ranker, save_ranker
-from clew.steps.subgraphs.rankers import SourceOrder, ranked
-from clew.steps.subgraphs.ranking_features import FloatArray, make_pool
-from clew.steps.subgraphs.subgraph import SubgraphExtractor
 from clew.training.labelled import SPLITS, Importance, LabelledPool, split_of
 from clew.training.ranker import RankerSettings, train_ranker
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from clew.core.schema import Schema
 from clew.core.types import IntArray, NodeSet
 from clew.index.mentions import (
     Match,
@@ -27,7 +28,6 @@ from clew.index.protocol import Index, Link, Mention
 from clew.index.strings import TrigramIndex
 from clew.index.tokens import Token, tokenise
 from clew.kb.adjacency import positions
-from clew.kb.schema import Schema
 
 SHORTEST_FUZZY = 4
 """Shorter names are not guessed at."""

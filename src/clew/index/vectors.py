@@ -2,7 +2,8 @@
 
 A new base answers at once: the vectors of the candidates that matter are computed and kept by content. Which candidates
 matter depends on the question alone, never on what was asked before, so that an answer does not change with history.
-Once every node has a vector, all of them are searched."""
+Once every node has a vector, all of them are searched.
+"""
 
 from __future__ import annotations
 

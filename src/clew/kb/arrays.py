@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.core.errors import CorruptError, NotFoundError
+from clew.core.schema import NodeType, Relation, Schema
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple, distinct
 from clew.kb import render
 from clew.kb.adjacency import Adjacency, map_array, positions
 from clew.kb.protocol import Edges
-from clew.kb.schema import NodeType, Relation, Schema
 from clew.kb.storage import Manifest, open_generation
 from clew.kb.tables import Piece, Tables
 

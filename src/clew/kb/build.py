@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.errors import SourceError
+from clew.core.schema import NodeType, Relation, Schema
 from clew.core.types import IntArray
 from clew.kb.adjacency import Adjacency, LongArray
 from clew.kb.edge_table import EdgeColumns, edge_columns
 from clew.kb.node_table import node_table
-from clew.kb.schema import NodeType, Relation, Schema
 from clew.kb.tables import NODE_COLUMNS, Problems, Tables
 
 BLOCK = 1_000_000

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from clew.core.schema import Schema
 from clew.core.types import Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
-from clew.kb.schema import Schema
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from clew.core.schema import NodeType
 from clew.core.types import Node
-from clew.kb.schema import NodeType
 
 MOST_LISTED = 20
 """How many values of a list, or neighbours by one relation, a document shows before it gives the count alone."""

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core.errors import NotFoundError, SchemaError
-from clew.kb.schema import NodeType, Relation, Schema
+from clew.core.schema import NodeType, Relation, Schema
 
 _HEADING = """\
 # How this knowledge base is shown and asked. Edit what you like and leave out what you keep:

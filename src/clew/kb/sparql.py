@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from clew.core.errors import NotFoundError, SchemaError
+from clew.core.schema import NodeType, Schema
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
 from clew.kb import render
 from clew.kb.protocol import Edges
-from clew.kb.schema import NodeType, Schema
 from clew.kb.sources.rdf import local_name
 from clew.kb.sparql_endpoint import SparqlEndpoint, Term, content, iri, pages_of
 from clew.kb.sparql_schema import UNTYPED, VALUE, EndpointSchema, Reading

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from clew.core.errors import StorageError
+from clew.core.schema import NodeType, Relation, Schema
 from clew.core.trace import fallback
-from clew.kb.schema import NodeType, Relation, Schema
 from clew.kb.sources.rdf import short_names
 from clew.kb.sparql_endpoint import SparqlEndpoint, Term, content, iri
 

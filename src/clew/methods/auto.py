@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 from clew.core.types import Answer
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.methods.focus_plus import FocusPlus
-from clew.methods.hybrid import Hybrid
-from clew.methods.knowledge_graph_prompting import KnowledgeGraphPrompting
+from clew.methods.focus.focus_plus import FocusPlus
+from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
+from clew.methods.knowledge_graph_prompting.passages import READABLE
+from clew.methods.paths.tournament_on_path import TournamentOnPath
 from clew.methods.protocol import Method
-from clew.methods.tournament_on_path import TournamentOnPath
-from clew.steps.passages.passage_graph import READABLE
+from clew.methods.stark.retrievers import Hybrid
 from clew.toolbox import Toolbox
 
 

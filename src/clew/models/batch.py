@@ -3,7 +3,8 @@
 DIR/requests.jsonl   what waits, one OpenAI batch line each; custom_id is the hash of the request and the model's name
 DIR/replies.jsonl    OpenAI batch output lines, in any order, from any round
 
-Content-addressed: a rerun asks only what no reply answers, so runs go on where they were, round by round."""
+Content-addressed: a rerun asks only what no reply answers, so runs go on where they were, round by round.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ gguf:/path/file.gguf            a local file through llama.cpp (extra `local`)
 hf:FOLDER                       a folder for the transformers library (torch and transformers installed)
 batch:DIR                       collects requests in a folder and reads replies from it; batch:DIR#NAME names the model
 scripted:FILE                   replies from a file, for tests and trials
-NAME                            a model named in the configuration file"""
+NAME                            a model named in the configuration file
+"""
 
 from __future__ import annotations
 

@@ -11,13 +11,13 @@ from pydantic import BaseModel, ConfigDict
 
 from clew.core import trace
 from clew.core.errors import ReplyError
+from clew.core.schema import Schema
 from clew.index.protocol import Names
 from clew.index.tokens import normalise
-from clew.kb.schema import Schema
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, Outcome, ask, read_json
-from clew.steps.roles.scoring import read_yes_no
+from clew.roles.score import read_yes_no
 from clew.synthesis.grammar import relational_question
 from clew.synthesis.requirement import Requirement
 from clew.synthesis.textual import TextualRequirement

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from clew.kb.schema import Relation, Schema
+from clew.core.schema import Relation, Schema
 from clew.synthesis.templates import Branch, Step, Template, holes
 
 PREPOSITIONS = frozenset(

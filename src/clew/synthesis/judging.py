@@ -17,7 +17,7 @@ from clew.kb.protocol import KnowledgeBase
 from clew.models.prompts import Prompt
 from clew.models.protocol import LanguageModel
 from clew.models.structured import Ask, ask
-from clew.steps.roles.scoring import read_yes_no
+from clew.roles.score import read_yes_no
 from clew.synthesis.textual import Rarity, TextualRequirement, fields, written
 
 

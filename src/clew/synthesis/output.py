@@ -4,7 +4,8 @@ questions.jsonl                       what `clew eval` reads, with template, gol
 stark_qa/stark_qa.csv, split/*.index  STaRK's own files
 split-by-template/, split-by-entity/  the same splits, so that no template, or no entity, is in two parts
 statistics.json, plots/*.svg          beside those of the real STaRK questions, where there are any
-README.md                             the data card"""
+README.md                             the data card
+"""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from clew.core.query import Constant, Term, Triplet, TripletQuery, Variable
 from clew.core.types import NodeRef, NodeSet, Path
 from clew.index.protocol import Link
 from clew.kb.protocol import KnowledgeBase
-from clew.steps.focus.grounding import Grounding, Groundings, pose
-from clew.steps.focus.solutions import Solution, solve
-from clew.steps.focus.witnesses import witnesses
+from clew.queries.grounding import Grounding, Groundings, pose
+from clew.queries.solutions import Solution, solve
+from clew.queries.witnesses import witnesses
 from clew.synthesis.templates import Branch, Template
 
 TARGET = "answer"

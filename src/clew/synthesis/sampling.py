@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from clew.core.errors import NotFoundError
 from clew.core.types import EMPTY, NodeRef, NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.steps.focus.constraints import OPPOSITE
+from clew.queries.problem import OPPOSITE
 from clew.synthesis.requirement import Requirement, execute, gold_query
 from clew.synthesis.templates import Branch, Step, Template
 

@@ -24,8 +24,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core.errors import InputError, NotFoundError, SchemaError
+from clew.core.schema import Schema
 from clew.core.types import Direction
-from clew.kb.schema import Schema
 
 Kind = Literal["1-hop", "2-hop", "intersection", "negation", "metapath-and", "textual"]
 KINDS: tuple[Kind, ...] = ("1-hop", "2-hop", "intersection", "negation", "metapath-and", "textual")

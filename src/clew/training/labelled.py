@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from clew.core.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.steps.subgraphs.ranking_features import Pool
+    from clew.methods.subgraph_reranking.features import Pool
 
 FloatArray = NDArray[np.float64]
 Key = TypeVar("Key", bound=Hashable)

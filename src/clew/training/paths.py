@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from clew.core.errors import InputError
-from clew.steps.paths.feedback import Confirmed, keep_confirmed, keep_weights, read_confirmed, rightness
-from clew.steps.paths.path_features import FEATURES
-from clew.steps.paths.path_scoring import learned_weights, standard
-from clew.steps.paths.relation_aligner import RelationAligner
-from clew.steps.paths.topic_mask import mask_topic
-from clew.steps.paths.topics import find_topics
+from clew.methods.paths.feedback import Confirmed, keep_confirmed, keep_weights, read_confirmed, rightness
+from clew.reading.paths.path_features import FEATURES
+from clew.reading.paths.path_scoring import learned_weights, standard
+from clew.reading.paths.relation_aligner import RelationAligner
+from clew.reading.paths.topic_mask import mask_topic
+from clew.reading.paths.topics import find_topics
 from clew.toolbox import Toolbox
 
 Doubles = NDArray[np.float64]

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from clew.core.errors import InputError
-from clew.kb.schema import Schema
+from clew.core.schema import Schema
+from clew.methods.subgraph_reranking.features import FeaturePipeline, FloatArray
+from clew.methods.subgraph_reranking.graph_to_text import HIGHLIGHT
+from clew.methods.subgraph_reranking.ranker_file import Kind, RankerCard, RankerParts, schema_of
+from clew.methods.subgraph_reranking.rankers import LinearModel, TabularModel, neural_texts
 from clew.models.protocol import Embedder
-from clew.steps.subgraphs.graph_to_text import HIGHLIGHT
-from clew.steps.subgraphs.ranker_file import Kind, RankerCard, RankerParts, schema_of
-from clew.steps.subgraphs.rankers import LinearModel, TabularModel, neural_texts
-from clew.steps.subgraphs.ranking_features import FeaturePipeline, FloatArray
 from clew.training.labelled import Importance, LabelledPool, Table, hit_at_1, permutation_importance
 from clew.training.neural_ranker import NeuralSettings, fit_encoder
 from clew.training.table_rankers import TreeSettings, fit_linear, fit_logistic, fit_trees

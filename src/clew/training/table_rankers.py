@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from clew.core.errors import MissingExtraError, ModelError
-from clew.steps.subgraphs.rankers import LinearModel, ObliviousTrees
-from clew.steps.subgraphs.ranking_features import FloatArray
+from clew.methods.subgraph_reranking.features import FloatArray
+from clew.methods.subgraph_reranking.rankers import LinearModel, ObliviousTrees
 from clew.training.labelled import Table
 
 SMALLEST_SPREAD = 1e-9

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from clew import catalog
 from clew.core.json_form import answer_json, plain
 from clew.core.trace import Recorder, Span
 from clew.core.wire import AskRequest
 from clew.kb.protocol import KnowledgeBase
+from clew.methods import catalog
 from clew.models.protocol import LanguageModel
 from clew.web.serving import ServedBase, checked_options
 

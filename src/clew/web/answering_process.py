@@ -12,10 +12,10 @@ import signal
 import sys
 from pathlib import Path
 
-from clew import catalog
 from clew.core.errors import ClewError, InputError, LockedError, ModelError, NotFoundError
 from clew.core.trace import Recorder, Span
 from clew.core.wire import AskRequest
+from clew.methods import catalog
 from clew.web.answering import answer_run, span_json
 from clew.web.serving import ServedBase, examples
 

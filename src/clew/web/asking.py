@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
-from clew import catalog
 from clew.core.errors import ClewError, InputError
 from clew.core.trace import Recorder, Span
 from clew.core.wire import AskRequest
+from clew.methods import catalog
 from clew.web.answering import answer_run, span_json
 from clew.web.runs import Metrics, Runs
 from clew.web.serving import Served, ServedBase

@@ -15,8 +15,8 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from clew import catalog
 from clew.core.wire import LONGEST_QUESTION, AskRequest
+from clew.methods import catalog
 from clew.web.serving import ServedBase
 from clew.web.state import GrantOf, State, StateOf, base_of
 

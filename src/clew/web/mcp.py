@@ -1,6 +1,7 @@
 """The Model Context Protocol (modelcontextprotocol.io): a base's tools for agents, as JSON-RPC messages.
 
-The part of the protocol that tools need is small: initialize, ping, tools/list and tools/call."""
+The part of the protocol that tools need is small: initialize, ping, tools/list and tools/call.
+"""
 
 from __future__ import annotations
 

@@ -11,10 +11,9 @@ from clew.core.types import EMPTY, Direction, NodeSet
 from clew.index.protocol import Link
 from clew.kb.description import node_page
 from clew.kb.paths import PathLimits
-from clew.steps.subgraphs.graph_to_text import relation_labels
-from clew.steps.subgraphs.subgraph import Subgraph, SubgraphExtractor
-from clew.steps.subgraphs.subgraph_drawing import draw_subgraph
-from clew.steps.subgraphs.subgraph_view import subgraph_json
+from clew.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
+from clew.methods.subgraph_reranking.graph_to_text import relation_labels
+from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
 from clew.toolbox import Toolbox
 
 MOST_NODES = 500

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response, StreamingResponse
 
-from clew import catalog
 from clew.core.wire import AskReply, AskRequest, EstimateReply
+from clew.methods import catalog
 from clew.web.runs import RUN_ID
 from clew.web.serving import ServedBase, checked_options
 from clew.web.state import BaseOf, State, StateOf

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from fastapi.responses import PlainTextResponse, Response
 
-from clew import catalog
 from clew.core.types import Direction
 from clew.core.wire import BaseDetails, BaseReply, FoundReply, GraphReply, MentionReply, MethodReply, NodePage
+from clew.methods import catalog
 from clew.web import operations
 from clew.web.serving import ServedBase, examples
 from clew.web.state import BaseOf, GrantOf, StateOf

@@ -10,10 +10,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from clew import catalog
 from clew.core.errors import InputError, NotFoundError
 from clew.core.types import NodeSet
 from clew.kb.storage import MANIFEST
+from clew.methods import catalog
 from clew.methods.protocol import Method
 from clew.models.opening import open_model
 from clew.models.protocol import LanguageModel

@@ -16,8 +16,8 @@ from clew.documents.graph.edges import PassageEdges, most_shared
 from clew.index.tokens import stop_words
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.tables import Piece
-from clew.steps.language.phrase_matcher import PhraseMatcher, matcher
-from clew.steps.language.proper_names import acronyms, name_key, proper_names, subject, title_forms
+from clew.reading.language.phrase_matcher import PhraseMatcher, matcher
+from clew.reading.language.proper_names import acronyms, name_key, proper_names, subject, title_forms
 
 MOST_MEANINGS = 10
 """A form that stands for more titles than this points nowhere."""

@@ -4,7 +4,8 @@ minilm                          the one that ships in the package (the default)
 openai:text-embedding-3-small   OpenAI's API, key in OPENAI_API_KEY
 http://127.0.0.1:8080/v1#nomic  any OpenAI-compatible endpoint, model name after the #
 FOLDER                          an ONNX or sentence-transformers folder
-hash                            a fake without a model, for tests and trials"""
+hash                            a fake without a model, for tests and trials
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,165 @@
+"""The five roles a language model plays in the papers, each with a model-backed and a model-free implementation.
+
+parse    a question into a triplet query             TripletParser
+choose   the best of some options                    Chooser
+score    how well a candidate answers, 0..1          Scorer
+write    the next evidence, or candidate answers     Writer
+read     passages, and answer in a few words         Reader
+
+A role never raises because of one bad reply: the outcome carries `problem`, which says what went wrong and that the
+role's fallback stands in; the same is said to the trace. Only `PendingError` (batch mode) passes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from clew.core.query import TripletQuery
+from clew.core.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A piece of a parse that does not fit the schema, and why: kept to be shown, never executed."""
+
+    piece: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parse:
+    """The best reading of a question, others in descending order of score, and what was rejected on the way."""
+
+    query: TripletQuery
+    alternatives: tuple[TripletQuery, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+    problem: str | None = None
+
+
+class TripletParser(Protocol):
+    """Reads a question as a triplet query over a schema."""
+
+    def parse(self, question: str, schema: Schema) -> Parse:
+        """A query whose relations and types all exist; one without triplets where nothing was understood."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A question, its options in words, and how many of them to keep."""
+
+    question: str
+    options: tuple[str, ...]
+    keep: int = 1
+    kind: str = "option"
+    """What the options are, in the singular, such as "relation path"."""
+    given: str = ""
+    """What holds for every option, such as the common beginning of two paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Positions of the kept options, best first; never empty where there were options and keep was positive."""
+
+    kept: tuple[int, ...]
+    sure: float = 1.0
+    """0..1; 0.5 where a model contradicts itself when the options change places."""
+    reason: str = ""
+    problem: str | None = None
+
+
+class Chooser(Protocol):
+    """Chooses among options."""
+
+    def choose(self, choices: Sequence[Choice]) -> list[Chosen]:
+        """One outcome per choice, in the same order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A possible answer to a question with what is written about it."""
+
+    question: str
+    candidate: str
+    document: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How well a candidate answers, 0..1; None where no score could be had and the earlier order should stand."""
+
+    value: float | None
+    reason: str = ""
+    problem: str | None = None
+
+
+class Scorer(Protocol):
+    """Judges candidates one by one."""
+
+    def score(self, claims: Sequence[Claim]) -> list[Score]:
+        """One score per claim, in the same order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A question and the evidence found for it so far, in reading order."""
+
+    question: str
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One or more texts, best first: the next evidence to look for, or candidate answers."""
+
+    texts: tuple[str, ...]
+    problem: str | None = None
+
+
+class Writer(Protocol):
+    """Writes what to look for next, and answers to choose from."""
+
+    def next_evidence(self, drafts: Sequence[Draft]) -> list[Written]:
+        """For each draft the evidence still missing, as a text to search with; no text where nothing is missing."""
+        ...
+
+    def answers(self, questions: Sequence[str], count: int) -> list[Written]:
+        """For each question up to `count` different candidate answers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A numbered text a reader may cite, with its title where it has one."""
+
+    text: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A question and the texts to answer it from."""
+
+    question: str
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An answer in a few words and the positions of the sources it rests on; text None where they hold no answer."""
+
+    text: str | None
+    citations: tuple[int, ...] = ()
+    problem: str | None = None
+
+
+class Reader(Protocol):
+    """Answers from texts alone."""
+
+    def read(self, readings: Sequence[Reading]) -> list[Read]:
+        """One answer per reading, in the same order."""
+        ...

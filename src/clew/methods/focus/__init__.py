@@ -1,0 +1,1 @@
+"""4StepFocus and its successors: triplets focus the search, documents rank."""

@@ -1,0 +1,117 @@
+"""What the focus methods hand over with their answers: the query, how it was grounded and solved, and witnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clew.core.query import Constant, Term, TripletQuery, Variable
+from clew.core.types import Evidence, Judgement, NodeSet
+from clew.index.protocol import Link
+from clew.kb.protocol import KnowledgeBase
+from clew.queries.formal import as_block, cypher, sparql
+from clew.queries.grounding import Grounding, Groundings, is_usable
+from clew.queries.solutions import Relaxation, Solution
+from clew.queries.witnesses import witnesses
+
+
+@dataclass(frozen=True)
+class Focus:
+    """A query as it was grounded and solved: what the filtered set of answers rests on."""
+
+    query: TripletQuery
+    groundings: Groundings
+    solution: Solution
+    relaxations: tuple[Relaxation, ...] = ()
+    hierarchical: bool = False
+
+    @property
+    def nodes(self) -> NodeSet | None:
+        """The nodes that satisfy it; None where nothing is required of them."""
+        return self.solution.target
+
+    def evidence(self, kb: KnowledgeBase, node: int, limit: int = 2) -> tuple[Evidence, ...]:
+        """Witness paths of an answer, and what was checked to be absent."""
+        named = {
+            place: self.groundings[term].nodes
+            for place, triplet in enumerate(self.query.triplets)
+            for term in (triplet.head, triplet.tail)
+            if isinstance(term, Constant)
+        }
+        paths = witnesses(kb, self.solution, named, node, limit) if self._has_required else ()
+        checked = tuple(
+            Judgement("absent", reason=shown_triplet(self.query, place))
+            for place, triplet in enumerate(self.query.triplets)
+            if triplet.negated and is_usable(triplet, self.groundings)
+        )
+        return (*(path for path in paths if path.facts), *checked)
+
+    @property
+    def _has_required(self) -> bool:
+        return any(not constraint.negated for constraint in self.solution.problem.constraints)
+
+    def to_json(self, kb: KnowledgeBase) -> dict[str, Any]:
+        """The query as parsed, as grounded, as relaxed, and as formal text that reproduces the filtered set."""
+        shown: dict[str, Any] = {
+            "text": str(self.query),
+            "target": {"name": self.query.target.name, "type": self.query.target.type},
+            "triplets": [
+                {"head": _term(t.head), "relation": t.relation, "tail": _term(t.tail), "negated": t.negated}
+                for t in self.query.triplets
+            ],
+            "constants": [_grounding(kb, grounding) for grounding in self.groundings.values()],
+            "conditions": [
+                {"variable": c.variable, "attribute": c.attribute, "comparison": c.comparison, "value": str(c.value)}
+                for c in self.query.conditions
+            ],
+            "counts": [
+                {"variable": c.variable, "of": c.of, "comparison": c.comparison, "value": c.value}
+                for c in self.query.counts
+            ],
+            "relaxed": [relaxation.in_words(self.query) for relaxation in self.relaxations],
+            "unexplained": list(self.query.unexplained),
+            "matches": None if self.nodes is None else len(self.nodes),
+        }
+        if self.nodes is not None:
+            block = as_block(
+                self.query, self.solution.problem, self.groundings, kb.schema, hierarchical=self.hierarchical
+            )
+            target = self.query.target.name
+            shown |= {"sparql": sparql(block, target, kb), "cypher": cypher(block, target, kb)}
+        return shown
+
+
+def shown_triplet(query: TripletQuery, place: int) -> str:
+    """One triplet in words."""
+    triplet = query.triplets[place]
+    return f"no edge {_words(triplet.head)} —{triplet.relation or 'any relation'}→ {_words(triplet.tail)}"
+
+
+def _words(term: Term) -> str:
+    if isinstance(term, Variable):
+        return f"any {term.type or 'node'}" if term.name else "the answer"
+    return term.text
+
+
+def _term(term: Term) -> dict[str, Any]:
+    if isinstance(term, Variable):
+        return {"variable": term.name, "type": term.type}
+    return {"constant": term.text, "type": term.type}
+
+
+def _grounding(kb: KnowledgeBase, grounding: Grounding) -> dict[str, Any]:
+    return {
+        "text": grounding.constant.text,
+        "type": grounding.constant.type,
+        "nodes": _links(kb, grounding.links),
+        "alternatives": _links(kb, grounding.alternatives[:5]),
+    }
+
+
+def _links(kb: KnowledgeBase, links: Sequence[Link]) -> list[Mapping[str, Any]]:
+    refs = kb.refs([link.node for link in links])
+    return [
+        {"key": ref.key, "name": ref.name, "type": ref.type, "alias": link.alias, "how": link.how, "score": link.score}
+        for ref, link in zip(refs, links, strict=True)
+    ]

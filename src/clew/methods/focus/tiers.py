@@ -1,0 +1,135 @@
+"""Answers in tiers: first those that satisfy the query as it stands, then those that satisfy it more loosely.
+
+1  every constant stands for the nodes it names, relations and directions as the query has them
+2  a constant also stands for everything below it in a hierarchy; where the question has a textual requirement too,
+   both are on one level: what holds below a node holds for it, so the text has to decide (not so where the triplets
+   ask about the hierarchy itself: its own edges come before what follows from them)
+3  constants stand for growing lists of near names: 2, 3, 5, 8, 12
+4  other readings of the question
+5  one triplet after another asks for less: any relation, then nothing
+
+Boer et al., FocusedRetriever and AF-Retriever (2025). Each tier adds only what no earlier one has; it stops as soon
+as there are enough answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from clew.core.query import Constant, TripletQuery
+from clew.core.types import NodeSet
+from clew.index.protocol import Names
+from clew.index.tokens import terms
+from clew.methods.focus.evidence import Focus
+from clew.queries.grounding import Groundings, KnowledgeGraph, ground, pose, widened
+from clew.queries.hierarchies import hierarchies
+from clew.queries.solutions import Step, solve_relaxed
+
+SIZES = (2, 3, 5, 8, 12)
+"""How many nodes a constant stands for, tier by tier (Fibonacci-like, as in the successors)."""
+
+
+@dataclass(frozen=True)
+class Tier:
+    """Answers that come in with one way of reading the query."""
+
+    focus: Focus
+    nodes: NodeSet
+    how: str
+    level: int
+    """Tiers on one level are ranked together."""
+
+
+def tiers(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery], enough: int) -> Iterator[Tier]:
+    """Tiers until there are enough answers; `queries` are the readings of a question, best first."""
+    found = 0
+    known: NodeSet | None = None
+    for level, readings in enumerate(_levels(kb, names, queries)):
+        for focus, how in readings:
+            nodes = focus.nodes
+            if nodes is None:  # nothing is required of the answers: their documents alone decide
+                return
+            fresh = without_named(nodes, focus) if known is None else without_named(nodes, focus) - known
+            if len(fresh):
+                known = fresh if known is None else known | fresh
+                found += len(fresh)
+                yield Tier(focus, fresh, how, level)
+        if found >= enough:
+            return
+
+
+def without_named(nodes: NodeSet, focus: Focus) -> NodeSet:
+    """What a question names is not its answer, unless there is no other."""
+    for grounding in focus.groundings.values():
+        others = nodes - grounding.nodes
+        nodes = others if len(others) else nodes
+    return nodes
+
+
+def asks_more(query: TripletQuery) -> bool:
+    """Whether a question has a textual requirement too; a lone word left over is but a way of saying the rest."""
+    return any(len(terms(piece)) > 1 for piece in query.unexplained)
+
+
+def _levels(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery]) -> Iterator[list[tuple[Focus, str]]]:
+    """Ways to read the question, from strict to loose; looser ones are tried only where stricter ones find nothing."""
+    transitive = {relation.name for relation in hierarchies(kb.schema)}
+    hierarchical = bool(transitive)
+    found_any = False
+    for place, query in enumerate(queries):
+        groundings = ground(query, names)
+        strict = _solved(kb, query, groundings, hierarchical=False)
+        level = [(strict, "satisfies the query" if place == 0 else "satisfies another reading of the question")]
+        found_any = _finds(strict)
+        if hierarchical:
+            asks_hierarchy = any(triplet.relation in transitive for triplet in query.triplets)
+            if asks_hierarchy or not asks_more(query):
+                yield level
+                level = []
+            wide = _solved(kb, query, groundings, hierarchical=True)
+            level.append((wide, "satisfies the query with what is below the named nodes in a hierarchy"))
+            found_any = found_any or _finds(wide)
+        yield level
+        if found_any:
+            for near in _near_names(kb, query, groundings, hierarchical):
+                yield [near]
+            return
+    for query in queries[:1]:
+        relaxed = _solved(kb, query, ground(query, names), hierarchical=hierarchical, steps=("loosen", "drop"))
+        yield [(relaxed, "satisfies the query with a requirement relaxed")]
+
+
+def _near_names(
+    kb: KnowledgeGraph, query: TripletQuery, groundings: Groundings, hierarchical: bool
+) -> Iterator[tuple[Focus, str]]:
+    required = {
+        term
+        for triplet in query.triplets
+        if not triplet.negated
+        for term in (triplet.head, triplet.tail)
+        if isinstance(term, Constant)
+    }
+    last = groundings
+    for size in SIZES:
+        wider = widened(groundings, size, required)
+        if wider != last:
+            last = wider
+            yield _solved(kb, query, wider, hierarchical=hierarchical), f"satisfies the query with {size} near names"
+
+
+def _finds(focus: Focus) -> bool:
+    return focus.nodes is not None and len(focus.nodes) > 0
+
+
+def _solved(
+    kb: KnowledgeGraph, query: TripletQuery, groundings: Groundings, *, hierarchical: bool, steps: tuple[Step, ...] = ()
+) -> Focus:
+    problem = pose(query, groundings, kb, edge_types="strict", direction="strict", hierarchical=hierarchical)
+    relaxed = solve_relaxed(kb, problem, steps)
+    return Focus(query, groundings, relaxed.solution, relaxed.relaxations, hierarchical)
+
+
+def unrestricted(kb: KnowledgeGraph, names: Names, query: TripletQuery) -> Focus:
+    """A query as it was asked, where no tier has an answer."""
+    return _solved(kb, query, ground(query, names), hierarchical=bool(hierarchies(kb.schema)))

@@ -1,0 +1,236 @@
+"""Algorithm 1 of Knowledge Graph Prompting: reasoning paths grow over a graph of passages, best neighbours first.
+
+Pure: the graph and whoever ranks the neighbours come in as callables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.core import trace
+from clew.core.roles import Draft, Writer
+from clew.core.types import IntArray, Ranking
+from clew.index.vectors import VectorIndex
+from clew.methods.knowledge_graph_prompting.passages import AskedPassages, PassageGraph, added_share
+from clew.models.protocol import Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningPath:
+    """Passages in the order in which they were visited; `gain` is what the ranker gave the last of them."""
+
+    nodes: tuple[int, ...]
+    gain: float
+    worth: float
+    """How promising it is to go on from here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A neighbour that a path may visit next."""
+
+    node: int
+    gain: float
+    worth: float
+
+
+Rank = Callable[[Sequence[ReasoningPath]], Sequence[Sequence[Hop]]]
+"""For each path its possible hops, best first; whole rounds at once, so that a model is asked in batches."""
+
+
+def traverse(
+    seeds: Sequence[Hop], rank: Rank, *, branching: int, hops: int, budget: int, beam: int | None = None
+) -> list[ReasoningPath]:
+    """Every path, seeds first; ends after `hops` rounds (the seeds are the first), at `budget` passages, or at a wall.
+
+    `beam` None goes on from every path, in order, as the paper's queue does; a number goes on from the most promising.
+    """
+    frontier = [ReasoningPath((seed.node,), seed.gain, seed.worth) for seed in seeds[:budget]]
+    found = list(frontier)
+    visited = {path.nodes[-1] for path in found}
+    for _ in range(hops - 1):
+        if not frontier or len(visited) >= budget:
+            break
+        grown = []
+        for path, ranked in zip(frontier, rank(frontier), strict=True):
+            fresh = [hop for hop in ranked if hop.node not in path.nodes][:branching]
+            for hop in fresh:
+                if hop.node not in visited and len(visited) >= budget:
+                    return found
+                visited.add(hop.node)
+                grown.append(ReasoningPath((*path.nodes, hop.node), hop.gain, hop.worth))
+                found.append(grown[-1])
+        frontier = grown if beam is None else sorted(grown, key=lambda path: -path.worth)[:beam]
+    return found
+
+
+def best_gains(paths: Sequence[ReasoningPath]) -> dict[int, float]:
+    """For every passage visited after a seed the best gain with which it was."""
+    gains: dict[int, float] = {}
+    for path in paths:
+        if len(path.nodes) > 1:
+            node = path.nodes[-1]
+            gains[node] = max(gains.get(node, path.gain), path.gain)
+    return gains
+
+
+FLOOR = 0.2
+"""What a tie is worth although the neighbour adds no word of the question."""
+MEANING = 0.2
+"""What the neighbour's similarity with the question adds."""
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frontier:
+    """Paths and the neighbours of their last passages: nodes[i], tied by strengths[i], may follow paths[owners[i]]."""
+
+    paths: Sequence[ReasoningPath]
+    owners: IntArray
+    nodes: IntArray
+    strengths: Scores
+
+
+class Traverser(Protocol):
+    """Scores where paths may go."""
+
+    def score(self, asked: AskedPassages, frontier: Frontier) -> Scores:
+        """One score per neighbour; minus infinity for one that must not be visited."""
+        ...
+
+
+@dataclass(frozen=True)
+class MissingEvidence:
+    """The worth of the path, times the strength of the tie, times what the neighbour adds to the path."""
+
+    def score(self, asked: AskedPassages, frontier: Frontier) -> Scores:
+        """Similarity counts only where all passages have vectors, so that none has to be computed."""
+        covered = np.array([asked.terms.presence(_nodes(path)).any(axis=0) for path in frontier.paths])
+        worth = np.array([path.worth for path in frontier.paths])
+        added = added_share(covered[frontier.owners], asked.terms.presence(frontier.nodes), asked.terms.weights)
+        meaning = asked.cosines(frontier.nodes) if asked.has_all_vectors else np.zeros(len(frontier.nodes))
+        scores: Scores = worth[frontier.owners] * frontier.strengths * (FLOOR + added + MEANING * meaning)
+        return scores
+
+
+@dataclass(frozen=True)
+class LexicalTraverser:
+    """Words shared with the question, whatever the path: the paper's "w/o LM"."""
+
+    def score(self, asked: AskedPassages, frontier: Frontier) -> Scores:
+        """BM25 of each neighbour."""
+        return asked.words(frontier.nodes)
+
+
+@dataclass(frozen=True)
+class EmbeddingTraverser:
+    """Similarity with question and path together, as MDR searches its next hop."""
+
+    vectors: VectorIndex
+    embedder: Embedder
+    text: Callable[[int], str]
+
+    def score(self, asked: AskedPassages, frontier: Frontier) -> Scores:
+        """The inner product of the embedded question and path with each neighbour."""
+        texts = ["\n".join([asked.question, *map(self.text, path.nodes)]) for path in frontier.paths]
+        return _similarities(self.vectors, self.embedder.embed(texts, role="query"), frontier)
+
+
+@dataclass(frozen=True)
+class GenerativeTraverser:
+    """A model writes the next evidence; the neighbours nearest to it win."""
+
+    writer: Writer
+    vectors: VectorIndex
+    embedder: Embedder
+    text: Callable[[int], str]
+
+    def score(self, asked: AskedPassages, frontier: Frontier) -> Scores:
+        """All paths are asked about at once; a path with enough evidence goes nowhere."""
+        drafts = [Draft(asked.question, tuple(map(self.text, path.nodes))) for path in frontier.paths]
+        written = [draft.texts[0] if draft.texts else "" for draft in self.writer.next_evidence(drafts)]
+        ended = np.array([not text for text in written])
+        scores = _similarities(self.vectors, self.embedder.embed(written, role="query"), frontier)
+        return np.where(ended[frontier.owners], -np.inf, scores)
+
+
+def _similarities(vectors: VectorIndex, asking: NDArray[np.float32], frontier: Frontier) -> Scores:
+    nodes, places = np.unique(frontier.nodes, return_inverse=True)
+    near = vectors.vectors(nodes.astype(np.int32))[places]
+    return np.asarray(np.einsum("ij,ij->i", near, asking[frontier.owners]), dtype=np.float64)
+
+
+def _nodes(path: ReasoningPath) -> IntArray:
+    return np.array(path.nodes, dtype=np.int32)
+
+
+TRAVERSED = 0.6
+"""How much the best gain of a walk adds to how well a passage fits by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """How far a walk goes."""
+
+    seeds: int = 8
+    branching: int = 4
+    """Neighbours that join each path."""
+    hops: int = 3
+    """Passages on a path at most, its seed included."""
+    budget: int = 60
+    """Passages visited at most."""
+    beam: int | None = 8
+    """Paths that go on after each round; None lets every path go on, as in the paper."""
+
+
+def walk(asked: AskedPassages, graph: PassageGraph, traverser: Traverser, how: Walk) -> list[ReasoningPath]:
+    """Every path from the best passages on."""
+    with trace.span("walk") as span:
+        seeds = [Hop(node, score, score) for node, score in asked.pool.top(how.seeds)]
+        paths = traverse(
+            seeds,
+            lambda frontier: hops_from(asked, graph, traverser, frontier, how.branching),
+            branching=how.branching,
+            hops=how.hops,
+            budget=how.budget,
+            beam=how.beam,
+        )
+        span.note(seeds=len(seeds), paths=len(paths))
+    return paths
+
+
+def hops_from(
+    asked: AskedPassages, graph: PassageGraph, traverser: Traverser, paths: Sequence[ReasoningPath], branching: int
+) -> list[list[Hop]]:
+    """The best neighbours of each path's last passage."""
+    ties = [graph.ties(path.nodes[-1]) for path in paths]
+    owners = np.repeat(np.arange(len(paths), dtype=np.int32), [len(own.nodes) for own in ties])
+    nodes = np.concatenate([own.nodes for own in ties])
+    gains = traverser.score(asked, Frontier(paths, owners, nodes, np.concatenate([own.strengths for own in ties])))
+    spare = branching + max(len(path.nodes) for path in paths)  # some may be on their own path already
+    chosen = []
+    for owner in range(len(paths)):
+        own = np.flatnonzero((owners == owner) & np.isfinite(gains))
+        chosen.append(own[np.lexsort((nodes[own], -gains[own]))[:spare]])
+    priors = asked.prior(nodes[np.concatenate(chosen)])
+    by_path = np.split(priors, np.cumsum([len(places) for places in chosen])[:-1])
+    return [
+        [Hop(int(nodes[at]), float(gains[at]), float(gains[at] + prior)) for at, prior in zip(places, own, strict=True)]
+        for places, own in zip(chosen, by_path, strict=True)
+    ]
+
+
+def fused(asked: AskedPassages, paths: Sequence[ReasoningPath], k: int) -> Ranking:
+    """The pool and everything visited: how well each fits by itself, and the best gain with which it was reached."""
+    gains = best_gains(paths)
+    visited = np.fromiter(gains, dtype=np.int32, count=len(gains))
+    nodes = np.union1d(asked.pool.nodes, visited).astype(np.int32)
+    most = max(gains.values(), default=0.0)
+    reached = np.array([max(gains.get(node, 0.0), 0.0) for node in nodes.tolist()])
+    return Ranking.of(nodes, asked.prior(nodes) + TRAVERSED * reached / (most if most > 0 else 1.0), k)

@@ -1,0 +1,50 @@
+"""Which implementation plays a role: the toolbox's model where there is one, the model-free one where there is none."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from clew.core.errors import InputError
+from clew.core.roles import TripletParser
+from clew.reading.triplets.schema_linker import SchemaLinker
+from clew.roles.choose import ModelChooser
+from clew.roles.parse import LinkerFirst, ModelParser
+from clew.roles.rerank import KeepOrder, Listwise, Pairwise, Pointwise, Reranker, RerankerName
+from clew.roles.score import FusedScorer, ModelScorer
+from clew.toolbox import Toolbox
+
+ParserName = Literal["auto", "model", "linker"]
+
+
+def linker_for(toolbox: Toolbox) -> SchemaLinker:
+    """The parser that needs no model."""
+    return SchemaLinker(toolbox.kb, toolbox.names, toolbox.embedder)
+
+
+def parser_for(toolbox: Toolbox, name: ParserName = "auto") -> TripletParser:
+    """By name; `auto` asks the model only what the schema linker cannot read, and the linker alone without a model."""
+    linker = linker_for(toolbox)
+    if name == "model" and toolbox.model is None:
+        raise InputError("parser=model asks a language model: give one with --model, or use parser=linker")
+    if toolbox.model is None or name == "linker":
+        return linker
+    model = ModelParser(toolbox.model, linker)
+    return model if name == "model" else LinkerFirst(linker, model)
+
+
+def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:
+    """A reranker by name; `auto` has a model score one by one, and keeps the order where there is none."""
+    kb, model = toolbox.kb, toolbox.model
+    if name == "embedding":
+        return Pointwise(kb, FusedScorer(toolbox.embedder), "embedding", relations=False)
+    if name == "none" or (name == "auto" and model is None):
+        return KeepOrder()
+    if model is None:
+        raise InputError(f"{name} reranking asks a language model: give one with --model, or use reranker=embedding")
+    if name == "listwise":
+        return Listwise(kb, ModelChooser(model))
+    if name == "pairwise":
+        return Pairwise(kb, ModelChooser(model))
+    if name == "likelihood":
+        return Pointwise(kb, ModelScorer(model, "likelihood"), "likelihood")
+    return Pointwise(kb, ModelScorer(model))

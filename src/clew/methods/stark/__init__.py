@@ -1,0 +1,1 @@
+"""STaRK's retrievers over node documents."""

@@ -1,0 +1,1 @@
+"""Candidate answers, reranked by what connects them with the question."""

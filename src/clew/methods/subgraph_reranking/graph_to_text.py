@@ -1,0 +1,197 @@
+"""A subgraph in words: Salnikov et al., deterministic Graph2Text (algorithm 2), and highlight (section 4.4)."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from clew.core import trace
+from clew.core.errors import ReplyError
+from clew.kb.protocol import KnowledgeBase
+from clew.methods.subgraph_reranking.subgraph import Subgraph
+from clew.models.prompts import Prompt
+from clew.models.protocol import Completion, LanguageModel
+from clew.models.structured import Ask, ask
+from clew.reading.language.proper_names import proper_names
+
+HIGHLIGHT = ("[unused1]", "[unused2]")
+"""Tokens a sentence encoder has no meaning for yet: a fine-tuned ranker learns that they mark the candidate."""
+
+
+def triples_in_words(kb: KnowledgeBase, subgraph: Subgraph) -> list[tuple[str, str, str]]:
+    """Head, relation and tail by name: row by row over the labelled adjacency matrix, question entities first."""
+    labels = relation_labels(kb)
+    names = [ref.name for ref in kb.refs(subgraph.nodes)]
+    heads, tails = subgraph.ends
+    rows = sorted(zip(heads.tolist(), tails.tolist(), subgraph.edges.relations.tolist(), strict=True))
+    return [(names[head], labels[kb.schema.relation_names[code]], names[tail]) for head, tail, code in rows]
+
+
+def relation_labels(kb: KnowledgeBase) -> Mapping[str, str]:
+    """How people call each relation."""
+    return {relation.name: relation.label for relation in reversed(kb.schema.relations)}
+
+
+def linearize(kb: KnowledgeBase, subgraph: Subgraph) -> str:
+    """`head, relation, tail; head, relation, tail; …`; the names of the lone nodes where nothing is connected."""
+    triples = triples_in_words(kb, subgraph)
+    if not triples:
+        return "; ".join(ref.name for ref in kb.refs(subgraph.nodes))
+    return "; ".join(", ".join(triple) for triple in triples)
+
+
+def highlight(text: str, name: str) -> str:
+    """Every whole occurrence of the candidate's name between two marks; the marked name first where it is missing."""
+    opening, closing = HIGHLIGHT
+    marked, found = re.subn(
+        rf"(?<!\w){re.escape(name)}(?!\w)", lambda match: f"{opening}{match[0]}{closing}", text, flags=re.IGNORECASE
+    )
+    return marked if found else f"{opening}{name}{closing}; {text}"
+
+
+PROMPT = Prompt.load("clew.methods.subgraph_reranking", "graph_to_text")
+MOST_FACTS = 40
+"""Facts put into words; the rest of a large subgraph stays unsaid, and entities it alone names are not missed."""
+NUMBER = re.compile(r"(?<!\w)\d+(?:[.,:]\d+)*(?!\w)")
+
+
+@dataclass(frozen=True, slots=True)
+class Faithfulness:
+    """Which names a text keeps and which it invents."""
+
+    entities: int
+    missing: tuple[str, ...]
+    strangers: tuple[str, ...]
+    """Names and numbers that occur in no fact."""
+    question_entities: tuple[int, int]
+    """How many of the question entities the text keeps, and how many there are."""
+    candidate: bool
+
+    @property
+    def faithful(self) -> bool:
+        """Every entity and no stranger."""
+        return not self.missing and not self.strangers
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenGraph:
+    """The text that is used, what the model wrote, and what the check found; the two differ after a fallback."""
+
+    text: str
+    written: str | None = None
+    check: Faithfulness | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FaithfulnessRates:
+    """Shares over many texts: the paper's table 3, and how often something is invented."""
+
+    texts: int
+    coverage: float
+    """Of all entities."""
+    question_entities: float
+    candidates: float
+    hallucinated: float
+    """Of the texts, those that name a stranger."""
+    used: float
+    """Of the texts, those that passed the check."""
+
+
+@dataclass(frozen=True)
+class GraphWriter:
+    """Asks a model for each subgraph."""
+
+    model: LanguageModel
+    kb: KnowledgeBase
+
+    def write(self, subgraphs: Sequence[Subgraph]) -> list[WrittenGraph]:
+        """One text per subgraph, in order."""
+        facts = [triples_in_words(self.kb, subgraph)[:MOST_FACTS] for subgraph in subgraphs]
+        said = [place for place, own in enumerate(facts) if own]
+        outcomes = dict(zip(said, ask(self.model, [_ask(facts[place]) for place in said], role="write"), strict=True))
+        written = []
+        for place, subgraph in enumerate(subgraphs):
+            plain = linearize(self.kb, subgraph)
+            outcome = outcomes.get(place)
+            if outcome is None:  # nothing is connected: there is nothing to say
+                written.append(WrittenGraph(plain))
+            elif outcome.value is None:
+                written.append(WrittenGraph(plain, problem=outcome.problem))
+            else:
+                check = check_text(self.kb, subgraph, facts[place], outcome.value)
+                problem = None if check.faithful else _problem(check)
+                written.append(WrittenGraph(plain if problem else outcome.value, outcome.value, check, problem))
+            if written[-1].problem is not None:
+                trace.fallback("graph to text", written[-1].problem, "the facts one after another")
+        return written
+
+
+def check_text(kb: KnowledgeBase, subgraph: Subgraph, facts: Sequence[tuple[str, str, str]], text: str) -> Faithfulness:
+    """Which of the entities that the facts name occur in the text, and what occurs in it that they do not name."""
+    named = {name for head, _, tail in facts for name in (head, tail)}
+    plain = _plain(text)
+    kept = {name for name in named if _occurs(_plain(name), plain)}
+    names = {ref.id: ref.name for ref in kb.refs([*subgraph.entities, subgraph.candidate])}
+    asked = [names[entity] for entity in subgraph.entities if names[entity] in named]
+    labels = relation_labels(kb).values()
+    known = _words(" ".join([*named, *labels, *(kind.label for kind in kb.schema.node_types)]))
+    found = [name.text for name in proper_names(text)] + NUMBER.findall(text)
+    strangers = tuple(dict.fromkeys(name for name in found if not _words(name) <= known))
+    return Faithfulness(
+        entities=len(named),
+        missing=tuple(sorted(named - kept)),
+        strangers=strangers,
+        question_entities=(sum(name in kept for name in asked), len(asked)),
+        candidate=names[subgraph.candidate] in kept,
+    )
+
+
+def rates(checks: Sequence[Faithfulness]) -> FaithfulnessRates:
+    """Coverage and hallucination over many texts."""
+    entities = sum(check.entities for check in checks)
+    asked = sum(check.question_entities[1] for check in checks)
+    count = max(len(checks), 1)
+    return FaithfulnessRates(
+        texts=len(checks),
+        coverage=1 - sum(len(check.missing) for check in checks) / max(entities, 1),
+        question_entities=sum(check.question_entities[0] for check in checks) / max(asked, 1),
+        candidates=sum(check.candidate for check in checks) / count,
+        hallucinated=sum(bool(check.strangers) for check in checks) / count,
+        used=sum(check.faithful for check in checks) / count,
+    )
+
+
+def _ask(facts: Sequence[tuple[str, str, str]]) -> Ask[str]:
+    shown = "\n".join(" | ".join(fact) for fact in facts)
+    return Ask(PROMPT.fill(facts=shown), _read, max_tokens=min(1500, 120 + 40 * len(facts)))
+
+
+def _read(completion: Completion) -> str:
+    text = " ".join(completion.text.split())
+    if not text:
+        raise ReplyError("the reply is empty")
+    return text
+
+
+def _problem(check: Faithfulness) -> str:
+    parts = [f"{what} {', '.join(names[:3])}" for what, names in _faults(check) if names]
+    return "the written text " + " and ".join(parts)
+
+
+def _faults(check: Faithfulness) -> list[tuple[str, tuple[str, ...]]]:
+    return [("leaves out", check.missing), ("invents", check.strangers)]
+
+
+def _plain(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().replace("’", "'").split())
+
+
+def _occurs(name: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", _plain(text)))

@@ -1,0 +1,155 @@
+"""Grounding: which nodes the constants of a query stand for, and the problem that is to be solved with them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from clew.core.query import Constant, Term, Triplet, TripletQuery, Variable
+from clew.core.schema import Relation, Schema
+from clew.core.types import EMPTY, NodeSet
+from clew.index.protocol import Link, Names
+from clew.queries.hierarchies import ancestors, below, descendants, hierarchies
+from clew.queries.problem import Attributes, Constraint, Filter, Graph, Problem, condition_filter
+
+EdgeTypes = Literal["ignore", "prefer", "strict"]
+DirectionRule = Literal["any", "strict"]
+Unmatched = Literal["vector", "drop"]
+SURE = 0.95
+"""From this similarity on a fuzzy match counts as the same name."""
+
+
+class KnowledgeGraph(Graph, Attributes, Protocol):
+    """The part of a knowledge base that grounding needs."""
+
+
+@dataclass(frozen=True)
+class Grounding:
+    """The nodes a constant stands for, how they were found, and which others it may mean."""
+
+    constant: Constant
+    links: tuple[Link, ...]
+    """The nodes it stands for."""
+    alternatives: tuple[Link, ...] = ()
+
+    @property
+    def nodes(self) -> NodeSet:
+        """The nodes as a set."""
+        return NodeSet.of([link.node for link in self.links]) if self.links else EMPTY
+
+    def in_words(self) -> str:
+        """How the constant was understood, in a few words."""
+        if not self.links:
+            return f"“{self.constant.text}” names nothing in this base"
+        first = self.links[0]
+        more = f" and {len(self.links) - 1} more" if len(self.links) > 1 else ""
+        return f"“{self.constant.text}” → {first.alias}{more} ({first.how} match, {first.score:.2f})"
+
+
+Groundings = Mapping[Constant, Grounding]
+
+
+def ground(
+    query: TripletQuery, names: Names, *, unmatched: Unmatched = "vector", near: int = 1, k: int = 12
+) -> Groundings:
+    """Exact names first, inside the stated type before outside it; then near names; then the nearest by meaning.
+
+    Deviation from the paper: an alias of several nodes stands for all of them, and `near` gives the number of nodes
+    that a name without an exact match stands for.
+    """
+    return {constant: _ground(constant, names, unmatched, near, k) for constant in query.constants()}
+
+
+def _ground(constant: Constant, names: Names, unmatched: Unmatched, near: int, k: int) -> Grounding:
+    inside = names.link(constant.text, type=constant.type, k=k)
+    exact = [link for link in inside if link.how == "exact"]
+    anywhere: Sequence[Link] = ()
+    if not exact and constant.type is not None:
+        anywhere = [link for link in names.link(constant.text, k=k) if link.how == "exact"]
+        exact = list(anywhere)
+    spelled = [link for link in exact if link.score == 1.0]
+    exact = spelled or exact  # a name spelled just so is meant before one that differs in case or accents
+    if exact:
+        return Grounding(constant, tuple(exact), tuple(link for link in inside if link not in exact))
+    sure = [link for link in inside if link.how == "fuzzy" and link.score >= SURE]
+    chosen = tuple(sure[:near]) or (tuple(inside[:near]) if unmatched == "vector" else ())
+    return Grounding(constant, chosen, tuple(link for link in inside if link not in chosen))
+
+
+def widened(groundings: Groundings, size: int, constants: Collection[Constant]) -> Groundings:
+    """The given constants stand for their `size` best nodes, or for all exact ones where they are more."""
+    wider: dict[Constant, Grounding] = {}
+    for constant, grounding in groundings.items():
+        missing = max(0, size - len(grounding.links)) if constant in constants else 0
+        more, rest = grounding.alternatives[:missing], grounding.alternatives[missing:]
+        wider[constant] = Grounding(constant, (*grounding.links, *more), rest)
+    return wider
+
+
+def pose(
+    query: TripletQuery,
+    groundings: Groundings,
+    graph: KnowledgeGraph,
+    *,
+    edge_types: EdgeTypes = "ignore",
+    direction: DirectionRule = "any",
+    hierarchical: bool = False,
+) -> Problem:
+    """The problem a grounded query stands for.
+
+    Triplets between two constants, between a variable and itself, and with a constant that names nothing are left out,
+    as in the paper. With `hierarchical`, a constant also stands for everything below it; where it is forbidden, always.
+    """
+    constraints = []
+    for place, triplet in enumerate(query.triplets):
+        if is_usable(triplet, groundings):
+            widen = hierarchical or triplet.negated
+            head, tail = (_end(term, triplet, groundings, graph, widen) for term in (triplet.head, triplet.tail))
+            relation = None if edge_types == "ignore" else triplet.relation
+            any_direction = direction == "any" or relation is None
+            constraints.append(Constraint(head, relation, tail, any_direction, triplet.negated, place))
+    filters: dict[str, tuple[Filter, ...]] = {}
+    for condition in query.conditions:
+        keep = condition_filter(graph, condition)
+        filters[condition.variable] = (*filters.get(condition.variable, ()), keep)
+    types = {name: variable.type for name, variable in query.variables().items()}
+    return Problem(query.target.name, types, tuple(constraints), filters, query.counts)
+
+
+def is_usable(triplet: Triplet, groundings: Groundings) -> bool:
+    """Whether a triplet ties a variable to another one or to a constant that names something."""
+    ends = (triplet.head, triplet.tail)
+    variables = {end.name for end in ends if isinstance(end, Variable)}
+    named = all(len(groundings[end].nodes) for end in ends if isinstance(end, Constant))
+    return named and (len(variables) == 2 or (len(variables) == 1 and any(isinstance(end, Constant) for end in ends)))
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """A hierarchy along which a constant also stands for what is below it, or above it."""
+
+    relation: Relation
+    upward: bool
+
+
+def expansions(triplet: Triplet, term: Constant, schema: Schema) -> tuple[Expansion, ...]:
+    """The hierarchies that widen a constant of a triplet.
+
+    "What is polydactyly a kind of?" asks for everything above; any other triplet takes in what is below.
+    """
+    rows = {row.name: row for row in hierarchies(schema, term.type)}
+    return tuple(
+        Expansion(row, triplet.relation == row.name and (term is triplet.head) == (below(row) == "in"))
+        for row in rows.values()
+    )
+
+
+def _end(term: Term, triplet: Triplet, groundings: Groundings, graph: Graph, widen: bool) -> str | NodeSet:
+    if isinstance(term, Variable):
+        return term.name
+    nodes = groundings[term].nodes
+    for expansion in expansions(triplet, term, graph.schema) if widen else ():
+        follow = ancestors if expansion.upward else descendants
+        nodes = follow(graph, nodes, expansion.relation)
+    return nodes

@@ -1,0 +1,128 @@
+"""Names in running text without a model: capitalised phrases, acronyms with their expansions, what a text is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_UPPER = "".join(chr(code) for code in range(0x530) if chr(code).isupper())
+_WORD = rf"(?:(?:[{_UPPER}]\.)+|(?:St|Dr|Mr|Mrs|Ms|Jr|Sr|Mt|Ft)\.|[{_UPPER}][\w'’&-]*)"
+_JOIN = r"(?:of|the|de|la|le|les|von|van|der|den|di|du|da|dos|das|do|del|della|des|al|el|bin|ibn|y|e|en|for|in|on|to)"
+_PHRASE = rf"{_WORD}(?:[ \n](?:{_JOIN}[ \n]){{0,2}}{_WORD})*(?: \d{{1,4}}\b)?"
+PHRASE = re.compile(rf"\b{_PHRASE}")
+SUBJECT = re.compile(
+    rf"""["“'‘]*((?:(?:The|A|An)[ ])?{_PHRASE}[\w \n:'’"”!?.-]{{0,40}}?)["”’']*\s*(?:\(|,|\b(?:is|was|are|were)\b)"""
+)
+ACRONYM = re.compile(rf"\(([{_UPPER}][{_UPPER}\d&-]{{1,9}})s?\)")
+POSSESSIVE = re.compile(r"['’]s?$")
+OPENING_WORDS = """
+a about after all also although among an and any are as at because before between both but by can did do does
+during each first following for from had has have he her here his how however i if in into is it its many may
+more most my no not of on one only or other our over she since so some several such than that the their then
+there these they this those three through to two under until up upon was we were what when where which while who
+whom whose why will with within you your according despite later another january february march april june july
+august september october november december monday tuesday wednesday thursday friday saturday sunday
+"""
+OPENERS = frozenset(OPENING_WORDS.split())
+"""Words that are capitalised for their place in a sentence or in a date, and name nothing by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name as it stands in a text."""
+
+    text: str
+    start: int
+    end: int
+
+
+def proper_names(text: str) -> Iterator[Name]:
+    """Capitalised phrases in reading order, without the openers of sentences at their beginning."""
+    for found in PHRASE.finditer(text):
+        phrase, start = found.group(), found.start()
+        while True:
+            first, _, rest = phrase.partition(" ") if " " in phrase else phrase.partition("\n")
+            if first.lower() not in OPENERS or (first.isupper() and len(first) > 1):  # WHO is a name
+                break
+            start += len(phrase) - len(rest)
+            phrase = rest
+        phrase = POSSESSIVE.sub("", phrase.rstrip("-&"))
+        if len(phrase) > 1 and not phrase[0].islower() and not phrase[0].isdigit():
+            yield Name(phrase, start, start + len(phrase))
+
+
+def name_key(name: str) -> str:
+    """The form in which two spellings of a name are the same: no case, no article, no possessive."""
+    key = " ".join(POSSESSIVE.sub("", name).casefold().split())
+    return key.removeprefix("the ").replace(".", "")
+
+
+def acronyms(text: str) -> dict[str, str]:
+    """Acronym → expansion, where a text writes "World Health Organization (WHO)"."""
+    found = {}
+    for match in ACRONYM.finditer(text):
+        letters = [letter for letter in match.group(1) if letter.isalpha()]
+        words = re.findall(r"[\w'’-]+", text[max(0, match.start() - 120) : match.start()])
+        for count in range(len(letters), min(len(words), len(letters) + 4) + 1):
+            chosen = words[-count:]
+            initials = [word[0] for word in chosen if word[0].isupper()]
+            if initials == letters and chosen[0][0].isupper():
+                found[match.group(1)] = " ".join(chosen)
+                break
+    return found
+
+
+def subject(text: str) -> str | None:
+    """What a text is about when it begins as encyclopedias do: the name before "is", "was", a bracket or a comma."""
+    found = SUBJECT.match(text)
+    if found is None:
+        return None
+    name = found.group(1).strip(" \"”’'\n")
+    return name if name and len(name.split()) <= 10 and name.lower() not in OPENERS else None
+
+
+def title_forms(title: str) -> list[str]:
+    """The ways in which texts call what a title names: as it is, without brackets, and up to the first comma."""
+    plain = " ".join(re.sub(r"\s*\([^)]*\)\s*", " ", title).split())
+    forms = dict.fromkeys(form for form in (title.strip(), plain, plain.split(",")[0].strip()) if len(form) > 2)
+    return [form for form in forms if form.lower() not in OPENERS]
+
+
+SHORT_FORMS = """
+mr mrs ms dr prof st sr jr vs etc e.g i.e cf al fig eq no vol pp p ch sec tab inc ltd co corp dept est approx
+gen col lt sgt capt rev hon gov sen rep pres jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k ca b d
+"""
+ABBREVIATIONS = frozenset(SHORT_FORMS.split())
+END = re.compile(r"""(?:[.!?…]+["'”’)\]]*(?=\s+["'“‘(\[]*[^\W_a-zß-öø-ÿ])|[。！？]+["”’」』）]*|\n[ \t]*\n)\s*""")
+LAST_WORD = re.compile(r"[\w.]+$")
+
+
+def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
+    """The spans of the sentences between two places, without the white space around them."""
+    stop = len(text) if end is None else end
+    spans, begin = [], start
+    for found in END.finditer(text, start, stop):
+        if not _is_end(text, begin, found):
+            continue
+        spans.append((begin, found.end()))
+        begin = found.end()
+    spans.append((begin, stop))
+    stripped = ((a + len(text[a:b]) - len(text[a:b].lstrip()), a + len(text[a:b].rstrip())) for a, b in spans)
+    return [(a, b) for a, b in stripped if a < b]
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text."""
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+def _is_end(text: str, begin: int, found: re.Match[str]) -> bool:
+    """A full stop after an initial or an abbreviation ends nothing."""
+    if not found.group().startswith(".") or found.group().startswith(".."):
+        return True
+    word = LAST_WORD.search(text, begin, found.start())
+    if word is None:
+        return True
+    last = word.group().lower().strip(".")
+    return not (last in ABBREVIATIONS or (len(last) == 1 and last.isalpha()) or re.fullmatch(r"(\w\.)+\w", last))

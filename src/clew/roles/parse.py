@@ -1,0 +1,179 @@
+"""Parsing a question into triplets by a model: the prompt shows the schema, the reply is held against it.
+
+Step 1 of 4StepFocus: the model sees the question, all node types and all relations, and returns triplets and the
+target variable. Deviation from the paper: structured JSON instead of text split at commas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clew.core import trace
+from clew.core.query import TripletQuery, Variable
+from clew.core.roles import Parse, TripletParser
+from clew.core.schema import Relation, Schema
+from clew.index.tokens import terms
+from clew.models.prompts import Prompt
+from clew.models.protocol import Completion, LanguageModel
+from clew.models.structured import Ask, ask
+from clew.models.tokens import count_tokens
+from clew.roles.triplet_replies import ORDERED, RARE_PAIR, read_triplets, salvage_triplets
+
+PROMPT = Prompt.load("clew.roles.prompts", "parse")
+COMPARISONS = ["=", "!=", "<", "<=", ">", ">=", "contains"]
+
+
+@dataclass(frozen=True)
+class ModelParser:
+    """Asks a model; where its reply cannot be used, the fallback parser reads the question."""
+
+    model: LanguageModel
+    fallback: TripletParser | None = None
+
+    def parse(self, question: str, schema: Schema) -> Parse:
+        """The query in the model's reply, checked against the schema."""
+        return self.parse_all([question], schema)[0]
+
+    def parse_all(self, questions: Sequence[str], schema: Schema) -> list[Parse]:
+        """Many questions as one batch."""
+        outcomes = ask(self.model, [self._ask(question, schema) for question in questions], role="parse")
+        parses = []
+        for question, outcome in zip(questions, outcomes, strict=True):
+            if outcome.value is not None:
+                parses.append(outcome.value)
+            else:
+                parses.append(self._fall_back(question, schema, outcome.problem or "no reply"))
+        return parses
+
+    def _ask(self, question: str, schema: Schema) -> Ask[Parse]:
+        room = self.model.context_tokens // 2
+        filled = PROMPT.fill(
+            question=question,
+            types=describe_types(schema),
+            relations=describe_relations(schema, question, room),
+            attributes=describe_attributes(schema),
+            no_conditions=', "conditions": []' if schema.attribute_types else "",
+        )
+
+        def read(completion: Completion) -> Parse:
+            return read_triplets(completion.text, question, schema)
+
+        def salvage(completion: Completion) -> Parse:
+            return salvage_triplets(completion.text, question, schema)
+
+        return Ask(filled, read, salvage=salvage, schema=reply_schema(schema), max_tokens=400)
+
+    def _fall_back(self, question: str, schema: Schema, problem: str) -> Parse:
+        if self.fallback is None:
+            trace.fallback("parse", problem, "no requirement is taken from the question")
+            return Parse(TripletQuery((), Variable("x"), score=0.0, unexplained=(question,)), problem=problem)
+        trace.fallback("parse", problem, f"parsed by {type(self.fallback).__name__}")
+        parse = self.fallback.parse(question, schema)
+        return Parse(parse.query, parse.alternatives, parse.rejected, problem)
+
+
+def describe_types(schema: Schema) -> str:
+    """One line per node type."""
+    lines = []
+    for kind in schema.node_types:
+        about = [kind.label] if kind.label != kind.name else []
+        about += [kind.description] if kind.description else []
+        lines.append(f"- {kind.name}" + (f" ({'; '.join(about)})" if about else ""))
+    return "\n".join(lines)
+
+
+def describe_relations(schema: Schema, question: str, tokens: int) -> str:
+    """One line per relation and pair of types; where all do not fit, those nearest to the question's words."""
+    total: dict[str, int] = {}
+    for relation in schema.relations:
+        total[relation.name] = total.get(relation.name, 0) + relation.count
+    rows = [relation for relation in schema.relations if relation.count >= RARE_PAIR * total[relation.name]]
+    lines = [_describe(relation) for relation in rows]
+    if sum(map(count_tokens, lines)) <= tokens:
+        return "\n".join(lines)
+    asked = set(terms(question))
+    order = sorted(range(len(rows)), key=lambda place: (-len(asked & set(terms(lines[place]))), -rows[place].count))
+    kept, left = set(), tokens
+    for place in order:
+        cost = count_tokens(lines[place])
+        if cost <= left:
+            kept.add(place)
+            left -= cost
+    trace.fallback("parse", f"{len(rows)} relations do not fit the model's context", f"{len(kept)} are shown")
+    return "\n".join(lines[place] for place in sorted(kept))
+
+
+def _describe(relation: Relation) -> str:
+    about = [relation.label] if relation.label != relation.name.replace("_", " ") else []
+    about += [f"read backwards: {relation.inverse}"] if relation.inverse else []
+    about += [relation.description] if relation.description else []
+    shown = f"- {relation.head} -> {relation.name} -> {relation.tail}"
+    return shown + (f" ({'; '.join(about)})" if about else "")
+
+
+def describe_attributes(schema: Schema) -> str:
+    """The attributes that conditions may be about; nothing where there are none."""
+    if not schema.attribute_types:
+        return ""
+    shown = ", ".join(f"{name} ({kind})" for name, kind in schema.attribute_types.items())
+    name, kind = next(iter(schema.attribute_types.items()))
+    example = '"comparison": ">=", "value": 3' if kind in ORDERED else '"comparison": "contains", "value": "blue"'
+    return (
+        f"\nAttributes: {shown}\n"
+        f'"conditions" holds requirements on them where the question makes any, such as {{"variable": "?x", '
+        f'"attribute": "{name}", {example}}}.\n'
+    )
+
+
+def reply_schema(schema: Schema) -> dict[str, Any]:
+    """The JSON schema of a reply: relations and types are among those that exist."""
+    text = {"type": "string"}
+    # A triplet as an object, not as an array of three: grammars of small servers cannot fix the second item's values.
+    triplet = _object({"head": text, "relation": {"enum": list(schema.relation_names)}, "tail": text})
+    variable = _object({"name": text, "type": {"enum": list(schema.type_names)}})
+    parts: dict[str, Any] = {
+        "names": {"type": "array", "items": text},  # first: small models forget names that they have not written down
+        "answer": text,
+        "variables": {"type": "array", "items": variable},
+        "triplets": {"type": "array", "items": triplet},
+        "absent": {"type": "array", "items": triplet},
+    }
+    if schema.attribute_types:
+        condition = _object(
+            {
+                "variable": text,
+                "attribute": {"enum": list(schema.attribute_types)},
+                "comparison": {"enum": COMPARISONS},
+                "value": {"type": ["string", "number", "boolean"]},
+            }
+        )
+        parts["conditions"] = {"type": "array", "items": condition}
+    return _object(parts)
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+@dataclass(frozen=True)
+class LinkerFirst:
+    """The schema linker reads; a model is asked only where the linker finds no triplet.
+
+    A model of 1.5 billion parameters reads far worse than the linker, which costs nothing (docs/measurements.md); a
+    model is needed for questions in words that the schema does not know.
+    """
+
+    linker: TripletParser
+    model: TripletParser
+
+    def parse(self, question: str, schema: Schema) -> Parse:
+        """The linker's reading where it holds triplets, otherwise the model's."""
+        parse = self.linker.parse(question, schema)
+        return parse if parse.query.triplets else self.model.parse(question, schema)

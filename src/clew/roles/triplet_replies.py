@@ -1,0 +1,247 @@
+"""The reply of a parsing model, held against the schema: what does not exist there is rejected, and said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from clew.core.errors import ReplyError
+from clew.core.query import Comparison, Condition, Constant, Term, Triplet, TripletQuery, Variable
+from clew.core.roles import Parse, Rejected
+from clew.core.schema import Schema
+from clew.index.tokens import stop_words, terms, tokenise
+from clew.models.structured import read_json
+
+MOST_TRIPLETS = 20
+RARE_PAIR = 0.02
+"""Pairs of types with a smaller share of a relation's edges are noise in the data and do not decide its direction."""
+LONGEST_NAME = 300
+ORDERED = ("integer", "number", "date")
+"""The kinds of attributes of which one value can be less than another."""
+
+
+class _Lenient(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class _Variable(_Lenient):
+    name: str
+    type: str
+
+
+class _Triplet(_Lenient):
+    head: str
+    relation: str
+    tail: str
+
+
+class _Condition(_Lenient):
+    variable: str
+    attribute: str
+    comparison: Comparison
+    value: str | int | float | bool
+
+
+class _Reply(_Lenient):
+    names: list[str] = Field(default_factory=list, max_length=MOST_TRIPLETS)
+    answer: str
+    variables: list[_Variable] = Field(default_factory=list)
+    triplets: list[_Triplet] = Field(default_factory=list, max_length=MOST_TRIPLETS)
+    absent: list[_Triplet] = Field(default_factory=list, max_length=MOST_TRIPLETS)
+    conditions: list[_Condition] = Field(default_factory=list, max_length=MOST_TRIPLETS)
+
+
+def read_triplets(text: str, question: str, schema: Schema) -> Parse:
+    """The query of a reply; raises ReplyError naming everything in it that the schema does not know."""
+    parse = _build(read_json(text, _Reply), question, schema)
+    if parse.rejected:
+        raise ReplyError("; ".join(f"{rejected.piece}: {rejected.reason}" for rejected in parse.rejected[:4]))
+    return parse
+
+
+def salvage_triplets(text: str, question: str, schema: Schema) -> Parse:
+    """The part of a reply that the schema knows, with the rest as rejected pieces; raises where nothing is left."""
+    parse = _build(read_json(text, _Reply), question, schema)
+    if not parse.query.triplets and not parse.query.conditions and parse.query.target.type is None:
+        raise ReplyError("nothing in the reply fits the schema")
+    return parse
+
+
+@dataclass
+class _Reading:
+    """Names of the schema as the model may spell them, and what was rejected so far."""
+
+    schema: Schema
+    types: dict[str, str | None]
+    """Variable → type."""
+    rejected: list[Rejected] = field(default_factory=list)
+
+    def reject(self, piece: str, reason: str) -> None:
+        self.rejected.append(Rejected(piece[:LONGEST_NAME], reason))
+
+    def term(self, text: str) -> Term | None:
+        text = text.strip()
+        if text.startswith("?"):
+            return Variable(text[1:], self.types.get(text[1:])) if text[1:].isidentifier() else None
+        name = text.strip("\"'[]“” ")
+        return Constant(name) if name and len(name) <= LONGEST_NAME else None
+
+    def triplet(self, said: _Triplet, *, negated: bool) -> Triplet | None:
+        shown = f"({said.head}, {said.relation}, {said.tail})"
+        head, tail = self.term(said.head), self.term(said.tail)
+        if head is None or tail is None:
+            self.reject(shown, "an end is neither ?variable nor a name")
+            return None
+        if isinstance(head, Constant) and isinstance(tail, Constant):
+            self.reject(shown, "asks for nothing: both ends are names")
+            return None
+        if head == tail:
+            self.reject(shown, "both ends are the same variable")
+            return None
+        relation = _known(said.relation, self.schema.relation_names)
+        if relation is None:
+            self.reject(shown, f"there is no relation {said.relation!r}")
+            # An edge of unknown kind is still an edge; one that must be absent would forbid far too much.
+            return None if negated else Triplet(head, None, tail)
+        return self._directed(Triplet(head, relation, tail, negated), shown)
+
+    def _directed(self, triplet: Triplet, shown: str) -> Triplet | None:
+        """The triplet, turned round where only that fits the types, which the relation gives to its ends."""
+        rows = self.schema.relation_rows(triplet.relation or "")
+        total = sum(row.count for row in rows)
+        usual = [(row.head, row.tail) for row in rows if row.count >= RARE_PAIR * total]
+        every = [(row.head, row.tail) for row in rows]
+        for pairs, turned in ((usual, False), (usual, True), (every, False), (every, True)):
+            head, tail = (triplet.tail, triplet.head) if turned else (triplet.head, triplet.tail)
+            fitting = [(h, t) for h, t in pairs if head.type in (None, h) and tail.type in (None, t)]
+            if fitting:
+                heads, tails = ({pair[side] for pair in fitting} for side in (0, 1))
+                return Triplet(_typed(head, heads), triplet.relation, _typed(tail, tails), triplet.negated)
+        there = ", ".join(f"{head} to {tail}" for head, tail in every[:4])
+        self.reject(shown, f"{triplet.relation} goes from {there}")
+        return None
+
+    def fitting(self, triplets: Sequence[Triplet]) -> tuple[Triplet, ...]:
+        """Those that still fit their relation after each variable was given one type."""
+        kept = []
+        for triplet in triplets:
+            rows = self.schema.relation_rows(triplet.relation) if triplet.relation else ()
+            ends = (triplet.head.type, triplet.tail.type)
+            if not rows or any(ends[0] in (None, row.head) and ends[1] in (None, row.tail) for row in rows):
+                kept.append(triplet)
+            else:
+                self.reject(str(TripletQuery((triplet,), Variable("x"))), "its variables have other types elsewhere")
+        return tuple(kept)
+
+
+def _build(reply: _Reply, question: str, schema: Schema) -> Parse:
+    reading = _Reading(schema, {})
+    for variable in reply.variables:
+        name, kind = variable.name.lstrip("? "), _known(variable.type, schema.type_names)
+        if kind is None:
+            reading.reject(f"?{name}: {variable.type}", f"there is no node type {variable.type!r}")
+        elif name in reading.types and reading.types[name] != kind:
+            reading.reject(f"?{name}: {variable.type}", f"?{name} is already a {reading.types[name]}")
+            continue
+        reading.types[name] = kind
+    triplets = [reading.triplet(said, negated=False) for said in reply.triplets]
+    triplets += [reading.triplet(said, negated=True) for said in reply.absent]
+    kept = reading.fitting(_one_type_each([triplet for triplet in triplets if triplet is not None]))
+    used = {_plain(constant.text) for constant in TripletQuery(kept, Variable("x")).constants()}
+    for name in reply.names:
+        if _plain(name) and _plain(name) not in used:
+            reading.reject(name, "is named, but stands in no triplet")
+    target = _target(reply.answer, kept, reading)
+    conditions = _conditions(reply.conditions, kept, target, reading)
+    query = TripletQuery(kept, target, conditions, unexplained=unexplained(question, kept, target, schema))
+    return Parse(query, rejected=tuple(reading.rejected))
+
+
+def _target(answer: str, triplets: Sequence[Triplet], reading: _Reading) -> Variable:
+    """The variable named as the answer, or the only one there is."""
+    name = answer.strip().lstrip("? ")
+    terms_ = [term for triplet in triplets for term in (triplet.head, triplet.tail)]
+    variables = {term.name: term for term in terms_ if isinstance(term, Variable)}
+    if name in variables:
+        return variables[name]
+    if reading.types.get(name) is not None and not variables:
+        return Variable(name, reading.types[name])
+    if len(variables) == 1:
+        return next(iter(variables.values()))
+    reading.reject(answer or "(no answer variable)", "no triplet holds this variable")
+    return Variable("x") if not variables else next(iter(variables.values()))
+
+
+def _conditions(
+    said: Sequence[_Condition], triplets: Sequence[Triplet], target: Variable, reading: _Reading
+) -> tuple[Condition, ...]:
+    known = TripletQuery(tuple(triplets), target).variables()
+    kept = []
+    for one in said:
+        attribute = _known(one.attribute, tuple(reading.schema.attribute_types))
+        name = one.variable.strip().lstrip("? ")
+        if attribute is None:
+            reading.reject(f"{one.variable}.{one.attribute}", f"there is no attribute {one.attribute!r}")
+        elif name not in known:
+            reading.reject(f"{one.variable}.{one.attribute}", f"there is no variable {one.variable!r}")
+        elif one.comparison[0] in "<>" and reading.schema.attribute_types[attribute] not in ORDERED:
+            reading.reject(
+                f"{one.variable}.{one.attribute}", f"{attribute} is no number or date and cannot be compared"
+            )
+        else:
+            kept.append(Condition(name, attribute, one.comparison, one.value))
+    return tuple(dict.fromkeys(kept))
+
+
+def unexplained(question: str, triplets: Sequence[Triplet], target: Variable, schema: Schema) -> tuple[str, ...]:
+    """The words of a question that no name, relation or type of the query accounts for."""
+    explained: set[str] = set(terms(target.type or ""))
+    for triplet in triplets:
+        for term in (triplet.head, triplet.tail):
+            explained |= set(terms(term.text if isinstance(term, Constant) else ""))
+            explained |= set(terms((term.type or "").replace("_", " ")))
+        for row in schema.relation_rows(triplet.relation) if triplet.relation else ():
+            explained |= set(terms(f"{row.name.replace('_', ' ')} {row.label} {row.inverse}"))
+    words = []
+    for token in tokenise(question):
+        stems = terms(token.text)
+        if token.text not in stop_words() and stems and stems[0] not in explained:
+            words.append(question[token.start : token.end])
+    return tuple(dict.fromkeys(words))
+
+
+def _one_type_each(triplets: Sequence[Triplet]) -> tuple[Triplet, ...]:
+    """The different triplets, each variable with the first type that any of them gives it."""
+    types: dict[str, str] = {}
+    for triplet in triplets:
+        for term in (triplet.head, triplet.tail):
+            if isinstance(term, Variable) and term.type is not None:
+                types.setdefault(term.name, term.type)
+
+    def typed(term: Term) -> Term:
+        return Variable(term.name, types.get(term.name)) if isinstance(term, Variable) else term
+
+    settled = (Triplet(typed(one.head), one.relation, typed(one.tail), one.negated) for one in triplets)
+    return tuple(dict.fromkeys(settled))
+
+
+def _typed(term: Term, kinds: set[str]) -> Term:
+    """The term with its type where the relation leaves only one."""
+    if term.type is not None or len(kinds) != 1:
+        return term
+    kind = next(iter(kinds))
+    return Constant(term.text, kind) if isinstance(term, Constant) else Variable(term.name, kind)
+
+
+def _known(said: str, names: Sequence[str]) -> str | None:
+    """The name of the schema that was meant: as it is, or up to case, spaces and hyphens."""
+    if said in names:
+        return said
+    plain = _plain(said)
+    return next((name for name in names if _plain(name) == plain), None)
+
+
+def _plain(name: str) -> str:
+    return "".join(character for character in name.casefold() if character.isalnum())

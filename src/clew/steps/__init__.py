@@ -1,1 +1,0 @@
-"""The steps that methods are composed of: functions from values to values."""

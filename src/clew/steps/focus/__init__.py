@@ -1,1 +1,0 @@
-"""From a triplet query to answers: grounding, substitution, relaxation, witnesses, formal queries."""

@@ -1,1 +1,0 @@
-"""Passages of documents: searching, walking their graph, structure, tables and citations."""

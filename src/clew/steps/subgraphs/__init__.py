@@ -1,1 +1,0 @@
-"""Subgraphs between entities: paths, features, words and pictures, and rankers over them."""
