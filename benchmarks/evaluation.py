@@ -34,7 +34,7 @@ def candidates(count: int) -> tuple[Candidate, ...]:
 def measure(kind: Kind, ranked: int, gold: int, concurrency: int) -> dict[str, float]:
     keys = tuple(f"N{ranked // 2 + n:06}" for n in range(gold))
     questions = tuple(Question(f"q{n}", f"which thing is {n}?", keys, passages=keys) for n in range(QUESTIONS))
-    answer = Answer("q", "free", candidates(ranked), text="some words")
+    answer = Answer("q", method="free", candidates=candidates(ranked), text="some words")
 
     def free(_: Question) -> Answer:
         for step in range(6):

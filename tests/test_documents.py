@@ -31,8 +31,8 @@ def built(folder, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def method(built) -> KnowledgeGraphPrompting:
-    return KnowledgeGraphPrompting.build(built[1])
+def answered(built):
+    return lambda question: KnowledgeGraphPrompting().answer(question, built[1])
 
 
 def test_files_that_cannot_be_read_are_named_and_the_rest_is_built(built):
@@ -53,8 +53,8 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_built(built):
         ("How much was the invoice?", "letter.txt", 2, "Postscript: the invoice is 4,200 euros."),
     ],
 )
-def test_content_questions_cite_the_right_page_and_span(folder, method, question, file, page, quoted):
-    answer = method.answer(question)
+def test_content_questions_cite_the_right_page_and_span(folder, answered, question, file, page, quoted):
+    answer = answered(question)
     quotes = [piece for candidate in answer.candidates[:3] for piece in candidate.evidence]
     quotes += [piece for piece in answer.evidence if isinstance(piece, Passage)]
     assert (file, page, quoted) in {(quote.file, quote.page, quote.text) for quote in quotes}
@@ -79,20 +79,20 @@ def test_content_questions_cite_the_right_page_and_span(folder, method, question
         ('What does the section "Salt works" say?', ["notes.md#section=00002"], "The salt works of Unna were closed"),
     ],
 )
-def test_structural_questions_are_found_by_structure(method, question, nodes, text):
-    answer = method.answer(question)
+def test_structural_questions_are_found_by_structure(answered, question, nodes, text):
+    answer = answered(question)
     assert [candidate.node.key for candidate in answer.candidates[: len(nodes)]] == nodes
     assert answer.text.startswith(text)
 
 
-def test_what_does_not_exist_is_said_and_not_guessed(method):
-    answer = method.answer("What is on page 9 of report.pdf?")
+def test_what_does_not_exist_is_said_and_not_guessed(answered):
+    answer = answered("What is on page 9 of report.pdf?")
     assert answer.text is None
     assert answer.notes == ("there is no page 9 in report.pdf",)
 
 
-def test_a_page_that_several_documents_have_is_said_to_be_unclear(method):
-    answer = method.answer("What is on page 2?")
+def test_a_page_that_several_documents_have_is_said_to_be_unclear(answered):
+    answer = answered("What is on page 2?")
     assert any("name one of them" in note for note in answer.notes)
 
 

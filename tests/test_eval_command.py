@@ -18,8 +18,8 @@ from clew.cli import main
 from clew.core.errors import FormatError, PendingError
 from clew.core.trace import fallback, span
 from clew.core.types import Answer, Candidate
-from clew.kb.protocol import KnowledgeBase
 from clew.methods import catalog
+from clew.methods.protocol import Method
 from conftest import tables
 
 
@@ -28,30 +28,26 @@ def words(text):
 
 
 @dataclass(frozen=True)
-class WordCount:
+class WordCount(Method):
     """Ranks nodes by how many words of the question their text has."""
 
-    kb: KnowledgeBase
+    name = "words"
     k: int = 5
     wait: float = 0.0
     pending: bool = False
 
-    @classmethod
-    def build(cls, toolbox, k: int = 5, wait: float = 0.0, pending: bool = False):
-        return cls(toolbox.kb, k, wait, pending)
-
-    def answer(self, question):
+    def answer(self, question, tools):
         if self.pending and "gene" in question:
             raise PendingError("answer the batch")
         time.sleep(self.wait)
         asked = words(question)
         with span("count"):
-            scores = {n: len(asked & words(self.kb.text(n))) for n in self.kb.nodes()}
+            scores = {n: len(asked & words(tools.kb.text(n))) for n in tools.kb.nodes()}
             if not any(scores.values()):
                 fallback("count", "no word in common", "ranked by key")
         best = sorted(scores, key=lambda node: (-scores[node], node))[: self.k]
-        refs = self.kb.refs(best)
-        return Answer(question, "words", tuple(Candidate(r, scores[n]) for r, n in zip(refs, best, strict=True)))
+        refs = tools.kb.refs(best)
+        return Answer(question, tuple(Candidate(r, scores[n]) for r, n in zip(refs, best, strict=True)))
 
 
 @pytest.fixture(autouse=True)

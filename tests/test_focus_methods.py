@@ -7,8 +7,9 @@ from clew.core.errors import InputError
 from clew.core.query import Constant, Triplet, TripletQuery, Variable
 from clew.core.roles import Chosen, Score
 from clew.core.types import Judgement, Path
+from clew.methods.answering import Found
 from clew.methods.catalog import ask, create
-from clew.methods.focus.placing import Found, weighed
+from clew.methods.focus.evidence import weighed
 from clew.methods.focus.tiers import tiers
 from clew.models.scripted import ScriptedModel
 from clew.roles.rerank import Judged, Listwise, Pairwise, Pointwise, keep_unjudged
@@ -31,7 +32,7 @@ def keys(answer):
 
 @pytest.mark.parametrize("method", ["four_step_focus", "focus_plus", "auto"])
 def test_an_answer_comes_with_its_path_its_query_and_its_groundings(toolbox, method):
-    answer = ask(create(method, toolbox), BOTH)
+    answer = ask(create(method), BOTH, toolbox)
     first = answer.candidates[0]
     assert first.node.key == "BBS2"
     path = next(piece for piece in first.evidence if isinstance(piece, Path))
@@ -48,21 +49,21 @@ def test_an_answer_comes_with_its_path_its_query_and_its_groundings(toolbox, met
 
 
 def test_candidates_that_satisfy_the_triplets_stay_above_those_that_fill_up(toolbox):
-    answer = ask(create("four_step_focus", toolbox), BOTH)
+    answer = ask(create("four_step_focus"), BOTH, toolbox)
     assert keys(answer)[0] == "BBS2"
     assert len(answer.candidates) == len(toolbox.kb)
     assert all(not any(isinstance(p, Path) for p in c.evidence) for c in answer.candidates[1:])
 
 
 def test_negation_takes_away_and_is_shown(toolbox):
-    answer = ask(create("focus_plus", toolbox), "Which diseases do not show arachnodactyly?")
+    answer = ask(create("focus_plus"), "Which diseases do not show arachnodactyly?", toolbox)
     assert keys(answer)[0] == "BBS"
     checked = [p for p in answer.candidates[0].evidence if isinstance(p, Judgement) and p.by == "absent"]
     assert "arachnodactyly" in checked[0].reason
 
 
 def test_a_constant_stands_for_what_is_below_it_in_a_later_tier(toolbox):
-    answer = ask(create("focus_plus", toolbox), "Which diseases show an abnormal finger?")
+    answer = ask(create("focus_plus"), "Which diseases show an abnormal finger?", toolbox)
     assert set(keys(answer)[:2]) == {"BBS", "MFS"}
     path = next(piece for piece in answer.candidates[0].evidence if isinstance(piece, Path))
     assert path.facts[-1].relation == "is_a"
@@ -71,13 +72,13 @@ def test_a_constant_stands_for_what_is_below_it_in_a_later_tier(toolbox):
 
 def test_a_question_about_text_alone_is_answered_as_words_and_meaning_answer_it(toolbox):
     question = "Which phenotype means abnormally long and slender fingers?"
-    answer = ask(create("focus_plus", toolbox), question)
+    answer = ask(create("focus_plus"), question, toolbox)
     assert answer.query["triplets"] == []
     assert keys(answer)[0] == "P3"
 
 
 def test_a_question_that_names_no_type_is_asked_of_all_types(toolbox):
-    answer = ask(create("focus_plus", toolbox), "Could you recommend something long and slender?")
+    answer = ask(create("focus_plus"), "Could you recommend something long and slender?", toolbox)
     assert answer.query["target"]["type"] is None
     assert keys(answer)[0] == "P3"
 
@@ -90,12 +91,11 @@ def test_where_a_query_explains_little_of_a_question_satisfying_it_only_adds_to_
 
 
 def test_a_number_is_given_where_one_is_asked_for(toolbox):
-    assert ask(create("focus_plus", toolbox), "How many phenotypes has Bardet-Biedl syndrome?").text == "2"
+    assert ask(create("focus_plus"), "How many phenotypes has Bardet-Biedl syndrome?", toolbox).text == "2"
 
 
-def test_where_the_strict_query_has_no_answer_the_relation_is_given_up_and_that_is_said(toolbox):
+def test_where_the_strict_query_has_no_answer_the_relation_is_given_up_and_that_is_said(toolbox, monkeypatch):
     options = {"edge_types": "prefer", "direction": "strict"}
-    method = create("four_step_focus", toolbox, options)
 
     class Wrong:
         def parse(self, question, schema):
@@ -105,32 +105,31 @@ def test_where_the_strict_query_has_no_answer_the_relation_is_given_up_and_that_
             gene = Variable("gene", "gene")
             return Parse(TripletQuery((Triplet(gene, "is_a", Constant("Marfan syndrome", "disease")),), gene))
 
-    from dataclasses import replace
-
-    answer = ask(replace(method, parser=Wrong()), "Which gene?")
+    monkeypatch.setattr("clew.methods.focus.four_step_focus.parser_for", lambda *_: Wrong())
+    answer = ask(create("four_step_focus", options), "Which gene?", toolbox)
     assert keys(answer)[0] == "FBN1"
     assert "any relation will do" in answer.query["relaxed"][0]
 
 
 def test_the_answer_is_the_same_whether_or_not_it_is_traced(toolbox):
-    method = create("focus_plus", toolbox)
-    assert method.answer(BOTH) == method.answer(BOTH)
-    assert ask(method, BOTH).candidates == method.answer(BOTH).candidates
+    method = create("focus_plus")
+    assert method.answer(BOTH, toolbox) == method.answer(BOTH, toolbox)
+    assert ask(method, BOTH, toolbox).candidates == method.answer(BOTH, toolbox).candidates
 
 
 def test_reranking_by_a_model_needs_one(toolbox):
     with pytest.raises(InputError, match="--model"):
-        create("focus_plus", toolbox, {"reranker": "pairwise"})
+        ask(create("focus_plus", {"reranker": "pairwise"}), BOTH, toolbox)
     with pytest.raises(InputError, match="parser=linker"):
-        create("focus_plus", toolbox, {"parser": "model"})
-    by_likeness = ask(create("llm_reranker", toolbox, {"reranker": "embedding"}), "Which gene encodes fibrillin?")
+        ask(create("focus_plus", {"parser": "model"}), BOTH, toolbox)
+    by_likeness = ask(create("llm_reranker", {"reranker": "embedding"}), "Which gene encodes fibrillin?", toolbox)
     assert keys(by_likeness)[0] == "FBN1"
 
 
 def test_a_model_may_rerank_by_how_likely_it_says_yes_while_the_linker_parses(toolbox):
     model = ScriptedModel(lambda request: "Yes" if "slender" in request.messages[-1].content else "No")
     options = {"parser": "linker", "reranker": "likelihood"}
-    answer = ask(create("focus_plus", toolbox.with_model(model), options), "Which phenotype is about fingers?")
+    answer = ask(create("focus_plus", options), "Which phenotype is about fingers?", toolbox.with_model(model))
     assert keys(answer)[0] == "P3"
     assert {request.top_logprobs for request in model.asked} == {8}  # scores, and nothing else, were asked for
 
@@ -138,7 +137,7 @@ def test_a_model_may_rerank_by_how_likely_it_says_yes_while_the_linker_parses(to
 def test_a_model_reads_only_what_the_linker_cannot_unless_it_is_told_to_read_all(toolbox):
     def asked(question, **options):
         model = ScriptedModel.saying("nothing of use")
-        ask(create("focus_plus", toolbox.with_model(model), {"reranker": "none", **options}), question)
+        ask(create("focus_plus", {"reranker": "none", **options}), question, toolbox.with_model(model))
         return len(model.asked)
 
     assert asked(BOTH) == 0
@@ -148,7 +147,7 @@ def test_a_model_reads_only_what_the_linker_cannot_unless_it_is_told_to_read_all
 
 @pytest.mark.parametrize("method", ["bm25", "vector_search", "multi_vector_search", "hybrid"])
 def test_every_baseline_finds_a_node_by_its_text(toolbox, method):
-    assert keys(ask(create(method, toolbox), "Abnormally long and slender fingers"))[0] == "P3"
+    assert keys(ask(create(method), "Abnormally long and slender fingers", toolbox))[0] == "P3"
 
 
 class Scorer:

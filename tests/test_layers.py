@@ -1,6 +1,7 @@
 """Imports point down the layers."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ LAYERS = [
     {"documents", "methods"},
     {"datasets", "training", "synthesis"},
     {"evaluation"},
+    {"exploring"},
     {"api"},
     {"web", "client", "adapters"},
     {"cli"},
@@ -48,3 +50,40 @@ def test_imports_point_down(file: Path):
     for other in imported_layers(file) - {layer}:
         assert other in RANK, f"{file}: {other} is no layer"
         assert RANK[other] < RANK[layer], f"{file}: {layer} must not import {other}"
+
+
+HOMES = sorted(path.name for path in (SOURCE / "methods").iterdir() if path.is_dir() and path.name != "__pycache__")
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_the_homes_of_methods_do_not_import_each_other(home: str):
+    """What two of them need moves down."""
+    for file in (SOURCE / "methods" / home).rglob("*.py"):
+        imported = set(re.findall(r"clew\.methods\.(\w+)\.", file.read_text("utf-8")))
+        assert not imported & (set(HOMES) - {home}), f"{file} imports from the home of another method"
+
+
+def test_there_are_no_cycles_between_modules():
+    graph = {}
+    for file in SOURCE.rglob("*.py"):
+        name = ".".join(("clew", *file.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+        graph[name] = {
+            target
+            for node in ast.parse(file.read_text("utf-8")).body
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("clew")
+            for alias in node.names
+            for target in (f"{node.module}.{alias.name}", str(node.module))
+        }
+    state: dict[str, int] = {}
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        state[name] = 1
+        for other in sorted(graph[name] & graph.keys() - {name}):
+            assert state.get(other) != 1, " → ".join((*path, name, other))
+            if other not in state:
+                visit(other, (*path, name))
+        state[name] = 2
+
+    for name in sorted(graph):
+        if name not in state:
+            visit(name, ())

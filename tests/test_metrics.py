@@ -21,7 +21,7 @@ def candidate(key, score=0.0, name=None):
 
 
 def answer(*candidates, **more):
-    return Answer("q", "m", tuple(candidates), **more)
+    return Answer("q", method="m", candidates=tuple(candidates), **more)
 
 
 def no_aliases(node):

@@ -10,11 +10,11 @@ import pytest
 from chat_server import serving
 from clew.building import build
 from clew.cli import main
-from clew.core.roles import Choice, Chooser, Claim, Scorer
+from clew.core.roles import Choice, Claim
 from clew.core.trace import span
 from clew.core.types import Answer, Candidate
-from clew.kb.protocol import KnowledgeBase
 from clew.methods import catalog
+from clew.methods.protocol import Method
 from clew.models.batch_runner import read_lines
 from clew.roles.choose import ModelChooser
 from clew.roles.score import ModelScorer
@@ -22,26 +22,20 @@ from conftest import tables
 
 
 @dataclass(frozen=True)
-class Judge:
+class Judge(Method):
     """Lets the model choose a type and then score every node of it: what the first round says decides the second."""
 
-    kb: KnowledgeBase
-    chooser: Chooser
-    scorer: Scorer
-    model: str
+    name = "judge"
 
-    @classmethod
-    def build(cls, toolbox):
-        return cls(toolbox.kb, ModelChooser(toolbox.model), ModelScorer(toolbox.model), toolbox.model.name)
-
-    def answer(self, question):
-        types = self.kb.schema.type_names
+    def answer(self, question, tools):
+        kb, model = tools.kb, tools.required_model("judge")
+        types = kb.schema.type_names
         with span("choose a type"):
-            [chosen] = self.chooser.choose([Choice(question, types, kind="type")])
-        refs = self.kb.refs(self.kb.nodes(types[chosen.kept[0]]).array)
-        scores = self.scorer.score([Claim(question, ref.name, self.kb.node(ref.id).text) for ref in refs])
+            [chosen] = ModelChooser(model).choose([Choice(question, types, kind="type")])
+        refs = kb.refs(kb.nodes(types[chosen.kept[0]]).array)
+        scores = ModelScorer(model).score([Claim(question, ref.name, kb.node(ref.id).text) for ref in refs])
         found = [Candidate(ref, score.value or 0.0) for ref, score in zip(refs, scores, strict=True)]
-        return Answer(question, "judge", tuple(sorted(found, key=lambda c: (-c.score, c.node.id))), model=self.model)
+        return Answer(question, tuple(sorted(found, key=lambda c: (-c.score, c.node.id))))
 
 
 RULES = [

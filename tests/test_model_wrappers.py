@@ -159,7 +159,7 @@ class TestBudgeted:
     def test_calls(self):
         calls, ledger, done = self.run(Budget(calls=7))
         assert (calls, ledger.refused) == (7, 93)
-        assert all((d.error or "").startswith("budget") for d in done[7:])
+        assert all(d.failure == "budget" for d in done[7:])
         assert "7 calls" in (ledger.cut_short or "")
 
     def test_tokens(self):

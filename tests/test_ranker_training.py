@@ -67,8 +67,8 @@ def test_a_ranker_is_trained_judged_saved_and_used(cinema, tmp_path):
     ET.parse(out / "permutation_importance.svg")
     card = json.loads((out / "ranker.json").read_text())
     assert card["data"]["source"] == "nearby"
-    method = catalog.create("subgraph_reranking", Toolbox.open(base), {"ranker": str(out)})
-    answer = catalog.ask(method, "who is directed_by for [Film 3]")
+    method = catalog.create("subgraph_reranking", {"ranker": str(out)})
+    answer = catalog.ask(method, "who is directed_by for [Film 3]", Toolbox.open(base))
     assert "directed_by" in answer.candidates[0].evidence[0].in_words()
     table = run("train", "ranker", *arguments, "--out", out)
     assert "no topic in two of them" in table.stdout
@@ -76,7 +76,7 @@ def test_a_ranker_is_trained_judged_saved_and_used(cinema, tmp_path):
 
     other = build(tables(), tmp_path / "other.kb").folder
     with pytest.raises(SchemaError, match="another schema"):
-        catalog.create("subgraph_reranking", Toolbox.open(other), {"ranker": str(out)})
+        catalog.ask(method, "who is it?", Toolbox.open(other))
 
 
 def test_too_few_topics_are_told(cinema, tmp_path):

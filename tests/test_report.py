@@ -18,12 +18,12 @@ WHOLE = Dataset("toy", QUESTIONS, "graph", "dev")
 
 
 def run_of(dataset, method, right, folder=None, **parameters):
-    def answering(question):
+    def answering(question, recorder):
         number = int(question.id[1:])
         if number == 59 and method == "bad":
             raise ModelError("gave up")
         key = f"a{number}" if right(number) else "x"
-        return Answer(question.text, method, (Candidate(NodeRef(0, key, key, "t"), 1.0),))
+        return Answer(question.text, method=method, candidates=(Candidate(NodeRef(0, key, key, "t"), 1.0),))
 
     setup = Setup.of(dataset, method, parameters)
     out = None if folder is None else folder / setup.folder_name()

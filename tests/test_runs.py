@@ -3,16 +3,18 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Barrier
 
 import pytest
 
+import clew.reading
+from clew.building import build
 from clew.core.errors import (
     BudgetError,
     CorruptError,
@@ -22,14 +24,19 @@ from clew.core.errors import (
     ModelError,
     PendingError,
 )
-from clew.core.trace import ModelCall, fallback, span
+from clew.core.trace import ModelCall, fallback, recording, span
 from clew.core.types import Answer, Candidate, Judgement, NodeRef
 from clew.datasets.questions import Dataset, Question
 from clew.evaluation.report import load_runs, make_report, report_json
 from clew.evaluation.rows import Row
-from clew.evaluation.run_folder import ANSWERS, Setup, open_run, parameters, read_rows
+from clew.evaluation.run_folder import ANSWERS, Setup, identity, open_run, read_rows
 from clew.evaluation.runs import evaluate
 from clew.evaluation.summary import summarise
+from clew.methods.catalog import create
+from clew.methods.paths.feedback import keep_weights
+from clew.reading import reader_version
+from clew.toolbox import Toolbox
+from conftest import tables
 
 COUNT = 40
 DATASET = Dataset(
@@ -49,7 +56,7 @@ def parity(question: Question) -> Answer:
             fallback("look", "tired", "guessed")
     keys = [f"a{number}" if number % 2 == 0 else "x", f"a{number}" if number % 3 == 0 else "y"]
     found = tuple(Candidate(NodeRef(0, k, k, "t"), 1.0 - p, (Judgement("eye", 0.5),)) for p, k in enumerate(keys))
-    return Answer(question.text, "parity", found)
+    return Answer(question.text, method="parity", candidates=found)
 
 
 def no_names(node):
@@ -57,7 +64,11 @@ def no_names(node):
 
 
 def run(answering=parity, dataset=DATASET, setup=None, **more):
-    return evaluate(dataset.questions, answering, setup or setup_of(dataset), names_of=no_names, **more)
+    def recorded(question, recorder):
+        with recording(recorder):
+            return answering(question)
+
+    return evaluate(dataset.questions, recorded, setup or setup_of(dataset), names_of=no_names, **more)
 
 
 def without_times(report):
@@ -145,7 +156,9 @@ def test_answers_cut_short_by_a_spent_budget_are_not_kept(tmp_path):
     def cut(question):
         with span("model") as opened:
             if question.id == "q7":
-                opened.calls.append(ModelCall("h", 0, 0, 0, 0, cached=False, error="budget: 10 calls are spent"))
+                opened.calls.append(
+                    ModelCall("h", 0, 0, 0, 0, cached=False, error="10 calls are spent", failure="budget")
+                )
         return parity(question)
 
     with pytest.raises(BudgetError, match="10 calls are spent; run again"):
@@ -212,20 +225,41 @@ def test_a_row_survives_the_way_to_disk_and_back():
         assert Row.from_json(json.loads(row.to_line())) == row
 
 
-def test_parameters_tell_two_settings_of_one_method_apart():
-    @dataclass(frozen=True)
-    class Ranker:
-        depth: int = 2
+def test_a_run_is_not_resumed_after_weights_embedder_or_reader_have_changed(tmp_path):
+    """Whatever can change an answer is part of what a run is."""
+    build(tables(), tmp_path / "kb")
+    tools = Toolbox.open(tmp_path / "kb", embedder="hash")
+    method = create("aligned_paths")
+    before = identity(method, tools)
+    assert before == identity(method, Toolbox.open(tmp_path / "kb", embedder="hash"))
+    keep_weights(tmp_path / "kb", {"aligned": 1.0})
+    changed = [
+        identity(method, tools),
+        identity(create("aligned_paths", {"depth": "2"}), tools),
+        identity(method, Toolbox.open(tmp_path / "kb", embedder="minilm")),
+    ]
+    assert all(other != before for other in changed)
+    with open_run(tmp_path / "run", Setup.of(DATASET, "aligned_paths", before)):
+        pass
+    for other in changed:
+        setup = Setup.of(DATASET, "aligned_paths", other)
+        with pytest.raises(InputError, match="holds another run"), open_run(tmp_path / "run", setup):
+            pass
 
-    @dataclass(frozen=True)
-    class Method:
-        base: object
-        ranker: Ranker
-        names: tuple[str, ...] = ("a",)
 
-    first, second = parameters(Method(object(), Ranker())), parameters(Method(object(), Ranker(3)))
-    assert first == {"": "Method", "base": "object", "ranker": {"": "Ranker", "depth": 2}, "names": ["a"]}
-    assert first != second
+def test_the_version_of_the_reader_is_a_digest_of_what_it_learned(monkeypatch, tmp_path):
+    reader_version.cache_clear()
+    before = reader_version()
+    copied = tmp_path / "reading"
+    shutil.copytree(Path(clew.reading.__file__).parent, copied)
+    monkeypatch.setattr("clew.reading.__file__", str(copied / "__init__.py"))
+    reader_version.cache_clear()
+    assert reader_version() == before
+    learned = next(file for file in copied.rglob("*.json"))
+    learned.write_text(learned.read_text() + " ")
+    reader_version.cache_clear()
+    assert reader_version() != before
+    reader_version.cache_clear()
 
 
 KILLED = """

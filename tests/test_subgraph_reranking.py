@@ -9,6 +9,7 @@ from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.methods import catalog
 from clew.methods.subgraph_reranking.candidates import nearby, question_entities
 from clew.models.scripted import ScriptedModel
+from clew.models.wrappers import Traced
 from clew.toolbox import Toolbox
 from conftest import tables
 
@@ -30,7 +31,7 @@ def names(answer):
 
 
 def test_the_default_proposes_what_is_near_and_shows_the_path(tools):
-    answer = catalog.ask(catalog.create("subgraph_reranking", tools), QUESTION)
+    answer = catalog.ask(catalog.create("subgraph_reranking"), QUESTION, tools)
     assert set(names(answer)[:2]) == {"Polydactyly", "Rod-cone dystrophy"}
     path, judgement = answer.candidates[0].evidence
     assert path.in_words().startswith("Bardet-Biedl syndrome —has_phenotype→")
@@ -41,51 +42,51 @@ def test_the_default_proposes_what_is_near_and_shows_the_path(tools):
 @pytest.mark.parametrize("source", ["bm25", "vector_search", "hybrid"])
 def test_another_methods_candidates_are_reranked_and_none_is_lost(tools, source):
     options = {"source": source, "candidates": "5"}
-    before = catalog.ask(catalog.create(source, tools, {"k": "10"}), QUESTION)
-    after = catalog.ask(catalog.create("subgraph_reranking", tools, options), QUESTION)
+    before = catalog.ask(catalog.create(source, {"k": "10"}), QUESTION, tools)
+    after = catalog.ask(catalog.create("subgraph_reranking", options), QUESTION, tools)
     wanted = [name for name in names(before) if name != "Bardet-Biedl syndrome"][:5]
     assert sorted(names(after)) == sorted(wanted)
-    unchanged = catalog.ask(catalog.create("subgraph_reranking", tools, {**options, "ranker": "none"}), QUESTION)
+    unchanged = catalog.ask(catalog.create("subgraph_reranking", {**options, "ranker": "none"}), QUESTION, tools)
     assert names(unchanged) == wanted
 
 
 @pytest.mark.parametrize("source", ["four_step_focus", "think_on_graph", "tournament_on_path"])
 def test_methods_that_search_the_graph_are_sources_too(tools, source):
-    answer = catalog.ask(catalog.create("subgraph_reranking", tools, {"source": source}), QUESTION)
+    answer = catalog.ask(catalog.create("subgraph_reranking", {"source": source}), QUESTION, tools)
     assert "Bardet-Biedl syndrome" not in names(answer)
 
 
 def test_answers_of_a_model_are_linked_by_name_and_strangers_are_noted(base):
     model = ScriptedModel.saying('{"answers": ["rod-cone dystrophy", "a fine day", "Polydactyly", "polydactyly"]}')
-    tools = Toolbox.open(base, model=model, embedder="hash")
-    answer = catalog.ask(catalog.create("subgraph_reranking", tools, {"source": "model", "ranker": "none"}), QUESTION)
+    tools = Toolbox.open(base, model=Traced(model), embedder="hash")
+    answer = catalog.ask(catalog.create("subgraph_reranking", {"source": "model", "ranker": "none"}), QUESTION, tools)
     assert names(answer) == ["Rod-cone dystrophy", "Polydactyly"]
     assert answer.notes == ("no node is called a fine day",)
     assert answer.model == "scripted"
     with pytest.raises(InputError, match="--model"):
-        catalog.create("subgraph_reranking", Toolbox.open(base), {"source": "model"})
+        catalog.ask(catalog.create("subgraph_reranking", {"source": "model"}), QUESTION, Toolbox.open(base))
 
 
-def test_candidates_come_from_a_file_with_its_question_entities(tools, tmp_path):
+def test_candidates_come_from_a_file_with_its_question_entities(base, tools, tmp_path):
     file = tmp_path / "candidates.jsonl"
     line = {"id": "1", "question": QUESTION, "question_entities": ["BBS2"], "candidates": ["P2", "Polydactyly", "P99"]}
     file.write_text(json.dumps(line) + "\n")
-    method = catalog.create("subgraph_reranking", tools, {"source": str(file), "ranker": "none"})
-    answer = catalog.ask(method, QUESTION)
+    method = catalog.create("subgraph_reranking", {"source": str(file), "ranker": "none"})
+    answer = catalog.ask(method, QUESTION, tools)
     assert names(answer) == ["Rod-cone dystrophy", "Polydactyly"]
     assert answer.notes == ("no node is called P99",)
     assert "BBS2 —associated_with→" in answer.candidates[0].evidence[0].in_words()
     with pytest.raises(NotFoundError, match="no line"):
-        method.answer("Something else?")
+        method.answer("Something else?", tools)
     file.write_text('{"id": "1"}\n')
     with pytest.raises(SourceError, match="line 1"):
-        catalog.create("subgraph_reranking", tools, {"source": str(file)})
+        catalog.ask(catalog.create("subgraph_reranking", {"source": str(file)}), QUESTION, Toolbox.open(base))
     with pytest.raises(InputError, match="no source 'elsewhere'"):
-        catalog.create("subgraph_reranking", tools, {"source": "elsewhere"})
+        catalog.ask(catalog.create("subgraph_reranking", {"source": "elsewhere"}), QUESTION, tools)
 
 
 def test_a_question_that_names_nothing_is_told_so_and_keeps_its_candidates(tools):
-    answer = catalog.ask(catalog.create("subgraph_reranking", tools, {"source": "bm25"}), "slender digits")
+    answer = catalog.ask(catalog.create("subgraph_reranking", {"source": "bm25"}), "slender digits", tools)
     assert names(answer)
     assert answer.notes == ("the question names no node: nothing connects it with the candidates",)
 

@@ -44,9 +44,15 @@ def tools(tmp_path_factory):
     return Toolbox.open(folder)
 
 
-def test_the_walk_ends_at_what_was_read_with_its_facts_as_evidence(tools):
-    method = ThinkOnGraph(tools.kb, tools.names, Prefers("has_phenotype", "associated_with"), Reads("BBS2"), width=2)
-    answer = method.answer("Which gene is behind the disease with [Polydactyly]?")
+def play(monkeypatch, chooser, reader):
+    """Give the two roles to these."""
+    monkeypatch.setattr("clew.methods.paths.think_on_graph.chooser_for", lambda _: chooser)
+    monkeypatch.setattr("clew.methods.paths.think_on_graph.reader_for", lambda _: reader)
+
+
+def test_the_walk_ends_at_what_was_read_with_its_facts_as_evidence(tools, monkeypatch):
+    play(monkeypatch, Prefers("has_phenotype", "associated_with"), Reads("BBS2"))
+    answer = ThinkOnGraph(width=2).answer("Which gene is behind the disease with [Polydactyly]?", tools)
     best = answer.candidates[0]
     assert (best.node.name, answer.text) == ("BBS2", "BBS2")
     assert [(f.head.key, f.relation, f.tail.key) for f in best.evidence[0].facts] == [
@@ -55,21 +61,22 @@ def test_the_walk_ends_at_what_was_read_with_its_facts_as_evidence(tools):
     ]
 
 
-def test_it_stops_as_soon_as_the_facts_suffice(tools):
+def test_it_stops_as_soon_as_the_facts_suffice(tools, monkeypatch):
     chooser = Prefers("has_phenotype")
-    ThinkOnGraph(tools.kb, tools.names, chooser, Reads("Arachnodactyly")).answer("What goes with [Marfan syndrome]?")
+    play(monkeypatch, chooser, Reads("Arachnodactyly"))
+    ThinkOnGraph().answer("What goes with [Marfan syndrome]?", tools)
     assert {choice.kind for choice in chooser.asked} == {"relation", "fact"}
     assert len(chooser.asked) == 2
 
 
 def test_without_a_topic_it_says_so(tools):
-    answer = ThinkOnGraph(tools.kb, tools.names, Prefers(), Reads("x")).answer("why?")
+    answer = ThinkOnGraph().answer("why?", tools)
     assert answer.candidates == ()
     assert "no topic entity" in answer.notes[0]
 
 
 def test_it_works_with_no_model_at_all(tools):
-    answer = ThinkOnGraph.build(tools).answer("Which phenotype does [Marfan syndrome] have?")
+    answer = ThinkOnGraph().answer("Which phenotype does [Marfan syndrome] have?", tools)
     assert "Arachnodactyly" in {candidate.node.name for candidate in answer.candidates}
 
 

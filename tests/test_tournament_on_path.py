@@ -75,10 +75,9 @@ def test_bm25_over_paths_prefers_the_words_of_the_question():
     assert scores[0] > scores[1] == 0
 
 
-@pytest.mark.parametrize("system", ["1", "2"])
-def test_a_path_of_two_hops_is_found_without_a_model_and_carries_its_walk(tmp_path, system):
-    method = create("tournament_on_path", toolbox(tmp_path), {"system": system})
-    answer = ask(method, "which phenotypes do the diseases associated with [BBS2] have?")
+def test_a_path_of_two_hops_is_found_without_a_model_and_carries_its_walk(tmp_path):
+    asked = "which phenotypes do the diseases associated with [BBS2] have?"
+    answer = ask(create("aligned_paths"), asked, toolbox(tmp_path))
     assert {candidate.node.key for candidate in answer.answer_set} == {"P1", "P2"}
     (walk,) = answer.candidates[0].evidence
     assert isinstance(walk, Path)
@@ -87,7 +86,7 @@ def test_a_path_of_two_hops_is_found_without_a_model_and_carries_its_walk(tmp_pa
 
 
 def test_a_question_without_a_topic_says_so(tmp_path):
-    answer = ask(create("tournament_on_path", toolbox(tmp_path)), "what is it?")
+    answer = ask(create("aligned_paths"), "what is it?", toolbox(tmp_path))
     assert not answer.candidates
     assert "no topic entity" in answer.notes[0]
 
@@ -97,7 +96,7 @@ def test_facts_that_change_places_change_the_answer(tmp_path):
     random.Random(3).shuffle(tails)
     left = iter(tails)
     fictional = [(h, r, next(left) if r == "has_phenotype" else t, a) for h, r, t, a in EDGES]
-    answer = ask(create("tournament_on_path", toolbox(tmp_path, fictional)), "which phenotype does [MFS] have?")
+    answer = ask(create("aligned_paths"), "which phenotype does [MFS] have?", toolbox(tmp_path, fictional))
     expected = {tail for head, relation, tail, _ in fictional if (head, relation) == ("MFS", "has_phenotype")}
     assert {candidate.node.key for candidate in answer.answer_set} == expected
 
@@ -110,7 +109,7 @@ def test_confirmed_answers_are_kept_beside_the_base_and_learned_from(tmp_path):
     count, weights = learn(tools)
     assert count == 1
     assert read_weights(tools.local.folder) == weights
-    assert ask(create("tournament_on_path", tools), question).candidates[0].node.key == "P3"
+    assert ask(create("aligned_paths"), question, tools).candidates[0].node.key == "P3"
 
 
 class FirstOption:
@@ -129,8 +128,8 @@ class FirstOption:
 @pytest.mark.parametrize(("system", "hidden"), [("1", False), ("2", True)])
 def test_a_model_chooses_paths_and_system_2_never_shows_it_the_topic(tmp_path, system, hidden):
     model = FirstOption()
-    method = create("tournament_on_path", toolbox(tmp_path).with_model(model), {"system": system})
-    answer = ask(method, "which phenotypes does [Bardet-Biedl syndrome] have?")
+    method = create("tournament_on_path", {"system": system})
+    answer = ask(method, "which phenotypes does [Bardet-Biedl syndrome] have?", toolbox(tmp_path).with_model(model))
     assert answer.candidates
     assert model.seen
     assert any("Bardet-Biedl" in prompt for prompt in model.seen) != hidden
@@ -139,12 +138,20 @@ def test_a_model_chooses_paths_and_system_2_never_shows_it_the_topic(tmp_path, s
 def test_a_model_may_decide_among_the_paths_that_are_aligned_best(tmp_path):
     model = FirstOption()
     options = {"prefilter": "aligned", "filtered": "2"}
-    method = create("tournament_on_path", toolbox(tmp_path).with_model(model), options)
-    answer = ask(method, "which phenotypes do the diseases associated with [BBS2] have?")
+    tools = toolbox(tmp_path).with_model(model)
+    asked = "which phenotypes do the diseases associated with [BBS2] have?"
+    answer = ask(create("tournament_on_path", options), asked, tools)
     assert len(model.seen) == 2  # one pair, in both orders
     assert answer.candidates  # which of the two wins is for the model to say
 
 
-def test_no_tournament_and_no_filter_can_be_asked_for_by_name(tmp_path):
-    method = create("tournament_on_path", toolbox(tmp_path), {"tournament": "none", "prefilter": "none"})
-    assert (method.search.mode, method.search.filter) == ("none", "none")
+def test_no_tournament_and_no_filter_can_be_asked_for_by_name():
+    method = create("tournament_on_path", {"tournament": "none", "prefilter": "none"})
+    assert (method.tournament, method.prefilter) == ("none", "none")
+
+
+@pytest.mark.parametrize("system", ["1", "2"])
+def test_without_a_model_the_embedder_judges_the_matches(tmp_path, system):
+    asked = "which phenotypes does [Bardet-Biedl syndrome] have?"
+    answer = ask(create("tournament_on_path", {"system": system}), asked, toolbox(tmp_path))
+    assert {candidate.node.key for candidate in answer.answer_set} == {"P1", "P2"}

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from clew.building import build
 from clew.core.errors import InputError
+from clew.datasets.questions import Dataset, Question
 from clew.documents import EdgeOptions, corpus_tables
-from clew.methods.catalog import create
+from clew.evaluation.golden_passages import GoldenPassages
+from clew.methods.catalog import ask, create
 from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
 from clew.methods.knowledge_graph_prompting.passages import PassageGraph, added_share
 from clew.methods.knowledge_graph_prompting.traversal import Hop, best_gains, traverse
@@ -110,7 +112,7 @@ def corpus(tmp_path_factory):
 
 def test_a_passage_that_shares_no_word_with_the_question_is_reached_through_the_one_that_names_it(corpus):
     question = "Where was the writer of the music of The Simpsons born?"
-    walked = KnowledgeGraphPrompting.build(corpus).answer(question)
+    walked = KnowledgeGraphPrompting().answer(question, corpus)
     assert [candidate.node.key for candidate in walked.candidates[:2]] == ["a", "b"]
 
 
@@ -127,26 +129,25 @@ def test_mentions_tie_both_ways_and_more_strongly_forward(corpus):
 
 def test_any_graph_of_nodes_with_text_can_be_walked(tiny_tables, tmp_path):
     build(tiny_tables, tmp_path / "kb")
-    answer = KnowledgeGraphPrompting.build(Toolbox.open(tmp_path / "kb", embedder="hash")).answer(
-        "gene of Bardet-Biedl syndrome"
-    )
+    tools = Toolbox.open(tmp_path / "kb", embedder="hash")
+    answer = KnowledgeGraphPrompting().answer("gene of Bardet-Biedl syndrome", tools)
     assert answer.candidates
 
 
 @pytest.mark.parametrize("name", ["tf_idf", "knn_passages", "dense_passages", "two_hop_dense"])
 def test_baselines_find_the_passage_that_shares_the_questions_words(corpus, name):
-    answer = create(name, corpus).answer("Futurama is a series with music by whom?")
+    answer = ask(create(name), "Futurama is a series with music by whom?", corpus)
     assert answer.candidates[0].node.key == "c"
     assert answer.method == name
 
 
 @pytest.mark.parametrize("name", ["iterative_passages", "no_passages"])
 def test_baselines_that_need_a_model_say_so(corpus, name):
-    with pytest.raises(InputError, match="needs a model"):
-        create(name, corpus)
+    with pytest.raises(InputError, match="needs a language model"):
+        ask(create(name), "Who?", corpus)
 
 
-def test_golden_passages_are_those_of_the_file(corpus, tmp_path):
-    (tmp_path / "gold.jsonl").write_text('{"question": "Who?", "passages": ["b", "e"]}\n')
-    answer = create("golden_passages", corpus, {"gold": str(tmp_path / "gold.jsonl")}).answer("Who?")
+def test_golden_passages_are_those_of_the_data_set(corpus):
+    dataset = Dataset("set", (Question("1", "Who?", ("x",), passages=("b", "e")),), "documents")
+    answer = GoldenPassages.of(dataset).answer("Who?", corpus)
     assert [candidate.node.key for candidate in answer.candidates] == ["b", "e"]

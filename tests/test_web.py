@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from clew.building import build
+from clew.methods.stark.retrievers import Bm25
 from clew.web.access import Access, Grant, digest_of, read_keys
 from clew.web.app import create_app
 from clew.web.settings import Limits, ServerSettings, named_bases, named_models
@@ -200,7 +201,7 @@ def test_runs_on_disk_outlive_the_server(settings, tmp_path):
     assert client(kept).get("/v1/bases/tiny/runs/..%2f..%2fkeys").status_code in (404, 422)
 
 
-def test_a_model_that_is_slow_holds_nobody_up(settings, tmp_path):
+def test_a_model_that_is_slow_holds_nobody_up(monkeypatch, settings, tmp_path):
     import threading
     import time
 
@@ -214,15 +215,14 @@ def test_a_model_that_is_slow_holds_nobody_up(settings, tmp_path):
         name, context_tokens = "slow", 8192
 
     state.served._models["slow"] = Slow()  # type: ignore[assignment]
-    bases = state.served.bases["tiny"]
-    real = bases.method
+    answer = Bm25.answer
 
-    class Waiting:
-        def answer(self, question):
+    def waiting(self, question, tools):
+        if tools.model is not None:
             release.wait(10)
-            return real("bm25", {}, None, {}).answer(question)
+        return answer(self, question, tools)
 
-    bases.method = lambda name, options, model, fixes: Waiting() if model else real(name, options, model, fixes)
+    monkeypatch.setattr(Bm25, "answer", waiting)
     with TestClient(app, base_url="http://localhost") as page:
         slow = [threading.Thread(target=lambda: ask(page, model="slow")) for _ in range(8)]
         for thread in slow:

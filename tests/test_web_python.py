@@ -65,9 +65,9 @@ def test_answers_and_subgraphs_show_themselves_in_a_notebook(base):
 
 
 def test_a_report_shows_itself_in_a_frame_that_runs_nothing():
-    from clew.evaluation.page import ShownReport
+    from clew.evaluation.page import Evaluation
 
-    html = ShownReport(())._repr_html_()
+    html = Evaluation(())._repr_html_()
     assert html.startswith('<iframe sandbox=""')
     assert "<script" not in html
 
@@ -76,7 +76,7 @@ def test_a_notebook_escapes_what_a_base_says():
     from clew.core.types import Answer, Candidate, NodeRef, Passage
 
     node = NodeRef(0, "k", "<script>x</script>", "<b>")
-    html = Answer("<i>", "m", (Candidate(node, 1.0, (Passage(node, "<img src=x>"),)),))._repr_html_()
+    html = Answer("<i>", method="m", candidates=(Candidate(node, 1.0, (Passage(node, "<img src=x>"),)),))._repr_html_()
     assert not [tag for tag in ("<script", "<img", "<i>", "<b>") if tag in html]
 
 

@@ -1,18 +1,78 @@
-"""Clew answers questions over a knowledge base and hands over the thread: facts, paths and passages."""
+"""Clew answers questions over a knowledge base and hands over the thread: facts, paths and passages.
 
+    import clew
+
+    clew.build(["nodes.jsonl", "edges.tsv"], "medicine.kb")
+    base = clew.open("medicine.kb")
+    print(base.ask("Which genes cause Marfan syndrome?"))
+
+`clew.methods` holds the methods with their options, `clew.errors` what can go wrong.
+"""
+
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clew.api import Base, build, open
+    from clew import methods
+    from clew.api import Base, build, evaluate, open
+    from clew.client import Client
+    from clew.core import errors
+    from clew.core.types import Answer, Candidate, Evidence, Fact, Fallback, Judgement, NodeRef, Passage, Path
+    from clew.documents import DocumentOptions
+    from clew.kb.sources import SourceOptions, from_networkx, from_tables, to_networkx
+    from clew.models.protocol import Embedder, LanguageModel
+    from clew.models.wrappers import Budget
 
-__version__ = "0.1.0"
-__all__ = ["Base", "__version__", "build", "open"]
+__version__ = "0.2.0.dev0"
+__all__ = [
+    "Answer",
+    "Base",
+    "Budget",
+    "Candidate",
+    "Client",
+    "DocumentOptions",
+    "Embedder",
+    "Evidence",
+    "Fact",
+    "Fallback",
+    "Judgement",
+    "LanguageModel",
+    "NodeRef",
+    "Passage",
+    "Path",
+    "SourceOptions",
+    "__version__",
+    "build",
+    "errors",
+    "evaluate",
+    "from_networkx",
+    "from_tables",
+    "methods",
+    "open",
+    "to_networkx",
+]
+_WHERE = {
+    **dict.fromkeys(("Base", "build", "evaluate", "open"), "clew.api"),
+    **dict.fromkeys(
+        ("Answer", "Candidate", "Evidence", "Fact", "Fallback", "Judgement", "NodeRef", "Passage", "Path"),
+        "clew.core.types",
+    ),
+    **dict.fromkeys(("SourceOptions", "from_networkx", "from_tables", "to_networkx"), "clew.kb.sources"),
+    **dict.fromkeys(("Embedder", "LanguageModel"), "clew.models.protocol"),
+    "Budget": "clew.models.wrappers",
+    "Client": "clew.client",
+    "DocumentOptions": "clew.documents",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import the library on first use, so that a submodule does not pay for all of it."""
-    if name in ("Base", "build", "open"):
-        from clew import api
-
-        return getattr(api, name)
+    """Import what is asked for when it is asked for: `import clew` alone costs nothing."""
+    if name in _WHERE:
+        return getattr(import_module(_WHERE[name]), name)
+    if name in ("errors", "methods"):
+        return import_module("clew.core.errors" if name == "errors" else "clew.methods")
     raise AttributeError(f"module 'clew' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

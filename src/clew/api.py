@@ -1,52 +1,190 @@
-"""The library in two functions: `build` a knowledge base, `open` it and ask."""
+"""The public API: build a knowledge base, open it, ask, look around, evaluate.
+
+The command line, the server, the chat and the adapters go through it; there is no second way from a question to an
+answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
-from clew.building import BuildReport
+from clew import exploring
+from clew.building import BuildReport, check
 from clew.building import build as build_base
+from clew.building import update as update_base
 from clew.core.errors import InputError
-from clew.core.types import Answer
-from clew.documents import build_documents, hold_documents
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.paths import PathLimits
+from clew.core.schema import Schema
+from clew.core.trace import Recorder, Span
+from clew.core.types import Answer, Direction
+from clew.exploring import Found
 from clew.kb.protocol import KnowledgeBase
-from clew.kb.schema_file import schema_edits
-from clew.kb.sources import SourceOptions, read_sources
 from clew.kb.tables import Tables
 from clew.methods import catalog
-from clew.methods.subgraph_reranking.drawing import draw_subgraph
+from clew.methods.protocol import Method
+from clew.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
 from clew.methods.subgraph_reranking.graph_to_text import linearize
-from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
+from clew.methods.subgraph_reranking.subgraph import Subgraph
+from clew.models.opening import open_estimating, open_model
+from clew.models.prices import Estimate
+from clew.models.protocol import Embedder, LanguageModel
+from clew.models.wrappers import Budget, Budgeted, Ledger, Traced
 from clew.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from clew.datasets.questions import Dataset
+    from clew.documents import DocumentOptions
+    from clew.evaluation.page import Evaluation
+    from clew.kb.sources import SourceOptions
+
+Fixes = Mapping[str, Sequence[str]]
+"""Name in a question → keys of the nodes that it stands for; an empty list where it names nothing."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """An open knowledge base that answers questions."""
+    """An open knowledge base that answers questions; safe for threads.
+
+    >>> import clew
+    >>> base = clew.open("medicine.kb")                                          # doctest: +SKIP
+    >>> print(base.ask("Which genes cause Marfan syndrome?"))                    # doctest: +SKIP
+    """
 
     tools: Toolbox
+    ledger: Ledger
+    """What its model has cost so far."""
 
     @property
-    def kb(self) -> ArrayKnowledgeBase:
-        """The graph and its texts."""
-        return self.tools.local
+    def schema(self) -> Schema:
+        """Node types, relations and attributes."""
+        return self.tools.kb.schema
 
-    def ask(self, question: str, method: str = catalog.DEFAULT_METHOD, **options: object) -> Answer:
-        """Answer a question; `clew methods` lists the methods and their options."""
-        built = catalog.create(method, self.tools, {name: str(value) for name, value in options.items()})
-        return catalog.ask(built, question)
+    def ask(
+        self,
+        question: str,
+        method: str | Method = catalog.DEFAULT_METHOD,
+        *,
+        fixes: Fixes | None = None,
+        on_step: Callable[[Span], None] | None = None,
+        recorder: Recorder | None = None,
+        **options: object,
+    ) -> Answer:
+        """Answer a question by a method: its name with options, or `clew.methods.NAME(…)`.
+
+        `fixes` says what names in the question stand for, `on_step` is told each step as it begins and ends.
+        """
+        chosen = self.method(method, options)
+        recorder = recorder or Recorder(on_span=on_step)
+        tools = self.tools.corrected({name: tuple(keys) for name, keys in (fixes or {}).items()})
+        answer = catalog.ask(chosen, question, tools, recorder)
+        return replace(answer, trace=tuple(recorder.spans))
+
+    async def aask(self, question: str, method: str | Method = catalog.DEFAULT_METHOD, **given: Any) -> Answer:
+        """Ask without blocking the event loop."""
+        return await asyncio.to_thread(self.ask, question, method, **given)
+
+    def stream(
+        self, question: str, method: str | Method = catalog.DEFAULT_METHOD, **given: Any
+    ) -> Iterator[Span | Answer]:
+        """The steps as they begin and end, then the answer."""
+        events: SimpleQueue[Span | Answer | BaseException] = SimpleQueue()
+
+        def work() -> None:
+            try:
+                events.put(self.ask(question, method, on_step=events.put, **given))
+            except BaseException as error:
+                events.put(error)
+
+        Thread(target=work, name="ask", daemon=True).start()
+        while True:
+            event = events.get()
+            if isinstance(event, BaseException):
+                raise event
+            yield event
+            if isinstance(event, Answer):
+                return
+
+    def estimate(
+        self, question: str, method: str | Method = catalog.DEFAULT_METHOD, *, model: str, **options: object
+    ) -> Estimate:
+        """What a question would cost: the method runs with a model that answers typically and is paid nothing."""
+        if model == "none":
+            return Estimate()
+        counting = open_estimating(model)
+        catalog.ask(self.method(method, options), question, self.tools.with_model(counting))
+        return counting.estimate()
+
+    def method(self, method: str | Method, options: Mapping[str, object] | None = None) -> Method:
+        """A method by name and options; one that is given whole takes no further options."""
+        if isinstance(method, str):
+            return catalog.create(method, options)
+        if options:
+            raise InputError(f"{next(iter(options))}: give the options of a method to {type(method).__name__}(…)")
+        return method
+
+    def with_model(self, model: str | LanguageModel | None) -> Base:
+        """The same base with another model; what is open already is shared."""
+        return replace(self, tools=self.tools.with_model(_opened(model, self.ledger)))
+
+    def find(self, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
+        """Nodes by name (exact, then fuzzy, then by meaning), or by the words of their texts."""
+        return exploring.find(self.tools, text, type, k, in_text=in_text)
+
+    def show(self, node: str, most: int = 10) -> dict[str, Any]:
+        """A node, by key or name: its document, its attributes, and its first neighbours by relation."""
+        return exploring.show(self.tools, node, most)
+
+    def neighbours(
+        self, node: str, relation: str | None = None, direction: Direction = "any", k: int = 20
+    ) -> dict[str, Any]:
+        """A node with some neighbours of each relation: nodes, edges, and counts."""
+        return exploring.neighbours(self.tools, node, relation, direction, k)
+
+    def mentions(self, text: str) -> list[dict[str, Any]]:
+        """The names in a text with the nodes they may stand for."""
+        return exploring.mentions(self.tools, text)
 
     def subgraph(self, *entities: str, hops: int = 4) -> ShownSubgraph:
         """What lies between entities, named by key or name: all shortest paths from each to the last one."""
-        if len(entities) < 2:
-            raise InputError("name at least two entities")
-        *asked, candidate = (self.tools.find_node(text) for text in entities)
-        [found] = SubgraphExtractor(self.kb, PathLimits(most_hops=hops)).extract(asked, [candidate])
-        return ShownSubgraph(self.kb, found)
+        return ShownSubgraph(self.tools.kb, exploring.between(self.tools, entities, hops))
+
+    def document(self, name: str) -> dict[str, Any]:
+        """A file as it was read: its passages and tables in reading order, with their pages."""
+        return exploring.document(self.tools, name)
+
+    def update(
+        self,
+        sources: Sequence[str | Path] = (),
+        *,
+        delete_nodes: Sequence[str] = (),
+        delete_edges: Sequence[str | Path] = (),
+        skip_bad: bool = False,
+    ) -> Base:
+        """Add, change and delete nodes and edges; returns the base as it is then."""
+        from clew.kb.sources import SourceOptions, read_delta
+
+        delta = read_delta(
+            [Path(source) for source in sources],
+            SourceOptions(skip_bad=skip_bad),
+            delete_nodes=list(delete_nodes),
+            delete_edges=[Path(file) for file in delete_edges],
+        )
+        folder = self.tools.local.folder
+        update_base(folder, delta, skip_bad=skip_bad)
+        return replace(self, tools=Toolbox.open(folder, model=self.tools.model, embedder=self.tools.embedder_given))
+
+    def verify(self) -> list[str]:
+        """Everything that is wrong with its files; empty when all is well."""
+        return check(self.tools.local.folder)
+
+    def __repr__(self) -> str:
+        return f"Base({self.tools.kb!r}, model={self.tools.model_name!r})"
 
 
 @dataclass(frozen=True)
@@ -56,10 +194,14 @@ class ShownSubgraph:
     kb: KnowledgeBase
     subgraph: Subgraph
 
-    @property
+    @cached_property
     def svg(self) -> str:
         """The drawing."""
         return draw_subgraph(self.kb, self.subgraph)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nodes, edges, paths and text as plain values."""
+        return subgraph_json(self.kb, self.subgraph)
 
     def __str__(self) -> str:
         return linearize(self.kb, self.subgraph)
@@ -68,23 +210,73 @@ class ShownSubgraph:
         return self.svg
 
 
-def open(folder: str | Path) -> Base:
-    """Open a knowledge base in milliseconds."""
-    return Base(Toolbox.open(folder))
+def open(
+    base: str | Path,
+    *,
+    model: str | LanguageModel | None = None,
+    embedder: str | Embedder | None = None,
+    budget: Budget | None = None,
+) -> Base:
+    """Open a knowledge base: a folder, or `sparql+http://HOST/query`.
+
+    `model` is what `--model` takes (`openai:NAME`, `http://…#NAME`, `gguf:FILE`, …) or any `LanguageModel`; `budget`
+    caps what it may cost.
+    """
+    ledger = Ledger(budget or Budget())
+    return Base(Toolbox.open(base, model=_opened(model, ledger), embedder=embedder), ledger)
+
+
+def _opened(model: str | LanguageModel | None, ledger: Ledger) -> LanguageModel | None:
+    """A model by its spec, or one that is made already: its calls are traced and count against the budget too."""
+    if isinstance(model, str):
+        return open_model(model, ledger=ledger)
+    return model if model is None or isinstance(model, Traced) else Traced(Budgeted(model, ledger))
 
 
 def build(
     sources: Tables | Sequence[str | Path],
     folder: str | Path,
     *,
-    options: SourceOptions | None = None,
+    options: SourceOptions | DocumentOptions | None = None,
     schema: str | Path | None = None,
     skip_bad: bool = False,
 ) -> BuildReport:
-    """Build a knowledge base from files, or from tables made of Python objects."""
+    """Build a knowledge base from files of nodes and edges, a folder of documents, or tables made of Python objects.
+
+    What the files are is seen from them; `options` of one kind or the other decide it.
+    """
+    from clew.documents import DocumentOptions, build_documents, hold_documents
+    from clew.kb.schema_file import schema_edits
+    from clew.kb.sources import read_sources
+
     paths = [] if isinstance(sources, Tables) else [Path(source) for source in sources]
-    if paths and options is None and hold_documents(paths):
-        return build_documents(paths, Path(folder))
+    if isinstance(options, DocumentOptions) or (paths and options is None and hold_documents(paths)):
+        return build_documents(paths, Path(folder), options if isinstance(options, DocumentOptions) else None)
     tables = sources if isinstance(sources, Tables) else read_sources(paths, options)
     edits = schema_edits(None if schema is None else Path(schema), paths)
     return build_base(tables, Path(folder), edits=edits, skip_bad=skip_bad)
+
+
+def evaluate(
+    base: Base | str | Path,
+    questions: str | Path | Dataset,
+    methods: Sequence[str | Method] = (catalog.DEFAULT_METHOD,),
+    *,
+    limit: int | None = None,
+    seed: int = 0,
+    out: Path | None = None,
+) -> Evaluation:
+    """Put questions with gold answers to one or more methods and judge the answers.
+
+    `questions` is a file of JSON lines with `question` and `answers`, or `NAME:PATH[:SPLIT]` of a published data set.
+    """
+    from clew.datasets.load import load_dataset
+    from clew.datasets.questions import Dataset
+    from clew.evaluation.benchmark import Benchmark
+    from clew.evaluation.page import Evaluation
+
+    opened = base if isinstance(base, Base) else open(base)
+    dataset = questions if isinstance(questions, Dataset) else load_dataset(str(questions))
+    benchmark = Benchmark(dataset.sample(limit, seed), given=opened.tools)
+    chosen = [benchmark.method(method) if isinstance(method, str) else method for method in methods]
+    return Evaluation(tuple(benchmark.run(method, out=out) for method in chosen))

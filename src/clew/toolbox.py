@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from clew.core.errors import InputError, NotFoundError
@@ -23,6 +25,7 @@ from clew.models.embedding.opening import DEFAULT, REMOTE_EMBEDDERS, CachedEmbed
 from clew.models.protocol import Embedder, LanguageModel
 
 REMOTE = "sparql+"
+T = TypeVar("T")
 Progress = Callable[[int, int], None]
 """Called with how much is done, and of how much."""
 
@@ -33,11 +36,15 @@ class Toolbox:
 
     kb: KnowledgeBase
     model: LanguageModel | None = None
-    embedder_name: str | None = None
+    embedder_given: str | Embedder | None = None
     """None means the one the base remembers, or the one that ships with Clew."""
+    _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+    _lock: RLock = field(default_factory=RLock, repr=False, compare=False)
 
     @classmethod
-    def open(cls, folder: str | Path, *, model: LanguageModel | None = None, embedder: str | None = None) -> Toolbox:
+    def open(
+        cls, folder: str | Path, *, model: LanguageModel | None = None, embedder: str | Embedder | None = None
+    ) -> Toolbox:
         """The tools for the knowledge base in a folder, or behind an endpoint: sparql+http://HOST/query."""
         if str(folder).startswith(REMOTE):
             return RemoteToolbox(open_remote(str(folder)), model, embedder)
@@ -52,6 +59,20 @@ class Toolbox:
     def model_name(self) -> str:
         """The model's name, or "none"."""
         return "none" if self.model is None else self.model.name
+
+    def keep(self, what: Hashable, make: Callable[[], T]) -> T:
+        """What is costly to make for a base: made when it is first asked for, then kept with these tools."""
+        with self._lock:
+            if what not in self._kept:
+                self._kept[what] = make()
+            kept: T = self._kept[what]
+            return kept
+
+    def required_model(self, who: str) -> LanguageModel:
+        """The model, for what cannot do without one."""
+        if self.model is None:
+            raise InputError(f"{who} needs a language model: name one with --model, or model= in Python")
+        return self.model
 
     @property
     def local(self) -> ArrayKnowledgeBase:
@@ -81,7 +102,8 @@ class Toolbox:
     @cached_property
     def embedder(self) -> Embedder:
         """Texts to vectors; queries are remembered."""
-        return CachedEmbedder(open_embedder(self._embedder_spec))
+        given = self.embedder_given
+        return CachedEmbedder(open_embedder(self._embedder_spec) if given is None or isinstance(given, str) else given)
 
     @cached_property
     def lexical(self) -> LexicalIndex:
@@ -124,7 +146,7 @@ class Toolbox:
     def corrected(self, fixes: Mapping[str, tuple[str, ...]]) -> Toolbox:
         """The same tools, where these names stand for the nodes with these keys, or for none."""
         nodes = {name: tuple(self.kb.find(key) for key in keys) for name, keys in fixes.items()}
-        return self._sharing(names=CorrectedNames(self.names, nodes)) if nodes else self
+        return self._sharing(names=CorrectedNames(self.names, nodes), _kept={}) if nodes else self
 
     def _sharing(self, **changes: object) -> Toolbox:
         copied = copy.copy(self)
@@ -133,8 +155,8 @@ class Toolbox:
 
     @property
     def _embedder_spec(self) -> str:
-        if self.embedder_name:
-            return self.embedder_name
+        if self.embedder_given is not None:
+            return self.embedder_given if isinstance(self.embedder_given, str) else self.embedder_given.name
         folder = self.local.folder
         return trusted_embedder(remembered_embedder(vector_folder(folder)), folder)
 
@@ -159,7 +181,8 @@ class RemoteToolbox(Toolbox):
 
     @property
     def _embedder_spec(self) -> str:
-        return self.embedder_name or DEFAULT
+        given = self.embedder_given
+        return DEFAULT if given is None else given if isinstance(given, str) else given.name
 
 
 @dataclass(frozen=True)

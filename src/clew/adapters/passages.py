@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.api import Base
-from clew.core.json_form import evidence_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ def retrieve(base: Base, question: str, method: str, k: int) -> list[Retrieved]:
             "name": node.name,
             "type": node.type,
             "score": float(candidate.score),
-            "evidence": [evidence_json(piece) for piece in candidate.evidence],
+            "evidence": [piece.to_dict() for piece in candidate.evidence],
         }
-        found.append(Retrieved(base.kb.text(node.id), float(candidate.score), metadata))
+        found.append(Retrieved(base.tools.kb.text(node.id), float(candidate.score), metadata))
     return found

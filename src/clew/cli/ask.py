@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from clew.api import open as open_base
 from clew.cli.options import (
     AnyBase,
     AsJson,
@@ -25,16 +26,11 @@ from clew.cli.options import (
     corrections,
 )
 from clew.cli.output import out, print_json, print_table
-from clew.core.json_form import answer_json
 from clew.core.trace import Recorder
 from clew.core.types import Answer
-from clew.methods.catalog import DEFAULT_METHOD, METHODS, create, describe
-from clew.methods.catalog import ask as answer_question
-from clew.methods.catalog import estimate as estimate_question
-from clew.models.opening import open_model
+from clew.methods.catalog import DEFAULT_METHOD, describe, method_names
 from clew.models.prices import Estimate
-from clew.models.wrappers import Budget, Ledger
-from clew.toolbox import Toolbox
+from clew.models.wrappers import Budget
 
 MOST_EVIDENCE = 3
 
@@ -60,20 +56,20 @@ def ask(
     as_json: AsJson = False,
 ) -> None:
     """Ask a question and see the answers with their evidence."""
+    budget = Budget(max_cost, max_tokens, max_calls, max_seconds)
+    opened = open_base(base, model=None if estimate else model, embedder=embedder, budget=budget)
     if estimate:
-        show_estimate(estimate_question(base, question, method, assignments(option), model), as_json)
+        show_estimate(opened.estimate(question, opened.method(method, assignments(option)), model=model), as_json)
         return
-    ledger = Ledger(Budget(max_cost, max_tokens, max_calls, max_seconds))
-    tools = Toolbox.open(base, model=open_model(model, ledger=ledger), embedder=embedder)
-    tools = tools.corrected(corrections(fix, exclude))
     recorder = Recorder()
     try:
-        answer = answer_question(create(method, tools, assignments(option)), question, recorder)
+        chosen = opened.method(method, assignments(option))
+        answer = opened.ask(question, chosen, fixes=corrections(fix, exclude), recorder=recorder)
     finally:
         if trace is not None:
             recorder.write(trace)
     if as_json:
-        shown = answer_json(answer)
+        shown = answer.to_dict()
         print_json({**shown, "answers": shown["answers"][:k]})
     else:
         show_answer(answer, k)
@@ -110,7 +106,7 @@ def show_answer(answer: Answer, k: int) -> None:
 
 def methods(as_json: AsJson = False) -> None:
     """List the methods and their options."""
-    rows = [(name, *describe(name)) for name in METHODS]
+    rows = [(name, *describe(name)) for name in method_names()]
     if as_json:
         print_json([{"name": name, "summary": summary, "options": options} for name, summary, options in rows])
     else:

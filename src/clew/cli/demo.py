@@ -9,22 +9,16 @@ from typing import Annotated
 
 import typer
 
+from clew.api import Base
+from clew.api import open as open_base
 from clew.building import BuildReport, Say, build
 from clew.cli.ask import show_answer
 from clew.cli.options import AsJson
 from clew.cli.output import out, print_json, stages
 from clew.core.errors import NotFoundError
 from clew.core.folders import refuse_foreign
-from clew.core.json_form import answer_json
 from clew.datasets.hpo import hpo_schema, load_hpo
-from clew.kb.protocol import KnowledgeBase
 from clew.kb.storage import read_manifest
-from clew.methods.catalog import DEFAULT_METHOD, create
-from clew.methods.catalog import ask as answer_question
-from clew.methods.subgraph_reranking.drawing import draw_subgraph
-from clew.methods.subgraph_reranking.graph_to_text import linearize
-from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
-from clew.toolbox import Toolbox
 
 QUESTIONS = (
     "Which genes are associated with diseases that present with both polydactyly and rod-cone dystrophy?",
@@ -45,14 +39,13 @@ def demo_base(folder: Path, say: Say = lambda _: None) -> BuildReport:
     return BuildReport(folder, facts["nodes"], facts["edges"], notes=tuple(facts["notes"]))
 
 
-def demo_pictures(kb: KnowledgeBase, folder: Path) -> Iterator[tuple[Path, str]]:
+def demo_pictures(base: Base, folder: Path) -> Iterator[tuple[Path, str]]:
     """What lies between three pairs of entities, drawn into a folder, and the same in words."""
-    extractor = SubgraphExtractor(kb)
-    for number, (entity, candidate) in enumerate(PAIRS, start=1):
-        [found] = extractor.extract([kb.find(entity)], [kb.find(candidate)])
+    for number, pair in enumerate(PAIRS, start=1):
+        found = base.subgraph(*pair)
         file = folder / f"subgraph-{number}.svg"
-        file.write_text(draw_subgraph(kb, found), "utf-8")
-        yield file, linearize(kb, found)
+        file.write_text(found.svg, "utf-8")
+        yield file, str(found)
 
 
 LONGEST_TEXT = 200
@@ -69,12 +62,11 @@ def demo(
     with stages("building the demonstration base") as say:
         report = demo_base(base, say)
     seconds = time.perf_counter() - begun
-    tools = Toolbox.open(base)
-    method = create(DEFAULT_METHOD, tools)
-    answers = [answer_question(method, question) for question in QUESTIONS]
-    pictures = list(demo_pictures(tools.kb, folder))
+    opened = open_base(base)
+    answers = [opened.ask(question) for question in QUESTIONS]
+    pictures = list(demo_pictures(opened, folder))
     if as_json:
-        shown = [answer_json(answer) for answer in answers]
+        shown = [answer.to_dict() for answer in answers]
         drawn = [{"file": str(file), "text": text} for file, text in pictures]
         print_json({"base": str(base), "seconds": seconds, "answers": shown, "pictures": drawn})
         return

@@ -26,7 +26,7 @@ from clew.evaluation.report import Section, failure_json, load_runs, make_report
 from clew.evaluation.rows import Row
 from clew.evaluation.runs import Run
 from clew.evaluation.summary import summarise
-from clew.methods.catalog import DEFAULT_METHOD, check_options
+from clew.methods.catalog import DEFAULT_METHOD
 from clew.models.opening import open_model
 from clew.models.wrappers import Budget, Ledger
 
@@ -125,7 +125,7 @@ def evaluate(
     """Put the questions of a data set to one or more methods and judge the answers."""
     if twice := next((name for name in method if method.count(name) > 1), None):
         raise InputError(f"--method {twice} is given twice")
-    options = {name: options_of(name, assignments(option)) for name in method}
+    given = assignments(option)
     dataset = prepare(questions, label, limit, seed, topics, titles)
     ledger = Ledger(Budget(calls=max_calls, dollars=max_cost))
     opened = open_model(model, ledger=ledger)
@@ -133,22 +133,22 @@ def evaluate(
         benchmark = Benchmark(
             dataset,
             kb,
-            opened,
-            embedder,
+            model=opened,
+            embedder=embedder,
             match=None if match is None else match.value,
             per_question=per_question,
             edges=edge_options(graph, neighbours),
             say=stage,
             note=say,
         )
+        methods = {name: benchmark.method(name, options_of(name, given)) for name in method}
         benchmark.tools  # noqa: B018 - built here, where its progress is shown
     runs = []
     for name in method:
         with live_metrics(name, dataset) as on_row:
             runs.append(
                 benchmark.run(
-                    name,
-                    options[name],
+                    methods[name],
                     out=output,
                     concurrency=concurrency,
                     on_row=on_row,
@@ -163,9 +163,7 @@ def evaluate(
 def options_of(method: str, given: dict[str, str]) -> dict[str, str]:
     """The options of one of several methods: those meant for all, and its own, written METHOD.NAME=VALUE."""
     parts = [(name.rpartition("."), value) for name, value in given.items()]
-    own = {name: value for (owner, _, name), value in parts if owner in ("", method)}
-    check_options(method, own)
-    return own
+    return {name: value for (owner, _, name), value in parts if owner in ("", method)}
 
 
 def edge_options(graph: str | None, neighbours: int | None) -> EdgeOptions | None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from clew.api import open as open_kb
 from clew.building import check
 from clew.cli.options import AsJson, Base, EmbedderOption, find_node, open_base, open_tools
 from clew.cli.output import out, print_json, print_table
 from clew.core.errors import CorruptError
-from clew.core.json_form import node_json
 from clew.index.build import vector_folder
 from clew.index.vector_store import remembered_embedder
 from clew.kb.description import describe, node_page
 from clew.kb.schema_file import write_schema
 from clew.models.embedding.opening import SHIPPED
-from clew.toolbox import Toolbox
 
 
 def info(base: Base, as_json: AsJson = False) -> None:
@@ -120,17 +120,7 @@ def find(
     as_json: AsJson = False,
 ) -> None:
     """Find nodes by name (exact, then fuzzy, then by meaning) or by their text."""
-    tools = Toolbox.open(base, embedder=embedder)
-    if in_text:
-        among = None if type is None else tools.kb.nodes(type)
-        found = [(node, "text", score, "") for node, score in tools.lexical.search(text, k, among=among)]
-    else:
-        found = [(link.node, link.how, link.score, link.alias) for link in tools.names.link(text, type=type, k=k)]
-    refs = tools.kb.refs([row[0] for row in found])
-    rows = [
-        {**node_json(ref), "how": how, "score": round(float(score), 4), "alias": alias}
-        for ref, (_, how, score, alias) in zip(refs, found, strict=True)
-    ]
+    rows = [asdict(found) for found in open_kb(base, embedder=embedder).find(text, type, k, in_text=in_text)]
     if as_json:
         print_json(rows)
     elif rows:

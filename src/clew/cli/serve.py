@@ -95,7 +95,7 @@ def mcp(
         raise MissingExtraError(missing.name or "fastapi", "web") from None
     served = Served(ServerSettings(named_bases(bases)))
     for base in served.bases.values():
-        base.tools()
+        base.base()
     server = McpServer(Asker(served, Runs(), Metrics()), served.bases)
     for line in sys.stdin:
         reply = server.handle(line)

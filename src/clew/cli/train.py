@@ -61,7 +61,7 @@ def ranker(
     """Train a ranker of candidate answers on questions with gold answers, and judge it on held-out ones."""
     dataset = load_dataset(questions)
     dataset = (dataset.with_topics() if topics else dataset).sample(limit, seed)
-    benchmark = Benchmark(dataset, kb, open_model(model))
+    benchmark = Benchmark(dataset, kb, model=open_model(model))
     tools = benchmark.tools
     maker = PoolMaker(
         tools.kb,

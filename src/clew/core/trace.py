@@ -6,14 +6,14 @@ import functools
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, Literal, ParamSpec, TypeVar, cast
 
 from clew.core.errors import PendingError
 from clew.core.types import Fallback
@@ -22,8 +22,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
 
-REFUSED = "budget"
-"""How the error of a model call begins that a budget did not allow."""
+Failure = Literal["budget", "access", "outage"]
+"""Why a model call failed: a cap was reached; the key or the model's name is wrong; the server cannot be reached."""
+LONGEST_DETAIL = 2000
 GRACE_SECONDS = 3.0
 """How long work under way may go on after Ctrl-C."""
 
@@ -40,6 +41,7 @@ class ModelCall:
     cached: bool
     error: str | None = None
     reply: str = ""
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,27 @@ class Span:
         """Add what is known only after the step has begun."""
         self.details.update(details)
 
+    def to_dict(self, begun: float = 0.0) -> dict[str, Any]:
+        """For the page: times counted from `begun`, what it found cut to a readable length."""
+        return {
+            "id": self.id,
+            "parent": self.parent,
+            "name": self.name,
+            "start": round(self.start - begun, 6),
+            "seconds": self.seconds,
+            "details": _shortened(self.details),
+            "error": self.error,
+            "calls": [asdict(call) for call in self.calls],
+        }
+
+
+def _shortened(details: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {}
+    for name, value in details.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        kept[name] = value if isinstance(value, int | float | bool | None) else text[:LONGEST_DETAIL]
+    return kept
+
 
 class Recorder:
     """Collects the spans and fallbacks of one answer; safe for threads."""
@@ -118,11 +141,8 @@ class Recorder:
 
     def cut_short(self) -> str | None:
         """The note an answer carries where a budget refused model calls; None where none were."""
-        errors = [call.error or "" for span in self.spans for call in span.calls]
-        refused = [error for error in errors if error.startswith(REFUSED)]
-        if not refused:
-            return None
-        return f"cut short: {refused[0].removeprefix(REFUSED).strip(': ')}; {len(refused)} model calls were not made"
+        refused = [call for span in self.spans for call in span.calls if call.failure == "budget"]
+        return f"cut short: {refused[0].error}; {len(refused)} model calls were not made" if refused else None
 
     def write(self, file: Path) -> None:
         """One JSON line per span, with its model calls and fallbacks, then one per fallback outside of any span."""

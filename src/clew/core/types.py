@@ -9,10 +9,13 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.errors import MissingExtraError
 from clew.core.notebook import AnswerRow, answer_card
 
 Direction = Literal["out", "in", "any"]
 IntArray = NDArray[np.int32]
+PRINTED = 5
+"""Candidates that `print` shows."""
 MANY = 20_000
 """From this many look-ups on, marking all members in a bitmap is faster than searching for each."""
 
@@ -128,6 +131,10 @@ class NodeRef:
     name: str
     type: str
 
+    def to_dict(self) -> dict[str, str]:
+        """By the user's key."""
+        return {"key": self.key, "name": self.name, "type": self.type}
+
 
 @dataclass(frozen=True, slots=True)
 class Triple:
@@ -162,6 +169,15 @@ class Fact:
         shown = ", ".join(f"{name} {value}" for name, value in self.attributes.items() if value not in (None, ""))
         return f"{self.head.name} —{self.relation}→ {self.tail.name}" + (f" ({shown})" if shown else "")
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, in its stored direction."""
+        return {"kind": "fact", **self.triple(), "text": self.in_words()}
+
+    def triple(self) -> dict[str, Any]:
+        """Head, relation and tail, with the attributes of the edge."""
+        shown = {"head": self.head.to_dict(), "relation": self.relation, "tail": self.tail.to_dict()}
+        return shown | ({"attributes": plain(self.attributes)} if self.attributes else {})
+
 
 @dataclass(frozen=True, slots=True)
 class Path:
@@ -172,6 +188,10 @@ class Path:
     def in_words(self) -> str:
         """The facts one after another."""
         return "; ".join(fact.in_words() for fact in self.facts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"kind": "path", "facts": [fact.triple() for fact in self.facts], "text": self.in_words()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +210,12 @@ class Passage:
         place = "" if self.file is None else f" [{self.file}{'' if self.page is None else f', page {self.page}'}]"
         return f"“{self.text}”{place}"
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; the place as far as it is known."""
+        place = {"file": self.file, "page": self.page, "start": self.start, "end": self.end}
+        known = {name: value for name, value in place.items() if value is not None}
+        return {"kind": "passage", "node": self.node.to_dict(), "text": self.text, **known}
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
@@ -204,6 +230,10 @@ class Judgement:
         score = "" if self.score is None else f" {self.score:.3f}"
         return f"{self.by}{score}" + (f": {self.reason}" if self.reason else "")
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"kind": "judgement", "by": self.by, "score": self.score, "text": self.in_words()}
+
 
 Evidence = Fact | Path | Passage | Judgement
 
@@ -215,6 +245,11 @@ class Candidate:
     node: NodeRef
     score: float
     evidence: tuple[Evidence, ...] = ()
+
+    def to_dict(self, rank: int) -> dict[str, Any]:
+        """As plain values, with its place in the answer."""
+        evidence = [piece.to_dict() for piece in self.evidence]
+        return {"rank": rank, **self.node.to_dict(), "score": round(float(self.score), 6), "evidence": evidence}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,9 +294,11 @@ class Answer:
     """The ranked candidates for a question, each with its evidence, and how they were found."""
 
     question: str
-    method: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...] = ()
+    method: str = ""
+    """The method that answered; `ask` fills it in, as it does the model and the seconds."""
     model: str = "none"
+    """The model that was asked on the way; none where none was."""
     text: str | None = None
     """A written answer, where a method reads passages."""
     evidence: tuple[Evidence, ...] = ()
@@ -272,6 +309,8 @@ class Answer:
     notes: tuple[str, ...] = ()
     """What the reader should know: which method was picked, what was cut short, what was not covered."""
     seconds: float = 0.0
+    trace: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+    """The steps that led to it, as `clew.core.trace.Span`."""
     answer_count: int | None = None
     """How many of the first candidates are the answer, where a method knows; None: those that share the best score."""
 
@@ -283,6 +322,47 @@ class Answer:
         best = max((candidate.score for candidate in self.candidates), default=0.0)
         return tuple(candidate for candidate in self.candidates if candidate.score >= best - 1e-9)
 
+    def to_dict(self) -> dict[str, Any]:
+        """As `clew ask --json` prints it and the server sends it: the one JSON form of an answer."""
+        shown: dict[str, Any] = {
+            "question": self.question,
+            "method": self.method,
+            "model": self.model,
+            "answers": [candidate.to_dict(rank) for rank, candidate in enumerate(self.candidates, start=1)],
+            "fallbacks": [{"step": f.step, "reason": f.reason, "instead": f.instead} for f in self.fallbacks],
+            "seconds": round(self.seconds, 6),
+        }
+        if self.text is not None:
+            shown["text"] = self.text
+        if self.evidence:
+            shown["evidence"] = [piece.to_dict() for piece in self.evidence]
+        if self.query:
+            shown["query"] = dict(self.query)
+        if self.notes:
+            shown["notes"] = list(self.notes)
+        return shown
+
+    def to_frame(self) -> Any:
+        """The candidates as a pandas table: rank, key, name, type, score, and the evidence in words."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtraError("pandas", "pandas") from None
+        rows = [
+            {"rank": rank, **one.node.to_dict(), "score": one.score, "evidence": [e.in_words() for e in one.evidence]}
+            for rank, one in enumerate(self.candidates, start=1)
+        ]
+        return pandas.DataFrame(rows, columns=["rank", "key", "name", "type", "score", "evidence"])
+
+    def __str__(self) -> str:
+        lines = [self.question] if self.text is None else [self.question, self.text]
+        for rank, one in enumerate(self.candidates[:PRINTED], start=1):
+            why = f"  {one.evidence[0].in_words()}" if one.evidence else ""
+            lines.append(f"{rank:>3}  {one.node.name} ({one.node.type}, {one.score:.3f}){why}")
+        if len(self.candidates) > PRINTED:
+            lines.append(f"     and {len(self.candidates) - PRINTED} more")
+        return "\n".join(lines if self.candidates or self.text else [self.question, "no answer found"])
+
     def _repr_html_(self) -> str:
         """How a notebook shows it."""
         rows = [
@@ -290,3 +370,9 @@ class Answer:
             for one in self.candidates
         ]
         return answer_card(self.question, self.text, rows, f"{self.method}, {self.seconds:.3f} s")
+
+
+def plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes as JSON knows them: dates become text."""
+    kept = (str, int, float, bool, list, type(None))
+    return {name: value if isinstance(value, kept) else str(value) for name, value in attributes.items()}

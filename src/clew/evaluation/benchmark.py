@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
 
 from clew.core.errors import InputError, NotFoundError
+from clew.core.trace import Recorder
 from clew.core.types import Answer, NodeRef
 from clew.datasets.base import dataset_base, question_base
 from clew.datasets.questions import Dataset, Match, Question
 from clew.documents.graph.build import EdgeOptions
+from clew.evaluation.golden_passages import GoldenPassages
 from clew.evaluation.judging import NamesOf
 from clew.evaluation.rows import Row
-from clew.evaluation.run_folder import Setup, parameters
-from clew.evaluation.runs import Answering, Run, evaluate
+from clew.evaluation.run_folder import Setup, identity
+from clew.evaluation.runs import Run, evaluate
 from clew.kb.protocol import KnowledgeBase
-from clew.methods.catalog import create
-from clew.methods.knowledge_graph_prompting.baselines import GoldenPassages
+from clew.methods.catalog import ask, create
 from clew.methods.protocol import Method
 from clew.models.protocol import LanguageModel
 from clew.toolbox import Toolbox
@@ -35,6 +36,8 @@ class Benchmark:
     dataset: Dataset
     kb: str | Path | None = None
     """None means the base the data set brings."""
+    given: Toolbox | None = field(default=None, repr=False)
+    """A base that is open already."""
     model: LanguageModel | None = None
     embedder: str | None = None
     """None means the one the base remembers, where it ships with Clew or the user has named it."""
@@ -52,6 +55,8 @@ class Benchmark:
     @cached_property
     def tools(self) -> Toolbox:
         """Over the whole base."""
+        if self.given is not None:
+            return self.given
         base = self.kb or dataset_base(self.dataset, self.edges, self.say, self.note)
         return Toolbox.open(base, model=self.model, embedder=self.embedder)
 
@@ -80,8 +85,7 @@ class Benchmark:
 
     def run(
         self,
-        method: str,
-        options: Mapping[str, str] | None = None,
+        method: Method,
         *,
         out: Path | None = None,
         concurrency: int | None = None,
@@ -91,25 +95,19 @@ class Benchmark:
         """Put every question to a method; with `out`, below the folder named after the data set and the method."""
         if self.per_question and not self.dataset.contexts:
             raise InputError(f"{self.dataset.name} gives its questions no paragraphs: leave out --per-question")
-        built = self._create(method, self.tools, options)
         setup = Setup.of(
             self.dataset,
-            method,
-            parameters(built) | ({} if self.edges is None else {"edges": asdict(self.edges)}),
-            model="none" if self.model is None else self.model.name,
+            method.name,
+            identity(method, self.tools) | ({} if self.edges is None else {"edges": asdict(self.edges)}),
+            model=self.tools.model_name,
             base=self.tools.identity,
             match=self.rule,
             per_question=self.per_question,
         )
 
-        def over_the_base(question: Question) -> Answer:
-            return built.answer(question.text)
+        def answering(question: Question, recorder: Recorder) -> Answer:
+            return ask(method, question.text, self._tools_for(question), recorder)
 
-        def over_its_own_paragraphs(question: Question) -> Answer:
-            tools = Toolbox.open(question_base(self.dataset, question.id, self.edges), model=self.model)
-            return self._create(method, tools, options).answer(question.text)
-
-        answering: Answering = over_its_own_paragraphs if self.per_question else over_the_base
         return evaluate(
             self.dataset.questions,
             answering,
@@ -117,17 +115,19 @@ class Benchmark:
             names_of=aliases_in(self.tools.kb),
             name_of=self.name_of,
             out=None if out is None else out / setup.folder_name(),
-            concurrency=concurrency or (1 if self.model is None else WITH_A_MODEL),
+            concurrency=concurrency or (1 if self.tools.model is None else WITH_A_MODEL),
             on_row=on_row,
             on_interrupt=on_interrupt,
         )
 
-    def _create(self, method: str, tools: Toolbox, options: Mapping[str, str] | None) -> Method:
-        """By name; perfect retrieval is told what to retrieve."""
-        built = create(method, tools, options)
-        if isinstance(built, GoldenPassages) and not built.gold:
-            return replace(built, gold={question.text: list(question.passages) for question in self.dataset.questions})
-        return built
+    def method(self, name: str, options: Mapping[str, object] | None = None) -> Method:
+        """A method by name; perfect retrieval is told what to retrieve, which no other method ever is."""
+        return GoldenPassages.of(self.dataset) if name == GoldenPassages.name else create(name, options)
+
+    def _tools_for(self, question: Question) -> Toolbox:
+        if not self.per_question:
+            return self.tools
+        return Toolbox.open(question_base(self.dataset, question.id, self.edges), model=self.tools.model)
 
 
 def aliases_in(kb: KnowledgeBase) -> NamesOf:

@@ -8,12 +8,16 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from string import Template
+from typing import Any
 
 from clew import __version__
+from clew.core.errors import MissingExtraError
 from clew.core.notebook import framed
 from clew.evaluation.plots import curve_plot, latency_plot
-from clew.evaluation.report import Section, trace_text, types_of, worst_failures
+from clew.evaluation.report import Section, make_report, trace_text, types_of, worst_failures
 from clew.evaluation.rows import Row
+from clew.evaluation.runs import Run
+from clew.evaluation.summary import summarise
 
 LABELS = {
     "hit@1": "Hit@1",
@@ -139,14 +143,44 @@ def report_page(sections: Sequence[Section], failures: int = 10) -> str:
 
 
 @dataclass(frozen=True)
-class ShownReport:
-    """A report that shows itself in a notebook."""
+class Evaluation:
+    """Runs of one or more methods on the same questions; shows itself as text and in notebooks."""
 
-    sections: Sequence[Section]
-    failures: int = 10
+    runs: tuple[Run, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every run with its metrics and intervals."""
+        return {"runs": [summarise(run).to_json() for run in self.runs]}
+
+    def to_frame(self) -> Any:
+        """One row per question and method, as a pandas table: its metrics, seconds and what was found."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtraError("pandas", "pandas") from None
+        return pandas.DataFrame(
+            {
+                "method": run.setup.method,
+                "id": row.id,
+                "question": row.question,
+                "found": [entry.name for entry in row.ranking[:SHOWN_FOUND]],
+                "seconds": row.seconds,
+                "error": row.error,
+                **row.metrics,
+            }
+            for run in self.runs
+            for row in run.rows
+        )
+
+    def __str__(self) -> str:
+        lines = []
+        for section in make_report(list(self.runs)):
+            table = overview(section)
+            lines += [section.title, "  ".join(table.columns), *("  ".join(row) for row in table.rows)]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return framed(report_page(self.sections, self.failures))
+        return framed(report_page(make_report(list(self.runs))))
 
 
 @cache

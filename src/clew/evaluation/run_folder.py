@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from clew.core.folders import refuse_foreign
 from clew.datasets.questions import Dataset, Kind, Match
 from clew.evaluation.rows import Row
 from clew.methods.protocol import Method
+from clew.reading import reader_version
+from clew.toolbox import Toolbox
 
 
 @dataclass(frozen=True)
@@ -94,21 +96,11 @@ class Setup:
             )
 
 
-def parameters(method: Method) -> dict[str, Any]:
-    """The parameters of a method and of its parts: simple values, and the class names of everything else."""
-    found = _described(method)
-    return found if isinstance(found, dict) else {"method": found}
-
-
-def _described(value: Any) -> Any:
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, tuple | list):
-        return [_described(part) for part in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        shown = {part.name: _described(getattr(value, part.name)) for part in fields(value) if part.repr}
-        return {"": type(value).__name__, **shown}
-    return type(value).__name__
+def identity(method: Method, tools: Toolbox) -> dict[str, Any]:
+    """Everything beside the questions, the base and the model that can change an answer of a method."""
+    options = {part.name: getattr(method, part.name) for part in fields(method) if part.repr}
+    learned = {"learned": dict(method.learned(tools)), "reader": reader_version(), "embedder": tools.embedder.name}
+    return {**options, **learned, "clew": __version__}
 
 
 def _digest(value: Any) -> str:

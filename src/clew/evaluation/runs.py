@@ -12,15 +12,15 @@ from threading import current_thread, main_thread
 from types import FrameType
 
 from clew.core.errors import BudgetError, ClewError, EmbedderMismatch, MissingExtraError, PendingError, StorageError
-from clew.core.trace import Recorder, as_completed, recording
+from clew.core.trace import Recorder, as_completed
 from clew.core.types import Answer
 from clew.datasets.questions import Question
 from clew.evaluation.judging import PRIMARY, NamesOf, score
 from clew.evaluation.rows import SHOWN_GOLD, Row, make_row
 from clew.evaluation.run_folder import Setup, open_run
 
-Answering = Callable[[Question], Answer]
-"""What is evaluated; it sees the question's text, never its gold answers."""
+Answering = Callable[[Question, Recorder], Answer]
+"""What is evaluated, and who writes its steps down; it sees the question's text, never its gold answers."""
 
 FATAL = (MissingExtraError, EmbedderMismatch, StorageError)
 """Errors of the setting, not of a question: they end the run instead of scoring 0 again and again."""
@@ -128,17 +128,17 @@ def _answer(
     """The row of one question, or why it has to wait."""
     answer: Answer | None = None
     error: str | None = None
-    with recording() as recorder:
-        begun = time.perf_counter()
-        try:
-            answer = answering(question)
-        except PendingError as pending:
-            return pending
-        except (*FATAL, BudgetError):
-            raise
-        except ClewError as failure:
-            error = f"{type(failure).__name__}: {failure}"
-        seconds = time.perf_counter() - begun
+    recorder = Recorder()
+    begun = time.perf_counter()
+    try:
+        answer = answering(question, recorder)
+    except PendingError as pending:
+        return pending
+    except (*FATAL, BudgetError):
+        raise
+    except ClewError as failure:
+        error = f"{type(failure).__name__}: {failure}"
+    seconds = time.perf_counter() - begun
     _refuse_cut_short(recorder)
     judged = score(question, answer, setup.kind, setup.match, names_of)
     failed = judged.metrics[PRIMARY[setup.kind]] < 1
@@ -151,5 +151,5 @@ def _refuse_cut_short(recorder: Recorder) -> None:
     """An answer that a spent budget cut short says nothing about the method: it is not kept, and the run stops."""
     for span in recorder.spans:
         for call in span.calls:
-            if call.error is not None and call.error.startswith("budget"):
-                raise BudgetError(f"{call.error.removeprefix('budget: ')}; run again with a larger one to go on")
+            if call.failure == "budget":
+                raise BudgetError(f"{call.error}; run again with a larger one to go on")

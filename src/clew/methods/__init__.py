@@ -1,1 +1,66 @@
-"""One short file per system."""
+"""The methods with their options: `clew.methods.TournamentOnPath(system=1, width=3)`.
+
+A method is a frozen dataclass; its fields are its options, and `clew methods` lists them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from clew.methods.auto import Auto
+    from clew.methods.focus.focus_plus import FocusPlus
+    from clew.methods.focus.four_step_focus import FourStepFocus
+    from clew.methods.knowledge_graph_prompting.baselines import (
+        DensePassages,
+        IterativePassages,
+        KnnPassages,
+        NoPassages,
+        TfIdf,
+        TwoHopDense,
+    )
+    from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
+    from clew.methods.paths.aligned_paths import AlignedPaths
+    from clew.methods.paths.think_on_graph import ThinkOnGraph
+    from clew.methods.paths.tournament_on_path import TournamentOnPath
+    from clew.methods.protocol import Method
+    from clew.methods.stark.llm_reranker import LlmReranker
+    from clew.methods.stark.retrievers import Bm25, Hybrid, MultiVectorSearch, VectorSearch
+    from clew.methods.subgraph_reranking.method import SubgraphReranking
+
+__all__ = [
+    "AlignedPaths",
+    "Auto",
+    "Bm25",
+    "DensePassages",
+    "FocusPlus",
+    "FourStepFocus",
+    "Hybrid",
+    "IterativePassages",
+    "KnnPassages",
+    "KnowledgeGraphPrompting",
+    "LlmReranker",
+    "Method",
+    "MultiVectorSearch",
+    "NoPassages",
+    "SubgraphReranking",
+    "TfIdf",
+    "ThinkOnGraph",
+    "TournamentOnPath",
+    "TwoHopDense",
+    "VectorSearch",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Each class is imported when it is asked for."""
+    if name == "Method":
+        return import_module("clew.methods.protocol").Method
+    if name in __all__:
+        catalog = import_module("clew.methods.catalog")
+        place = next(place for place in catalog.METHODS.values() if str(place).endswith(f":{name}"))
+        return getattr(import_module(f"clew.methods.{place.partition(':')[0]}"), name)
+    raise AttributeError(f"module 'clew.methods' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,16 +1,21 @@
-"""From a ranking to an answer: who may be an answer, and which words of its document speak for it."""
+"""From ranked candidates to an answer: who may be one, reranking, and which words of its document speak for it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
-from clew.core.types import Answer, Candidate, NodeRef, NodeSet, Passage, Ranking
+from clew.core.types import Answer, Candidate, Evidence, Judgement, NodeRef, NodeSet, Passage, Ranking
 from clew.index.tokens import terms
 from clew.kb.protocol import KnowledgeBase
+from clew.roles.rerank import Judged, Reranker
 
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 LONGEST_QUOTE = 300
+READABLE = ("passage", "table")
+"""The node types of a base of documents that hold text to read."""
 
 
 def answer_nodes(kb: KnowledgeBase) -> NodeSet | None:
@@ -26,14 +31,14 @@ def nodes_of_type(kb: KnowledgeBase, kind: str | None) -> NodeSet | None:
     return answer_nodes(kb) if kind is None else kb.nodes(kind)
 
 
-def answer_with_passages(kb: KnowledgeBase, question: str, method: str, ranking: Ranking) -> Answer:
+def answer_with_passages(kb: KnowledgeBase, question: str, ranking: Ranking) -> Answer:
     """Each ranked node with the sentence of its document that shares most with the question."""
     asked = set(terms(question))
     candidates = tuple(
         Candidate(ref, score, (best_sentence(ref, kb.text(ref.id), asked),))
         for ref, (_, score) in zip(kb.refs(ranking.nodes), ranking, strict=True)
     )
-    return Answer(question, method, candidates)
+    return Answer(question, candidates)
 
 
 def best_sentence(node: NodeRef, document: str, asked: Iterable[str]) -> Passage:
@@ -46,3 +51,75 @@ def best_sentence(node: NodeRef, document: str, asked: Iterable[str]) -> Passage
     start = best.start() + len(best.group()) - len(best.group().lstrip())
     end = min(best.end(), start + LONGEST_QUOTE)
     return Passage(node, document[start:end], start=start, end=end)
+
+
+class Support(Protocol):
+    """What a candidate satisfies, and can show evidence for."""
+
+    def evidence(self, kb: KnowledgeBase, node: int) -> tuple[Evidence, ...]:
+        """Paths that lead to the candidate, and what was checked to be absent."""
+        ...
+
+
+@dataclass(frozen=True)
+class Found:
+    """A candidate before reranking: the focus it satisfies, if any, and how near its document is to the question."""
+
+    node: int
+    nearness: float
+    focus: Support | None = None
+    how: str = ""
+    """In a few words, why it is a candidate."""
+    lead: float = 0.0
+    """What satisfying the query adds to its score."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A candidate after reranking."""
+
+    found: Found
+    judged: Judged
+    before: int
+
+
+def rerank_groups(reranker: Reranker, question: str, groups: Sequence[Sequence[Found]]) -> list[Placed]:
+    """Rerank each group by itself, so that no group's candidates rise above those of a better one."""
+    placed: list[Placed] = []
+    for group in groups:
+        by_node = {found.node: (found, len(placed) + place) for place, found in enumerate(group, start=1)}
+        judged = reranker.rerank(question, [found.node for found in group])
+        placed += [Placed(by_node[one.node][0], one, by_node[one.node][1]) for one in judged]
+    return placed
+
+
+def answer_placed(kb: KnowledgeBase, question: str, placed: Sequence[Placed], reranker: Reranker) -> Answer:
+    """Candidates with witnesses, quotations, and their places before and after reranking."""
+    refs = kb.refs([one.found.node for one in placed])
+    asked = set(terms(question))
+    candidates = tuple(
+        Candidate(ref, _score(one), _evidence(kb, one, ref, place, reranker.name, asked))
+        for place, (one, ref) in enumerate(zip(placed, refs, strict=True), start=1)
+    )
+    return Answer(question, candidates)
+
+
+def _score(one: Placed) -> float:
+    own = one.found.nearness if one.judged.score is None else one.judged.score
+    return own + one.found.lead
+
+
+def _evidence(
+    kb: KnowledgeBase, one: Placed, ref: NodeRef, place: int, reranked_by: str, asked: set[str]
+) -> tuple[Evidence, ...]:
+    found = one.found
+    evidence: list[Evidence] = list(found.focus.evidence(kb, found.node)) if found.focus is not None else []
+    document = kb.text(found.node)
+    if document:
+        evidence.append(best_sentence(ref, document, asked))
+    evidence.append(Judgement("document", round(found.nearness, 4), found.how))
+    if reranked_by != "none":
+        moved = f"place {one.before} before reranking, {place} after"
+        reason = f"{moved}; {one.judged.reason}" if one.judged.reason else moved
+        evidence.append(Judgement(f"{reranked_by} reranking", one.judged.score, reason))
+    return tuple(evidence)

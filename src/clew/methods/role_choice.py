@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from clew.core.errors import InputError
-from clew.core.roles import TripletParser
+from clew.core.roles import Chooser, Reader, TripletParser
 from clew.reading.triplets.schema_linker import SchemaLinker
-from clew.roles.choose import ModelChooser
+from clew.roles.choose import ModelChooser, ScoredChooser
 from clew.roles.parse import LinkerFirst, ModelParser
+from clew.roles.read import BestSpan, ModelReader
 from clew.roles.rerank import KeepOrder, Listwise, Pairwise, Pointwise, Reranker, RerankerName
 from clew.roles.score import FusedScorer, ModelScorer
 from clew.toolbox import Toolbox
@@ -18,7 +19,7 @@ ParserName = Literal["auto", "model", "linker"]
 
 def linker_for(toolbox: Toolbox) -> SchemaLinker:
     """The parser that needs no model."""
-    return SchemaLinker(toolbox.kb, toolbox.names, toolbox.embedder)
+    return toolbox.keep("schema linker", lambda: SchemaLinker(toolbox.kb, toolbox.names, toolbox.embedder))
 
 
 def parser_for(toolbox: Toolbox, name: ParserName = "auto") -> TripletParser:
@@ -48,3 +49,14 @@ def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:
     if name == "likelihood":
         return Pointwise(kb, ModelScorer(model, "likelihood"), "likelihood")
     return Pointwise(kb, ModelScorer(model))
+
+
+def chooser_for(toolbox: Toolbox) -> Chooser:
+    """Who chooses among options: the model, or likeness to the question."""
+    model = toolbox.model
+    return ScoredChooser(FusedScorer(toolbox.embedder)) if model is None else ModelChooser(model)
+
+
+def reader_for(toolbox: Toolbox) -> Reader:
+    """Who reads passages: the model, or the search for the best span."""
+    return BestSpan() if toolbox.model is None else ModelReader(toolbox.model)

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core.errors import ReplyError
+from clew.core.trace import Failure
 from clew.models.batch_runner import with_schema_in_words
 from clew.models.prices import FREE, Price
 from clew.models.protocol import Completion, Request, Usage
@@ -123,6 +124,8 @@ def read_chat_reply(body: bytes | str | Mapping[str, Any]) -> Completion:
 
 TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 WRONG_REQUEST = frozenset({400, 422, 500, 501})
+NO_ACCESS = frozenset({401, 403, 404})
+"""The key is missing or wrong, or there is no such model."""
 """What servers answer to a parameter they do not know; some of them say 500."""
 NEXT_JSON_MODE: dict[JsonMode, JsonMode] = {
     "json_schema": "json_object with schema",
@@ -247,14 +250,15 @@ class OpenAIChat:
                 error = f"{self.base_url} answered {reply.status_code}: {message}"
                 retry = _retry_after(reply) if reply.status_code in TRANSIENT else None
                 refused = message if reply.status_code in WRONG_REQUEST else None
-                return Completion("", error=error, retry_after=retry), refused
-        except ReplyError as failure:
-            return Completion("", error=self._safe(str(failure)), retry_after=0.0), None
-        except httpx.TransportError as failure:
-            words = str(failure) or type(failure).__name__
-            return Completion("", error=self._safe(f"{self.base_url}: {words}"), retry_after=0.0), None
-        except (httpx.HTTPError, httpx.InvalidURL) as failure:
-            return Completion("", error=self._safe(f"{self.base_url}: {failure}")), None
+                failure: Failure | None = "access" if reply.status_code in NO_ACCESS else None
+                return Completion("", error=error, failure=failure, retry_after=retry), refused
+        except ReplyError as unreadable:
+            return Completion("", error=self._safe(str(unreadable)), retry_after=0.0), None
+        except httpx.TransportError as outage:
+            error = self._safe(f"{self.base_url}: {str(outage) or type(outage).__name__}")
+            return Completion("", error=error, failure="outage", retry_after=0.0), None
+        except (httpx.HTTPError, httpx.InvalidURL) as wrong:
+            return Completion("", error=self._safe(f"{self.base_url}: {wrong}")), None
 
     def _read(self, reply: httpx.Response) -> bytes | None:
         import httpx

@@ -9,6 +9,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.trace import Failure
+
 Role = Literal["system", "user", "assistant"]
 
 
@@ -57,6 +59,8 @@ class Completion:
     text: str
     usage: Usage = Usage()
     error: str | None = None
+    failure: Failure | None = None
+    """What kind of failure it was, where there is a remedy for its kind."""
     retry_after: float | None = None
     """Seconds after which asking again may help; None where it never will, or nothing failed."""
     cut: bool = False

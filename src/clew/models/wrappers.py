@@ -198,7 +198,7 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Budgeted(Wrapping):
-    """Checks the ledger before each call; a call it refuses comes back with an error that begins with "budget"."""
+    """Checks the ledger before each call; a call it refuses comes back with the failure "budget"."""
 
     ledger: Ledger = field(default_factory=Ledger)
 
@@ -219,7 +219,7 @@ class Budgeted(Wrapping):
                     admitted.append((place, guess))
                     yield request
                 else:
-                    refused.append((place, Completion("", error=f"budget: {why}")))
+                    refused.append((place, Completion("", error=why, failure="budget")))
 
         for position, completion in each(self.inner, allowed()):
             place, guess = admitted[position]
@@ -327,4 +327,5 @@ def _call(request: Request, completion: Completion, model: str) -> trace.ModelCa
         cached=usage.cached,
         error=completion.error,
         reply=completion.text[:SHOWN_REPLY],
+        failure=completion.failure,
     )

@@ -15,8 +15,7 @@ from pathlib import Path
 from clew.core.errors import ClewError, InputError, LockedError, ModelError, NotFoundError
 from clew.core.trace import Recorder, Span
 from clew.core.wire import AskRequest
-from clew.methods import catalog
-from clew.web.answering import answer_run, span_json
+from clew.web.answering import answer_run
 from clew.web.serving import ServedBase, examples
 
 KINDS: tuple[type[ClewError], ...] = (NotFoundError, InputError, LockedError, ModelError, ClewError)
@@ -39,16 +38,16 @@ def rehearse(base: ServedBase) -> None:
     """Ask an example, so that nobody's first question waits for models to load; where the embedder is paid, not."""
     if not base.is_ready:
         return
-    tools = base.tools()
-    for question in examples(tools, 1) if tools.embeds_here else ():
-        catalog.ask(base.method(catalog.DEFAULT_METHOD, {}, None, {}), question)
+    opened = base.base()
+    for question in examples(opened.tools, 1) if opened.tools.embeds_here else ():
+        opened.ask(question)
 
 
 def answer(served: dict[str, ServedBase], job: dict[str, object]) -> None:
     """One question; anything but an error of ours ends the process, which the server replaces."""
 
     def tell(span: Span) -> None:
-        say("span", json.dumps(span_json(span, recorder.spans[0].start), ensure_ascii=False, default=str).encode())
+        say("span", json.dumps(span.to_dict(recorder.spans[0].start), ensure_ascii=False, default=str).encode())
 
     recorder = Recorder(on_span=tell if job["spans"] else None)
     request = AskRequest.model_validate(job["request"])

@@ -17,7 +17,7 @@ from clew.core.errors import ClewError, InputError
 from clew.core.trace import Recorder, Span
 from clew.core.wire import AskRequest
 from clew.methods import catalog
-from clew.web.answering import answer_run, span_json
+from clew.web.answering import answer_run
 from clew.web.runs import Metrics, Runs
 from clew.web.serving import Served, ServedBase
 from clew.web.worker_pool import WorkerPool
@@ -135,7 +135,7 @@ class Asker:
 
         def told(span: Span) -> None:
             if tell is not None:
-                tell(span_json(span, recorder.spans[0].start))
+                tell(span.to_dict(recorder.spans[0].start))
 
         recorder = Recorder(on_span=told)
         return answer_run(base, request, run, model, recorder)
@@ -158,4 +158,4 @@ class Asker:
 
     @staticmethod
     def _key(base: ServedBase, request: AskRequest) -> Key:
-        return base.name, base.tools().identity, request.model_dump_json()
+        return base.name, base.base().tools.identity, request.model_dump_json()

@@ -77,8 +77,8 @@ class ModelList(BaseModel):
 async def models(state: StateOf, grant: GrantOf) -> ModelList:
     """Every base that this token may ask, and every base with every method."""
     names = [name for name in state.served.bases if grant.allows(name)]
-    cards = [ModelCard(id=name) for name in names]
-    return ModelList(data=cards + [ModelCard(id=f"{name}/{method}") for name in names for method in catalog.METHODS])
+    ids = names + [f"{name}/{method}" for name in names for method in catalog.method_names()]
+    return ModelList(data=[ModelCard(id=one) for one in ids])
 
 
 @router.post("/chat/completions", response_model=dict[str, Any])
@@ -91,7 +91,7 @@ async def complete(asked: ChatRequest, request: Request, state: StateOf) -> Resp
         raise HTTPException(422, "there is no question: the last message of role user is empty")
     question = AskRequest(question=questions[-1][:LONGEST_QUESTION], method=method or None, model=asked.language_model)
     state.served.model(question.model)
-    if method and method not in catalog.METHODS:
+    if method and method not in catalog.method_names():
         raise HTTPException(404, f"no method {method[:100]!r}")
     if asked.stream:
         return StreamingResponse(_chunks(state, base, question, asked.model), media_type="text/event-stream")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from clew import __version__
 from clew.core.errors import ClewError
 from clew.core.wire import AskRequest
-from clew.web import operations
 from clew.web.asking import Asker
 from clew.web.chat import written
 from clew.web.serving import ServedBase
@@ -79,14 +78,13 @@ def _ask(asker: Asker, base: ServedBase, given: _Ask) -> tuple[str, dict[str, An
 
 
 def _find(_: Asker, base: ServedBase, given: _Find) -> tuple[str, dict[str, Any]]:
-    found = operations.find(base.tools(), given.text, given.type, given.k)
-    return "\n".join(f"{one['key']}  {one['name']} ({one['type']})" for one in found) or "nothing found", {
-        "nodes": found
-    }
+    found = base.base().find(given.text, given.type, given.k)
+    lines = [f"{one.key}  {one.name} ({one.type})" for one in found]
+    return "\n".join(lines) or "nothing found", {"nodes": [*map(asdict, found)]}
 
 
 def _show(_: Asker, base: ServedBase, given: _Node) -> tuple[str, dict[str, Any]]:
-    page = operations.show(base.tools(), given.key)
+    page = base.base().show(given.key)
     lines = [
         f"{group['relation']} ({group['direction']}, {group['count']}): "
         + ", ".join(node["name"] for node in group["nodes"])
@@ -96,15 +94,14 @@ def _show(_: Asker, base: ServedBase, given: _Node) -> tuple[str, dict[str, Any]
 
 
 def _neighbors(_: Asker, base: ServedBase, given: _Neighbors) -> tuple[str, dict[str, Any]]:
-    found = operations.neighbors(base.tools(), given.key, given.relation, "any", given.k)
+    found = base.base().neighbours(given.key, given.relation, "any", given.k)
     names = {node["key"]: node["name"] for node in found["nodes"]}
     lines = [f"{names[edge['head']]} —{edge['relation']}→ {names[edge['tail']]}" for edge in found["edges"]]
     return "\n".join(lines) or "no neighbours", found
 
 
 def _subgraph(_: Asker, base: ServedBase, given: _Subgraph) -> tuple[str, dict[str, Any]]:
-    tools = base.tools()
-    shown = operations.graph_json(tools, operations.between(tools, given.entities))
+    shown = base.base().subgraph(*given.entities).to_dict()
     return shown["text"], {name: shown[name] for name in ("nodes", "edges", "paths", "disconnected")}
 
 

@@ -11,9 +11,8 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response, StreamingResponse
 
 from clew.core.wire import AskReply, AskRequest, EstimateReply
-from clew.methods import catalog
 from clew.web.runs import RUN_ID
-from clew.web.serving import ServedBase, checked_options
+from clew.web.serving import ServedBase, checked_method
 from clew.web.state import BaseOf, State, StateOf
 
 router = APIRouter(prefix="/v1/bases/{base}", tags=["questions"])
@@ -31,7 +30,7 @@ async def ask(
     stream: Annotated[bool, Query(description="Send events: spans, answers as they are ranked, the run.")] = False,
 ) -> Any:
     """Answer a question with the evidence for each answer."""
-    checked_options(asked.method or catalog.DEFAULT_METHOD, asked.options)
+    checked_method(asked.method, asked.options)
     state.served.model(asked.model)
     if stream:
         return StreamingResponse(_events(state, base, asked), media_type="text/event-stream")
@@ -41,13 +40,10 @@ async def ask(
 @router.post("/estimate")
 async def estimate(base: BaseOf, state: StateOf, asked: AskRequest) -> EstimateReply:
     """What a question would cost; nothing is spent."""
-    name = asked.method or catalog.DEFAULT_METHOD
-    options = checked_options(name, asked.options)
+    method = checked_method(asked.method, asked.options)
     state.served.model(asked.model)
     spec = state.served.settings.models.get(asked.model, "none")
-    found = await state.asker.in_thread(
-        lambda: catalog.estimate_with(base.tools(), asked.question, name, options, spec)
-    )
+    found = await state.asker.in_thread(lambda: base.base().estimate(asked.question, method, model=spec))
     return EstimateReply(**asdict(found), words=found.in_words())
 
 

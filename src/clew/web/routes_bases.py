@@ -11,7 +11,7 @@ from fastapi.responses import PlainTextResponse, Response
 from clew.core.types import Direction
 from clew.core.wire import BaseDetails, BaseReply, FoundReply, GraphReply, MentionReply, MethodReply, NodePage
 from clew.methods import catalog
-from clew.web import operations
+from clew.methods.options import plain_options
 from clew.web.serving import ServedBase, examples
 from clew.web.state import BaseOf, GrantOf, StateOf
 
@@ -37,7 +37,7 @@ async def base_details(base: BaseOf, state: StateOf) -> BaseDetails:
 @router.get("/{base}/nodes/{key:path}")
 async def node(base: BaseOf, state: StateOf, key: str, k: Many = 10) -> NodePage:
     """One node with its document and its neighbours, by key or by name."""
-    return NodePage(**await state.asker.in_thread(lambda: operations.show(base.tools(), key, k)))
+    return NodePage(**await state.asker.in_thread(lambda: base.base().show(key, k)))
 
 
 @router.get("/{base}/find")
@@ -50,8 +50,8 @@ async def find(
     k: Many = 10,
 ) -> list[FoundReply]:
     """Nodes by name (exact, then fuzzy, then by meaning), or by the words of their documents."""
-    found = await state.asker.in_thread(lambda: operations.find(base.tools(), text, type, k, in_text=in_text))
-    return [FoundReply(**one) for one in found]
+    found = await state.asker.in_thread(lambda: base.base().find(text, type, k, in_text=in_text))
+    return [FoundReply(**asdict(one)) for one in found]
 
 
 @router.get("/{base}/mentions")
@@ -59,7 +59,7 @@ async def mentions(
     base: BaseOf, state: StateOf, text: Annotated[str, Query(min_length=1, max_length=2000)]
 ) -> list[MentionReply]:
     """The names in a text with the nodes they may stand for."""
-    found = await state.asker.in_thread(lambda: operations.mentions(base.tools(), text))
+    found = await state.asker.in_thread(lambda: base.base().mentions(text))
     return [MentionReply(**one) for one in found]
 
 
@@ -73,7 +73,7 @@ async def neighbors(
     k: Many = 20,
 ) -> GraphReply:
     """A node and its neighbours, some of each relation."""
-    found = await state.asker.in_thread(lambda: operations.neighbors(base.tools(), key, relation, direction, k))
+    found = await state.asker.in_thread(lambda: base.base().neighbours(key, relation, direction, k))
     return GraphReply(**found)
 
 
@@ -92,11 +92,10 @@ async def subgraph(
     """What lies between entities, named by key or name; the last is the one all paths lead to."""
 
     def work() -> Any:
-        tools = base.tools()
-        found = operations.between(tools, entity, hops)
+        found = base.base().subgraph(*entity, hops=hops)
         if format == "svg":
-            return operations.drawing(tools, found)
-        shown = operations.graph_json(tools, found)
+            return found.svg
+        shown = found.to_dict()
         return shown["text"] if format == "text" else GraphReply(**shown)
 
     found = await state.asker.in_thread(work)
@@ -108,7 +107,7 @@ async def subgraph(
 def _summary(base: ServedBase) -> BaseReply:
     nodes = edges = 0
     if base.is_ready:
-        kb = base.tools().local
+        kb = base.base().tools.local
         nodes, edges = kb.count, kb.edge_count
     return BaseReply(
         name=base.name, nodes=nodes, edges=edges, documents=base.documents is not None, ready=base.is_ready
@@ -120,14 +119,14 @@ def _details(base: ServedBase, models: tuple[str, ...]) -> BaseDetails:
         **_summary(base).model_dump(),
         node_types=(),
         relations=(),
-        methods=tuple(_method(name) for name in catalog.METHODS),
+        methods=tuple(_method(name) for name in catalog.method_names()),
         default_method=catalog.DEFAULT_METHOD,
         models=("none", *models),
         examples=(),
     )
     if not base.is_ready:
         return details
-    tools = base.tools()
+    tools = base.base().tools
     schema = tools.kb.schema
     shown = {
         "node_types": tuple({**asdict(row), "label": row.label} for row in schema.node_types),
@@ -139,7 +138,7 @@ def _details(base: ServedBase, models: tuple[str, ...]) -> BaseDetails:
 
 def _method(name: str) -> MethodReply:
     summary, options = catalog.describe(name)
-    allowed = catalog.plain_options(name)
+    allowed = plain_options(catalog.method_class(name))
     return MethodReply(
         name=name, summary=summary, options={option: kind for option, kind in options.items() if option in allowed}
     )

@@ -8,7 +8,6 @@ from fastapi import APIRouter, HTTPException, Request
 
 from clew.core.wire import DocumentReply, DocumentsReply
 from clew.documents.formats import READERS
-from clew.web import operations
 from clew.web.documents import DocumentFolder
 from clew.web.serving import ServedBase
 from clew.web.state import BaseOf, StateOf, WritableBaseOf
@@ -25,7 +24,7 @@ async def documents(base: BaseOf, state: StateOf) -> DocumentsReply:
 @router.get("/{name:path}")
 async def document(base: BaseOf, state: StateOf, name: str) -> dict[str, Any]:
     """A file as it was read: passages and tables with their pages."""
-    return await state.asker.in_thread(lambda: operations.document(base.tools(), name))
+    return await state.asker.in_thread(lambda: base.base().document(name))
 
 
 @router.put(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
+from clew.api import Base
+from clew.api import open as open_base
 from clew.core.errors import InputError, NotFoundError
 from clew.core.types import NodeSet
 from clew.kb.storage import MANIFEST
 from clew.methods import catalog
+from clew.methods.options import parse_options, plain_options
 from clew.methods.protocol import Method
 from clew.models.opening import open_model
 from clew.models.protocol import LanguageModel
@@ -22,61 +23,41 @@ from clew.toolbox import Toolbox
 from clew.web.documents import DocumentFolder
 from clew.web.settings import ServerSettings
 
-MOST_METHODS = 32
 LARGEST_NUMBER = 1000
 """For any option of a method: a client must not ask for a billion candidates."""
 
 
 @dataclass
 class ServedBase:
-    """One base: its tools, its methods, and where its documents lie."""
+    """One base by name, opened again when it was built anew, and where its documents lie."""
 
     name: str
     folder: Path
     documents: DocumentFolder | None = None
     _lock: Lock = field(default_factory=Lock, repr=False)
-    _opened: tuple[float, Toolbox] | None = field(default=None, repr=False)
-    _methods: OrderedDict[tuple[Any, ...], Method] = field(default_factory=OrderedDict, repr=False)
+    _opened: tuple[float, Base] | None = field(default=None, repr=False)
 
     @property
     def is_ready(self) -> bool:
         """Whether there is anything to ask yet."""
         return (self.folder / MANIFEST).is_file()
 
-    def tools(self) -> Toolbox:
-        """The tools of the current generation."""
+    def base(self) -> Base:
+        """The current generation of the base."""
         try:
             written = (self.folder / MANIFEST).stat().st_mtime
         except FileNotFoundError:
             raise NotFoundError(f"the base {self.name!r} holds nothing yet: upload documents first") from None
         with self._lock:
             if self._opened is None or self._opened[0] != written:
-                self._opened = (written, Toolbox.open(self.folder))
-                self._methods.clear()
+                self._opened = (written, open_base(self.folder))
             return self._opened[1]
 
     def warm(self) -> None:
         """Open what questions need, before the first one comes."""
         if self.is_ready:
-            tools = self.tools()
+            tools = self.base().tools
             _ = tools.names, tools.lexical, tools.vectors
-
-    def method(self, name: str, options: Mapping[str, str], model: LanguageModel | None, fixes: Fixes) -> Method:
-        """A method ready to answer; the last ones are kept."""
-        tools = self.tools()
-        key = (name, tuple(sorted(options.items())), id(model), tuple(sorted(fixes.items())), id(tools))
-        with self._lock:
-            known = self._methods.get(key)
-        if known is None:
-            known = catalog.create(name, tools.with_model(model).corrected(fixes), options)
-            with self._lock:
-                self._methods[key] = known
-                while len(self._methods) > MOST_METHODS:
-                    self._methods.popitem(last=False)
-        return known
-
-
-Fixes = Mapping[str, tuple[str, ...]]
 
 
 class Served:
@@ -111,21 +92,20 @@ class Served:
             return self._models[name]
 
 
-def checked_options(method: str, given: Mapping[str, str | int | float | bool]) -> dict[str, str]:
-    """The options of a request as text for the catalog; those that could name a file are not for clients."""
-    if method not in catalog.METHODS:
-        raise NotFoundError(f"no method {method[:100]!r}; there are: {', '.join(catalog.METHODS)}")
-    allowed = catalog.plain_options(method)
-    options = {}
-    for name, value in given.items():
-        if name not in allowed:
-            raise InputError(f"{method} has no option {name!r} here; it has: {', '.join(sorted(allowed)) or 'none'}")
-        options[name] = str(value)
-    for name, parsed in catalog.check_options(method, options).items():
-        numbers = parsed if isinstance(parsed, tuple) else (parsed,)
+def checked_method(name: str | None, given: Mapping[str, str | int | float | bool]) -> Method:
+    """The method of a request; options that could name a file are not for clients."""
+    kind = catalog.method_class(name or catalog.DEFAULT_METHOD)
+    allowed = plain_options(kind)
+    for option in given:
+        if option not in allowed:
+            there = ", ".join(sorted(allowed)) or "none"
+            raise InputError(f"{kind.name} has no option {option!r} here; it has: {there}")
+    parsed = parse_options(kind, {option: str(value) for option, value in given.items()})
+    for option, value in parsed.items():
+        numbers = value if isinstance(value, tuple) else (value,)
         if any(isinstance(number, int | float) and not abs(number) <= LARGEST_NUMBER for number in numbers):
-            raise InputError(f"{method}: {name} must lie between -{LARGEST_NUMBER} and {LARGEST_NUMBER}")
-    return options
+            raise InputError(f"{kind.name}: {option} must lie between -{LARGEST_NUMBER} and {LARGEST_NUMBER}")
+    return kind(**parsed)
 
 
 def examples(tools: Toolbox, most: int = 4) -> tuple[str, ...]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from clew.core.query import Constant, Term, TripletQuery, Variable
-from clew.core.types import Evidence, Judgement, NodeSet
+from clew.core.types import Answer, Evidence, Judgement, NodeSet
 from clew.index.protocol import Link
 from clew.kb.protocol import KnowledgeBase
+from clew.methods.answering import Found
 from clew.queries.formal import as_block, cypher, sparql
 from clew.queries.grounding import Grounding, Groundings, is_usable
 from clew.queries.solutions import Relaxation, Solution
@@ -115,3 +116,32 @@ def _links(kb: KnowledgeBase, links: Sequence[Link]) -> list[Mapping[str, Any]]:
         {"key": ref.key, "name": ref.name, "type": ref.type, "alias": link.alias, "how": link.how, "score": link.score}
         for ref, link in zip(refs, links, strict=True)
     ]
+
+
+def explained_share(question: str, focus: Focus, weight: Callable[[str], float]) -> float:
+    """The part of what a question says that its query accounts for, less what relaxing the query has dropped."""
+    whole = weight(question)
+    left = sum(weight(piece) for piece in focus.query.unexplained)
+    dropped = sum(relaxation.step == "drop" for relaxation in focus.relaxations)
+    kept = 1 - dropped / max(1, len(focus.query.triplets))
+    return kept * max(0.0, 1 - left / whole) if whole else kept
+
+
+def weighed(filtered: Sequence[Found], strand: Sequence[Found], share: float) -> list[Found]:
+    """Candidates of both lists by their documents; those that satisfy the query lead by the share it explains."""
+    near = {one.node: one for one in strand}
+    for one in filtered:
+        nearness = near[one.node].nearness if one.node in near else 0.0
+        near[one.node] = replace(one, nearness=nearness, lead=share)
+    return sorted(near.values(), key=lambda one: -(one.nearness + one.lead))
+
+
+def with_query(answer: Answer, kb: KnowledgeBase, focus: Focus) -> Answer:
+    """The answer with the query that its first candidates rest on, and their number where that is asked for."""
+    counted = focus.query.asks == "number" and focus.nodes is not None
+    return replace(
+        answer,
+        query=focus.to_json(kb),
+        text=str(len(focus.nodes or ())) if counted else None,
+        notes=tuple(relaxation.in_words(focus.query) for relaxation in focus.relaxations),
+    )

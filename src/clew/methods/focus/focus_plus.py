@@ -20,30 +20,22 @@ from itertools import groupby
 from operator import or_
 
 from clew.core import trace
-from clew.core.roles import TripletParser
 from clew.core.types import Answer, Ranking
 from clew.index.fusion import min_max_sum, preferring
-from clew.index.lexical import LexicalIndex
-from clew.index.protocol import Index, Names
-from clew.kb.protocol import KnowledgeBase
-from clew.methods.answering import answer_nodes, nodes_of_type
-from clew.methods.focus.placing import Found, answer_placed, explained_share, rerank_groups, weighed, with_query
+from clew.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
+from clew.methods.focus.evidence import explained_share, weighed, with_query
 from clew.methods.focus.tiers import Tier, asks_more, tiers, unrestricted
+from clew.methods.protocol import Method
 from clew.methods.role_choice import ParserName, parser_for, reranker_for
-from clew.roles.rerank import Reranker, RerankerName
+from clew.roles.rerank import RerankerName
 from clew.toolbox import Toolbox
 
 
 @dataclass(frozen=True)
-class FocusPlus:
+class FocusPlus(Method):
     """Triplets with negation, counts, conditions and hierarchies filter in tiers; documents rank and fill up."""
 
-    kb: KnowledgeBase
-    parser: TripletParser
-    names: Names
-    lexical: LexicalIndex
-    vectors: Index
-    reranker: Reranker
+    name = "focus_plus"
     k: int = 20
     alpha: int = 13
     depth: int = 100
@@ -53,81 +45,53 @@ class FocusPlus:
     """Where more of what the question says than this is left to the text, the triplets say too little to come first."""
     other_types: float = 0.7
     """What words and meaning count in the strand where a candidate is not of the type that was asked for."""
-    model: str = "none"
+    parser: ParserName = "auto"
+    """By default the schema linker, and a model where that finds no triplet."""
+    reranker: RerankerName = "auto"
 
-    @classmethod
-    def build(
-        cls,
-        toolbox: Toolbox,
-        k: int = 20,
-        alpha: int = 13,
-        depth: int = 100,
-        words: float = 2.0,
-        doubt: float = 0.55,
-        other_types: float = 0.7,
-        parser: ParserName = "auto",
-        reranker: RerankerName = "auto",
-    ) -> FocusPlus:
-        """Read by the schema linker, and by the model where that finds no triplet; reranked where there is a model."""
-        return cls(
-            toolbox.kb,
-            parser_for(toolbox, parser),
-            toolbox.names,
-            toolbox.lexical,
-            toolbox.vectors,
-            reranker_for(toolbox, reranker),
-            k,
-            alpha,
-            depth,
-            words,
-            doubt,
-            other_types,
-            toolbox.model_name,
-        )
-
-    def answer(self, question: str) -> Answer:
+    def answer(self, question: str, tools: Toolbox) -> Answer:
         """Ranked candidates with the tier each comes from."""
+        kb, reranker = tools.kb, reranker_for(tools, self.reranker)
         with trace.span("1 triplets") as span:
-            parse = self.parser.parse(question, self.kb.schema)
+            parse = parser_for(tools, self.parser).parse(question, kb.schema)
             span.note(query=str(parse.query), alternatives=len(parse.alternatives), problem=parse.problem)
         with trace.span("2 substitution") as span:
-            found = list(tiers(self.kb, self.names, (parse.query, *parse.alternatives), self.k))
+            found = list(tiers(kb, tools.names, (parse.query, *parse.alternatives), self.k))
             span.note(tiers=[f"{len(tier.nodes)} {tier.how}" for tier in found])
             if parse.query.triplets and not found:
                 trace.fallback("substitution", f"nothing satisfies {parse.query}", "candidates by words and meaning")
-        focus = found[0].focus if found else unrestricted(self.kb, self.names, parse.query)
+        focus = found[0].focus if found else unrestricted(kb, tools.names, parse.query)
         with trace.span("3 rank"):
             levels = [list(level) for _, level in groupby(found, key=lambda tier: tier.level)]
-            filtered = [one for level in levels for one in self._rank_level(question, level)]
-            strand = self._strand(question, parse.query.target.type)
+            filtered = [one for level in levels for one in self._rank_level(question, level, tools)]
+            strand = self._strand(question, parse.query.target.type, tools)
         with trace.span("4 merge and rerank") as span:
-            share = explained_share(question, focus, self.lexical.weight)
+            share = explained_share(question, focus, tools.lexical.weight)
             span.note(explained=round(share, 2))
             if 1 - share > self.doubt:
                 groups = [weighed(filtered, strand, share)[: self.k]]
             else:
                 groups = self._merge(filtered, strand, self.alpha if asks_more(focus.query) else self.k)
-            placed = rerank_groups(self.reranker, question, groups)
-        answer = answer_placed(self.kb, question, "focus_plus", self.model, placed, self.reranker)
-        return with_query(answer, self.kb, focus)
+            placed = rerank_groups(reranker, question, groups)
+        return with_query(answer_placed(kb, question, placed, reranker), kb, focus)
 
-    def _rank_level(self, question: str, level: Sequence[Tier]) -> list[Found]:
+    def _rank_level(self, question: str, level: Sequence[Tier], tools: Toolbox) -> list[Found]:
         """By the words that no triplet accounts for, or by the whole question where all are accounted for."""
         text = " ".join(level[0].focus.query.unexplained) or question
         among = reduce(or_, (tier.nodes for tier in level))
-        rankings = [index.search(text, self.depth, among=among) for index in (self.lexical, self.vectors)]
+        rankings = [index.search(text, self.depth, among=among) for index in (tools.lexical, tools.vectors)]
         tier_of = {node: tier for tier in level for node in tier.nodes}
         return [
             Found(node, score, tier_of[node].focus, tier_of[node].how, lead=1.0)
             for node, score in self._fused(rankings).top(self.k)
         ]
 
-    def _strand(self, question: str, kind: str | None) -> list[Found]:
+    def _strand(self, question: str, kind: str | None, tools: Toolbox) -> list[Found]:
         """Candidates by words and meaning, preferably of the target's type."""
-        own, every = nodes_of_type(self.kb, kind), answer_nodes(self.kb)
-        rankings = [index.search(question, self.depth, among=own) for index in (self.lexical, self.vectors)]
+        own, every = nodes_of_type(tools.kb, kind), answer_nodes(tools.kb)
+        rankings = [index.search(question, self.depth, among=own) for index in (tools.lexical, tools.vectors)]
         if kind is not None and self.other_types > 0:
-            others = [index.search(question, self.depth, among=every) for index in (self.lexical, self.vectors)]
+            others = [index.search(question, self.depth, among=every) for index in (tools.lexical, tools.vectors)]
             rankings = [preferring(*both, self.other_types) for both in zip(rankings, others, strict=True)]
         return [Found(node, score, None, "by words and meaning alone") for node, score in self._fused(rankings)]
 

@@ -17,91 +17,62 @@ from dataclasses import dataclass
 
 from clew.core import trace
 from clew.core.query import TripletQuery
-from clew.core.roles import TripletParser
 from clew.core.types import Answer
-from clew.index.protocol import Index, Names
-from clew.kb.protocol import KnowledgeBase
-from clew.methods.answering import answer_nodes, nodes_of_type
-from clew.methods.focus.evidence import Focus
-from clew.methods.focus.placing import Found, answer_placed, rerank_groups, with_query
+from clew.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
+from clew.methods.focus.evidence import Focus, with_query
+from clew.methods.protocol import Method
 from clew.methods.role_choice import ParserName, parser_for, reranker_for
 from clew.queries.grounding import DirectionRule, EdgeTypes, Unmatched, ground, pose
 from clew.queries.solutions import solve_relaxed
-from clew.roles.rerank import Reranker, RerankerName
+from clew.roles.rerank import RerankerName
 from clew.toolbox import Toolbox
 
 
 @dataclass(frozen=True)
-class FourStepFocus:
+class FourStepFocus(Method):
     """Triplets filter the candidates, vectors rank them, a model reranks them."""
 
-    kb: KnowledgeBase
-    parser: TripletParser
-    names: Names
-    documents: Index
-    reranker: Reranker
+    name = "four_step_focus"
     k: int = 20
     edge_types: EdgeTypes = "ignore"
     direction: DirectionRule = "any"
     unmatched: Unmatched = "vector"
-    model: str = "none"
+    parser: ParserName | None = None
+    """By default the model, and the schema linker where there is none."""
+    reranker: RerankerName = "auto"
 
-    @classmethod
-    def build(
-        cls,
-        toolbox: Toolbox,
-        k: int = 20,
-        edge_types: EdgeTypes = "ignore",
-        direction: DirectionRule = "any",
-        unmatched: Unmatched = "vector",
-        parser: ParserName | None = None,
-        reranker: RerankerName = "auto",
-    ) -> FourStepFocus:
-        """Parsed and reranked by the toolbox's model; without one by the schema linker, and not reranked."""
-        return cls(
-            toolbox.kb,
-            parser_for(toolbox, parser or ("linker" if toolbox.model is None else "model")),
-            toolbox.names,
-            toolbox.vectors,
-            reranker_for(toolbox, reranker),
-            k,
-            edge_types,
-            direction,
-            unmatched,
-            toolbox.model_name,
-        )
-
-    def answer(self, question: str) -> Answer:
+    def answer(self, question: str, tools: Toolbox) -> Answer:
         """Ranked candidates, those that satisfy the triplets first."""
+        parser = parser_for(tools, self.parser or ("linker" if tools.model is None else "model"))
+        reranker = reranker_for(tools, self.reranker)
         with trace.span("1 triplets") as span:
-            parse = self.parser.parse(question, self.kb.schema)
+            parse = parser.parse(question, tools.kb.schema)
             span.note(query=str(parse.query), problem=parse.problem)
         with trace.span("2 substitution") as span:
-            focus = self._substitute(parse.query)
+            focus = self._substitute(parse.query, tools)
             span.note(filtered=None if focus.nodes is None else len(focus.nodes))
         with trace.span("3 vector search"):
-            groups = self._rank(question, focus)
+            groups = self._rank(question, focus, tools)
         with trace.span("4 rerank"):
-            placed = rerank_groups(self.reranker, question, groups)
-        answer = answer_placed(self.kb, question, "four_step_focus", self.model, placed, self.reranker)
-        return with_query(answer, self.kb, focus)
+            placed = rerank_groups(reranker, question, groups)
+        return with_query(answer_placed(tools.kb, question, placed, reranker), tools.kb, focus)
 
-    def _rank(self, question: str, focus: Focus) -> tuple[list[Found], list[Found]]:
+    def _rank(self, question: str, focus: Focus, tools: Toolbox) -> tuple[list[Found], list[Found]]:
         """The filtered candidates, and the best others to fill up with."""
-        satisfying = nodes_of_type(self.kb, focus.query.target.type) if focus.nodes is None else focus.nodes
+        satisfying = nodes_of_type(tools.kb, focus.query.target.type) if focus.nodes is None else focus.nodes
         if satisfying is not None and not len(satisfying):
             trace.fallback("substitution", f"nothing satisfies {focus.query}", "candidates by meaning alone")
         filtered = [
             Found(node, score, focus, "satisfies the query", lead=1.0)
-            for node, score in self.documents.search(question, self.k, among=satisfying)
+            for node, score in tools.vectors.search(question, self.k, among=satisfying)
         ]
         known, missing = {found.node for found in filtered}, self.k - len(filtered)
-        others = self.documents.search(question, self.k, among=answer_nodes(self.kb)) if missing else ()
+        others = tools.vectors.search(question, self.k, among=answer_nodes(tools.kb)) if missing else ()
         additional = [Found(node, score, None, "by meaning alone") for node, score in others if node not in known]
         return filtered, additional[:missing]
 
-    def _substitute(self, query: TripletQuery) -> Focus:
-        groundings = ground(query, self.names, unmatched=self.unmatched)
-        problem = pose(query, groundings, self.kb, edge_types=self.edge_types, direction=self.direction)
-        relaxed = solve_relaxed(self.kb, problem, ("loosen",) if self.edge_types == "prefer" else (), exact=False)
+    def _substitute(self, query: TripletQuery, tools: Toolbox) -> Focus:
+        groundings = ground(query, tools.names, unmatched=self.unmatched)
+        problem = pose(query, groundings, tools.kb, edge_types=self.edge_types, direction=self.direction)
+        relaxed = solve_relaxed(tools.kb, problem, ("loosen",) if self.edge_types == "prefer" else (), exact=False)
         return Focus(query, groundings, relaxed.solution, relaxed.relaxations)

@@ -81,7 +81,6 @@ READ = 10
 def answer_from_passages(
     kb: KnowledgeBase,
     question: str,
-    method: str,
     ranking: Ranking,
     reader: Reader | None,
     *,
@@ -96,11 +95,11 @@ def answer_from_passages(
     )
     found = read_passages(kb, question, ranking.nodes[:read].tolist(), reader) if reader else Read(None)
     if found.text is None:
-        return Answer(question, method, candidates, evidence=tuple(paths))
+        return Answer(question, candidates, evidence=tuple(paths))
     cited = [int(ranking.nodes[place]) for place in found.citations]
     quotes, supported = cite(kb, question, found.text, cited)
     notes = () if supported else (unsupported(found.text, quotes),)
-    return Answer(question, method, candidates, text=found.text, evidence=(*quotes, *paths), notes=notes)
+    return Answer(question, candidates, text=found.text, evidence=(*quotes, *paths), notes=notes)
 
 
 def unsupported(answer: str, quotes: Sequence[Evidence]) -> str:

@@ -5,40 +5,33 @@ knn_passages        half by vector, half by edit distance, as the paper's KNN
 dense_passages      by vector alone
 two_hop_dense       MDR: a beam over two hops, question and first passage embedded together, paths by summed products
 iterative_passages  IRCoT: a model writes what is missing, search adds to the evidence, until the budget or enough
-golden_passages     the gold passages of a file: the ceiling of any retrieval
 no_passages         the model alone: the floor
+
+The ceiling, the gold passages themselves, is a part of the evaluation (`clew.evaluation.golden_passages`).
 """
 
 from __future__ import annotations
 
-import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from dataclasses import dataclass
 from math import sqrt
-from pathlib import Path
-from typing import ClassVar, Self
 
 import numpy as np
 from rapidfuzz import fuzz, process
 
-from clew.core.errors import InputError
-from clew.core.roles import Draft, Reader
+from clew.core.roles import Draft
 from clew.core.types import Answer, NodeSet, Ranking
 from clew.index.tokens import terms
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.methods.knowledge_graph_prompting.answer import answer_from_passages
 from clew.methods.knowledge_graph_prompting.passages import readable_nodes
-from clew.roles.read import BestSpan, ModelReader
+from clew.methods.protocol import Method
+from clew.methods.role_choice import reader_for
 from clew.roles.write import ModelWriter
 from clew.toolbox import Toolbox
 
 LEXICAL_POOL = 300
-
-
-def reader_of(toolbox: Toolbox) -> Reader:
-    """The same reader for every method: the model's, or the extractive one."""
-    return BestSpan() if toolbox.model is None else ModelReader(toolbox.model)
 
 
 def text_of(kb: ArrayKnowledgeBase, node: int) -> str:
@@ -48,24 +41,17 @@ def text_of(kb: ArrayKnowledgeBase, node: int) -> str:
 
 
 @dataclass(frozen=True)
-class PassageBaseline(ABC):
+class PassageBaseline(Method):
     """What the baselines share: they rank passages, and the same reader reads the best."""
 
-    tools: Toolbox
     k: int = 30
-    name: ClassVar[str]
 
-    @classmethod
-    def build(cls, toolbox: Toolbox, k: int = 30) -> Self:
-        """Over the passages of a base."""
-        return cls(toolbox, k)
-
-    def answer(self, question: str) -> Answer:
+    def answer(self, question: str, tools: Toolbox) -> Answer:
         """The best passages, read."""
-        return answer_from_passages(self.tools.local, question, self.name, self.rank(question), reader_of(self.tools))
+        return answer_from_passages(tools.local, question, self.rank(question, tools), reader_for(tools))
 
     @abstractmethod
-    def rank(self, question: str) -> Ranking:
+    def rank(self, question: str, tools: Toolbox) -> Ranking:
         """The passages, best first."""
 
 
@@ -75,9 +61,9 @@ class TfIdf(PassageBaseline):
 
     name = "tf_idf"
 
-    def rank(self, question: str) -> Ranking:
+    def rank(self, question: str, tools: Toolbox) -> Ranking:
         """By cosine, among those that share most words with the question."""
-        kb, lexical = self.tools.local, self.tools.lexical
+        kb, lexical = tools.local, tools.lexical
         pool = lexical.search(question, LEXICAL_POOL, among=readable_nodes(kb)).nodes
         asked = {term: count * lexical.idf(term) for term, count in Counter(terms(question)).items()}
         scores = []
@@ -94,11 +80,11 @@ class KnnPassages(PassageBaseline):
 
     name = "knn_passages"
 
-    def rank(self, question: str) -> Ranking:
+    def rank(self, question: str, tools: Toolbox) -> Ranking:
         """Nearest vectors first, then the fewest edits."""
-        kb, half = self.tools.local, self.k // 2
+        kb, half = tools.local, self.k // 2
         passages = readable_nodes(kb)
-        near = self.tools.vectors.search(question, half, among=passages)
+        near = tools.vectors.search(question, half, among=passages)
         others = (passages - NodeSet.of(near.nodes)).array
         texts = kb.columns()["text"].take(others).to_pylist()
         edits = process.extract(question, texts, scorer=fuzz.ratio, limit=self.k - half)
@@ -112,9 +98,9 @@ class DensePassages(PassageBaseline):
 
     name = "dense_passages"
 
-    def rank(self, question: str) -> Ranking:
+    def rank(self, question: str, tools: Toolbox) -> Ranking:
         """By cosine."""
-        return self.tools.vectors.search(question, self.k, among=readable_nodes(self.tools.local))
+        return tools.vectors.search(question, self.k, among=readable_nodes(tools.local))
 
 
 @dataclass(frozen=True)
@@ -125,14 +111,9 @@ class TwoHopDense(PassageBaseline):
     first: int = 15
     second: int = 3
 
-    @classmethod
-    def build(cls, toolbox: Toolbox, k: int = 30, first: int = 15, second: int = 3) -> TwoHopDense:
-        """`first` passages of the first hop, `second` after each."""
-        return cls(toolbox, k, first, second)
-
-    def rank(self, question: str) -> Ranking:
+    def rank(self, question: str, tools: Toolbox) -> Ranking:
         """Passages by the best path they are on."""
-        kb, vectors = self.tools.local, self.tools.vectors
+        kb, vectors = tools.local, tools.vectors
         passages = readable_nodes(kb)
         best: dict[int, float] = {}
         for node, score in vectors.search(question, self.first, among=passages):
@@ -151,22 +132,14 @@ class IterativePassages(PassageBaseline):
     each: int = 5
     rounds: int = 4
 
-    @classmethod
-    def build(cls, toolbox: Toolbox, k: int = 30, each: int = 5, rounds: int = 4) -> IterativePassages:
-        """Needs a model."""
-        if toolbox.model is None:
-            raise InputError("iterative_passages needs a model: name one with --model")
-        return cls(toolbox, k, each, rounds)
-
-    def rank(self, question: str) -> Ranking:
+    def rank(self, question: str, tools: Toolbox) -> Ranking:
         """Passages in the order in which they were found."""
-        assert self.tools.model is not None
-        kb, writer = self.tools.local, ModelWriter(self.tools.model)
+        kb, writer = tools.local, ModelWriter(tools.required_model(self.name))
         passages = readable_nodes(kb)
         found: dict[int, None] = {}
         wanted = question
         for _ in range(self.rounds):
-            found |= dict.fromkeys(self.tools.lexical.search(wanted, self.each, among=passages).nodes.tolist())
+            found |= dict.fromkeys(tools.lexical.search(wanted, self.each, among=passages).nodes.tolist())
             [written] = writer.next_evidence([Draft(question, tuple(text_of(kb, node) for node in found))])
             if not written.texts or len(found) >= self.k:
                 break
@@ -176,43 +149,12 @@ class IterativePassages(PassageBaseline):
 
 
 @dataclass(frozen=True)
-class GoldenPassages:
-    """The gold passages of each question, from a file: what a perfect retrieval would give the reader."""
-
-    tools: Toolbox
-    gold: dict[str, list[str]]
-
-    @classmethod
-    def build(cls, toolbox: Toolbox, gold: str = "") -> GoldenPassages:
-        """`gold` names a JSONL file with `question` and `passages` (keys); `clew eval` gives those of its data set."""
-        rows = map(json.loads, Path(gold).read_text("utf-8").splitlines() if gold else ())
-        return cls(toolbox, {row["question"]: row["passages"] for row in rows})
-
-    def answer(self, question: str) -> Answer:
-        """Nothing for a question whose gold is not known."""
-        if not self.gold:
-            raise InputError("golden_passages needs -O gold=FILE: JSON lines with question and passages (keys)")
-        kb = self.tools.local
-        nodes = [kb.find(key) for key in self.gold.get(question, [])]
-        ranking = Ranking.of(nodes, list(range(len(nodes), 0, -1)))
-        return answer_from_passages(kb, question, "golden_passages", ranking, reader_of(self.tools))
-
-
-@dataclass(frozen=True)
-class NoPassages:
+class NoPassages(Method):
     """What the model says with nothing to read."""
 
-    tools: Toolbox
+    name = "no_passages"
 
-    @classmethod
-    def build(cls, toolbox: Toolbox) -> NoPassages:
-        """Needs a model."""
-        if toolbox.model is None:
-            raise InputError("no_passages needs a model: name one with --model")
-        return cls(toolbox)
-
-    def answer(self, question: str) -> Answer:
+    def answer(self, question: str, tools: Toolbox) -> Answer:
         """The model's first answer."""
-        assert self.tools.model is not None
-        [written] = ModelWriter(self.tools.model).answers([question], 1)
-        return Answer(question, "no_passages", (), text=written.texts[0] if written.texts else None)
+        [written] = ModelWriter(tools.required_model(self.name)).answers([question], 1)
+        return Answer(question, text=written.texts[0] if written.texts else None)

@@ -15,8 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from clew.core.errors import InputError
-from clew.core.roles import Reader
 from clew.core.types import Answer, Ranking
 from clew.methods.knowledge_graph_prompting.answer import READ, answer_from_passages
 from clew.methods.knowledge_graph_prompting.passages import KINDS, PassageGraph, PassageSearch
@@ -32,73 +30,66 @@ from clew.methods.knowledge_graph_prompting.traversal import (
     fused,
     walk,
 )
-from clew.roles.read import BestSpan, ModelReader
+from clew.methods.protocol import Method
+from clew.methods.role_choice import reader_for
 from clew.roles.write import ModelWriter
 from clew.toolbox import Toolbox
 
-NAME = "knowledge_graph_prompting"
 NEAREST = 10
 """Neighbours by vector, where no knn edges are stored."""
 Traversers = Literal["evidence", "lexical", "embedding", "generative", "none"]
 
 
 @dataclass(frozen=True)
-class KnowledgeGraphPrompting:
+class KnowledgeGraphPrompting(Method):
     """Passages found by walking the graph of documents from the best ones, read and cited; with a model or none."""
 
-    search: PassageSearch
-    graph: PassageGraph
-    traverser: Traverser | None
-    reader: Reader
-    how: Walk
-    structure: StructureAnswers | None = None
+    name = "knowledge_graph_prompting"
+    traverser: Traversers = "evidence"
+    """Who ranks the neighbours of a path; `generative` needs a model."""
+    graph: tuple[str, ...] | None = None
+    """Kinds of edges to walk, by default all; knn named without stored edges finds them live."""
+    seeds: int = 8
+    branching: int = 4
+    hops: int = 3
+    budget: int = 60
+    beam: int | None = 8
     k: int = 30
     read: int = READ
     """Passages that are read."""
 
-    @classmethod
-    def build(
-        cls,
-        toolbox: Toolbox,
-        traverser: Traversers = "evidence",
-        graph: tuple[str, ...] | None = None,
-        seeds: int = 8,
-        branching: int = 4,
-        hops: int = 3,
-        budget: int = 60,
-        beam: int | None = 8,
-        k: int = 30,
-    ) -> KnowledgeGraphPrompting:
-        """`generative` needs a model; `graph` None walks all edges, knn named without stored edges finds them live."""
-        search = PassageSearch(toolbox.local, toolbox.lexical, toolbox.vectors)
+    def answer(self, question: str, tools: Toolbox) -> Answer:
+        """A written answer with its citations; the candidates are the passages, best first."""
+        reader = reader_for(tools)
+        if "document" in tools.kb.schema.type_names and (named := references(question)):  # 1
+            return structure_of(tools).answer(question, named, reader)
+        ranking = self.rank(question, tools)
+        return answer_from_passages(tools.local, question, ranking, reader, read=self.read)  # 5
+
+    def rank(self, question: str, tools: Toolbox) -> Ranking:
+        """The passages that the reader is given, best first."""
+        search = search_of(tools)
+        asked = search.about(question)
 
         def nearest(node: int) -> Ranking:
-            vectors = toolbox.vectors
+            vectors = tools.vectors
             return vectors.nearest(node, NEAREST, search.passages) if vectors.is_complete else Ranking.of([], [])
 
-        return cls(
-            search,
-            PassageGraph(toolbox.local, graph or KINDS, None if graph is None else nearest),
-            traverser_named(traverser, toolbox),
-            BestSpan() if toolbox.model is None else ModelReader(toolbox.model),
-            Walk(seeds, branching, hops, budget, beam),
-            StructureAnswers(toolbox.local) if "document" in toolbox.kb.schema.type_names else None,
-            k,
-        )
-
-    def answer(self, question: str) -> Answer:
-        """A written answer with its citations; the candidates are the passages, best first."""
-        if self.structure is not None and (named := references(question)):  # 1
-            return self.structure.answer(question, named, self.reader, NAME)
-        return answer_from_passages(
-            self.search.kb, question, NAME, self.rank(question), self.reader, read=self.read
-        )  # 5
-
-    def rank(self, question: str) -> Ranking:
-        """The passages that the reader is given, best first."""
-        asked = self.search.about(question)
-        paths = [] if self.traverser is None else walk(asked, self.graph, self.traverser, self.how)  # 2, 3
+        graph = PassageGraph(tools.local, self.graph or KINDS, None if self.graph is None else nearest)
+        traverser = traverser_named(self.traverser, tools)
+        how = Walk(self.seeds, self.branching, self.hops, self.budget, self.beam)
+        paths = [] if traverser is None else walk(asked, graph, traverser, how)  # 2, 3
         return fused(asked, paths, self.k)  # 4
+
+
+def search_of(tools: Toolbox) -> PassageSearch:
+    """Search over the passages of a base, made once for it."""
+    return tools.keep("passage search", lambda: PassageSearch(tools.local, tools.lexical, tools.vectors))
+
+
+def structure_of(tools: Toolbox) -> StructureAnswers:
+    """Pages, sections and tables of a base, made once for it."""
+    return tools.keep("structure answers", lambda: StructureAnswers(tools.local))
 
 
 def traverser_named(name: Traversers, toolbox: Toolbox) -> Traverser | None:
@@ -108,9 +99,8 @@ def traverser_named(name: Traversers, toolbox: Toolbox) -> Traverser | None:
         return toolbox.kb.node(node).text
 
     if name == "generative":
-        if toolbox.model is None:
-            raise InputError("the generative traverser needs a model: name one with --model, or use evidence")
-        return GenerativeTraverser(ModelWriter(toolbox.model), toolbox.vectors, toolbox.embedder, text)
+        model = toolbox.required_model("the generative traverser")
+        return GenerativeTraverser(ModelWriter(model), toolbox.vectors, toolbox.embedder, text)
     if name == "embedding":
         return EmbeddingTraverser(toolbox.vectors, toolbox.embedder, text)
     plain: dict[str, Traverser | None] = {"evidence": MissingEvidence(), "lexical": LexicalTraverser(), "none": None}

@@ -14,10 +14,10 @@ from clew.index.lexical import LexicalIndex
 from clew.index.tokens import terms
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
+from clew.methods.answering import READABLE
 from clew.reading.language.phrase_matcher import PhraseMatcher
 from clew.reading.language.proper_names import title_forms
 
-READABLE = ("passage", "table")
 """Types whose nodes are read and cited."""
 CONTENTS = ("has_passage", "has_table")
 STRENGTH = {"mentions": 1.0, "entity": 0.6, "tfidf": 0.3, "knn": 0.3, "mdr": 0.3, "next": 0.2}

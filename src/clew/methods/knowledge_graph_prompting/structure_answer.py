@@ -64,13 +64,13 @@ class StructureAnswers:
         """What is inside what."""
         return PassageGraph(self.kb, ())
 
-    def answer(self, question: str, named: Sequence[Reference], reader: Reader, method: str) -> Answer:
+    def answer(self, question: str, named: Sequence[Reference], reader: Reader) -> Answer:
         """Looked up, compared, shown or read; without a text where what is named does not exist."""
         located = self.structure.locate(question, named)
         parts = [part_of(self.kb, self.graph, node) for node in located.nodes]
         query = {"structure": [part.node.key for part in parts]}
         candidates = _candidates(self.kb, parts)
-        answer = Answer(question, method, candidates, evidence=_whole(parts), query=query, notes=located.notes)
+        answer = Answer(question, candidates, evidence=_whole(parts), query=query, notes=located.notes)
         if not parts:
             return answer
         rest = without_references(question, named)

@@ -7,10 +7,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from clew.core.types import Direction, Fact, NodeSet, Path, RelationUse
+from clew.core.types import Answer, Candidate, Direction, Fact, Judgement, NodeSet, Path, RelationUse
 from clew.kb.protocol import KnowledgeBase
 from clew.kb.rdf_export import node_iri, relation_iri
 from clew.queries.relation_paths import Explorer, RelationPath, is_return
+from clew.reading.paths.topics import Topic
 
 MANY = 20
 SAMPLED = 5
@@ -139,3 +140,56 @@ def _cypher(path: RelationPath, keys: list[str]) -> str:
     listed = json.dumps(keys, ensure_ascii=False)
     conditions = [f"x0.key IN {listed}", *(f"NOT x{place}.key IN {listed}" for place in sorted(_apart(path)))]
     return f"MATCH {pattern}\nWHERE {' AND '.join(conditions)}\nRETURN DISTINCT x{len(path.moves)}.key AS key"
+
+
+MOST_SHOWN = 1000
+WITH_EVIDENCE = 20
+PAIRED = 20
+"""Of several topics so many paths each are tried together."""
+Scored = list[tuple[RelationPath, float, NodeSet]]
+"""Paths with their scores and where they lead, best first."""
+
+
+def answer_paths(explorer: Explorer, question: str, by: str, best: list[RelationPath], nodes: list[int]) -> Answer:
+    """The ends of paths, all with the same score, each with the walk that leads to it."""
+    kb, shown = explorer.kb, nodes[:WITH_EVIDENCE]
+    threads = [evidence(explorer, path, shown) for path in best]
+    candidates = [
+        Candidate(ref, 1.0, tuple(thread[place] for thread in threads) if place < len(shown) else ())
+        for place, ref in enumerate(kb.refs(nodes))
+    ]
+    judgement = Judgement(by, None, "; ".join(path.in_words() for path in best))
+    return Answer(question, tuple(candidates), evidence=(judgement,), query=formal_query(kb, best[0]))
+
+
+def several(topics: Sequence[Topic]) -> list[Topic]:
+    """At most three topics, the longest names first: they say most about what is meant."""
+    return sorted(topics, key=lambda topic: -len(topic.text))[:3]
+
+
+def best_ends(answered: Sequence[Scored]) -> tuple[list[RelationPath], NodeSet]:
+    """The best path and where it leads; where there are several topics, the best pair that leads to the same nodes."""
+    best, _, ends = max((ranked[0] for ranked in answered), key=lambda one: one[1])
+    both = _intersected(answered) if len(answered) > 1 else None
+    return ([best], ends) if both is None else both
+
+
+def _intersected(answered: Sequence[Scored]) -> tuple[list[RelationPath], NodeSet] | None:
+    """The best pair of paths from different topics that lead to the same nodes, and those nodes."""
+    options = [
+        (one[1] + other[1], one[0], other[0], one[2] & other[2])
+        for one in answered[0][:PAIRED]
+        for other in answered[1][:PAIRED]
+    ]
+    joint = [option for option in options if len(option[3])]
+    if not joint:
+        return None
+    _, first, second, both = max(joint, key=lambda option: option[0])
+    return [first, second], both
+
+
+def nothing_found(named: bool) -> str:
+    """Why there is no answer."""
+    if named:
+        return "no path leads from the topic to an answer"
+    return "no topic entity was found: mark it as [Name] or give it with -O topics=NAME"

@@ -11,35 +11,26 @@ from dataclasses import dataclass
 
 from clew.core import trace
 from clew.core.types import Answer
-from clew.index.protocol import Index
-from clew.kb.protocol import KnowledgeBase
-from clew.methods.answering import answer_nodes
-from clew.methods.focus.placing import Found, answer_placed, rerank_groups
+from clew.methods.answering import Found, answer_nodes, answer_placed, rerank_groups
+from clew.methods.protocol import Method
 from clew.methods.role_choice import reranker_for
-from clew.roles.rerank import Reranker, RerankerName
+from clew.roles.rerank import RerankerName
 from clew.toolbox import Toolbox
 
 
 @dataclass(frozen=True)
-class LlmReranker:
-    """Meaning finds the candidates, a model puts them in order."""
+class LlmReranker(Method):
+    """Meaning finds the candidates, a model puts them in order; without one the order of the vectors stays."""
 
-    kb: KnowledgeBase
-    documents: Index
-    reranker: Reranker
+    name = "llm_reranker"
     k: int = 20
-    model: str = "none"
+    reranker: RerankerName = "auto"
 
-    @classmethod
-    def build(cls, toolbox: Toolbox, k: int = 20, reranker: RerankerName = "auto") -> LlmReranker:
-        """Reranked by the toolbox's model; without one the order of the vector search stays."""
-        name = toolbox.model_name
-        return cls(toolbox.kb, toolbox.vectors, reranker_for(toolbox, reranker), k, name)
-
-    def answer(self, question: str) -> Answer:
+    def answer(self, question: str, tools: Toolbox) -> Answer:
         """Ranked nodes with their scores and places before and after."""
-        ranking = self.documents.search(question, self.k, among=answer_nodes(self.kb))  # 1
+        reranker = reranker_for(tools, self.reranker)
+        ranking = tools.vectors.search(question, self.k, among=answer_nodes(tools.kb))  # 1
         found = [Found(node, score, None, "by meaning") for node, score in ranking]
         with trace.span("rerank"):
-            placed = rerank_groups(self.reranker, question, [found])  # 2
-        return answer_placed(self.kb, question, "llm_reranker", self.model, placed, self.reranker)
+            placed = rerank_groups(reranker, question, [found])  # 2
+        return answer_placed(tools.kb, question, placed, reranker)

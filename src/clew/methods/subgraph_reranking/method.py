@@ -9,22 +9,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from clew.core.errors import InputError
 from clew.core.types import Answer, Candidate, Judgement
 from clew.kb.paths import PathLimits
-from clew.kb.protocol import KnowledgeBase
-from clew.methods.focus.four_step_focus import FourStepFocus
-from clew.methods.paths.think_on_graph import ThinkOnGraph
-from clew.methods.paths.tournament_on_path import TournamentOnPath
+from clew.methods.catalog import create
 from clew.methods.protocol import Method
-from clew.methods.stark.retrievers import Bm25, Hybrid, VectorSearch
 from clew.methods.subgraph_reranking.candidates import CandidateSource, FromFile, Nearby, OfMethod, WrittenAnswers
 from clew.methods.subgraph_reranking.features import make_pool
-from clew.methods.subgraph_reranking.ranker_file import load_ranker
+from clew.methods.subgraph_reranking.ranker_file import MANIFEST, load_ranker
 from clew.methods.subgraph_reranking.rankers import (
     MatchRanker,
     RandomOrder,
@@ -34,74 +31,60 @@ from clew.methods.subgraph_reranking.rankers import (
     ranked,
 )
 from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor, path_evidence
+from clew.models.embedding.onnx import file_digest
 from clew.roles.write import ModelWriter
 from clew.toolbox import Toolbox
 
-SOURCES: dict[str, Callable[[Toolbox, int], Method]] = {
-    "bm25": lambda tools, k: Bm25.build(tools, k=k),
-    "vector_search": lambda tools, k: VectorSearch.build(tools, k=k),
-    "hybrid": lambda tools, k: Hybrid.build(tools, k=k),
-    "four_step_focus": lambda tools, _: FourStepFocus.build(tools),
-    "think_on_graph": lambda tools, _: ThinkOnGraph.build(tools),
-    "tournament_on_path": lambda tools, _: TournamentOnPath.build(tools),
-}
+RETRIEVERS = ("bm25", "vector_search", "hybrid")
+SOURCES = (*RETRIEVERS, "four_step_focus", "think_on_graph", "aligned_paths", "tournament_on_path")
 """The methods whose rankings can be reranked; beside them there are nearby, model and FILE.jsonl."""
 
 
 @dataclass(frozen=True)
-class SubgraphReranking:
+class SubgraphReranking(Method):
     """Candidates of any source, reranked by what connects them with the question."""
 
-    kb: KnowledgeBase
-    source: CandidateSource
-    extractor: SubgraphExtractor
-    ranker: Ranker
+    name = "subgraph_reranking"
+    source: str = "nearby"
+    """A method, `nearby`, `model`, or a file of candidates."""
+    ranker: str = "match"
+    """The folder of a trained one, or none, random, semantic or match."""
     candidates: int = 20
-    model: str = "none"
+    max_hops: int = 4
+    max_paths: int = 50
 
-    @classmethod
-    def build(
-        cls,
-        toolbox: Toolbox,
-        source: str = "nearby",
-        ranker: str = "match",
-        candidates: int = 20,
-        max_hops: int = 4,
-        max_paths: int = 50,
-    ) -> SubgraphReranking:
-        """`ranker` is the folder of a trained one, or none, random, semantic or match."""
-        return cls(
-            toolbox.kb,
-            open_source(toolbox, source, candidates),
-            SubgraphExtractor(toolbox.kb, PathLimits(most_hops=max_hops, most_paths=max_paths)),
-            open_ranker(toolbox, ranker),
-            candidates,
-            "none" if toolbox.model is None or source != "model" else toolbox.model.name,
-        )
-
-    def answer(self, question: str) -> Answer:
+    def answer(self, question: str, tools: Toolbox) -> Answer:
         """The candidates in their new order, each with paths that connect it and the ranker's score."""
-        proposal = self.source.propose(question, self.candidates)  # 1, 2
-        subgraphs = self.extractor.extract(proposal.entities, proposal.candidates)  # 3
-        pool = make_pool(self.kb, proposal.question, subgraphs)  # 4
-        scores = self.ranker.scores(pool)  # 5
-        refs = self.kb.refs(proposal.candidates)
+        kb = tools.kb
+        key = ("source", self.source, self.candidates, tools.model_name)
+        source = tools.keep(key, lambda: open_source(tools, self.source, self.candidates))
+        ranker = tools.keep(("ranker", self.ranker), lambda: open_ranker(tools, self.ranker))
+        extractor = SubgraphExtractor(kb, PathLimits(most_hops=self.max_hops, most_paths=self.max_paths))
+        proposal = source.propose(question, self.candidates)  # 1, 2
+        subgraphs = extractor.extract(proposal.entities, proposal.candidates)  # 3
+        pool = make_pool(kb, proposal.question, subgraphs)  # 4
+        scores = ranker.scores(pool)  # 5
+        refs = kb.refs(proposal.candidates)
         found = []
         for place in ranked(scores):
-            first = Judgement(self.ranker.name, float(scores[place]), f"place {place + 1} of its source")
-            found.append(
-                Candidate(refs[place], float(scores[place]), (*path_evidence(self.kb, subgraphs[place]), first))
-            )
+            first = Judgement(ranker.name, float(scores[place]), f"place {place + 1} of its source")
+            found.append(Candidate(refs[place], float(scores[place]), (*path_evidence(kb, subgraphs[place]), first)))
         notes = [*proposal.notes]
         if not proposal.entities:
             notes.append("the question names no node: nothing connects it with the candidates")
-        return Answer(question, "subgraph_reranking", tuple(found), self.model, notes=tuple(notes))
+        return Answer(question, tuple(found), notes=tuple(notes))
+
+    def learned(self, tools: Toolbox) -> Mapping[str, Any]:  # noqa: ARG002 - files lie beside the base
+        """The digests of a trained ranker and of a file of candidates."""
+        files = {"ranker": Path(self.ranker) / MANIFEST, "source": Path(self.source)}
+        return {what: file_digest(file) for what, file in files.items() if file.is_file()}
 
 
 def open_source(toolbox: Toolbox, name: str, k: int) -> CandidateSource:
     """A source of candidates by name, or a file of them."""
     if name in SOURCES:
-        return OfMethod(SOURCES[name](toolbox, k + 5).answer, toolbox.names)  # a few more: question entities fall out
+        method = create(name, {"k": k + 5} if name in RETRIEVERS else None)  # a few more: question entities fall out
+        return OfMethod(lambda question: method.answer(question, toolbox), toolbox.names)
     if name == "nearby":
         return Nearby(toolbox.kb, toolbox.names)
     if name == "model":

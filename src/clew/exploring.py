@@ -1,18 +1,16 @@
-"""What a base can be asked for besides answers, as plain values: the REST routes and the tools of MCP share it."""
+"""What a base can be asked for besides answers: names, nodes, neighbours, subgraphs, documents."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from clew.core.errors import InputError
-from clew.core.json_form import node_json, plain
-from clew.core.types import EMPTY, Direction, NodeSet
+from clew.core.types import EMPTY, Direction, NodeSet, plain
 from clew.index.protocol import Link
 from clew.kb.description import node_page
 from clew.kb.paths import PathLimits
-from clew.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
-from clew.methods.subgraph_reranking.graph_to_text import relation_labels
 from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
 from clew.toolbox import Toolbox
 
@@ -20,21 +18,37 @@ MOST_NODES = 500
 LIMITS = PathLimits(most_hops=4, most_paths=50)
 
 
-def find(tools: Toolbox, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Any]:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A node found by its name or by its text."""
+
+    key: str
+    name: str
+    type: str
+    how: str
+    """exact, fuzzy, partial, vector or text."""
+    score: float
+    alias: str = ""
+    """The name it was found by."""
+
+
+def find(tools: Toolbox, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
     """Nodes by name, or by the words of their documents."""
     if type is not None:
         tools.kb.schema.node_type(type)
     if in_text:
         among = None if type is None else tools.kb.nodes(type)
-        links = [Link(node, "", "exact", score) for node, score in tools.lexical.search(text, k, among=among)]
-        return [{**found, "how": "text"} for found in _links(tools, links)]
-    return _links(tools, tools.names.link(text, type=type, k=k))
+        ranking = tools.lexical.search(text, k, among=among)
+        refs = tools.kb.refs(ranking.nodes)
+        scores = ranking.scores.tolist()
+        return [Found(r.key, r.name, r.type, "text", round(s, 4)) for r, s in zip(refs, scores, strict=True)]
+    return _found(tools, tools.names.link(text, type=type, k=k))
 
 
 def mentions(tools: Toolbox, text: str) -> list[dict[str, Any]]:
     """The names in a text with the nodes they may stand for."""
     return [
-        {"start": one.start, "end": one.end, "text": one.text, "nodes": _links(tools, one.links)}
+        {"start": one.start, "end": one.end, "text": one.text, "nodes": [*map(asdict, _found(tools, one.links))]}
         for one in tools.names.mentions(text)
     ]
 
@@ -49,7 +63,7 @@ def show(tools: Toolbox, key: str, most: int = 10) -> dict[str, Any]:
     return {**page, "attributes": plain(page["attributes"])}
 
 
-def neighbors(
+def neighbours(
     tools: Toolbox, key: str, relation: str | None = None, direction: Direction = "any", k: int = 20
 ) -> dict[str, Any]:
     """A node, the first of its neighbours by each relation in turn, and the edges to them."""
@@ -71,7 +85,7 @@ def neighbors(
     nodes = list(dict.fromkeys([center, *(node for head, _, tail in chosen for node in (head, tail))]))
     refs = {ref.id: ref for ref in kb.refs(nodes)}
     return {
-        "nodes": [node_json(refs[node]) for node in nodes],
+        "nodes": [refs[node].to_dict() for node in nodes],
         "edges": [{"head": refs[h].key, "relation": names[code], "tail": refs[t].key} for h, code, t in chosen],
         "counts": [
             {"relation": names[code], "direction": "out" if out else "in", "count": len(group)}
@@ -91,16 +105,6 @@ def between(tools: Toolbox, entities: Sequence[str], hops: int = 4) -> Subgraph:
     if len(subgraph.nodes) > MOST_NODES:
         raise InputError(f"the subgraph has {len(subgraph.nodes)} nodes, more than {MOST_NODES}: lower `hops`")
     return subgraph
-
-
-def graph_json(tools: Toolbox, subgraph: Subgraph) -> dict[str, Any]:
-    """The subgraph with its text."""
-    return subgraph_json(tools.kb, subgraph)
-
-
-def drawing(tools: Toolbox, subgraph: Subgraph) -> str:
-    """The subgraph as SVG."""
-    return draw_subgraph(tools.kb, subgraph)
 
 
 def document(tools: Toolbox, name: str) -> dict[str, Any]:
@@ -133,14 +137,9 @@ def document(tools: Toolbox, name: str) -> dict[str, Any]:
     }
 
 
-def labels(tools: Toolbox) -> dict[str, str]:
-    """How people call each relation."""
-    return dict(relation_labels(tools.kb))
-
-
-def _links(tools: Toolbox, links: Sequence[Link]) -> list[dict[str, Any]]:
+def _found(tools: Toolbox, links: Sequence[Link]) -> list[Found]:
     refs = tools.kb.refs([link.node for link in links])
     return [
-        {**node_json(ref), "how": link.how, "score": round(float(link.score), 4), "alias": link.alias}
+        Found(ref.key, ref.name, ref.type, link.how, round(float(link.score), 4), link.alias)
         for ref, link in zip(refs, links, strict=True)
     ]

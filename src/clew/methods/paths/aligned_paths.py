@@ -1,0 +1,108 @@
+"""Relation paths ranked without a model: phrases of the question are aligned with the relations of each path.
+
+1  topic entities, given or linked, masked in the question
+2  explore the relation paths that leave them, up to `depth` hops, and score each by how its relations fit the words
+3  answer with the ends of the best path, several topics intersected
+
+What `tournament_on_path` explores and `feedback` teaches, without its tournaments.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from clew.core.types import Answer, NodeSet
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.methods.paths.execution import (
+    MANY,
+    MOST_SHOWN,
+    SAMPLED,
+    Scored,
+    answer_paths,
+    best_ends,
+    nothing_found,
+    several,
+)
+from clew.methods.paths.feedback import read_weights
+from clew.methods.protocol import Method
+from clew.queries.relation_paths import RelationPath
+from clew.reading.paths.relation_aligner import RelationAligner
+from clew.reading.paths.topic_mask import mask_topic
+from clew.reading.paths.topics import Topic, find_topics
+from clew.toolbox import Toolbox
+
+
+@dataclass(frozen=True)
+class AlignedPaths(Method):
+    """Relation paths from the topic entities, the one whose relations fit the words of the question best."""
+
+    name = "aligned_paths"
+    depth: int = 3
+    width: int = 3
+    """Paths of each topic that are tried together."""
+    explore: Literal["paths", "entities"] = "paths"
+    """`entities` follows single walks, sampled as in Think-on-Graph, instead of whole paths."""
+    filtered: int = 30
+    seed: int = 0
+    topics: tuple[str, ...] = ()
+
+    def answer(self, question: str, tools: Toolbox) -> Answer:
+        """The ends of the best path, all with the same score, each with the walk that leads to it."""
+        aligner = aligner_of(tools)
+        found = find_topics(question, tools.names, self.topics)  # 1
+        answered = [self._ranked(question, topic, aligner) for topic in several(found.topics)]  # 2
+        answered = [ranked for ranked in answered if ranked]
+        if not answered:
+            return Answer(question, notes=(nothing_found(bool(found.topics)),))
+        paths, ends = best_ends(answered)
+        nodes = [int(node) for node in ends.array[:MOST_SHOWN]]
+        return answer_paths(aligner.explorer, question, self.name, paths, nodes)  # 3
+
+    def learned(self, tools: Toolbox) -> Mapping[str, Any]:
+        """The weights fitted to confirmed answers of this base."""
+        return {"weights": dict(_weights(tools) or {})}
+
+    def _ranked(self, question: str, topic: Topic, aligner: RelationAligner) -> Scored:
+        ranked = aligner.rank(mask_topic(question, [topic.text]), topic.nodes, self.depth)
+        best = [(one.path, one.score, one.ends) for one in sorted(ranked, key=lambda one: -one.score)]
+        if self.explore == "entities":
+            scores = {path: score for path, score, _ in best[: self.filtered]}
+            ends = self._walks(scores, topic.nodes, aligner)
+            best = [(path, score, ends[path]) for path, score, _ in best if path in ends]
+        return best[: self.width]
+
+    def _walks(
+        self, scores: Mapping[RelationPath, float], topic: NodeSet, aligner: RelationAligner
+    ) -> dict[RelationPath, NodeSet]:
+        """Without abstraction: a beam of single walks, entities sampled as in Think-on-Graph; where those kept end."""
+        rng = random.Random(self.seed)
+        beam = [(RelationPath(topic), node) for node in topic][: self.width]
+        kept: list[tuple[RelationPath, int]] = []
+        for _ in range(self.depth):
+            grown = []
+            for path, node in beam:
+                here = NodeSet.of([node])
+                for lead in aligner.explorer.leads(here):
+                    longer = path.then(lead.hop)
+                    if longer in scores:
+                        before = path.hops[-1] if path.hops else None
+                        reached = list(aligner.explorer.ends(here, lead, before, topic))
+                        few = sorted(rng.sample(reached, SAMPLED)) if len(reached) >= MANY else reached
+                        grown += [(longer, end) for end in few]
+            beam = sorted(grown, key=lambda walk: -scores[walk[0]])[: self.width]
+            kept += beam
+        best = sorted(kept, key=lambda walk: -scores[walk[0]])[: self.width]
+        return {path: NodeSet.of([end for other, end in best if other == path]) for path, _ in best}
+
+
+def aligner_of(tools: Toolbox) -> RelationAligner:
+    """What aligns questions with the relations of a base, made once for it."""
+    return tools.keep("relation aligner", lambda: RelationAligner(tools.kb, tools.embedder, _weights(tools)))
+
+
+def _weights(tools: Toolbox) -> Mapping[str, float] | None:
+    """What was learned from confirmed answers, where the base is embedded and something was."""
+    return read_weights(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else None
