@@ -4,7 +4,7 @@ import pytest
 
 from clew.core.query import Constant, Count, Triplet, TripletQuery, Variable
 from clew.index.protocol import Link
-from clew.kb.rdf_export import node_iri, relation_iri, type_iri
+from clew.kb.iris import node_iri, relation_iri, type_iri
 from clew.queries.formal import as_block, cypher, sparql
 from clew.queries.grounding import Grounding, pose
 from clew.queries.solutions import solve

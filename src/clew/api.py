@@ -6,42 +6,32 @@ answer.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from clew import exploring
-from clew.building import BuildReport, check
-from clew.building import build as build_base
-from clew.building import update as update_base
 from clew.core.errors import InputError
 from clew.core.schema import Schema
 from clew.core.trace import Recorder, Span
 from clew.core.types import Answer, Direction
-from clew.exploring import Found
-from clew.kb.protocol import KnowledgeBase
-from clew.kb.tables import Tables
 from clew.methods import catalog
 from clew.methods.protocol import Method
-from clew.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
-from clew.methods.subgraph_reranking.graph_to_text import linearize
-from clew.methods.subgraph_reranking.subgraph import Subgraph
-from clew.models.opening import open_estimating, open_model
-from clew.models.prices import Estimate
 from clew.models.protocol import Embedder, LanguageModel
 from clew.models.wrappers import Budget, Budgeted, Ledger, Traced
 from clew.toolbox import Toolbox
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported where they are used: most programs ask one kind of thing
+    from clew.building import BuildReport
     from clew.datasets.questions import Dataset
     from clew.documents import DocumentOptions
     from clew.evaluation.page import Evaluation
+    from clew.exploring import Found, ShownSubgraph
     from clew.kb.sources import SourceOptions
+    from clew.kb.tables import Tables
+    from clew.models.prices import Estimate
 
 Fixes = Mapping[str, Sequence[str]]
 """Name in a question → keys of the nodes that it stands for; an empty list where it names nothing."""
@@ -87,6 +77,8 @@ class Base:
 
     async def aask(self, question: str, method: str | Method = catalog.DEFAULT_METHOD, **given: Any) -> Answer:
         """Ask without blocking the event loop."""
+        import asyncio
+
         return await asyncio.to_thread(self.ask, question, method, **given)
 
     def stream(
@@ -114,6 +106,9 @@ class Base:
         self, question: str, method: str | Method = catalog.DEFAULT_METHOD, *, model: str, **options: object
     ) -> Estimate:
         """What a question would cost: the method runs with a model that answers typically and is paid nothing."""
+        from clew.models.opening import open_estimating
+        from clew.models.prices import Estimate
+
         if model == "none":
             return Estimate()
         counting = open_estimating(model)
@@ -134,28 +129,40 @@ class Base:
 
     def find(self, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
         """Nodes by name (exact, then fuzzy, then by meaning), or by the words of their texts."""
+        from clew import exploring
+
         return exploring.find(self.tools, text, type, k, in_text=in_text)
 
     def show(self, node: str, most: int = 10) -> dict[str, Any]:
         """A node, by key or name: its document, its attributes, and its first neighbours by relation."""
+        from clew import exploring
+
         return exploring.show(self.tools, node, most)
 
     def neighbours(
         self, node: str, relation: str | None = None, direction: Direction = "any", k: int = 20
     ) -> dict[str, Any]:
         """A node with some neighbours of each relation: nodes, edges, and counts."""
+        from clew import exploring
+
         return exploring.neighbours(self.tools, node, relation, direction, k)
 
     def mentions(self, text: str) -> list[dict[str, Any]]:
         """The names in a text with the nodes they may stand for."""
+        from clew import exploring
+
         return exploring.mentions(self.tools, text)
 
     def subgraph(self, *entities: str, hops: int = 4) -> ShownSubgraph:
         """What lies between entities, named by key or name: all shortest paths from each to the last one."""
-        return ShownSubgraph(self.tools.kb, exploring.between(self.tools, entities, hops))
+        from clew import exploring
+
+        return exploring.between(self.tools, entities, hops)
 
     def document(self, name: str) -> dict[str, Any]:
         """A file as it was read: its passages and tables in reading order, with their pages."""
+        from clew import exploring
+
         return exploring.document(self.tools, name)
 
     def update(
@@ -167,6 +174,7 @@ class Base:
         skip_bad: bool = False,
     ) -> Base:
         """Add, change and delete nodes and edges; returns the base as it is then."""
+        from clew.building import update
         from clew.kb.sources import SourceOptions, read_delta
 
         delta = read_delta(
@@ -176,38 +184,17 @@ class Base:
             delete_edges=[Path(file) for file in delete_edges],
         )
         folder = self.tools.local.folder
-        update_base(folder, delta, skip_bad=skip_bad)
+        update(folder, delta, skip_bad=skip_bad)
         return replace(self, tools=Toolbox.open(folder, model=self.tools.model, embedder=self.tools.embedder_given))
 
     def verify(self) -> list[str]:
         """Everything that is wrong with its files; empty when all is well."""
+        from clew.building import check
+
         return check(self.tools.local.folder)
 
     def __repr__(self) -> str:
         return f"Base({self.tools.kb!r}, model={self.tools.model_name!r})"
-
-
-@dataclass(frozen=True)
-class ShownSubgraph:
-    """A subgraph that shows itself: as text when printed, as a drawing in a notebook."""
-
-    kb: KnowledgeBase
-    subgraph: Subgraph
-
-    @cached_property
-    def svg(self) -> str:
-        """The drawing."""
-        return draw_subgraph(self.kb, self.subgraph)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Nodes, edges, paths and text as plain values."""
-        return subgraph_json(self.kb, self.subgraph)
-
-    def __str__(self) -> str:
-        return linearize(self.kb, self.subgraph)
-
-    def _repr_html_(self) -> str:
-        return self.svg
 
 
 def open(
@@ -228,7 +215,11 @@ def open(
 
 def _opened(model: str | LanguageModel | None, ledger: Ledger) -> LanguageModel | None:
     """A model by its spec, or one that is made already: its calls are traced and count against the budget too."""
+    if model == "none":
+        return None
     if isinstance(model, str):
+        from clew.models.opening import open_model
+
         return open_model(model, ledger=ledger)
     return model if model is None or isinstance(model, Traced) else Traced(Budgeted(model, ledger))
 
@@ -245,9 +236,11 @@ def build(
 
     What the files are is seen from them; `options` of one kind or the other decide it.
     """
+    from clew.building import build as build_base
     from clew.documents import DocumentOptions, build_documents, hold_documents
     from clew.kb.schema_file import schema_edits
     from clew.kb.sources import read_sources
+    from clew.kb.tables import Tables
 
     paths = [] if isinstance(sources, Tables) else [Path(source) for source in sources]
     if isinstance(options, DocumentOptions) or (paths and options is None and hold_documents(paths)):

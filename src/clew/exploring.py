@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from clew.core.errors import InputError
@@ -11,6 +12,9 @@ from clew.core.types import EMPTY, Direction, NodeSet, plain
 from clew.index.protocol import Link
 from clew.kb.description import node_page
 from clew.kb.paths import PathLimits
+from clew.kb.protocol import KnowledgeBase
+from clew.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
+from clew.methods.subgraph_reranking.graph_to_text import linearize
 from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
 from clew.toolbox import Toolbox
 
@@ -30,6 +34,29 @@ class Found:
     score: float
     alias: str = ""
     """The name it was found by."""
+
+
+@dataclass(frozen=True)
+class ShownSubgraph:
+    """A subgraph that shows itself: as text when printed, as a drawing in a notebook."""
+
+    kb: KnowledgeBase
+    subgraph: Subgraph
+
+    @cached_property
+    def svg(self) -> str:
+        """The drawing."""
+        return draw_subgraph(self.kb, self.subgraph)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nodes, edges, paths and text as plain values."""
+        return subgraph_json(self.kb, self.subgraph)
+
+    def __str__(self) -> str:
+        return linearize(self.kb, self.subgraph)
+
+    def _repr_html_(self) -> str:
+        return self.svg
 
 
 def find(tools: Toolbox, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
@@ -95,7 +122,7 @@ def neighbours(
     }
 
 
-def between(tools: Toolbox, entities: Sequence[str], hops: int = 4) -> Subgraph:
+def between(tools: Toolbox, entities: Sequence[str], hops: int = 4) -> ShownSubgraph:
     """All shortest paths from each entity to the last one, and the edges among them."""
     found = [tools.find_node(text) for text in entities]
     if len(set(found)) < 2:
@@ -104,7 +131,7 @@ def between(tools: Toolbox, entities: Sequence[str], hops: int = 4) -> Subgraph:
     [subgraph] = SubgraphExtractor(tools.kb, limits).extract(found[:-1], [found[-1]])
     if len(subgraph.nodes) > MOST_NODES:
         raise InputError(f"the subgraph has {len(subgraph.nodes)} nodes, more than {MOST_NODES}: lower `hops`")
-    return subgraph
+    return ShownSubgraph(tools.kb, subgraph)
 
 
 def document(tools: Toolbox, name: str) -> dict[str, Any]:

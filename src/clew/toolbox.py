@@ -15,7 +15,6 @@ from clew.core.errors import InputError, NotFoundError
 from clew.core.types import NodeSet, Ranking
 from clew.index.build import index_vectors, open_lexical, open_names, open_vectors, vector_folder
 from clew.index.lexical import LexicalIndex
-from clew.index.other_names import CorrectedNames
 from clew.index.protocol import Index, Names
 from clew.index.vector_store import VectorStore, remembered_embedder
 from clew.index.vectors import MultiVectorIndex, VectorIndex
@@ -145,8 +144,12 @@ class Toolbox:
 
     def corrected(self, fixes: Mapping[str, tuple[str, ...]]) -> Toolbox:
         """The same tools, where these names stand for the nodes with these keys, or for none."""
+        if not fixes:
+            return self
+        from clew.index.other_names import CorrectedNames  # seldom needed
+
         nodes = {name: tuple(self.kb.find(key) for key in keys) for name, keys in fixes.items()}
-        return self._sharing(names=CorrectedNames(self.names, nodes), _kept={}) if nodes else self
+        return self._sharing(names=CorrectedNames(self.names, nodes), _kept={})
 
     def _sharing(self, **changes: object) -> Toolbox:
         copied = copy.copy(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -29,8 +29,10 @@ from clew.cli.output import out, print_json, print_table
 from clew.core.trace import Recorder
 from clew.core.types import Answer
 from clew.methods.catalog import DEFAULT_METHOD, describe, method_names
-from clew.models.prices import Estimate
 from clew.models.wrappers import Budget
+
+if TYPE_CHECKING:
+    from clew.models.prices import Estimate
 
 MOST_EVIDENCE = 3
 

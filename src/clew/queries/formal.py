@@ -10,8 +10,8 @@ from itertools import count
 
 from clew.core.query import Condition, Constant, Count, TripletQuery
 from clew.core.schema import Schema
+from clew.kb.iris import attribute_iri, node_iri, relation_iri, type_iri
 from clew.kb.protocol import KnowledgeBase
-from clew.kb.rdf_export import attribute_iri, node_iri, relation_iri, type_iri
 from clew.queries.grounding import Expansion, Groundings, expansions
 from clew.queries.hierarchies import below
 from clew.queries.problem import Constraint, Problem

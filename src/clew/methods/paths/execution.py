@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clew.core.types import Answer, Candidate, Direction, Fact, Judgement, NodeSet, Path, RelationUse
+from clew.kb.iris import node_iri, relation_iri
 from clew.kb.protocol import KnowledgeBase
-from clew.kb.rdf_export import node_iri, relation_iri
 from clew.queries.relation_paths import Explorer, RelationPath, is_return
 from clew.reading.paths.topics import Topic
 

@@ -15,18 +15,18 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import InputError, UntrustedEmbedder
-from clew.models.embedding.endpoint import EndpointEmbedder
 from clew.models.embedding.onnx import OnnxEmbedder, find_onnx
-from clew.models.embedding.sentence_transformers import SentenceTransformersEmbedder
 from clew.models.protocol import Embedder
-from clew.models.settings import Settings
+
+if TYPE_CHECKING:
+    from clew.models.settings import Settings
 
 
 class HashEmbedder:
@@ -114,6 +114,8 @@ def trusted_embedder(remembered: str | None, base: object) -> str:
     spec = remembered or DEFAULT
     if spec in SHIPPED:
         return spec
+    from clew.models.settings import Settings
+
     settings = Settings.load()
     if spec in settings.embedders:
         return spec
@@ -131,16 +133,27 @@ def open_embedder(spec: str | None = None, *, threads: int | None = None, settin
         return OnnxEmbedder.bundled(threads=threads)
     if spec == "hash":
         return HashEmbedder()
-    if spec.startswith("openai:"):
-        settings = settings or Settings.load()
-        return EndpointEmbedder(settings.openai_url, spec.removeprefix("openai:"), settings.openai_key())
-    if spec.startswith(("http://", "https://")):
-        base_url, _, model = spec.partition("#")
-        if not urlsplit(base_url).hostname or not model:
-            raise InputError(f"{spec!r}: expected a URL and, after #, a model's name: http://127.0.0.1:8080/v1#nomic")
-        base_url = base_url.rstrip("/")
-        return EndpointEmbedder(base_url, model, (settings or Settings.load()).embedder_key(base_url))
+    if spec.startswith(REMOTE_EMBEDDERS):
+        return _remote(spec, settings)
     folder = Path(spec).expanduser()
     if not folder.is_dir():
         raise InputError(f"no embedder {spec!r}: expected {EXPECTED}")
-    return OnnxEmbedder.open(folder, threads=threads) if find_onnx(folder) else SentenceTransformersEmbedder(folder)
+    if find_onnx(folder):
+        return OnnxEmbedder.open(folder, threads=threads)
+    from clew.models.embedding.sentence_transformers import SentenceTransformersEmbedder
+
+    return SentenceTransformersEmbedder(folder)
+
+
+def _remote(spec: str, settings: Settings | None) -> Embedder:
+    from clew.models.embedding.endpoint import EndpointEmbedder  # what ships needs no client of HTTP
+    from clew.models.settings import Settings
+
+    settings = settings or Settings.load()
+    if spec.startswith("openai:"):
+        return EndpointEmbedder(settings.openai_url, spec.removeprefix("openai:"), settings.openai_key())
+    base_url, _, model = spec.partition("#")
+    if not urlsplit(base_url).hostname or not model:
+        raise InputError(f"{spec!r}: expected a URL and, after #, a model's name: http://127.0.0.1:8080/v1#nomic")
+    base_url = base_url.rstrip("/")
+    return EndpointEmbedder(base_url, model, settings.embedder_key(base_url))
