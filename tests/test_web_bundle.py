@@ -2,9 +2,14 @@
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from clew.core.types import Answer, Candidate, Fact, Judgement, NodeRef, Passage
+from clew.core.types import Path as Walk
+from clew.core.wire import AskReply
 
 ROOT = Path(__file__).parent.parent
 
@@ -44,3 +49,20 @@ def test_five_hundred_nodes_move_smoothly_and_no_more_are_shown(tmp_path):
     told = subprocess.run(["node", tmp_path / "steps.mjs"], check=True, capture_output=True, text=True).stdout.split()
     assert int(told[0]) == 500
     assert float(told[1]) < 33, "milliseconds a step: less than thirty pictures a second"
+
+
+def test_the_pages_types_are_those_of_the_server():
+    code = "import runpy; print(runpy.run_path('scripts/generate_types.py')['typescript'](), end='')"
+    written = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert written == (ROOT / "web" / "src" / "types.ts").read_text("utf-8"), "python scripts/generate_types.py"
+
+
+def test_an_answer_is_sent_in_the_form_that_is_declared():
+    """What `to_dict` writes is read by the types of the wire, and nothing is lost on the way."""
+    node = NodeRef(0, "k", "N", "t")
+    fact = Fact(node, "r", node, {"since": 3})
+    evidence = (fact, Walk((fact,)), Passage(node, "words", "a.pdf", 2, 0, 5), Judgement("eye", 0.5, "why"))
+    answer = Answer("q", (Candidate(node, 1.0, evidence),), "m", text="t", evidence=evidence, notes=("n",))
+    sent = {**answer.to_dict(), "run": "r", "base": "b", "request": {"question": "q"}}
+    read = AskReply.model_validate(sent).model_dump(exclude_unset=True, mode="json")
+    assert read == sent | {"request": {"question": "q"}}

@@ -1,56 +1,14 @@
 // The server's REST interface.
 
-export interface NodeRef { key: string; name: string; type: string; role?: string }
-export interface Fact { head: NodeRef; relation: string; tail: NodeRef; attributes?: Record<string, unknown> }
-export interface Evidence {
-  kind: "fact" | "path" | "passage" | "judgement";
-  text: string; facts?: Fact[]; head?: NodeRef; relation?: string; tail?: NodeRef;
-  node?: NodeRef; file?: string; page?: number; score?: number | null; by?: string;
-}
-export interface Answer extends NodeRef { rank: number; score: number; evidence: Evidence[] }
-export interface Call {
-  prompt_tokens: number; completion_tokens: number; dollars: number; seconds: number;
-  cached: boolean; error: string | null; reply: string;
-}
-export interface Span {
-  id: number; parent: number | null; name: string; start: number; seconds: number | null;
-  details: Record<string, unknown>; error: string | null; calls: Call[];
-}
-export interface Found extends NodeRef { how: string; score: number; alias: string }
-export interface Term { variable?: string; constant?: string; type: string | null }
-export interface Query {
-  text?: string;
-  triplets?: { head: Term; relation: string | null; tail: Term; negated: boolean }[];
-  constants?: { text: string; type: string | null; nodes: Found[]; alternatives: Found[] }[];
-  relaxed?: string[]; unexplained?: string[]; matches?: number | null;
-  sparql?: string; cypher?: string; [more: string]: unknown;
-}
-export interface Asked {
-  question: string; method: string | null; model: string; k?: number; fixes: Record<string, string[]>;
-}
-export interface Run {
-  run: string; base: string; question: string; method: string; model: string; answers: Answer[];
-  text?: string; evidence?: Evidence[]; query?: Query; notes?: string[];
-  fallbacks: { step: string; reason: string; instead: string }[];
-  seconds: number; trace: Span[]; request: Asked;
-  spending: { calls: number; prompt_tokens: number; completion_tokens: number; dollars: number };
-}
-export interface BaseSummary { name: string; nodes: number; edges: number; documents: boolean; ready: boolean }
-export interface BaseDetails extends BaseSummary {
-  node_types: { name: string; label: string; count: number; answer: boolean }[];
-  relations: { name: string; label: string; head: string; tail: string; count: number }[];
-  methods: { name: string; summary: string; options: Record<string, string> }[];
-  default_method: string; models: string[]; examples: string[];
-}
-export interface Graph { nodes: NodeRef[]; edges: { head: string; relation: string; tail: string }[]; text: string }
-export interface NodePage extends NodeRef {
-  aliases: string[]; document: string; attributes: Record<string, unknown>;
-  neighbors: { relation: string; direction: string; count: number; nodes: NodeRef[] }[];
-}
-export interface Mention { start: number; end: number; text: string; nodes: Found[] }
-export interface Build { state: string; stage: string; done: number; total: number; error: string | null; skipped: { file: string; reason: string }[] }
-export interface Documents { documents: { name: string; bytes: number; indexed: boolean }[]; build: Build; accepts: string[]; most_bytes: number }
-export interface Reading { name: string; title: string; pieces: { key: string; type: string; name: string; text: string; page: number | null }[] }
+import type {
+  Ask as Run, AskRequest as Asked, Base as BaseSummary, BaseDetails, Documents, Found, Graph, Mention, NodePage,
+  Reading,
+} from "./types";
+
+export type {
+  Ask as Run, AskRequest as Asked, Answer, Base as BaseSummary, BaseDetails, Build, Call, Documents, DrawnNode as NodeRef,
+  Evidence, Fact, Found, Graph, Mention, NodePage, Query, Reading, Span, Term,
+} from "./types";
 
 export class Refused extends Error {
   constructor(readonly status: number, message: string) { super(message); }

@@ -25,7 +25,7 @@ const writeFixes = (fixes: Record<string, string[]>) =>
   Object.entries(fixes).flatMap(([name, keys]) => (keys.length ? keys.map((key) => `${name}→${key}`) : [`${name}→`]));
 
 export const link = (base: string, asked: api.Asked, run?: string) =>
-  href("ask", { base, q: asked.question, method: asked.method, model: asked.model === "none" ? null : asked.model, fix: writeFixes(asked.fixes), run });
+  href("ask", { base, q: asked.question, method: asked.method, model: asked.model === "none" ? null : asked.model, fix: writeFixes(asked.fixes ?? {}), run });
 
 export async function askView(host: HTMLElement, base: api.BaseDetails, given: URLSearchParams, signal: AbortSignal): Promise<void> {
   const form = questionForm(base, given, (asked) => go(link(base.name, asked)));

@@ -10,7 +10,7 @@ const HOW: Record<string, string> = { exact: "by its name", fuzzy: "by a similar
 
 export function shownQuery(base: BaseDetails, run: Run, again: (fixes: Record<string, string[]>) => void): HTMLElement {
   const query: Query = run.query ?? {};
-  const fixes = run.request.fixes;
+  const fixes = run.request.fixes ?? {};
   const fixed = Object.keys(fixes).length > 0 && h("p", { class: "muted" },
     "Corrected: ", Object.entries(fixes).map(([name, keys]) => `“${name}” ${keys.length ? `means ${keys.join(", ")}` : "names nothing"}; `),
     button("undo all", () => again({}), { class: "quiet" }));
@@ -59,7 +59,7 @@ function term(one: Term): HTMLElement {
     : h("span", { class: "variable" }, `?${one.variable || kind || "x"}`);
 }
 
-function formal(name: string, text: string | undefined): HTMLElement | null {
+function formal(name: string, text: string | null | undefined): HTMLElement | null {
   if (!text) return null;
   return h("section", { class: "code" }, h("header", { class: "row" }, h("h3", {}, name), copyButton(text)), h("pre", { tabindex: 0 }, text));
 }

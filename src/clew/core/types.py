@@ -324,23 +324,18 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """As `clew ask --json` prints it and the server sends it: the one JSON form of an answer."""
-        shown: dict[str, Any] = {
+        return {
             "question": self.question,
             "method": self.method,
             "model": self.model,
             "answers": [candidate.to_dict(rank) for rank, candidate in enumerate(self.candidates, start=1)],
             "fallbacks": [{"step": f.step, "reason": f.reason, "instead": f.instead} for f in self.fallbacks],
+            "text": self.text,
+            "evidence": [piece.to_dict() for piece in self.evidence],
+            "query": dict(self.query),
+            "notes": list(self.notes),
             "seconds": round(self.seconds, 6),
         }
-        if self.text is not None:
-            shown["text"] = self.text
-        if self.evidence:
-            shown["evidence"] = [piece.to_dict() for piece in self.evidence]
-        if self.query:
-            shown["query"] = dict(self.query)
-        if self.notes:
-            shown["notes"] = list(self.notes)
-        return shown
 
     def to_frame(self) -> Any:
         """The candidates as a pandas table: rank, key, name, type, score, and the evidence in words."""

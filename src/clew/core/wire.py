@@ -13,7 +13,13 @@ Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
 class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="ignore", json_schema_serialization_defaults_required=True)
+
+
+class _Partial(BaseModel):
+    """A reply that leaves out what does not apply."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class AskRequest(BaseModel):
@@ -39,7 +45,7 @@ class NodeReply(_Reply):
     type: str
 
 
-class FactReply(_Reply):
+class FactReply(_Partial):
     """A triple in its stored direction."""
 
     head: NodeReply
@@ -48,13 +54,20 @@ class FactReply(_Reply):
     attributes: dict[str, Any] = {}
 
 
-class EvidenceReply(_Reply):
+class EvidenceReply(_Partial):
     """A fact, a path, a passage or a judgement: `kind` tells which, `text` says it in words."""
 
     kind: Literal["fact", "path", "passage", "judgement"]
     text: str
+    head: NodeReply | None = None
+    """Of a fact, with relation and tail."""
+    relation: str | None = None
+    tail: NodeReply | None = None
+    attributes: dict[str, Any] = {}
     facts: tuple[FactReply, ...] = ()
     """The facts of a path."""
+    by: str | None = None
+    """Who judged."""
     node: NodeReply | None = None
     file: str | None = None
     page: int | None = None
@@ -115,6 +128,55 @@ class SpendingReply(_Reply):
     dollars: float = 0.0
 
 
+class FoundReply(NodeReply):
+    """A node found by name or by text."""
+
+    how: str
+    score: float
+    alias: str = ""
+
+
+class TermReply(_Partial):
+    """One end of a triplet: a variable or the words for a constant."""
+
+    variable: str | None = None
+    constant: str | None = None
+    type: str | None = None
+
+
+class TripletReply(_Reply):
+    """One requirement of a query."""
+
+    head: TermReply
+    relation: str | None
+    tail: TermReply
+    negated: bool = False
+
+
+class GroundingReply(_Reply):
+    """What the words of a question were taken for, and what else they could mean."""
+
+    text: str
+    type: str | None
+    nodes: tuple[FoundReply, ...]
+    alternatives: tuple[FoundReply, ...]
+
+
+class QueryReply(_Partial):
+    """The query behind an answer: as understood, as grounded, and as formal text that reproduces it."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    text: str | None = None
+    triplets: tuple[TripletReply, ...] = ()
+    constants: tuple[GroundingReply, ...] = ()
+    relaxed: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
+    matches: int | None = None
+    path: str | None = None
+    sparql: str | None = None
+    cypher: str | None = None
+
+
 class AskReply(_Reply):
     """A finished run: the answers, the query behind them, the trace and the cost."""
 
@@ -126,7 +188,7 @@ class AskReply(_Reply):
     answers: tuple[AnswerReply, ...]
     text: str | None = None
     evidence: tuple[EvidenceReply, ...] = ()
-    query: dict[str, Any] = {}
+    query: QueryReply = QueryReply()
     notes: tuple[str, ...] = ()
     fallbacks: tuple[FallbackReply, ...] = ()
     seconds: float
@@ -139,14 +201,6 @@ class AskReply(_Reply):
             AnswerRow(one.name, one.type, one.score, [piece.text for piece in one.evidence]) for one in self.answers
         ]
         return answer_card(self.question, self.text, rows, f"{self.method}, {self.seconds:.3f} s")
-
-
-class FoundReply(NodeReply):
-    """A node found by name or by text."""
-
-    how: str
-    score: float
-    alias: str = ""
 
 
 class MentionReply(_Reply):
@@ -176,12 +230,50 @@ class NodePage(NodeReply):
     neighbors: tuple[NeighborsReply, ...] = ()
 
 
+class EdgeReply(_Reply):
+    """An edge between nodes, by their keys."""
+
+    head: str
+    relation: str
+    tail: str
+
+
+class DrawnNode(_Partial):
+    """A node of a drawing: whether it is an entity, the answer, or lies between."""
+
+    key: str
+    name: str
+    type: str
+    role: str | None = None
+
+
+class CountReply(_Reply):
+    """How many edges of a relation there are in one direction."""
+
+    relation: str
+    direction: Literal["out", "in"]
+    count: int
+
+
 class GraphReply(_Reply):
     """Nodes and edges to draw."""
 
-    nodes: tuple[NodeReply, ...]
-    edges: tuple[dict[str, Any], ...]
+    nodes: tuple[DrawnNode, ...]
+    edges: tuple[EdgeReply, ...]
     text: str = ""
+    counts: tuple[CountReply, ...] = ()
+    left_out: int = 0
+    paths: tuple[dict[str, Any], ...] = ()
+    disconnected: bool = False
+    complete: bool = True
+    features: dict[str, float] = {}
+
+
+class SkippedReply(_Reply):
+    """A file that could not be used, and why."""
+
+    file: str
+    reason: str
 
 
 class BuildReply(_Reply):
@@ -192,7 +284,7 @@ class BuildReply(_Reply):
     done: int = 0
     total: int = 0
     error: str | None = None
-    skipped: tuple[dict[str, str], ...] = ()
+    skipped: tuple[SkippedReply, ...] = ()
 
 
 class DocumentReply(_Reply):
@@ -210,6 +302,46 @@ class DocumentsReply(_Reply):
     build: BuildReply
     accepts: tuple[str, ...]
     most_bytes: int
+
+
+class PieceReply(_Reply):
+    """A passage or table of a document."""
+
+    key: str
+    type: str
+    name: str
+    text: str
+    page: int | None = None
+
+
+class ReadingReply(_Reply):
+    """A document as it was read."""
+
+    name: str
+    title: str
+    pieces: tuple[PieceReply, ...]
+
+
+class TypeReply(_Reply):
+    """A node type."""
+
+    name: str
+    label: str
+    count: int
+    answer: bool
+    attributes: tuple[str, ...] = ()
+    description: str = ""
+
+
+class RelationReply(_Reply):
+    """A relation between two node types."""
+
+    name: str
+    label: str
+    head: str
+    tail: str
+    count: int
+    description: str = ""
 
 
 class MethodReply(_Reply):
@@ -234,8 +366,8 @@ class BaseReply(_Reply):
 class BaseDetails(BaseReply):
     """A base with its schema, its methods, the models and some questions to begin with."""
 
-    node_types: tuple[dict[str, Any], ...]
-    relations: tuple[dict[str, Any], ...]
+    node_types: tuple[TypeReply, ...]
+    relations: tuple[RelationReply, ...]
     methods: tuple[MethodReply, ...]
     default_method: str
     models: tuple[str, ...]

@@ -8,8 +8,19 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from fastapi.responses import PlainTextResponse, Response
 
+from clew.core.schema import Schema
 from clew.core.types import Direction
-from clew.core.wire import BaseDetails, BaseReply, FoundReply, GraphReply, MentionReply, MethodReply, NodePage
+from clew.core.wire import (
+    BaseDetails,
+    BaseReply,
+    FoundReply,
+    GraphReply,
+    MentionReply,
+    MethodReply,
+    NodePage,
+    RelationReply,
+    TypeReply,
+)
 from clew.methods import catalog
 from clew.methods.options import plain_options
 from clew.web.serving import ServedBase, examples
@@ -115,25 +126,17 @@ def _summary(base: ServedBase) -> BaseReply:
 
 
 def _details(base: ServedBase, models: tuple[str, ...]) -> BaseDetails:
-    details = BaseDetails(
+    ready = base.is_ready
+    schema = base.base().schema if ready else Schema((), ())
+    return BaseDetails(
         **_summary(base).model_dump(),
-        node_types=(),
-        relations=(),
+        node_types=tuple(TypeReply(**asdict(row), label=row.label) for row in schema.node_types),
+        relations=tuple(RelationReply(**asdict(row), label=row.label) for row in schema.relations),
         methods=tuple(_method(name) for name in catalog.method_names()),
         default_method=catalog.DEFAULT_METHOD,
         models=("none", *models),
-        examples=(),
+        examples=examples(base.base().tools) if ready else (),
     )
-    if not base.is_ready:
-        return details
-    tools = base.base().tools
-    schema = tools.kb.schema
-    shown = {
-        "node_types": tuple({**asdict(row), "label": row.label} for row in schema.node_types),
-        "relations": tuple({**asdict(row), "label": row.label} for row in schema.relations),
-        "examples": examples(tools),
-    }
-    return details.model_copy(update=shown)
 
 
 def _method(name: str) -> MethodReply:

@@ -1,0 +1,335 @@
+// Written by scripts/generate_types.py from clew.core.wire; do not edit.
+
+/** One ranked answer with its evidence. */
+export interface Answer {
+  key: string;
+  name: string;
+  type: string;
+  rank: number;
+  score: number;
+  evidence: Evidence[];
+}
+
+/** A finished run: the answers, the query behind them, the trace and the cost. */
+export interface Ask {
+  run: string;
+  base: string;
+  question: string;
+  method: string;
+  model: string;
+  answers: Answer[];
+  text: string | null;
+  evidence: Evidence[];
+  query: Query;
+  notes: string[];
+  fallbacks: Fallback[];
+  seconds: number;
+  trace: Span[];
+  spending: Spending;
+  request: AskRequest;
+}
+
+/** A question and how to answer it. */
+export interface AskRequest {
+  question: string;
+  method?: string | null;
+  model?: string;
+  k?: number;
+  options?: Record<string, string | number | boolean>;
+  fixes?: Record<string, string[]>;
+}
+
+/** A base with its schema, its methods, the models and some questions to begin with. */
+export interface BaseDetails {
+  name: string;
+  nodes: number;
+  edges: number;
+  documents: boolean;
+  ready: boolean;
+  node_types: Type[];
+  relations: Relation[];
+  methods: Method[];
+  default_method: string;
+  models: string[];
+  examples: string[];
+}
+
+/** A base that this token may ask. */
+export interface Base {
+  name: string;
+  nodes: number;
+  edges: number;
+  documents: boolean;
+  ready: boolean;
+}
+
+/** How the build of a document base stands. */
+export interface Build {
+  state: "idle" | "waiting" | "running" | "failed";
+  stage: string;
+  done: number;
+  total: number;
+  error: string | null;
+  skipped: Skipped[];
+}
+
+/** One model call: tokens, price, time and the beginning of the reply; never the key. */
+export interface Call {
+  prompt_tokens: number;
+  completion_tokens: number;
+  dollars: number;
+  seconds: number;
+  cached: boolean;
+  error: string | null;
+  reply: string;
+}
+
+/** How many edges of a relation there are in one direction. */
+export interface Count {
+  relation: string;
+  direction: "out" | "in";
+  count: number;
+}
+
+/** One uploaded file. */
+export interface Document {
+  name: string;
+  bytes: number;
+  indexed: boolean;
+}
+
+/** The files of a document base and how its build stands. */
+export interface Documents {
+  documents: Document[];
+  build: Build;
+  accepts: string[];
+  most_bytes: number;
+}
+
+/** A node of a drawing: whether it is an entity, the answer, or lies between. */
+export interface DrawnNode {
+  key: string;
+  name: string;
+  type: string;
+  role?: string | null;
+}
+
+/** An edge between nodes, by their keys. */
+export interface Edge {
+  head: string;
+  relation: string;
+  tail: string;
+}
+
+/** What a question would cost. */
+export interface Estimate {
+  calls: number;
+  cached: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  dollars: number;
+  words: string;
+}
+
+/** A fact, a path, a passage or a judgement: `kind` tells which, `text` says it in words. */
+export interface Evidence {
+  kind: "fact" | "path" | "passage" | "judgement";
+  text: string;
+  head?: Node | null;
+  relation?: string | null;
+  tail?: Node | null;
+  attributes?: Record<string, unknown>;
+  facts?: Fact[];
+  by?: string | null;
+  node?: Node | null;
+  file?: string | null;
+  page?: number | null;
+  start?: number | null;
+  end?: number | null;
+  score?: number | null;
+}
+
+/** A triple in its stored direction. */
+export interface Fact {
+  head: Node;
+  relation: string;
+  tail: Node;
+  attributes?: Record<string, unknown>;
+}
+
+/** A step that did something other than it was meant to. */
+export interface Fallback {
+  step: string;
+  reason: string;
+  instead: string;
+}
+
+/** A node found by name or by text. */
+export interface Found {
+  key: string;
+  name: string;
+  type: string;
+  how: string;
+  score: number;
+  alias: string;
+}
+
+/** Nodes and edges to draw. */
+export interface Graph {
+  nodes: DrawnNode[];
+  edges: Edge[];
+  text: string;
+  counts: Count[];
+  left_out: number;
+  paths: Record<string, unknown>[];
+  disconnected: boolean;
+  complete: boolean;
+  features: Record<string, number>;
+}
+
+/** What the words of a question were taken for, and what else they could mean. */
+export interface Grounding {
+  text: string;
+  type: string | null;
+  nodes: Found[];
+  alternatives: Found[];
+}
+
+/** A span of a text that names nodes. */
+export interface Mention {
+  start: number;
+  end: number;
+  text: string;
+  nodes: Found[];
+}
+
+/** A method with its options and their defaults. */
+export interface Method {
+  name: string;
+  summary: string;
+  options: Record<string, string>;
+}
+
+/** Neighbours by one relation in one direction: how many, and the first of them. */
+export interface Neighbors {
+  relation: string;
+  direction: "out" | "in";
+  count: number;
+  nodes: Node[];
+}
+
+/** Everything about one node. */
+export interface NodePage {
+  key: string;
+  name: string;
+  type: string;
+  aliases: string[];
+  document: string;
+  attributes: Record<string, unknown>;
+  neighbors: Neighbors[];
+}
+
+/** A node by key, name and type. */
+export interface Node {
+  key: string;
+  name: string;
+  type: string;
+}
+
+/** A passage or table of a document. */
+export interface Piece {
+  key: string;
+  type: string;
+  name: string;
+  text: string;
+  page: number | null;
+}
+
+/** What went wrong, and what to do about it. */
+export interface Problem {
+  error: string;
+}
+
+/** The query behind an answer: as understood, as grounded, and as formal text that reproduces it. */
+export interface Query {
+  text?: string | null;
+  triplets?: Triplet[];
+  constants?: Grounding[];
+  relaxed?: string[];
+  unexplained?: string[];
+  matches?: number | null;
+  path?: string | null;
+  sparql?: string | null;
+  cypher?: string | null;
+  [more: string]: unknown;
+}
+
+/** A document as it was read. */
+export interface Reading {
+  name: string;
+  title: string;
+  pieces: Piece[];
+}
+
+/** A relation between two node types. */
+export interface Relation {
+  name: string;
+  label: string;
+  head: string;
+  tail: string;
+  count: number;
+  description: string;
+}
+
+/** A file that could not be used, and why. */
+export interface Skipped {
+  file: string;
+  reason: string;
+}
+
+/** One step of the trace; `start` counts seconds from the first. */
+export interface Span {
+  id: number;
+  parent: number | null;
+  name: string;
+  start: number;
+  seconds: number | null;
+  details: Record<string, unknown>;
+  error: string | null;
+  calls: Call[];
+}
+
+/** What the model calls came to. */
+export interface Spending {
+  calls: number;
+  cached: number;
+  failed: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  dollars: number;
+}
+
+/** One end of a triplet: a variable or the words for a constant. */
+export interface Term {
+  variable?: string | null;
+  constant?: string | null;
+  type?: string | null;
+}
+
+/** One requirement of a query. */
+export interface Triplet {
+  head: Term;
+  relation: string | null;
+  tail: Term;
+  negated: boolean;
+}
+
+/** A node type. */
+export interface Type {
+  name: string;
+  label: string;
+  count: number;
+  answer: boolean;
+  attributes: string[];
+  description: string;
+}
