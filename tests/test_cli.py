@@ -2,11 +2,15 @@
 
 import gzip
 import json
+import os
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from clew import cli
+from clew import __version__, cli
 
 NODES = [
     {"id": "G1", "type": "gene", "name": "FBN1", "text": "Encodes fibrillin 1, a protein of connective tissue."},
@@ -161,3 +165,21 @@ def test_every_command_explains_itself(run):
         code, out, _ = run(*command.split(), "--help")
         assert code == 0
         assert "Usage" in out
+
+
+def test_the_version_is_printed():
+    done = subprocess.run([sys.executable, "-m", "clew", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"clew {__version__}\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_told_how_to_complete_and_completes(shell):
+    script = subprocess.run(
+        [sys.executable, "-m", "clew", "completion", shell], capture_output=True, text=True, check=True
+    )
+    assert "_CLEW_COMPLETE" in script.stdout
+    asked = {**os.environ, "_CLEW_COMPLETE": "complete_bash", "COMP_WORDS": "clew ask --me", "COMP_CWORD": "2"}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("clew")], env=asked, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["--method"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -39,6 +40,7 @@ COMMANDS = {
     "train ranker": "clew.cli.train:ranker",
     "serve": "clew.cli.serve:serve",
     "mcp": "clew.cli.serve:mcp",
+    "completion": "clew.cli.completion:completion",
 }
 """Every command and the function behind it."""
 GROUPS = {
@@ -57,14 +59,19 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"clew {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def _common(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
 ) -> None:
-    if version:
-        typer.echo(f"clew {__version__}")
-        raise typer.Exit
     _settings["debug"] = debug
 
 
@@ -88,6 +95,10 @@ def _register(arguments: Sequence[str] = ()) -> None:
 def main() -> None:
     """Run a command; every error becomes one clear line and an exit code."""
     _register(sys.argv[1:])
+    if "_CLEW_COMPLETE" in os.environ:
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
     try:
         app(standalone_mode=True)
     except ClewError as error:

@@ -52,8 +52,11 @@ def info(base: Base, as_json: AsJson = False) -> None:
     show_wish(facts["embedder"])
 
 
-def schema(base: Base) -> None:
+def schema(base: Base, as_json: AsJson = False) -> None:
     """Print the schema as TOML: edit it, and give it to `clew build --schema FILE`."""
+    if as_json:
+        print_json(asdict(open_base(base).schema))
+        return
     out.print(write_schema(open_base(base).schema), markup=False, end="")
 
 
