@@ -13,7 +13,9 @@ from clew.kb.build import write_graph
 from clew.kb.tables import Piece, Problems, Tables
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background inherits it ignored
-DATA = Path(os.environ.get("CLEW_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+DATA = Path(os.environ.get("CLEW_DATA", ROOT.parent / "shared" / "data"))
 
 NODES = [
     ("BBS2", "gene", "BBS2", ["Bardet-Biedl syndrome 2 gene"], "A gene of the BBSome."),

@@ -20,7 +20,7 @@ from clew.core.trace import fallback, span
 from clew.core.types import Answer, Candidate
 from clew.methods import catalog
 from clew.methods.protocol import Method
-from conftest import tables
+from conftest import TESTS, tables
 
 
 def words(text):
@@ -218,7 +218,7 @@ def test_options_are_for_all_methods_or_for_one(monkeypatch, capsys, base, quest
 
 SCRIPT = """
 import sys
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {tests!r}
 from test_eval_command import WordCount
 from clew.methods import catalog
 from clew.cli import main
@@ -230,7 +230,7 @@ main()
 def test_the_command_killed_at_random_moments_resumes_to_the_identical_report(
     monkeypatch, capsys, tmp_path, base, questions
 ):
-    script = SCRIPT.format(tests=str(Path(__file__).parent))
+    script = SCRIPT.format(tests=[str(TESTS), str(Path(__file__).parent)])
     common = ("eval", "-q", questions, "--kb", base, "-m", "words", "-O", "wait=0.05", "-j", "2", "--json")
     command = [sys.executable, "-c", script, *map(str, common), "--out", str(tmp_path / "killed")]
     answers = tmp_path / "killed" / "own" / "words" / "answers.jsonl"

@@ -3,15 +3,13 @@
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from clew.core.types import Answer, Candidate, Fact, Judgement, NodeRef, Passage
 from clew.core.types import Path as Walk
 from clew.core.wire import AskReply
-
-ROOT = Path(__file__).parent.parent
+from conftest import ROOT
 
 
 def test_the_shipped_bundle_equals_a_fresh_build(tmp_path):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from test_synthesis import read_all, small  # noqa: F401 - a fixture
 
 from clew.building import build
 from clew.core.errors import InputError
@@ -19,7 +20,6 @@ from clew.synthesis.benchmark import Wanted, make_benchmark
 from clew.synthesis.records import violations
 from clew.toolbox import Toolbox
 from conftest import tables
-from test_synthesis import read_all, small  # noqa: F401 - a fixture
 
 LARGE = int(os.environ.get("CLEW_HOSTILE_EDGES", "40000"))
 KILLS = int(os.environ.get("CLEW_KILLS", "2"))

@@ -10,8 +10,9 @@ import pytest
 from clew.core.errors import ModelError
 from clew.models.embedding.onnx import BUNDLED, OnnxEmbedder, bundled_card, file_digest
 from clew.models.embedding.opening import CachedEmbedder, HashEmbedder
+from conftest import TESTS
 
-REFERENCE = json.loads((Path(__file__).parent / "data" / "minilm_reference.json").read_text("utf-8"))
+REFERENCE = json.loads((TESTS / "data" / "minilm_reference.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")

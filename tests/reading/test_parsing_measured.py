@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -10,11 +9,12 @@ from clew.building import build
 from clew.kb.sources import read_sources
 from clew.methods.role_choice import linker_for
 from clew.toolbox import Toolbox
+from conftest import ROOT, TESTS
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+sys.path.insert(0, str(ROOT / "benchmarks"))
 from parsing import canonical, is_right, metaqa_gold
 
-QUERIES = Path(__file__).parent / "data" / "hpo_queries.jsonl"
+QUERIES = TESTS / "data" / "hpo_queries.jsonl"
 
 
 def test_most_hand_written_questions_are_read_exactly_right(data, tmp_path):

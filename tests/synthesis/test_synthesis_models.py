@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from test_synthesis import read_all, small  # noqa: F401 - a fixture
 
 from clew.core.errors import BudgetError, ModelError, PendingError
 from clew.models.batch import BatchFolder
@@ -15,7 +16,6 @@ from clew.models.wrappers import Budget, Budgeted, Ledger
 from clew.synthesis.benchmark import Wanted, Writers, estimate_benchmark, make_benchmark
 from clew.synthesis.records import violations
 from clew.toolbox import Toolbox
-from test_synthesis import read_all, small  # noqa: F401 - a fixture
 
 
 def reply(request) -> str:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import zipfile
 from collections import OrderedDict
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 from clew.core.errors import InputError, SourceError
 from clew.kb.sources import SourceOptions, read_sources
 from clew.kb.sources.pickles import read_pickle, read_torch
+from conftest import TESTS
 
 TENSOR = base64.b64decode(
     "UEsDBBQAAAAIAAAAIQByl0l0iAAAAJkAAAAQAAAAYXJjaGl2ZS9kYXRhLnBrbCWLQQrCMBAAk1RbXT9SL0V8g7cIYr30FnQb2kBI"
@@ -231,7 +231,7 @@ def test_an_archive_that_unfolds_to_far_more_than_its_size_is_refused(tmp_path):
 
 
 def test_ten_thousand_hostile_pickles_never_end_the_process(tmp_path):
-    fuzzer = Path(__file__).with_name("pickle_fuzzer.py")
+    fuzzer = TESTS.joinpath("pickle_fuzzer.py")
     command = [sys.executable, fuzzer, tmp_path, "15000"]  # two thirds of them mutations
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

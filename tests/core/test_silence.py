@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from clew.building import build
-from conftest import tables
+from conftest import ROOT, TESTS, tables
 
-SOURCE = Path(__file__).parent.parent / "src" / "clew"
+SOURCE = ROOT / "src" / "clew"
 TELEMETRY_SECONDS = 12
 """The runtime of the embedder looked its maker up some nine seconds after its import."""
 
@@ -24,7 +24,7 @@ def socket_log(tmp_path_factory) -> Path:
     if compiler is None:
         pytest.skip("no C compiler to watch sockets with")
     library = tmp_path_factory.mktemp("sockets") / "socket_log.so"
-    source = Path(__file__).with_name("socket_log.c")
+    source = TESTS.joinpath("socket_log.c")
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     return library
 

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable
 
 import pytest
+from test_roles import SCHEMA, parse_reply
 
 from clew.core.errors import ReplyError
 from clew.core.query import Constant, Variable
@@ -20,7 +21,6 @@ from clew.roles.read import read_answer, salvage_answer
 from clew.roles.score import read_score, read_yes_no
 from clew.roles.triplet_replies import read_triplets, salvage_triplets
 from clew.roles.write import read_answers, read_next
-from test_roles import SCHEMA, parse_reply
 
 ROUNDS = int(os.environ.get("CLEW_FUZZ", "3000"))
 ODD = [

@@ -36,7 +36,7 @@ from clew.methods.catalog import create
 from clew.methods.paths.feedback import keep_weights
 from clew.reading import reader_version
 from clew.toolbox import Toolbox
-from conftest import tables
+from conftest import TESTS, tables
 
 COUNT = 40
 DATASET = Dataset(
@@ -265,7 +265,7 @@ def test_the_version_of_the_reader_is_a_digest_of_what_it_learned(monkeypatch, t
 KILLED = """
 import sys, time
 from pathlib import Path
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {tests!r}
 from test_runs import run, parity
 print("ready", flush=True)
 def slow(question):
@@ -279,7 +279,7 @@ def test_a_run_killed_at_random_moments_gives_the_identical_report(tmp_path):
     run(out=tmp_path / "whole")
     expected = report_of(tmp_path / "whole")
     dice = random.Random(11)
-    script = KILLED.format(tests=str(Path(__file__).parent), out=str(tmp_path / "killed"))
+    script = KILLED.format(tests=[str(TESTS), str(Path(__file__).parent)], out=str(tmp_path / "killed"))
     kills = 0
     for _ in range(int(os.environ.get("CLEW_KILLS", "4"))):
         process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
