@@ -260,3 +260,23 @@ def test_a_folder_with_nodes_and_edges_is_read_without_what_lies_beside_them(tmp
     assert "queries.csv" in tables.notes[0]
     (tmp_path / "edges.csv").unlink()
     assert len(read_sources([tmp_path]).nodes) == 2
+
+
+@pytest.mark.parametrize("ends", [("start", "end"), ("from", "to"), ("start", "target")])
+def test_a_node_file_with_columns_that_could_be_ends_is_a_node_file(tmp_path, ends):
+    rows = [{"id": key, "name": key.upper(), "type": "war", ends[0]: 1914, ends[1]: None} for key in ("a", "b")]
+    (tmp_path / "nodes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "edges.tsv").write_text("source\trelation\ttarget\na\tbefore\tb\n")
+    read = read_sources([tmp_path / "nodes.jsonl", tmp_path / "edges.tsv"])
+    assert [piece.table["name"].to_pylist() for piece in read.nodes] == [["A", "B"]]
+    assert len(read.edges) == 1
+
+
+def test_quotation_marks_around_a_name_are_part_of_it_unless_the_file_quotes(tmp_path):
+    file = tmp_path / "edges.tsv"
+    file.write_text('source\trelation\ttarget\n"Heroes"\tby\tBowie\nLow\tby\tBowie\n')
+    assert read_sources([file]).edges[0].table["head"].to_pylist() == ['"Heroes"', "Low"]
+    file.write_text('"source"\t"relation"\t"target"\n"Heroes"\t"by"\t"Bowie"\n')
+    assert read_sources([file]).edges[0].table["head"].to_pylist() == ["Heroes"]
+    file.write_text('source\trelation\ttarget\n"He\tro"\tby\tBowie\n"Low"\tby\tBowie\n')
+    assert read_sources([file]).edges[0].table["head"].to_pylist() == ["He\tro", "Low"]

@@ -73,6 +73,8 @@ _ENDS = (
     ),
     *(("h", "t"), ("s", "o"), ("subj", "obj"), ("sub", "obj"), ("source_key", "target_key"), ("head_key", "tail_key")),
 )
+_VAGUE_ENDS = {("start", "end"), ("from", "to"), ("u", "v"), ("h", "t"), ("s", "o")}
+"""Names of ends that are names of attributes just as well."""
 _RELATIONS = (
     *(
         "relation",
@@ -101,11 +103,16 @@ def plain(name: str) -> str:
 
 
 def kind_of_columns(names: Sequence[str], columns: Mapping[str, str]) -> Kind | None:
-    """Edges where both ends are there, otherwise nodes where there is a key, otherwise unknown."""
-    edges = edge_roles(names, columns)
+    """Edges where both ends are there, otherwise nodes where there is a key, otherwise unknown.
+
+    Rows with a key and a name of their own are nodes, where what could be ends may as well be dates or places.
+    """
+    edges, nodes = edge_roles(names, columns), node_roles(names, columns)
     if "head" in edges and "tail" in edges:
-        return "edges"
-    return "nodes" if "key" in node_roles(names, columns) else None
+        ends = (plain(edges["head"]), plain(edges["tail"]))
+        if ends not in _VAGUE_ENDS or columns.keys() & {"head", "tail"} or not {"key", "name"} <= nodes.keys():
+            return "edges"
+    return "nodes" if "key" in nodes else None
 
 
 def node_roles(names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
@@ -129,8 +136,8 @@ def edge_roles(names: Sequence[str], columns: Mapping[str, str]) -> dict[str, st
     for head, tail in _ENDS:
         if not {"head", "tail"} & set(found) and head in by_plain and tail in by_plain:
             found |= {"head": by_plain[head], "tail": by_plain[tail]}
-    for role, place in (("head", 0), ("tail", 1)):
-        if role not in found:  # the other end was mapped by hand
+    for role, other, place in (("head", "tail", 0), ("tail", "head", 1)):
+        if role not in found and other in found:  # the other end was mapped by hand
             _take(role, [pair[place] for pair in _ENDS], names, found)
     if "relation" not in found:
         _take("relation", _RELATIONS, names, found)

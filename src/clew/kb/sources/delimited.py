@@ -156,14 +156,25 @@ def _check_header(header: Sequence[str], file: str) -> None:
 
 
 def _is_quoted(data: bytes, separator: str) -> bool:
-    """Commas need quoting; elsewhere quotation marks are often plain characters, unless they enclose whole fields."""
+    """Commas need quoting; elsewhere quotation marks are often plain characters.
+
+    There they are quotation where they enclose whole fields only, and either fields that need it or most of all fields:
+    a song called "Heroes" keeps its quotation marks.
+    """
     if b'"' not in data:
         return False
     if separator in ",;":
         return True
     start = rb'(?:\A|[\n%b])"' % re.escape(separator.encode())
     whole = rb'(?:[^"]|"")*+"(?=[\r\n%b]|\Z)' % re.escape(separator.encode())
-    return re.search(start, re.sub(start + whole, b"", data)) is None
+    if re.search(start, re.sub(start + whole, b"", data)) is not None:
+        return False
+    enclosed = [field[:-1].partition(b'"')[2] for field in re.findall(start + whole, data)]
+    special = (separator.encode(), b"\n", b'""')
+    if any(mark in field for field in enclosed for mark in special):
+        return True
+    fields = data.count(separator.encode()) + data.count(b"\n") + 1
+    return 2 * len(enclosed) > fields
 
 
 def _rows(text: str, separator: str, quoted: bool) -> Iterator[tuple[str, ...]]:
