@@ -1,0 +1,380 @@
+"""From the scores of a question's parts to whole plans, the most likely first.
+
+An encoder scores hops, attributes, types and forms one by one. Here they are put together: paths of hops for every
+mention, paths of several mentions that end at the same type, negations, requirements, and what is asked for. A graph,
+where there is one, strikes out paths that lead nowhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.reading.plan import FORMS, OPERATORS, Branch, Form, Plan, Requirement
+from clew.reading.vocabulary import Vocabulary
+
+Floats = NDArray[np.float32]
+PATHS = 10
+"""Paths of each mention that are put together with others."""
+FIRST, SECOND = 60, 30
+"""Beginnings of one and of two hops that are continued, where a schema is large."""
+DOUBT = 0.12
+"""A form, a negation or a requirement less likely than this is not tried."""
+DROPPED = -3.0
+"""What it costs to leave a mention out."""
+DOUBLED = -1.5
+"""What it costs to take two paths from one mention."""
+NUMERIC = frozenset({"number", "integer", "date"})
+
+
+@dataclass(frozen=True, eq=False)
+class MentionScores:
+    """What the encoder says about a mention: log-probabilities and raw scores over the vocabulary."""
+
+    type: int
+    paths: Floats
+    """6 × hops: first of one; first and second of two; first, second and third of three."""
+    negated: float
+    """How likely what is said about it is denied."""
+    denied: Floats
+    """Over hops: what is denied."""
+    values: Floats
+    """Over attributes: which of its own is asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuantityScores:
+    """What the encoder says about a number or date."""
+
+    operators: Floats
+    """Log-probabilities over `OPERATORS`."""
+    attributes: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What the encoder says about a question."""
+
+    forms: Floats
+    """Log-probabilities over `FORMS`."""
+    types: Floats
+    """Log-probabilities over node types."""
+    lacking: float
+    """How likely the answer is to lack a relation altogether."""
+    lacked: Floats
+    """Over hops that end at the answer: which one it lacks."""
+    either: float
+    """How likely one of several requirements suffices."""
+    counted: Floats
+    """Over hops: what is counted for most and fewest."""
+    values: Floats
+    """Over attributes: which one of the answer is asked for."""
+    extremes: Floats
+    """Over attributes: by which one is compared."""
+    switches: Floats
+    """Log-probabilities over no boolean attribute, then each attribute."""
+    positive: float
+    """How likely a boolean attribute is to be true."""
+    lengths: Floats
+    """What is added for paths of one, two and three hops."""
+    mentions: tuple[MentionScores, ...] = ()
+    quantities: tuple[QuantityScores, ...] = ()
+    categories: tuple[tuple[int, str], ...] = ()
+    """Attributes with a value that stands in the question."""
+
+
+Path = tuple[int, ...]
+"""Hops, one after another."""
+Paths = list[tuple[Path, float]]
+"""Paths with their log-probabilities, best first."""
+Leads = Callable[[int, Path], bool]
+"""Whether hops from a mention lead anywhere."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A plan and the sum of the log-probabilities of its parts."""
+
+    plan: Plan
+    score: float
+
+
+@dataclass(frozen=True)
+class Proposer:
+    """Puts plans together over one vocabulary."""
+
+    vocabulary: Vocabulary
+    leaving: dict[int, tuple[int, ...]] = field(init=False)
+    """Type → the hops that start there."""
+    ends: NDArray[np.int32] = field(init=False)
+    owners: NDArray[np.int32] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Index the hops by where they start."""
+        code = self.vocabulary.schema.type_code
+        leaving: dict[int, list[int]] = {}
+        for place, hop in enumerate(self.vocabulary.hops):
+            leaving.setdefault(code[hop.start], []).append(place)
+        object.__setattr__(self, "leaving", {start: tuple(hops) for start, hops in leaving.items()})
+        object.__setattr__(self, "ends", np.array([code[hop.end] for hop in self.vocabulary.hops], dtype=np.int32))
+        owners = np.array([code[one.owner] for one in self.vocabulary.attributes], dtype=np.int32)
+        object.__setattr__(self, "owners", owners)
+
+    def propose(self, scores: Scores, most: int, leads: Leads = lambda _mention, _hops: True) -> list[Proposal]:
+        """The likeliest plans, best first, each once."""
+        paths = [self.paths(scores, place, leads) for place in range(len(scores.mentions))]
+        found: dict[Plan, float] = {}
+        for place, form in enumerate(FORMS):
+            likely = float(scores.forms[place])
+            if form != "none" and np.exp(likely) > DOUBT / 4:
+                for plan, score in self._of_form(form, scores, paths):
+                    found[plan] = max(found.get(plan, -np.inf), score + likely)
+        best = sorted(found.items(), key=lambda pair: -pair[1])[:most]
+        return [Proposal(plan, score) for plan, score in best]
+
+    def paths(self, scores: Scores, mention: int, leads: Leads) -> Paths:
+        """The likeliest paths from a mention with their log-probabilities among all that were looked at."""
+        own = scores.mentions[mention]
+        table = own.paths
+        one: Paths = [((hop,), float(table[0, hop] + scores.lengths[0])) for hop in self.leaving.get(own.type, ())]
+        starts = sorted(self.leaving.get(own.type, ()), key=lambda hop: -table[1, hop])[:FIRST]
+        two: Paths = [
+            ((first, second), float(table[1, first] + table[2, second] + scores.lengths[1]))
+            for first in starts
+            for second in self.leaving.get(int(self.ends[first]), ())
+        ]
+        starts = sorted(self.leaving.get(own.type, ()), key=lambda hop: -table[3, hop])[:FIRST]
+        begun = [
+            (first, second, float(table[3, first] + table[4, second]))
+            for first in starts
+            for second in self.leaving.get(int(self.ends[first]), ())
+        ]
+        begun = sorted(begun, key=lambda row: -row[2])[:SECOND]
+        three: Paths = [
+            ((first, second, third), score + float(table[5, third] + scores.lengths[2]))
+            for first, second, score in begun
+            for third in self.leaving.get(int(self.ends[second]), ())
+        ]
+        every = sorted(one + two + three, key=lambda pair: -pair[1])
+        kept = []
+        for path, score in every[: 6 * PATHS]:
+            if leads(mention, path):
+                kept.append((path, score))
+                if len(kept) == 2 * PATHS:
+                    break
+        if not kept:
+            return []
+        values = np.array([score for _, score in kept])
+        values -= np.logaddexp.reduce(values)
+        return [(path, float(value)) for (path, _), value in zip(kept, values, strict=True)]
+
+    # Forms
+
+    def _of_form(self, form: Form, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
+        if form == "describe":
+            for place in range(len(scores.mentions)):
+                yield Plan(form, mentions=(place,)), DROPPED * (len(scores.mentions) - 1)
+        elif form in ("compare_max", "compare_min"):
+            yield from self._comparisons(form, scores)
+        elif form == "value":
+            yield from self._values(scores, paths)
+        elif form == "exists":
+            yield from self._questions(scores, paths)
+        elif form in ("max", "min"):
+            for plan, score in self._bodies(form, scores, paths):
+                for attribute, likely in self._likeliest(scores.extremes, self.owners == plan.target, 2):
+                    yield replace(plan, attribute=attribute), score + likely
+        elif form in ("most", "fewest"):
+            for plan, score in self._bodies(form, scores, paths):
+                allowed = np.zeros(len(self.ends), dtype=bool)
+                allowed[list(self.leaving.get(-1 if plan.target is None else plan.target, ()))] = True
+                for hop, likely in self._likeliest(scores.counted, allowed, 2):
+                    yield replace(plan, hop=hop), score + likely
+        else:
+            yield from self._bodies(form, scores, paths)
+
+    def _comparisons(self, form: Form, scores: Scores) -> Iterator[tuple[Plan, float]]:
+        by_type: dict[int, list[int]] = {}
+        for place, mention in enumerate(scores.mentions):
+            by_type.setdefault(mention.type, []).append(place)
+        for kind, places in by_type.items():
+            if len(places) >= 2:
+                left = DROPPED * (len(scores.mentions) - len(places))
+                for attribute, likely in self._likeliest(scores.extremes, self.owners == kind, 3):
+                    yield Plan(form, kind, attribute=attribute, mentions=tuple(places)), left + likely
+
+    def _values(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
+        for place, mention in enumerate(scores.mentions):
+            left = DROPPED * (len(scores.mentions) - 1)
+            for attribute, likely in self._likeliest(mention.values, self.owners == mention.type, 4):
+                yield Plan("value", attribute=attribute, mentions=(place,)), left + likely
+        for plan, score in self._bodies("value", scores, paths, few=4):
+            if plan.branches:
+                for attribute, likely in self._likeliest(scores.values, self.owners == plan.target, 2):
+                    yield replace(plan, attribute=attribute), score + likely + DOUBLED
+
+    def _questions(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
+        """Whether one node is reached from another, or whether there is anything at all."""
+        for first, second in itertools.permutations(range(len(scores.mentions)), 2):
+            goal = scores.mentions[second].type
+            left = DROPPED * (len(scores.mentions) - 2)
+            for path, score in self.all_paths_to(scores, first, goal)[:PATHS]:
+                yield Plan("exists", goal, (Branch(first, path),), mentions=(second,)), score + left
+        if len(scores.mentions) < 2 or scores.quantities:
+            yield from self._bodies("exists", scores, paths, few=4)
+
+    def all_paths_to(self, scores: Scores, mention: int, goal: int) -> Paths:
+        """Paths of one or two hops that end at a type, whether or not the graph has any."""
+        own = scores.mentions[mention]
+        table, ends = own.paths, self.ends
+        found: Paths = [
+            ((hop,), float(table[0, hop] + scores.lengths[0]))
+            for hop in self.leaving.get(own.type, ())
+            if ends[hop] == goal
+        ]
+        starts = sorted(self.leaving.get(own.type, ()), key=lambda hop: -table[1, hop])[:SECOND]
+        found += [
+            ((first, second), float(table[1, first] + table[2, second] + scores.lengths[1]))
+            for first in starts
+            for second in self.leaving.get(int(ends[first]), ())
+            if ends[second] == goal
+        ]
+        found.sort(key=lambda pair: -pair[1])
+        found = found[: 2 * PATHS]
+        if not found:
+            return []
+        values = np.array([score for _, score in found])
+        values -= np.logaddexp.reduce(values)
+        return [(path, float(value)) for (path, _), value in zip(found, values, strict=True)]
+
+    # What is asked about
+
+    def _bodies(
+        self,
+        form: Form,
+        scores: Scores,
+        paths: Sequence[Paths],
+        few: int = PATHS,
+    ) -> Iterator[tuple[Plan, float]]:
+        """Plans with branches and requirements, and what they cost."""
+        for plan, score in self._joined(form, scores, paths, few):
+            kind = 0.0 if plan.target is None or len(scores.types) < 2 else 0.3 * float(scores.types[plan.target])
+            lacking = self._lacking(plan, scores)
+            for variant, more in ((plan, 0.0), *lacking):
+                for required, extra in self._required(variant, scores):
+                    yield required, score + kind + more + extra
+
+    def _joined(self, form: Form, scores: Scores, paths: Sequence[Paths], few: int) -> Iterator[tuple[Plan, float]]:
+        count = len(scores.mentions)
+        if count == 0 or form in ("max", "min", "most", "fewest", "count"):
+            for kind, likely in self._likeliest(scores.types, np.ones(len(scores.types), dtype=bool), 3):
+                yield Plan(form, kind), likely + DROPPED * count
+        for place in range(count):
+            left = DROPPED * (count - 1)
+            for path, score in paths[place][:few]:
+                yield Plan(form, int(self.ends[path[-1]]), (Branch(place, path),)), score + left
+            for (one, first), (other, second) in itertools.combinations(paths[place][:5], 2):
+                if self.ends[one[-1]] == self.ends[other[-1]] and one[-1] != other[-1]:
+                    branches = (Branch(place, one), Branch(place, other))
+                    joined = Plan(form, int(self.ends[one[-1]]), branches)
+                    yield joined, first + second + DOUBLED + left
+                    if scores.either > DOUBT:
+                        likely = float(np.log(scores.either))
+                        yield replace(joined, either=True), max(first, second) + likely + left
+        for pair in itertools.combinations(range(count), 2):
+            yield from self._pairs(form, scores, paths, pair, few)
+        for three in itertools.combinations(range(count), 3):
+            yield from self._triples(form, paths, three, DROPPED * (count - 3))
+
+    def _pairs(
+        self,
+        form: Form,
+        scores: Scores,
+        paths: Sequence[Paths],
+        some: tuple[int, int],
+        few: int,
+    ) -> Iterator[tuple[Plan, float]]:
+        one, other = some
+        left = DROPPED * (len(scores.mentions) - 2)
+        for (first, own), (second, its) in itertools.product(paths[one][:few], paths[other][:few]):
+            if self.ends[first[-1]] == self.ends[second[-1]]:
+                joined = Plan(form, int(self.ends[first[-1]]), (Branch(one, first), Branch(other, second)))
+                yield joined, own + its + left
+                if scores.either > DOUBT:
+                    yield replace(joined, either=True), own + its + left + float(np.log(scores.either))
+        for kept, denied in ((one, other), (other, one)):
+            mention = scores.mentions[denied]
+            if mention.negated > DOUBT:
+                hops = self.leaving.get(mention.type, ())
+                for path, own in paths[kept][:few]:
+                    allowed = np.zeros(len(self.ends), dtype=bool)
+                    allowed[[hop for hop in hops if self.ends[hop] == self.ends[path[-1]]]] = True
+                    for hop, likely in self._likeliest(mention.denied, allowed, 2):
+                        branches = (Branch(kept, path), Branch(denied, (hop,), negated=True))
+                        plan = Plan(form, int(self.ends[path[-1]]), branches)
+                        yield plan, own + likely + left + float(np.log(mention.negated))
+
+    def _triples(
+        self, form: Form, paths: Sequence[Paths], some: tuple[int, ...], left: float
+    ) -> Iterator[tuple[Plan, float]]:
+        for chosen in itertools.product(*(paths[place][:4] for place in some)):
+            if len({int(self.ends[path[-1]]) for path, _ in chosen}) == 1:
+                branches = tuple(Branch(place, path) for place, (path, _) in zip(some, chosen, strict=True))
+                yield Plan(form, int(self.ends[chosen[0][0][-1]]), branches), sum(s for _, s in chosen) + left
+
+    def _lacking(self, plan: Plan, scores: Scores) -> list[tuple[Plan, float]]:
+        """The plan with a relation that the answer does not have at all."""
+        if scores.lacking < DOUBT or plan.target is None or plan.either:
+            return []
+        found = []
+        for hop, likely in self._likeliest(scores.lacked, self.ends == plan.target, 2):
+            branches = (*plan.branches, Branch(None, (hop,), negated=True))
+            found.append((replace(plan, branches=branches), likely + float(np.log(scores.lacking))))
+        return found
+
+    def _required(self, plan: Plan, scores: Scores) -> Iterator[tuple[Plan, float]]:
+        """The plan with requirements on attributes; one that is likely and left out costs what it is likely."""
+        options: list[list[tuple[Requirement | None, float]]] = []
+        kinds = {plan.target} | {
+            int(self.ends[hop]) for branch in plan.branches if not branch.negated for hop in branch.hops
+        }
+        here = np.isin(self.owners, [kind for kind in kinds if kind is not None])
+        for place, quantity in enumerate(scores.quantities):
+            none = float(quantity.operators[OPERATORS.index("-")])
+            choices: list[tuple[Requirement | None, float]] = [(None, max(none, -4.0))]
+            operator = int(np.argmax(quantity.operators[:-1]))
+            if np.exp(none) < 1 - DOUBT:
+                for attribute, likely in self._likeliest(quantity.attributes, here, 2):
+                    sure = likely + float(quantity.operators[operator])
+                    choices.append((Requirement(attribute, OPERATORS[operator], place), sure))
+            options.append(choices)
+        switch = int(np.argmax(scores.switches[1:])) if len(scores.switches) > 1 else -1
+        if switch >= 0 and np.exp(scores.switches[1 + switch]) > DOUBT and here[switch]:
+            true = scores.positive > 0.5
+            options.append(
+                [
+                    (None, float(scores.switches[0])),
+                    (Requirement(switch, "=", value=true), float(scores.switches[1 + switch])),
+                ]
+            )
+        for attribute, value in scores.categories:
+            if self.owners[attribute] == plan.target:
+                options.append([(None, -2.0), (Requirement(attribute, "=", value=value), -0.3)])
+        for chosen in itertools.product(*options):
+            requirements = tuple(requirement for requirement, _ in chosen if requirement is not None)
+            yield replace(plan, requirements=requirements), sum(score for _, score in chosen)
+
+    @staticmethod
+    def _likeliest(raw: Floats, allowed: NDArray[np.bool_], most: int) -> list[tuple[int, float]]:
+        """The best allowed ones with their log-probabilities among the allowed."""
+        places = np.flatnonzero(allowed)
+        if not len(places) or not len(raw):
+            return []
+        values = raw[places].astype(np.float64)
+        values = values - np.logaddexp.reduce(values)
+        order = np.argsort(-values)[:most]
+        return [(int(places[place]), float(values[place])) for place in order]

@@ -1,0 +1,153 @@
+"""Numbers and dates in a question: the only grammar the reader has; their words lie in a file.
+
+3.5 million, 1,200, 2k, a dozen, half a million, twenty-five, 12 %; 1990, the 1990s, May 2010, 3 May 2010, 2010-05-03.
+A number keeps as many readings as it has: 1990 is a year and a number, 1.200 is 1200 or 1.2.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+YEARS = range(1000, 2200)
+"""Four digits that may be a year."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number or a date in a text; a date covers the time from `low` to `high`, both included."""
+
+    start: int
+    end: int
+    text: str
+    value: float | None = None
+    """The number; None for a date that is no number."""
+    low: str = ""
+    """The first day of a date, as 2010-05-01."""
+    high: str = ""
+    """The last day of a date."""
+
+    @property
+    def is_date(self) -> bool:
+        """Whether it can be a date."""
+        return bool(self.low)
+
+
+@dataclass(frozen=True)
+class _Words:
+    numbers: dict[str, float]
+    scales: dict[str, float]
+    halves: dict[str, float]
+    months: dict[str, int]
+
+    @property
+    def number(self) -> str:
+        return "|".join(sorted(map(re.escape, self.numbers), key=len, reverse=True))
+
+    @property
+    def scale(self) -> str:
+        return "|".join(sorted(map(re.escape, self.scales), key=len, reverse=True))
+
+    @property
+    def month(self) -> str:
+        return "|".join(sorted(map(re.escape, self.months), key=len, reverse=True))
+
+
+@cache
+def _words(language: str = "en") -> _Words:
+    raw = tomllib.loads(files("clew.reading").joinpath(language, "quantities.toml").read_text("utf-8"))
+    return _Words(raw["numbers"], raw["scales"], raw["halves"], raw["months"])
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    words = _words()
+    day, year = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?", r"(?P<year>[12]\d{3})"
+    month = rf"(?P<month>{words.month})\.?"
+    digits = r"(?<![\w.,-])[-+]?\d+(?:[.,'  ]\d{3})*(?:[.,]\d+)?"
+    spelt = rf"(?:{words.number})(?:[- ](?:{words.number}))?"
+    return tuple(
+        re.compile(pattern, re.IGNORECASE)
+        for pattern in (
+            r"(?<!\d)(?P<year>[12]\d{3})-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)",
+            rf"\b{day}\s+(?:of\s+)?{month}\s+,?{year}\b",
+            rf"\b{month}\s+{day},?\s+{year}\b",
+            rf"\b{month}\s+(?:of\s+)?{year}\b",
+            r"(?<!\d)(?P<year>[12]\d{3})-(?P<month>\d\d)(?![\d-])",
+            r"\b(?:the\s+)?(?P<decade>[12]\d{2}0)s\b",
+            rf"\b(?P<half>{'|'.join(words.halves)})\s+an?\s+(?P<scale>{words.scale})\b",
+            rf"(?:\b(?P<article>an?)\s+|(?P<number>{digits}|\b{spelt})\s?)(?P<scale>{words.scale})\b",
+            rf"(?P<number>{digits})(?P<thousands>k\b)?(?P<percent>\s?%)?",
+            rf"\b(?P<number>{spelt})\b",
+        )
+    )
+
+
+def quantities(text: str) -> list[Quantity]:
+    """The numbers and dates of a text, in reading order, none inside another."""
+    found: list[Quantity] = []
+    for pattern in _patterns():
+        for match in pattern.finditer(text):
+            if not any(match.start() < other.end and other.start < match.end() for other in found):
+                quantity = _quantity(match)
+                if quantity is not None:
+                    found.append(quantity)
+    return sorted(found, key=lambda quantity: quantity.start)
+
+
+def _quantity(match: re.Match[str]) -> Quantity | None:
+    groups, words = {name: value for name, value in match.groupdict().items() if value}, _words()
+    place = (match.start(), match.end(), match.group())
+    if "year" in groups or "decade" in groups:
+        return _date(place, groups)
+    if "half" in groups:
+        return Quantity(*place, value=words.halves[groups["half"].lower()] * words.scales[groups["scale"].lower()])
+    if "scale" in groups:
+        factor = number_of(groups["number"]) if "number" in groups else 1.0
+        return None if factor is None else Quantity(*place, value=factor * words.scales[groups["scale"].lower()])
+    value = number_of(groups["number"])
+    if value is None:
+        return None
+    if "thousands" in groups:
+        return Quantity(*place, value * 1000)
+    if re.fullmatch(r"\d{4}", groups["number"]) and int(value) in YEARS:
+        return Quantity(*place, value, f"{int(value):04}-01-01", f"{int(value):04}-12-31")
+    return Quantity(*place, value)
+
+
+def _date(place: tuple[int, int, str], groups: dict[str, str]) -> Quantity | None:
+    if "decade" in groups:
+        first = int(groups["decade"])
+        return Quantity(*place, low=f"{first}-01-01", high=f"{first + 9}-12-31")
+    year, named = groups["year"], groups["month"].lower().rstrip(".")
+    month = int(named) if named.isdecimal() else _words().months[named]
+    if not 1 <= month <= 12:
+        return None
+    if "day" in groups:
+        day = f"{year}-{month:02}-{int(groups['day']):02}"
+        return Quantity(*place, low=day, high=day)
+    return Quantity(*place, low=f"{year}-{month:02}-01", high=f"{year}-{month:02}-31")
+
+
+def number_of(text: str) -> float | None:
+    """The value of digits or number words; 1,200 and 1.200 are 1200, 1,2 and 1.2 are 1.2."""
+    words, plain = _words(), text.strip().lower()
+    if not any(letter.isdecimal() for letter in plain):
+        parts = re.split(r"[- ]", plain)
+        return sum(words.numbers[part] for part in parts) if all(part in words.numbers for part in parts) else None
+    plain = re.sub(r"['  ]", "", plain)
+    grouped = re.fullmatch(r"([-+]?\d{1,3}(?:([.,])\d{3})(?:\2\d{3})*)([.,]\d+)?", plain)
+    if grouped and (grouped[3] is None or grouped[3][0] != grouped[2]):
+        whole = grouped[1].replace(grouped[2], "")
+        plain = whole + (grouped[3].replace(",", ".") if grouped[3] else "")
+    try:
+        return float(plain.replace(",", "."))
+    except ValueError:
+        return None
+
+
+Comparison = Literal["=", "!=", "<", "<=", ">", ">="]
