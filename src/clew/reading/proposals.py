@@ -23,7 +23,9 @@ PATHS = 10
 FIRST, SECOND = 60, 30
 """Beginnings of one and of two hops that are continued, where a schema is large."""
 DOUBT = 0.12
-"""A form, a negation or a requirement less likely than this is not tried."""
+"""A form or a requirement less likely than this is not tried."""
+RARE = 0.04
+"""A negation less likely than this is not tried."""
 DROPPED = -3.0
 """What it costs to leave a mention out."""
 DOUBLED = -1.5
@@ -277,6 +279,7 @@ class Proposer:
             left = DROPPED * (count - 1)
             for path, score in paths[place][:few]:
                 yield Plan(form, int(self.ends[path[-1]]), (Branch(place, path),)), score + left
+            yield from self._denied(form, scores, paths[place][:5], place, place, left)
             for (one, first), (other, second) in itertools.combinations(paths[place][:5], 2):
                 if self.ends[one[-1]] == self.ends[other[-1]] and one[-1] != other[-1]:
                     branches = (Branch(place, one), Branch(place, other))
@@ -307,16 +310,23 @@ class Proposer:
                 if scores.either > DOUBT:
                     yield replace(joined, either=True), own + its + left + float(np.log(scores.either))
         for kept, denied in ((one, other), (other, one)):
-            mention = scores.mentions[denied]
-            if mention.negated > DOUBT:
-                hops = self.leaving.get(mention.type, ())
-                for path, own in paths[kept][:few]:
-                    allowed = np.zeros(len(self.ends), dtype=bool)
-                    allowed[[hop for hop in hops if self.ends[hop] == self.ends[path[-1]]]] = True
-                    for hop, likely in self._likeliest(mention.denied, allowed, 2):
-                        branches = (Branch(kept, path), Branch(denied, (hop,), negated=True))
-                        plan = Plan(form, int(self.ends[path[-1]]), branches)
-                        yield plan, own + likely + left + float(np.log(mention.negated))
+            yield from self._denied(form, scores, paths[kept][:few], kept, denied, left)
+
+    def _denied(
+        self, form: Form, scores: Scores, paths: Paths, kept: int, denied: int, left: float
+    ) -> Iterator[tuple[Plan, float]]:
+        """What one mention leads to, without what another one, or the same, leads to by a hop that is denied."""
+        mention = scores.mentions[denied]
+        if mention.negated < RARE:
+            return
+        hops = self.leaving.get(mention.type, ())
+        for path, own in paths:
+            allowed = np.zeros(len(self.ends), dtype=bool)
+            allowed[[hop for hop in hops if self.ends[hop] == self.ends[path[-1]] and hop != path[-1]]] = True
+            for hop, likely in self._likeliest(mention.denied, allowed, 2):
+                branches = (Branch(kept, path), Branch(denied, (hop,), negated=True))
+                plan = Plan(form, int(self.ends[path[-1]]), branches)
+                yield plan, own + likely + left + float(np.log(mention.negated))
 
     def _triples(
         self, form: Form, paths: Sequence[Paths], some: tuple[int, ...], left: float
@@ -328,7 +338,7 @@ class Proposer:
 
     def _lacking(self, plan: Plan, scores: Scores) -> list[tuple[Plan, float]]:
         """The plan with a relation that the answer does not have at all."""
-        if scores.lacking < DOUBT or plan.target is None or plan.either:
+        if scores.lacking < RARE or plan.target is None or plan.either:
             return []
         found = []
         for hop, likely in self._likeliest(scores.lacked, self.ends == plan.target, 2):
@@ -346,11 +356,12 @@ class Proposer:
         for place, quantity in enumerate(scores.quantities):
             none = float(quantity.operators[OPERATORS.index("-")])
             choices: list[tuple[Requirement | None, float]] = [(None, max(none, -4.0))]
-            operator = int(np.argmax(quantity.operators[:-1]))
             if np.exp(none) < 1 - DOUBT:
+                operators = [at for at in range(len(OPERATORS) - 1) if np.exp(quantity.operators[at]) > DOUBT]
                 for attribute, likely in self._likeliest(quantity.attributes, here, 2):
-                    sure = likely + float(quantity.operators[operator])
-                    choices.append((Requirement(attribute, OPERATORS[operator], place), sure))
+                    for at in operators or [int(np.argmax(quantity.operators[:-1]))]:
+                        sure = likely + float(quantity.operators[at])
+                        choices.append((Requirement(attribute, OPERATORS[at], place), sure))
             options.append(choices)
         switch = int(np.argmax(scores.switches[1:])) if len(scores.switches) > 1 else -1
         if switch >= 0 and np.exp(scores.switches[1 + switch]) > DOUBT and here[switch]:

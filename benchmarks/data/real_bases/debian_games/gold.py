@@ -1,0 +1,85 @@
+import os, sys
+HERE = os.path.dirname(os.path.abspath(__file__)); sys.path.insert(0, os.path.dirname(HERE))
+from goldlib import KB
+k = KB(HERE); O, I, A, T, W, N, num, top, low, of = k.O, k.I, k.A, k.T, k.W, k.N, k.num, k.top, k.low, k.of
+q, v = k.nodes, k.value
+p = lambda x: 'pkg:' + x
+G = I('section:games', 'section')
+gen = lambda t: I('tag:game::' + t, 'genre')
+lang = lambda t: I('tag:implemented-in::' + t, 'implemented_in')
+ui = lambda t: I('tag:uitoolkit::' + t, 'uitoolkit')
+by = lambda n: I(N(n, 'Maintainer'), 'maintainer')
+need = lambda x: I(p(x), 'depends')
+# list
+q('list', 'Wich racing games are there?', gen('sport:racing'))
+q('list', 'Who maintains openttd?', O(p('openttd'), 'maintainer'))
+q('list', "what does xboard depend on", O(p('xboard'), 'depends'))
+q('list', 'Which packages need scummvm to run?', need('scummvm'))
+q('list', 'games by Uwe Hermann', by('Uwe Hermann'))
+q('list', 'Which games are written in Lua?', lang('lua'))
+q('list', 'What programming language is laby made with?', O(p('laby'), 'implemented_in'))
+q('list', 'Which programs can serve as a doom engine?', I('virtual:doom-engine', 'provides'))
+q('list', 'what should I install alongside openttd (recomended stuff)?', O(p('openttd'), 'recommends'))
+q('list', 'What kind of game is pioneers?', O(p('pioneers'), 'genre'))
+q('list', 'Who looks after the typing games?', O(gen('typing'), 'maintainer'))
+q('list', 'Which genres do the games of the GNOME maintainers cover?', O(by('Debian GNOME Maintainers'), 'genre'))
+q('list', 'Which toolkits do the roguelikes use?', O(gen('rpg:rogue'), 'uitoolkit'))
+q('list', 'packages that suggest installing xboard', I(p('xboard'), 'suggests'))
+q('list', 'games made with haskell or ocaml', lang('haskell') | lang('ocaml'))
+q('list', 'Which NES emulators are available?', I('virtual:nes-emulator', 'provides'))
+q('list', 'Is there a real-time strategy game of ancient warfare? Which package?', W(G, lambda o: o.get('summary', '').lower() == 'real-time strategy game of ancient warfare'))
+q('list', 'which packages have to do with a talking cow', W(G, lambda o: 'cow' in o.get('summary', '').lower()))
+# intersection
+q('intersection', 'Chess programs written in C++', gen('board:chess') & lang('c++'))
+q('intersection', 'Which puzzle games use Qt?', gen('puzzle') & ui('qt'))
+q('intersection', 'games that are both board games and card games', gen('board') & gen('card'))
+q('intersection', 'Python games in the puzzle genre', gen('puzzle') & lang('python'))
+# negation
+q('negation', 'racing games not maintained by the Debian Games Team', gen('sport:racing') - by('Debian Games Team'))
+q('negation', "Which sports games don't use SDL?", gen('sport') - ui('sdl'))
+q('negation', "Uwe Hermann's packages that aren't Tetris-like", by('Uwe Hermann') - gen('tetris'))
+# condition
+q('condition', 'games that need more than 500 thousand kB of disk space once installed', num(G, 'installed_size', 500e3))
+q('condition', 'stratgy games with an installed size over 100000 kB', num(gen('strategy'), 'installed_size', 100e3))
+q('condition', 'Simulation games whose download is between 1 and 3 million bytes', num(gen('simulation'), 'size', 1e6, 3e6))
+q('condition', 'tetris clones smaller than 100 kB installed', num(gen('tetris'), 'installed_size', None, 100))
+q('condition', 'first person shooters that are architecture independent', W(gen('fps'), lambda o: o['architecture'] == 'all'))
+q('condition', 'Debian Qt/KDE games with a download of more than 5 million bytes', num(by('Debian Qt/KDE Maintainers'), 'size', 5e6))
+# superlative
+q('superlative', 'Which game package takes the most disk space?', top(G, 'installed_size'))
+q('superlative', 'Who maintains the most games?', top(T('Maintainer'), lambda x: len(I(x, 'maintainer'))))
+q('superlative', 'largest card game by download size', top(gen('card'), 'size'))
+q('superlative', 'What is the most common genre?', top(T('Genre'), lambda x: len(I(x, 'genre'))))
+q('superlative', 'smalest chess package once installed', low(gen('board:chess'), 'installed_size'))
+q('superlative', 'Which library do the most games depend on?', top(W(O(G, 'depends'), lambda o: 1), lambda x: len(I(x, 'depends') & G)))
+# count
+v('count', 'How many first person shooters are there?', len(gen('fps')))
+v('count', 'how many packages does the Debian QA Group maintain', len(by('Debian QA Group')))
+v('count', 'How many games are written in Python?', len(lang('python')))
+v('count', 'Number of packages depending on minetest', len(need('minetest')))
+# yesno
+v('yesno', 'Does frozen-bubble need perl?', p('perl') in O(p('frozen-bubble'), 'depends'))
+v('yesno', 'Is stockfish written in C++?', 'tag:implemented-in::c++' in O(p('stockfish'), 'implemented_in'))
+v('yesno', 'Is wesnoth a racing game?', p('wesnoth') in gen('sport:racing'))
+v('yesno', 'Does gnuchess recommend xboard?', p('xboard') in O(p('gnuchess'), 'recommends'))
+# value
+v('value', 'What version of supertuxkart is it?', A(p('supertuxkart'), 'version'))
+v('value', 'home page of Battle for Wesnoth (wesnoth)', A(p('wesnoth'), 'homepage'))
+v('value', 'How much disk space does flightgear-data-base need (in kB)?', A(p('flightgear-data-base'), 'installed_size'))
+v('value', 'How big is the download for 0ad in bytes?', A(p('0ad'), 'size'))
+v('value', 'email address of Roland Clobus', A(N('Roland Clobus', 'Maintainer'), 'email'))
+# comparison
+q('comparison', 'Which takes more space when installed, scummvm or stockfish?', top({p('scummvm'), p('stockfish')}, 'installed_size'))
+v('comparison', 'Are there more puzzle games than board games?', len(gen('puzzle')) > len(gen('board')))
+q('comparison', 'Who maintains more packages, Kari Pahula or Yann Dirson?', top({N('Kari Pahula', 'Maintainer'), N('Yann Dirson', 'Maintainer')}, lambda x: len(I(x, 'maintainer'))))
+# describe
+q('describe', 'What is hedgewars about?', p('hedgewars'))
+# none
+assert 'pkg:tetris-99' not in k.n and not O(p('flightgear'), 'implemented_in')
+k.none('How many people have supertuxkart installed?')
+k.none('When was nethack first released?')
+k.none('Which graphics card do I need for supertuxkart?')
+k.none('What review score did 0ad get?')
+k.none('what language is flightgear written in')
+k.none('Who composed the music of openttd-openmsx?')
+k.write('debian_games')
