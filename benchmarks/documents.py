@@ -14,7 +14,7 @@ import resource
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import mean, median
@@ -28,8 +28,9 @@ from clew.documents import EdgeOptions, corpus_tables
 from clew.documents.graph.edges import density
 from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.plots import Axis, Series, line_plot
-from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
+from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting, search_of
 from clew.methods.knowledge_graph_prompting.passages import PassageGraph
+from clew.methods.knowledge_graph_prompting.traversal import MissingEvidence, Walk, fused, walk
 from clew.toolbox import Toolbox
 
 NEIGHBOURS = (1, 5, 20, 50)
@@ -79,25 +80,25 @@ def speed(count: int) -> None:
         print(f"base: {time.perf_counter() - begun:.1f} s, {seconds:.1f} s of processor time, {peak():.2f} GB at most")
         tools = Toolbox.open(Path(folder) / "kb", embedder="hash")
         tools.vectors.embed_all()
-        method = KnowledgeGraphPrompting.build(tools)
+        method = KnowledgeGraphPrompting()
         chance = random.Random(1)
         asked = []
         for _ in range(60):
             source = chance.choice(texts)
             asked.append(f"Which {source.text.split()[3]} {source.text.split()[5]} is with {source.title}?")
         begun = time.perf_counter()
-        method.rank(asked[0])
+        method.rank(asked[0], tools)
         print(f"first retrieval: {1000 * (time.perf_counter() - begun):.0f} ms")
         for name, work in (("retrieval", method.rank), ("answer", method.answer)):
-            times, worked_each = zip(*(timed(work, question) for question in asked[1:]), strict=True)
+            times, worked_each = zip(*(timed(work, question, tools) for question in asked[1:]), strict=True)
             print(
                 f"{name}: median {1000 * median(times):.0f} ms, {1000 * median(worked_each):.0f} ms of processor time"
             )
 
 
-def timed(work, question: str) -> tuple[float, float]:
+def timed(work, question: str, tools: Toolbox) -> tuple[float, float]:
     begun, worked = time.perf_counter(), time.process_time()
-    work(question)
+    work(question, tools)
     return time.perf_counter() - begun, time.process_time() - worked
 
 
@@ -113,11 +114,8 @@ def density_curve(spec: str, svg: Path, limit: int | None) -> None:
         for neighbours in NEIGHBOURS if kind != "mentions" else NEIGHBOURS[:1]:
             edges = EdgeOptions(("mentions",) if kind == "knn" else (kind,), neighbours, neighbours)
             tools = tools_for(dataset, edges)
-            method = KnowledgeGraphPrompting.build(tools, graph=(kind,))
-            if kind == "knn":
-                near = partial(nearest, tools, neighbours, method.search.passages)
-                method = replace(method, graph=PassageGraph(tools.local, ("knn",), near))
-            dense, recall, seconds = measured(method, dataset)
+            near = partial(nearest, tools, neighbours, search_of(tools).passages) if kind == "knn" else None
+            dense, recall, seconds = measured(tools, PassageGraph(tools.local, (kind,), near), dataset)
             recalls.append((100 * dense, 100 * recall))
             times.append((100 * dense, 1000 * seconds))
             print(f"{kind:9s} {neighbours:3d}  density {dense:.4%}  recall@5 {recall:.1%}  {1000 * seconds:.0f} ms")
@@ -152,13 +150,14 @@ def tools_for(dataset, edges: EdgeOptions) -> Toolbox:
     return tools
 
 
-def measured(method: KnowledgeGraphPrompting, dataset) -> tuple[float, float, float]:
-    kb, graph = method.search.kb, method.graph
+def measured(tools: Toolbox, graph: PassageGraph, dataset) -> tuple[float, float, float]:
+    kb, search = tools.kb, search_of(tools)
     pairs = sum(len(graph.ties(node).nodes) for node in range(len(kb))) / 2
     recalls, times = [], []
     for question in dataset.questions:
         begun = time.perf_counter()
-        ranking = method.rank(question.text)
+        asked = search.about(question.text)
+        ranking = fused(asked, walk(asked, graph, MissingEvidence(), Walk()), 30)
         times.append(time.perf_counter() - begun)
         found = {ref.key for ref in kb.refs(ranking.nodes[:5])}
         recalls.append(mean(key in found for key in question.passages))

@@ -27,6 +27,7 @@ from clew.kb.rdf_export import write_ntriples
 from clew.kb.sparql import SparqlKnowledgeBase
 from clew.kb.sparql_endpoint import Politeness, SparqlEndpoint
 from clew.methods.catalog import create
+from clew.methods.protocol import Method
 from clew.toolbox import RemoteToolbox, Toolbox
 
 
@@ -34,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("questions")
     parser.add_argument("-n", type=int, default=200)
-    parser.add_argument("--method", default="tournament_on_path")
+    parser.add_argument("--method", default="aligned_paths")
     parser.add_argument("--at", help="the address of a server that holds the base")
     parser.add_argument("--write", type=Path, help="only write the base as N-Triples")
     chosen = parser.parse_args()
@@ -49,9 +50,11 @@ def main() -> None:
             return
         with oxigraph(folder) if chosen.at is None else nullcontext(chosen.at) as address:
             endpoint = SparqlEndpoint(address, politeness=Politeness(per_second=10_000))
-            remote = create(chosen.method, RemoteToolbox(SparqlKnowledgeBase(endpoint)))
-            local = create(chosen.method, Toolbox.open(folder / "kb"))
-            result = compare(local, remote, [question.text for question in questions])
+            tools = {
+                "embedded": Toolbox.open(folder / "kb"),
+                "endpoint": RemoteToolbox(SparqlKnowledgeBase(endpoint)),
+            }
+            result = compare(create(chosen.method), tools, [question.text for question in questions])
     print(json.dumps({"questions": chosen.questions, "method": chosen.method, **result}, indent=1))
 
 
@@ -74,14 +77,14 @@ def oxigraph(folder: Path):
             running.terminate()
 
 
-def compare(local, remote, questions: list[str]) -> dict:
-    same, times = 0, {"embedded": [], "endpoint": []}
+def compare(method: Method, tools: dict[str, Toolbox], questions: list[str]) -> dict:
+    same, times = 0, {name: [] for name in tools}
     different = []
     for question in questions:
         found = []
-        for name, method in (("embedded", local), ("endpoint", remote)):
+        for name, own in tools.items():
             begun = time.perf_counter()
-            found.append(sorted(candidate.node.name for candidate in method.answer(question).answer_set))
+            found.append(sorted(candidate.node.name for candidate in method.answer(question, own).answer_set))
             times[name].append(time.perf_counter() - begun)
         same += found[0] == found[1]
         if found[0] != found[1]:

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from clew.core.trace import span
+from clew.core.trace import Recorder, span
 from clew.core.types import Answer, Candidate, Fact, NodeRef
 from clew.core.types import Path as FactPath
 from clew.datasets.questions import Dataset, Kind, Question
@@ -36,7 +36,7 @@ def measure(kind: Kind, ranked: int, gold: int, concurrency: int) -> dict[str, f
     questions = tuple(Question(f"q{n}", f"which thing is {n}?", keys, passages=keys) for n in range(QUESTIONS))
     answer = Answer("q", method="free", candidates=candidates(ranked), text="some words")
 
-    def free(_: Question) -> Answer:
+    def free(_: Question, _recorder: Recorder) -> Answer:
         for step in range(6):
             with span(f"step {step}", given="a question of some length", found=ranked):
                 pass

@@ -23,11 +23,11 @@ def questions(folder: str, count: int) -> None:
     from clew.toolbox import Toolbox
 
     dataset = load_dataset(f"metaqa:{folder}:3-hop-dev").sample(count)
-    method = create("tournament_on_path", Toolbox.open(dataset_base(dataset)))
+    method, tools = create("aligned_paths"), Toolbox.open(dataset_base(dataset))
     for round_ in ("first", "warm"):
         begun = time.process_time()
         for question in dataset.questions:
-            ask(method, question.text)
+            ask(method, question.text, tools)
         seconds = time.process_time() - begun
         print(f"{round_}: {count / seconds:.1f} questions/s, {1000 * seconds / count:.1f} ms each")
 

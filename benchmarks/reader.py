@@ -27,6 +27,7 @@ from clew.reading.extraction.asked import Asked
 from clew.reading.extraction.clues import Candidate, Evidence
 from clew.reading.extraction.comparing import compared
 from clew.roles.read import BestSpan, best_candidate
+from clew.toolbox import Toolbox
 
 FOLDS = 5
 L2 = 1.0
@@ -45,15 +46,13 @@ class Example:
 
 def examples(spec: str) -> list[Example]:
     dataset = load_dataset(spec)
-    method = KnowledgeGraphPrompting.build(Benchmark(dataset).tools)
-    found = []
-    for question in dataset.questions:
-        found.append(example(method, question.text, question.answers))
-    return found
+    tools = Benchmark(dataset).tools
+    return [example(tools, question.text, question.answers) for question in dataset.questions]
 
 
-def example(method: KnowledgeGraphPrompting, question: str, answers: tuple[str, ...]) -> Example:
-    nodes = [method.search.kb.node(int(node)) for node in method.rank(question).nodes[: method.read]]
+def example(tools: Toolbox, question: str, answers: tuple[str, ...]) -> Example:
+    method = KnowledgeGraphPrompting()
+    nodes = [tools.kb.node(int(node)) for node in method.rank(question, tools).nodes[: method.read]]
     reading = Reading(question, tuple(Source(node.text, node.name) for node in nodes))
     asked = Asked(question)
     is_compared = asked.kind == "yes or no" or compared(asked, reading.sources) is not None

@@ -56,7 +56,7 @@ def make_pools(given):
         sets = [load_dataset(f"webqsp:{given.data}/webqsp:questions_dev").with_topics().sample(given.per_hop * 3, 0)]
     found, hops = [], []
     for number, dataset in enumerate(sets, start=1):
-        benchmark = Benchmark(dataset, None, open_model(given.model))
+        benchmark = Benchmark(dataset, model=open_model(given.model))
         tools = benchmark.tools
         source = open_source(tools, given.source, given.candidates)
         maker = PoolMaker(

@@ -42,7 +42,8 @@ def gold_path(kind: str) -> Path_:
 
 def query_path(query: TripletQuery) -> tuple[str, Path_] | None:
     """The topic and the relations of a query that is one chain from a single name to the target; None otherwise."""
-    if len(query.constants()) != 1 or query.conditions or any(t.negated or t.relation is None for t in query.triplets):
+    more = query.conditions or query.among or query.best or query.either or query.asks != "nodes"
+    if len(query.constants()) != 1 or more or any(t.negated or t.relation is None for t in query.triplets):
         return None
     left, here = list(query.triplets), query.constants()[0]
     path: list[tuple[str, bool]] = []

@@ -31,10 +31,10 @@ from clew.core.errors import PendingError
 from clew.core.roles import Chooser, Reader, Scorer, Writer
 from clew.evaluation.comparison import bootstrap
 from clew.evaluation.metrics import normalise_text, text_exact, text_f1
+from clew.methods.role_choice import reader_parser
 from clew.models.embedding.onnx import OnnxEmbedder
 from clew.models.opening import open_model
 from clew.models.protocol import Embedder, LanguageModel
-from clew.reading.triplets.schema_linker import SchemaLinker
 from clew.roles.choose import ModelChooser, ScoredChooser
 from clew.roles.parse import ModelParser
 from clew.roles.read import BestSpan, ModelReader
@@ -92,7 +92,7 @@ def measure(role: str, player: str, n: int, play: Callable[[], dict[str, list[fl
     ).summarise()
 
 
-def parsing(n: int, model: LanguageModel | None, embedder: Embedder, base: Path):
+def parsing(n: int, model: LanguageModel | None, base: Path):
     cases = parse_cases(n)
     metaqa_base(base)
     tools = Toolbox.open(base)
@@ -108,8 +108,8 @@ def parsing(n: int, model: LanguageModel | None, embedder: Embedder, base: Path)
         return {"query exactly right": exact, "relations right": relations}
 
     if model is None:
-        linker = SchemaLinker(tools.kb, tools.names, embedder)
-        yield "schema linker", lambda: judge([linker.parse(case.question, tools.kb.schema) for case in cases])
+        reader = reader_parser(tools)
+        yield "learned reader", lambda: judge([reader.parse(case.question, tools.kb.schema) for case in cases])
     else:
         parser = ModelParser(model)
         yield "model", lambda: judge(parser.parse_all([case.question for case in cases], tools.kb.schema))
@@ -241,7 +241,7 @@ def main() -> None:
     embedder = OnnxEmbedder.bundled()
     n = options.n
     roles = {
-        "parse": lambda: parsing(n, model, embedder, options.base),
+        "parse": lambda: parsing(n, model, options.base),
         "choose2": lambda: choosing(n, model, embedder, 2),
         "choose5": lambda: choosing(n, model, embedder, 5),
         "score": lambda: scoring(n, model, embedder),

@@ -1,4 +1,8 @@
-"""Quotations that can be checked: a span of a passage with its file, page and place, and whether it carries a claim."""
+"""From ranked passages to an answer: what a reader says, and quotations that can be checked.
+
+A quotation is a span of a passage with its file, page and place. An answer that no quotation writes is marked as
+unsupported.
+"""
 
 from __future__ import annotations
 

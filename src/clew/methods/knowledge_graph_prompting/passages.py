@@ -1,4 +1,9 @@
-"""The graph of passages as a traverser sees it: neighbours, how strongly each is tied, and by what."""
+"""Passages as a walk sees them: their graph, and how well each fits a question.
+
+PassageGraph   the neighbours of a passage, and how strongly each is tied
+PassageSearch  search over passages by words, meaning and titles
+AskedPassages  the passages for one question: the best of them, and the scores of any
+"""
 
 from __future__ import annotations
 
@@ -18,7 +23,6 @@ from clew.methods.answering import READABLE
 from clew.reading.language.phrase_matcher import PhraseMatcher
 from clew.reading.language.proper_names import title_forms
 
-"""Types whose nodes are read and cited."""
 CONTENTS = ("has_passage", "has_table")
 STRENGTH = {"mentions": 1.0, "entity": 0.6, "tfidf": 0.3, "knn": 0.3, "mdr": 0.3, "next": 0.2}
 """How much a tie of each kind is worth; found on development data, flat around these values."""

@@ -1,4 +1,8 @@
-"""A Markdown table read back as typed cells: numbers, dates or text by column."""
+"""Tables of documents: a Markdown table read back as typed cells, and simple questions looked up in it without a model.
+
+Simple questions ask for a cell, the highest or lowest value, a sum, a mean, a number of rows, rows above or below a
+value, or how much more one row has than another.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Algorithm 1 of Knowledge Graph Prompting: reasoning paths grow over a graph of passages, best neighbours first.
+"""The walk of Knowledge Graph Prompting: reasoning paths grow over a graph of passages, best neighbours first.
 
-Pure: the graph and whoever ranks the neighbours come in as callables.
+`traverse` is Algorithm 1 and pure: the graph and whoever ranks the neighbours come in as callables. The traversers rank
+neighbours by the evidence a path lacks, by words, by meaning, or by what a model writes as the next evidence. `walk`
+joins the two, and `fused` ranks everything visited.
 """
 
 from __future__ import annotations

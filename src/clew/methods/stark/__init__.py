@@ -1,1 +1,1 @@
-"""STaRK's retrievers over node documents."""
+"""STaRK's retrievers over node documents, and its reranker."""

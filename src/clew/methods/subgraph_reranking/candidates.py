@@ -1,4 +1,10 @@
-"""Nodes near given ones, ranked by short random walks: near and little connected first, hubs last."""
+"""Where the candidates that are reranked come from, and which entities a question is about.
+
+Nearby          short random walks from the question's entities: near and little connected nodes first, hubs last
+OfMethod        the ranking of another method
+WrittenAnswers  what a model answers when asked for many different answers, linked to nodes by name
+FromFile        candidates that somebody else found
+"""
 
 from __future__ import annotations
 
@@ -17,7 +23,7 @@ from clew.core.types import Answer, NodeSet, Ranking
 from clew.index.protocol import Link, Names
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.answering import answer_nodes
-from clew.reading.triplets.mentions import MARKED
+from clew.reading.mentions import MARKED
 
 FloatArray = NDArray[np.float64]
 WIDEST = 500

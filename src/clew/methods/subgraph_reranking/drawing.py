@@ -1,7 +1,8 @@
-"""Places for the nodes of a subgraph: from left to right by distance from the question, linked nodes at one height.
+"""A subgraph as a picture (SVG) and as plain values (JSON).
 
-Layers are ordered by the barycentre rule (Sugiyama, Tagawa and Toda 1981) rather than by forces: the picture is the
-same every time, boxes never overlap, and two hundred nodes take milliseconds.
+The question's entities stand on the left, the candidate on the right, linked nodes at one height. Layers are ordered by
+the barycentre rule (Sugiyama, Tagawa and Toda 1981) rather than by forces: the picture is the same every time, boxes
+never overlap, and two hundred nodes take milliseconds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Numbers that describe the subgraph between question entities and a candidate (Salnikov et al., section 3.2.1).
+"""What rankers see of a candidate: numbers of its subgraph (Salnikov et al., section 3.2.1), and groups of features.
 
-The subgraph is a directed multigraph with n nodes, m edges and c components. Deviations from the paper's code: cycles
-are counted by the cycle rank, since counting simple cycles takes exponential time; bridges are bridges, not
-2-edge-connected components; Katz centrality takes an α that is safe for every subgraph.
+A `Pool` holds the candidates of a question with their subgraphs; a `FeaturePipeline` makes a row of each: embeddings of
+texts, numbers of the graph, cosines with the question, the place among the candidates.
+
+In the formulas the subgraph is a directed multigraph with n nodes, m edges and c components. Deviations from the
+paper's code: cycles are counted by the cycle rank, since counting simple cycles takes exponential time; bridges are
+bridges, not 2-edge-connected components; Katz centrality takes an α that is safe for every subgraph.
 """
 
 from __future__ import annotations

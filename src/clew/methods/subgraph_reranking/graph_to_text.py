@@ -1,4 +1,10 @@
-"""A subgraph in words: Salnikov et al., deterministic Graph2Text (algorithm 2), and highlight (section 4.4)."""
+"""A subgraph in words (Salnikov et al.): fact by fact, or as a model writes it.
+
+linearize    deterministic Graph2Text: the facts one after another (algorithm 2)
+highlight    marks the candidate's name in a text (section 4.4)
+GraphWriter  a model writes sentences; a text that drops an entity or invents one is not used
+rates        coverage and hallucination over many texts (table 3)
+"""
 
 from __future__ import annotations
 

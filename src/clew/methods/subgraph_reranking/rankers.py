@@ -1,4 +1,8 @@
-"""A fine-tuned encoder with a regression head, run without torch."""
+"""Rankers score the candidates of a question; all of them run without torch and without CatBoost.
+
+Untrained: the order of the source, a random one, cosines with the answer or with the relations that lead to it.
+Trained: linear models and CatBoost's trees over features, and a fine-tuned encoder that reads the texts (ONNX).
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""Reading a question as a triplet query without a language model."""
