@@ -7,7 +7,7 @@ import pytest
 
 from clew.building import build
 from clew.kb.sources import read_sources
-from clew.methods.role_choice import linker_for
+from clew.methods.role_choice import reader_parser
 from clew.toolbox import Toolbox
 from conftest import ROOT, TESTS
 
@@ -22,7 +22,7 @@ def test_most_hand_written_questions_are_read_exactly_right(data, tmp_path):
         pytest.skip("no Human Phenotype Ontology among the data sets")
     build(read_sources([data / "hpo"]), tmp_path / "hpo.kb")
     toolbox = Toolbox.open(tmp_path / "hpo.kb")
-    linker = linker_for(toolbox)
+    linker = reader_parser(toolbox)
     records = [json.loads(line) for line in QUERIES.read_text("utf-8").splitlines()]
     right = [is_right(linker.parse(r["question"], toolbox.kb.schema).query, r, toolbox) for r in records]
     assert len(records) == 50

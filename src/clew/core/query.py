@@ -58,6 +58,21 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class Best:
+    """Of all answers only those with the most or the least: of an attribute, or of edges of a relation."""
+
+    most: bool
+    attribute: str | None = None
+    relation: str | None = None
+    is_head: bool = True
+    """Whether the answers are the heads of the edges that are counted, or their tails."""
+
+    def __str__(self) -> str:
+        what = self.attribute or f"edges of {self.relation}"
+        return f"with the {'most' if self.most else 'least'} {what}"
+
+
+@dataclass(frozen=True, slots=True)
 class TripletQuery:
     """Triplets and conditions; `target` names the variable whose nodes are the answers.
 
@@ -68,11 +83,17 @@ class TripletQuery:
     target: Variable
     conditions: tuple[Condition, ...] = ()
     counts: tuple[Count, ...] = ()
-    asks: Literal["nodes", "number"] = "nodes"
-    """Whether the answers themselves are asked for or how many they are."""
+    asks: Literal["nodes", "number", "truth", "value"] = "nodes"
+    """The answers themselves, how many they are, whether there are any, or what their `attribute` is."""
     score: float = 1.0
     unexplained: tuple[str, ...] = ()
     """Words of the question that no part of the query accounts for: the textual requirement."""
+    among: tuple[Constant, ...] = ()
+    """Where not empty, only what these name can be an answer: what is described, compared or asked about."""
+    best: Best | None = None
+    attribute: str | None = None
+    either: tuple[TripletQuery, ...] = ()
+    """Queries that may be satisfied instead of this one: "by her or by him"."""
 
     def variables(self) -> dict[str, Variable]:
         """Every variable by name, the target included."""
@@ -86,7 +107,7 @@ class TripletQuery:
     def constants(self) -> tuple[Constant, ...]:
         """Every constant once, in order of appearance."""
         terms = (term for triplet in self.triplets for term in (triplet.head, triplet.tail))
-        return tuple(dict.fromkeys(term for term in terms if isinstance(term, Constant)))
+        return tuple(dict.fromkeys((*(term for term in terms if isinstance(term, Constant)), *self.among)))
 
     def __str__(self) -> str:
         def shown(term: Term) -> str:
@@ -98,5 +119,9 @@ class TripletQuery:
         ]
         parts += [f"{c.variable}.{c.attribute} {c.comparison} {c.value}" for c in self.conditions]
         parts += [f"count of {c.of} per {c.variable} {c.comparison} {c.value}" for c in self.counts]
-        asked = "how many " if self.asks == "number" else ""
-        return f"{asked}{shown(self.target)} where " + " and ".join(parts or ["nothing is required"])
+        if self.among:
+            parts.append(f"it is {' or '.join(shown(constant) for constant in self.among)}")
+        asked = {"number": "how many ", "truth": "is there ", "value": f"{self.attribute} of "}.get(self.asks, "")
+        whole = f"{asked}{shown(self.target)} where " + " and ".join(parts or ["nothing is required"])
+        whole = f"{whole} {self.best}" if self.best else whole
+        return " or ".join((whole, *map(str, self.either)))

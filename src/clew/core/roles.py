@@ -36,6 +36,10 @@ class Parse:
     alternatives: tuple[TripletQuery, ...] = ()
     rejected: tuple[Rejected, ...] = ()
     problem: str | None = None
+    certainty: float | None = None
+    """How likely the best reading is right, 0..1, where the parser can tell."""
+    is_loose: bool = False
+    """Whether the reading may miss the point: the question surely names nothing, and little of it is accounted for."""
 
 
 class TripletParser(Protocol):

@@ -311,8 +311,17 @@ class Answer:
     seconds: float = 0.0
     trace: tuple[Any, ...] = field(default=(), repr=False, compare=False)
     """The steps that led to it, as `clew.core.trace.Span`."""
+    value: int | float | bool | str | None = None
+    """A number, yes or no, or the value of an attribute, where the question asks for one."""
+    certainty: float | None = None
+    """How likely the question was read rightly, 0..1, where the method can tell."""
     answer_count: int | None = None
     """How many of the first candidates are the answer, where a method knows; None: those that share the best score."""
+
+    @property
+    def found(self) -> bool:
+        """Whether an answer is put forward, or only what is near."""
+        return self.value is not None or self.answer_count != 0
 
     @property
     def answer_set(self) -> tuple[Candidate, ...]:
@@ -331,6 +340,9 @@ class Answer:
             "answers": [candidate.to_dict(rank) for rank, candidate in enumerate(self.candidates, start=1)],
             "fallbacks": [{"step": f.step, "reason": f.reason, "instead": f.instead} for f in self.fallbacks],
             "text": self.text,
+            "value": self.value,
+            "found": self.found,
+            "certainty": None if self.certainty is None else round(self.certainty, 4),
             "evidence": [piece.to_dict() for piece in self.evidence],
             "query": dict(self.query),
             "notes": list(self.notes),

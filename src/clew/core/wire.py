@@ -167,6 +167,12 @@ class QueryReply(_Partial):
 
     model_config = ConfigDict(frozen=True, extra="allow")
     text: str | None = None
+    value: bool | int | float | str | None = None
+    """A number, true or false, or the value of an attribute, where the question asks for one."""
+    found: bool = True
+    """Whether an answer is put forward, or only what is near."""
+    certainty: float | None = None
+    """How likely the question was read rightly."""
     triplets: tuple[TripletReply, ...] = ()
     constants: tuple[GroundingReply, ...] = ()
     relaxed: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import AliasChoices, BaseModel, Field
+from pydantic import AliasChoices, BaseModel, Field, model_validator
 
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.datasets.facts import (
@@ -31,10 +31,21 @@ class _Record(BaseModel):
 
     id: str | int | None = None
     question: str = Field(validation_alias=AliasChoices("question", "query"))
-    answers: list[str | int] | str | int = Field(validation_alias=AliasChoices("answers", "answer_ids", "answer"))
-    type: str | None = None
+    answers: list[str | int] | str | int | None = Field(
+        default=None, validation_alias=AliasChoices("answers", "answer_ids", "answer")
+    )
+    value: bool | int | float | str | None = None
+    type: str | None = Field(default=None, validation_alias=AliasChoices("type", "kind"))
     topics: list[str | int] = []
     split: str | None = None
+
+    @model_validator(mode="after")
+    def _has_gold(self) -> _Record:
+        if self.answers is None and self.value is None:
+            raise ValueError(
+                "answers: missing; give `answers`, [] where there are none, or `value`: a number, true, false or a text"
+            )
+        return self
 
 
 def load_plain(path: Path, split: str | None = None) -> Dataset:
@@ -60,7 +71,8 @@ def _question(place: int, record: _Record) -> Question:
     return Question(
         id=str(place if record.id is None else record.id),
         text=record.question,
-        answers=tuple(str(answer) for answer in answers),
+        answers=tuple(str(answer) for answer in answers if answer is not None),
+        value=record.value,
         type=record.type,
         topics=tuple(str(topic) for topic in record.topics),
         extra=extra,

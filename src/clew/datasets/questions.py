@@ -29,7 +29,9 @@ class Question:
     id: str
     text: str
     answers: tuple[str, ...]
-    """Gold keys or names; the accepted wordings of the one answer where the data set is about documents."""
+    """Gold keys or names; the accepted wordings of the one answer where the data set is about documents.
+
+    None at all, and no value, mean that the base has no answer: right is to say so."""
     type: str | None = None
     topics: tuple[str, ...] = ()
     """The entities the question is about, by name or key."""
@@ -41,6 +43,8 @@ class Question:
     """Further accepted names of an answer, or keys of a passage that serves as well as a gold one."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """What else the data set says: gold paths, supporting sentences, decompositions."""
+    value: bool | int | float | str | None = None
+    """A number, true or false, or a text, where that is asked for instead of nodes."""
 
 
 @dataclass(frozen=True, slots=True)

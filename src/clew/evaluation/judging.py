@@ -103,6 +103,8 @@ def score(question: Question, answer: Answer | None, kind: Kind, match: Match, n
     """The metrics of this kind of data set; all are 0 where there is no answer."""
     if kind == "documents":
         return _score_documents(question, answer)
+    if kind == "graph" and not question.answers:
+        return _score_value(question, answer)
     gold = Gold(question.answers, question.aliases, match)
     found = gold.find(answer.candidates, names_of) if answer else []
     count = len(gold)
@@ -122,6 +124,30 @@ def score(question: Question, answer: Answer | None, kind: Kind, match: Match, n
         }
         return Score(values, count, first_places(found), len(proposed))
     return Score(values, count, first_places(found))
+
+
+NEAR = 1e-3
+"""Numbers that differ by less than this share are the same."""
+
+
+def same_value(value: bool | int | float | str | None, gold: bool | int | float | str) -> bool:
+    """Whether a value is the right one: the truth itself, a number up to rounding, a text whatever its case."""
+    if value is None or isinstance(value, bool) != isinstance(gold, bool):
+        return False
+    try:
+        return abs(float(value) - float(gold)) <= NEAR * max(1.0, abs(float(gold)))
+    except ValueError:
+        return normalise_name(str(value)) == normalise_name(str(gold))
+
+
+def _score_value(question: Question, answer: Answer | None) -> Score:
+    """Right or wrong: a value, or that nothing is put forward where the base has no answer."""
+    if question.value is None:
+        right = answer is None or (answer.value is None and not answer.answer_set)
+    else:
+        right = answer is not None and same_value(answer.value, question.value)
+    names = ("hit@1", "hit@5", "recall@20", "recall@20/min", "mrr", "hits@1", "f1", "exact")
+    return Score(dict.fromkeys(names, float(right)), 1, (1,) if right else ())
 
 
 def _of_answer_set(answer: Answer | None, found: list[frozenset[int]]) -> list[frozenset[int]]:

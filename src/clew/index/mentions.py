@@ -123,18 +123,22 @@ def runs_around(place: int, tokens: Sequence[Token], is_free: Sequence[bool]) ->
 
 
 def telling_runs(tokens: Sequence[Token], ignored: frozenset[str]) -> list[range]:
-    """Runs of words without stop words, not all of them everyday words; the longest first."""
-    is_free = [token.text not in stop_words() and token.text.isalpha() for token in tokens]
+    """Runs of words, stop words only inside, not all of them everyday words or numbers; the longest first."""
+    is_small = [token.text in stop_words() for token in tokens]
+    is_free = [token.text.isalnum() for token in tokens]
     runs = [
         range(first, first + size)
         for size in range(WIDEST, 0, -1)
         for first in range(len(tokens) - size + 1)
-        if all(is_free[first : first + size])
+        if all(is_free[first : first + size]) and not is_small[first] and not is_small[first + size - 1]
     ]
     return [
         run
         for run in runs
-        if not all(is_common(tokens[place].text, ignored if len(run) == 1 else NOTHING) for place in run)
+        if not all(
+            tokens[place].text.isdecimal() or is_common(tokens[place].text, ignored if len(run) == 1 else NOTHING)
+            for place in run
+        )
     ]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from string import punctuation
 from typing import Literal
@@ -26,7 +28,7 @@ from clew.index.mentions import (
 from clew.index.name_table import ALIAS, NAME, POOL, SHORTENED, NameTable, form_of, is_derived, similar
 from clew.index.protocol import Index, Link, Mention
 from clew.index.strings import TrigramIndex
-from clew.index.tokens import Token, tokenise
+from clew.index.tokens import Token, stop_words, tokenise
 from clew.kb.adjacency import positions
 
 SHORTEST_FUZZY = 4
@@ -43,6 +45,19 @@ MOST_IN_TEXT = 20
 """So many nodes are listed for one mention."""
 MOST_SHORTENED = 50
 """In a running text, one word that is in more names than these does not stand for any of them."""
+SHORTEST_ODD = 5
+"""Shorter words of a text are not guessed at: IATA is no misspelt ATA."""
+ROOT = 4
+"""Words with fewer letters in common are not made from one another."""
+SAME_ROOT = 0.6
+"""Words with a smaller share of their letters in common are not made from one another."""
+DERIVED = 0.87
+"""How sure a name is that a word was made from."""
+MOST_RARE = 3
+"""In small letters, a word beside other names stands only for names that are hardly more than these."""
+ACRONYM = re.compile(r"(?<![\w-])[A-Z][A-Z&]{1,5}(?![\w-])")
+FEWEST_INITIALS, MOST_FORMS = 3, 300_000
+"""Names of fewer words have no acronym; with more forms than this, acronyms are not looked for."""
 MOST_ODD = 4
 """So many unknown words of a text are taken for misspelt names."""
 Prominence = Callable[[IntArray], NDArray[np.integer]]
@@ -122,8 +137,10 @@ class NameIndex:
         found = [self._mention(match, tokens, text) for match in longest(meant, tokens)]
         if fuzzy:
             found += self._misspelt(text, tokens, found)
-        if fuzzy and not found:  # "romney" may stand for "Mitt Romney" where nothing else is named
-            found = self._shortened(text, tokens)
+        if fuzzy:  # "Romney" may stand for "Mitt Romney", and so may "romney" where nothing else is named
+            found += self._shortened(text, tokens, found)
+            found += self._derived(text, tokens, found)
+            found += self._acronyms(text, found)
         if not found:  # and so may a small number: "Who directed 9?"
             found = [self._mention(match, tokens, text) for match in matches if is_number(match, tokens)]
         return sorted(found, key=lambda mention: mention.start)
@@ -169,7 +186,7 @@ class NameIndex:
             return []
         covered = sum(len(word.encode()) + 1 for word in words) - 1
         lengths = self.table.forms.offsets[forms + 1] - self.table.forms.offsets[forms]
-        forms, lengths = forms[lengths > covered], lengths[lengths > covered]
+        forms, lengths = forms[lengths >= covered], lengths[lengths >= covered]
         weight = np.log1p(self.prominence(self.table.nodes[self.table.offsets[forms]]).astype(np.float64))
         scores = SIMILAR + 0.1 * covered / lengths + 0.08 * weight / max(float(weight.max(initial=0)), 1.0)
         return list(zip(forms.tolist(), scores.tolist(), strict=True))
@@ -225,7 +242,7 @@ class NameIndex:
     def _misspelt(self, text: str, tokens: Sequence[Token], found: Sequence[Mention]) -> list[Mention]:
         """Runs of words that are nearly a name, around words that neither names nor texts of the base know."""
         is_free = [not any(mention.start <= token.start < mention.end for mention in found) for token in tokens]
-        odd = [place for place, token in enumerate(tokens) if is_free[place] and self._is_odd(token, text)]
+        odd = [place for place, token in enumerate(tokens) if is_free[place] and self._is_odd(token)]
         mentions = []
         for place in sorted(odd, key=lambda place: -len(tokens[place].text))[:MOST_ODD]:
             best = self._best_run(runs_around(place, tokens, is_free), tokens) if is_free[place] else None
@@ -238,21 +255,82 @@ class NameIndex:
                     is_free[covered] = False
         return mentions
 
-    def _shortened(self, text: str, tokens: Sequence[Token]) -> list[Mention]:
-        """Words that together are in few names, the longest runs first."""
-        covered: set[int] = set()
+    def _shortened(self, text: str, tokens: Sequence[Token], found: Sequence[Mention]) -> list[Mention]:
+        """Words that together are in few names, the longest runs first; beside other names only with capitals."""
+        covered = {
+            place
+            for place, token in enumerate(tokens)
+            if any(mention.start <= token.start < mention.end for mention in found)
+        }
         mentions = []
         for run in telling_runs(tokens, self._ignored):
             if not covered.isdisjoint(run):
                 continue
-            found = self._longer([tokens[place].text for place in run], None)
-            if found and (len(run) > 1 or len(found) <= MOST_SHORTENED):
-                best = sorted(found, key=lambda pair: (-pair[1], pair[0]))[:MOST_IN_TEXT]
+            written = [text[tokens[place].start] for place in run]
+            words = [tokens[place].text for place in run]
+            is_written_as_name = run[0] > 0 and all(letter.isupper() or letter.isdecimal() for letter in written)
+            longer = self._longer(words, None)
+            is_rare = len(longer) <= MOST_RARE and not any(map(self.is_word, words))
+            if found and not is_written_as_name and not is_rare:
+                continue
+            if longer and (len(run) > 1 or len(longer) <= MOST_SHORTENED):
+                best = sorted(longer, key=lambda pair: (-pair[1], pair[0]))[:MOST_IN_TEXT]
                 start, end = tokens[run[0]].start, tokens[run[-1]].end
                 links = [link for form, score in best for link in self._all_of(form, score)]
                 mentions.append(Mention(start, end, text[start:end], tuple(links[:MOST_IN_TEXT])))
                 covered.update(run)
         return mentions
+
+    def _acronyms(self, text: str, found: Sequence[Mention]) -> list[Mention]:
+        """Capitals that are the first letters of a name: "WHO" may stand for "World Health Organization"."""
+        mentions = []
+        for match in ACRONYM.finditer(text):
+            is_free = not any(mention.start <= match.start() < mention.end for mention in found)
+            forms = self._by_initials.get(match[0].replace("&", "").casefold(), ()) if is_free else ()
+            if forms and len(forms) <= MOST_RARE:
+                links = [link for form in forms for link in self._all_of(form, DERIVED)]
+                mentions.append(Mention(match.start(), match.end(), match[0], tuple(links[:MOST_IN_TEXT])))
+        return mentions
+
+    @cached_property
+    def _by_initials(self) -> dict[str, list[int]]:
+        """First letters, little words left out → the forms they are of."""
+        found: dict[str, list[int]] = {}
+        if len(self.table.forms) <= MOST_FORMS:
+            for place in range(len(self.table.forms)):
+                words = [word for word in self.table.forms[place].decode().split() if word not in stop_words()]
+                if len(words) >= FEWEST_INITIALS:
+                    found.setdefault("".join(word[0] for word in words), []).append(place)
+        return found
+
+    def _derived(self, text: str, tokens: Sequence[Token], found: Sequence[Mention]) -> list[Mention]:
+        """Words with a capital that are made from a name, or a name from them: "African" may stand for "Africa"."""
+        mentions = []
+        for token in tokens:
+            is_free = not any(mention.start <= token.start < mention.end for mention in found)
+            long_enough = len(token.text) >= SHORTEST_ODD and token.text.isalpha() and text[token.start].isupper()
+            if is_free and long_enough and not is_common(token.text, self._ignored):
+                form, share = self._nearest_root(token.text)
+                if share >= SAME_ROOT:
+                    links = self._all_of(form, DERIVED)[:MOST_IN_TEXT]
+                    mentions.append(Mention(token.start, token.end, text[token.start : token.end], tuple(links)))
+        return mentions
+
+    def _nearest_root(self, word: str) -> tuple[int, float]:
+        """The form of one word that has the longest beginning in common with a word, and the share of that."""
+        forms, begin = self.table.forms, word[:ROOT].encode()
+        best, share = -1, 0.0
+        for place in range(forms.place(begin), min(len(forms), forms.place(begin) + MOST_LONGER)):
+            other = forms[place]
+            if not other.startswith(begin):
+                break
+            name = other.decode()
+            common = next(
+                (at for at, (a, b) in enumerate(zip(word, name, strict=False)) if a != b), min(len(word), len(name))
+            )
+            if name.isalpha() and common / max(len(word), len(name)) > share:
+                best, share = place, common / max(len(word), len(name))
+        return best, share
 
     def _best_run(self, runs: Sequence[range], tokens: Sequence[Token]) -> tuple[range, int, float] | None:
         """The run of words that is most like a name, the longest of equally good ones."""
@@ -266,16 +344,20 @@ class NameIndex:
         ]
         return max(options, key=lambda option: (round(option[2], 2), len(option[0])), default=None)
 
-    def _is_odd(self, token: Token, text: str) -> bool:
-        is_capital = token.start > 0 and text[token.start].isupper()
-        shortest = 2 if is_capital else SHORTEST_FUZZY
-        if len(token.text) < shortest or not token.text.isalpha() or is_common(token.text, self._ignored):
+    def _is_odd(self, token: Token) -> bool:
+        if len(token.text) < SHORTEST_ODD or not token.text.isalpha() or is_common(token.text, self._ignored):
             return False
         return self.table.words.find(token.text.encode()) is None and not self.is_word(token.text)
 
 
+def spaced(name: str) -> str:
+    """An identifier with spaces between its words."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_.:-]", " ", name)
+
+
 def schema_words(schema: Schema) -> frozenset[str]:
-    """The words of types and relations: a question that says "gene" means the type, not a node of that name."""
+    """The words of types, relations and attributes: "gene" in a question means the type, not a node of that name."""
     labels = [node_type.label for node_type in schema.node_types]
     labels += [label for relation in schema.relations for label in (relation.name, relation.label, relation.inverse)]
+    labels += [label for attribute in schema.attribute_types for label in (attribute, spaced(attribute))]
     return frozenset(token.text for label in labels for token in tokenise(label))

@@ -1,7 +1,7 @@
-"""Picks a method by the base: the one `clew ask` uses when none is named.
+"""Picks a method by the base and the question: the one `clew ask` uses when none is named.
 
-A base of documents gets knowledge_graph_prompting, a graph whose nodes carry text focus_plus, bare facts and endpoints
-aligned_paths, and a base without edges hybrid retrieval; the answer says which.
+A base of documents gets knowledge_graph_prompting, a base without edges hybrid retrieval, an endpoint aligned_paths and
+a graph focus_plus; over bare facts aligned_paths answers where the reader is not sure. The answer says which it is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.methods.catalog import create
 from clew.methods.protocol import Method
+from clew.methods.role_choice import reader_parser
 from clew.toolbox import Toolbox
+
+SURE = 0.5
+"""Over bare facts a reading less certain than this is left to the alignment of words with relations."""
 
 
 @dataclass(frozen=True)
@@ -24,18 +28,22 @@ class Auto(Method):
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """The answer of the chosen method, with a note that says which it is."""
-        name, why = choose(tools)
+        name, why = choose(question, tools)
         answer = create(name).answer(question, tools)
         return replace(answer, method=name, notes=(f"picked {name}: {why}", *answer.notes))
 
 
-def choose(tools: Toolbox) -> tuple[str, str]:
-    """A method by what the base consists of, and why."""
+def choose(question: str, tools: Toolbox) -> tuple[str, str]:
+    """A method by what the base consists of and how sure the question was read, and why."""
     schema = tools.kb.schema
     if any(kind in schema.type_names for kind in READABLE):
         return "knowledge_graph_prompting", "the base is made of documents"
     if not schema.relations:
         return "hybrid", "the base has no edges"
-    if not isinstance(tools.kb, ArrayKnowledgeBase) or not tools.kb.has_texts:
-        return "aligned_paths", "the base is bare facts"
+    if not isinstance(tools.kb, ArrayKnowledgeBase):
+        return "aligned_paths", "the base is behind an endpoint"
+    if not tools.kb.has_texts:
+        certainty = reader_parser(tools).parse(question, schema).certainty or 0.0
+        if certainty < SURE:
+            return "aligned_paths", "the base is bare facts, and the question was not read for sure"
     return "focus_plus", "the base is a graph"

@@ -6,31 +6,39 @@ from typing import Literal
 
 from clew.core.errors import InputError
 from clew.core.roles import Chooser, Reader, TripletParser
-from clew.reading.triplets.schema_linker import SchemaLinker
+from clew.models.settings import Settings
+from clew.reading.parsing import LearnedParser
+from clew.reading.reader import LearnedReader
 from clew.roles.choose import ModelChooser, ScoredChooser
-from clew.roles.parse import LinkerFirst, ModelParser
+from clew.roles.parse import ModelParser, ReaderFirst
 from clew.roles.read import BestSpan, ModelReader
 from clew.roles.rerank import KeepOrder, Listwise, Pairwise, Pointwise, Reranker, RerankerName
 from clew.roles.score import FusedScorer, ModelScorer
 from clew.toolbox import Toolbox
 
-ParserName = Literal["auto", "model", "linker"]
+ParserName = Literal["auto", "model", "reader"]
 
 
-def linker_for(toolbox: Toolbox) -> SchemaLinker:
+def reader_of(toolbox: Toolbox) -> LearnedReader:
+    """The learned reader over a base."""
+    cache = Settings.load().cache_folder / "reader"
+    return toolbox.keep("reader", lambda: LearnedReader(toolbox.kb, toolbox.names, cache=cache))
+
+
+def reader_parser(toolbox: Toolbox) -> TripletParser:
     """The parser that needs no model."""
-    return toolbox.keep("schema linker", lambda: SchemaLinker(toolbox.kb, toolbox.names, toolbox.embedder))
+    return LearnedParser(reader_of(toolbox))
 
 
 def parser_for(toolbox: Toolbox, name: ParserName = "auto") -> TripletParser:
-    """By name; `auto` asks the model only what the schema linker cannot read, and the linker alone without a model."""
-    linker = linker_for(toolbox)
+    """By name; `auto` asks the model only where the learned reader is unsure, and the reader alone without a model."""
+    reader = reader_parser(toolbox)
     if name == "model" and toolbox.model is None:
-        raise InputError("parser=model asks a language model: give one with --model, or use parser=linker")
-    if toolbox.model is None or name == "linker":
-        return linker
-    model = ModelParser(toolbox.model, linker)
-    return model if name == "model" else LinkerFirst(linker, model)
+        raise InputError("parser=model asks a language model: give one with --model, or use parser=reader")
+    if toolbox.model is None or name == "reader":
+        return reader
+    model = ModelParser(toolbox.model, reader)
+    return model if name == "model" else ReaderFirst(reader, model)
 
 
 def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:

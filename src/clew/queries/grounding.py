@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Literal, Protocol
 
 from clew.core.query import Constant, Term, Triplet, TripletQuery, Variable
@@ -113,6 +115,9 @@ def pose(
     for condition in query.conditions:
         keep = condition_filter(graph, condition)
         filters[condition.variable] = (*filters.get(condition.variable, ()), keep)
+    if query.among:
+        named = reduce(or_, (groundings[constant].nodes for constant in query.among))
+        filters[query.target.name] = (*filters.get(query.target.name, ()), named.__and__)
     types = {name: variable.type for name, variable in query.variables().items()}
     return Problem(query.target.name, types, tuple(constraints), filters, query.counts)
 

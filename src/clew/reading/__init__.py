@@ -6,7 +6,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-LEARNED = (".json", ".txt", ".onnx")
+LEARNED = (".json", ".npz", ".txt", ".onnx")
 
 
 @cache

@@ -30,6 +30,8 @@ DROPPED = -3.0
 """What it costs to leave a mention out."""
 DOUBLED = -1.5
 """What it costs to take two paths from one mention."""
+RARER, RAREST = 0.25, -1.5
+"""What a relation costs for each factor e that it has fewer edges than its most frequent rival, and at most."""
 NUMERIC = frozenset({"number", "integer", "date"})
 
 
@@ -46,6 +48,8 @@ class MentionScores:
     """Over hops: what is denied."""
     values: Floats
     """Over attributes: which of its own is asked for."""
+    first: frozenset[int] | None = None
+    """The hops that really start at it; None: all that start at its type."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +118,10 @@ class Proposer:
     """Type → the hops that start there."""
     ends: NDArray[np.int32] = field(init=False)
     owners: NDArray[np.int32] = field(init=False)
+    rarity: NDArray[np.float32] = field(init=False)
+    """What a hop costs whose relation has fewer edges than another one between the same types."""
+    is_ordered: NDArray[np.bool_] = field(init=False)
+    """Whether an attribute can be compared with a number."""
 
     def __post_init__(self) -> None:
         """Index the hops by where they start."""
@@ -125,6 +133,9 @@ class Proposer:
         object.__setattr__(self, "ends", np.array([code[hop.end] for hop in self.vocabulary.hops], dtype=np.int32))
         owners = np.array([code[one.owner] for one in self.vocabulary.attributes], dtype=np.int32)
         object.__setattr__(self, "owners", owners)
+        object.__setattr__(self, "rarity", _rarity(self.vocabulary))
+        is_ordered = np.array([one.kind in NUMERIC for one in self.vocabulary.attributes], dtype=np.bool_)
+        object.__setattr__(self, "is_ordered", is_ordered)
 
     def propose(self, scores: Scores, most: int, leads: Leads = lambda _mention, _hops: True) -> list[Proposal]:
         """The likeliest plans, best first, each once."""
@@ -141,15 +152,15 @@ class Proposer:
     def paths(self, scores: Scores, mention: int, leads: Leads) -> Paths:
         """The likeliest paths from a mention with their log-probabilities among all that were looked at."""
         own = scores.mentions[mention]
-        table = own.paths
-        one: Paths = [((hop,), float(table[0, hop] + scores.lengths[0])) for hop in self.leaving.get(own.type, ())]
-        starts = sorted(self.leaving.get(own.type, ()), key=lambda hop: -table[1, hop])[:FIRST]
+        table, begin = own.paths + self.rarity, self._begin(own)
+        one: Paths = [((hop,), float(table[0, hop] + scores.lengths[0])) for hop in begin]
+        starts = sorted(begin, key=lambda hop: -table[1, hop])[:FIRST]
         two: Paths = [
             ((first, second), float(table[1, first] + table[2, second] + scores.lengths[1]))
             for first in starts
             for second in self.leaving.get(int(self.ends[first]), ())
         ]
-        starts = sorted(self.leaving.get(own.type, ()), key=lambda hop: -table[3, hop])[:FIRST]
+        starts = sorted(begin, key=lambda hop: -table[3, hop])[:FIRST]
         begun = [
             (first, second, float(table[3, first] + table[4, second]))
             for first in starts
@@ -173,6 +184,11 @@ class Proposer:
         values = np.array([score for _, score in kept])
         values -= np.logaddexp.reduce(values)
         return [(path, float(value)) for (path, _), value in zip(kept, values, strict=True)]
+
+    def _begin(self, mention: MentionScores) -> list[int]:
+        """The hops that a path from a mention may begin with."""
+        hops = self.leaving.get(mention.type, ())
+        return [hop for hop in hops if mention.first is None or hop in mention.first]
 
     # Forms
 
@@ -232,7 +248,7 @@ class Proposer:
     def all_paths_to(self, scores: Scores, mention: int, goal: int) -> Paths:
         """Paths of one or two hops that end at a type, whether or not the graph has any."""
         own = scores.mentions[mention]
-        table, ends = own.paths, self.ends
+        table, ends = own.paths + self.rarity, self.ends
         found: Paths = [
             ((hop,), float(table[0, hop] + scores.lengths[0]))
             for hop in self.leaving.get(own.type, ())
@@ -291,7 +307,7 @@ class Proposer:
         for pair in itertools.combinations(range(count), 2):
             yield from self._pairs(form, scores, paths, pair, few)
         for three in itertools.combinations(range(count), 3):
-            yield from self._triples(form, paths, three, DROPPED * (count - 3))
+            yield from self._triples(form, scores, paths, three, DROPPED * (count - 3))
 
     def _pairs(
         self,
@@ -323,18 +339,29 @@ class Proposer:
         for path, own in paths:
             allowed = np.zeros(len(self.ends), dtype=bool)
             allowed[[hop for hop in hops if self.ends[hop] == self.ends[path[-1]] and hop != path[-1]]] = True
-            for hop, likely in self._likeliest(mention.denied, allowed, 2):
+            for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 2):
                 branches = (Branch(kept, path), Branch(denied, (hop,), negated=True))
                 plan = Plan(form, int(self.ends[path[-1]]), branches)
                 yield plan, own + likely + left + float(np.log(mention.negated))
 
     def _triples(
-        self, form: Form, paths: Sequence[Paths], some: tuple[int, ...], left: float
+        self, form: Form, scores: Scores, paths: Sequence[Paths], some: tuple[int, ...], left: float
     ) -> Iterator[tuple[Plan, float]]:
-        for chosen in itertools.product(*(paths[place][:4] for place in some)):
-            if len({int(self.ends[path[-1]]) for path, _ in chosen}) == 1:
-                branches = tuple(Branch(place, path) for place, (path, _) in zip(some, chosen, strict=True))
-                yield Plan(form, int(self.ends[chosen[0][0][-1]]), branches), sum(s for _, s in chosen) + left
+        """Three mentions together, of which some may be denied."""
+        options = [[(Branch(place, path), score) for path, score in paths[place][:4]] for place in some]
+        for place, own in zip(some, options, strict=True):
+            mention = scores.mentions[place]
+            if mention.negated > RARE:
+                allowed = np.zeros(len(self.ends), dtype=bool)
+                allowed[list(self.leaving.get(mention.type, ()))] = True
+                own += [
+                    (Branch(place, (hop,), negated=True), likely + float(np.log(mention.negated)))
+                    for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 2)
+                ]
+        for chosen in itertools.product(*options):
+            ends = {int(self.ends[branch.hops[-1]]) for branch, _ in chosen}
+            if len(ends) == 1 and not all(branch.negated for branch, _ in chosen):
+                yield Plan(form, ends.pop(), tuple(branch for branch, _ in chosen)), sum(s for _, s in chosen) + left
 
     def _lacking(self, plan: Plan, scores: Scores) -> list[tuple[Plan, float]]:
         """The plan with a relation that the answer does not have at all."""
@@ -358,7 +385,7 @@ class Proposer:
             choices: list[tuple[Requirement | None, float]] = [(None, max(none, -4.0))]
             if np.exp(none) < 1 - DOUBT:
                 operators = [at for at in range(len(OPERATORS) - 1) if np.exp(quantity.operators[at]) > DOUBT]
-                for attribute, likely in self._likeliest(quantity.attributes, here, 2):
+                for attribute, likely in self._likeliest(quantity.attributes, here & self.is_ordered, 2):
                     for at in operators or [int(np.argmax(quantity.operators[:-1]))]:
                         sure = likely + float(quantity.operators[at])
                         choices.append((Requirement(attribute, OPERATORS[at], place), sure))
@@ -389,3 +416,15 @@ class Proposer:
         values = values - np.logaddexp.reduce(values)
         order = np.argsort(-values)[:most]
         return [(int(places[place]), float(values[place])) for place in order]
+
+
+def _rarity(vocabulary: Vocabulary) -> Floats:
+    """Where the words leave it open which of several relations between two types is meant, the frequent one is."""
+    most: dict[frozenset[str], int] = {}
+    for row in vocabulary.schema.relations:
+        ends = frozenset((row.head, row.tail))
+        most[ends] = max(most.get(ends, 1), row.count)
+    costs = [
+        RARER * np.log(max(row.count, 1) / most[frozenset((row.head, row.tail))]) for row in vocabulary.schema.relations
+    ]
+    return np.repeat(np.maximum(np.array(costs, dtype=np.float32), RAREST), 2)

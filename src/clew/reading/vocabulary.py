@@ -56,6 +56,8 @@ class Vocabulary:
     """Everything that a query over a schema can be made of, each with its text for the encoder."""
 
     schema: Schema
+    categories: frozenset[str] = frozenset()
+    """Text attributes with few different values."""
 
     @cached_property
     def hops(self) -> tuple[Hop, ...]:
@@ -85,7 +87,7 @@ class Vocabulary:
         """Every attribute of every type."""
         kinds = self.schema.attribute_types
         return tuple(
-            Attribute(node_type.name, name, kinds.get(name, "text"))
+            Attribute(node_type.name, name, "category" if name in self.categories else kinds.get(name, "text"))
             for node_type in self.schema.node_types
             for name in node_type.attributes
         )

@@ -162,18 +162,20 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+SURE = 0.6
+"""A reading at least this certain is not put to a model."""
+
+
 @dataclass(frozen=True)
-class LinkerFirst:
-    """The schema linker reads; a model is asked only where the linker finds no triplet.
+class ReaderFirst:
+    """The learned reader reads; a model is asked only where the reader is not sure."""
 
-    A model of 1.5 billion parameters reads far worse than the linker, which costs nothing (docs/measurements.md); a
-    model is needed for questions in words that the schema does not know.
-    """
-
-    linker: TripletParser
+    reader: TripletParser
     model: TripletParser
 
     def parse(self, question: str, schema: Schema) -> Parse:
-        """The linker's reading where it holds triplets, otherwise the model's."""
-        parse = self.linker.parse(question, schema)
-        return parse if parse.query.triplets else self.model.parse(question, schema)
+        """The reader's query where it is sure of one that requires something, otherwise the model's."""
+        parse = self.reader.parse(question, schema)
+        required = parse.query.triplets or parse.query.conditions or parse.query.among
+        is_sure = bool(required) and (parse.certainty is None or parse.certainty >= SURE)
+        return parse if is_sure else self.model.parse(question, schema)

@@ -74,7 +74,7 @@ class Focus:
             "unexplained": list(self.query.unexplained),
             "matches": None if self.nodes is None else len(self.nodes),
         }
-        if self.nodes is not None:
+        if self.nodes is not None and not self.query.among:
             block = as_block(
                 self.query, self.solution.problem, self.groundings, kb.schema, hierarchical=self.hierarchical
             )
@@ -137,11 +137,9 @@ def weighed(filtered: Sequence[Found], strand: Sequence[Found], share: float) ->
 
 
 def with_query(answer: Answer, kb: KnowledgeBase, focus: Focus) -> Answer:
-    """The answer with the query that its first candidates rest on, and their number where that is asked for."""
-    counted = focus.query.asks == "number" and focus.nodes is not None
+    """The answer with the query that its first candidates rest on."""
     return replace(
         answer,
         query=focus.to_json(kb),
-        text=str(len(focus.nodes or ())) if counted else None,
         notes=tuple(relaxation.in_words(focus.query) for relaxation in focus.relaxations),
     )

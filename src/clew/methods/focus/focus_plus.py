@@ -14,20 +14,23 @@ first, and where they say all that is asked, α is k (docs/adr/0003-text-against
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
 from operator import or_
 
 from clew.core import trace
+from clew.core.roles import Parse
 from clew.core.types import Answer, Ranking
 from clew.index.fusion import min_max_sum, preferring
+from clew.index.protocol import Index
 from clew.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
 from clew.methods.focus.evidence import explained_share, weighed, with_query
-from clew.methods.focus.tiers import Tier, asks_more, tiers, unrestricted
+from clew.methods.focus.tiers import Tier, asks_more, first_reading, tiers, unrestricted, without_named
 from clew.methods.protocol import Method
 from clew.methods.role_choice import ParserName, parser_for, reranker_for
-from clew.roles.rerank import RerankerName
+from clew.queries.finishing import finish, in_words
+from clew.roles.rerank import KeepOrder, RerankerName
 from clew.toolbox import Toolbox
 
 
@@ -38,15 +41,17 @@ class FocusPlus(Method):
     name = "focus_plus"
     k: int = 20
     alpha: int = 13
+    matches: int = 200
+    """So many nodes that satisfy the query are listed, whatever k."""
     depth: int = 100
     words: float = 2.0
     """How much words count against meaning inside tiers and strand."""
-    doubt: float = 0.55
-    """Where more of what the question says than this is left to the text, the triplets say too little to come first."""
+    doubt: float = 0.45
+    """A reading of the question less certain than this only adds to what its words and meaning find."""
     other_types: float = 0.7
     """What words and meaning count in the strand where a candidate is not of the type that was asked for."""
     parser: ParserName = "auto"
-    """By default the schema linker, and a model where that finds no triplet."""
+    """By default the learned reader, and a model where that is unsure."""
     reranker: RerankerName = "auto"
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
@@ -55,54 +60,102 @@ class FocusPlus(Method):
         with trace.span("1 triplets") as span:
             parse = parser_for(tools, self.parser).parse(question, kb.schema)
             span.note(query=str(parse.query), alternatives=len(parse.alternatives), problem=parse.problem)
+            span.note(certainty=parse.certainty)
+        query = parse.query
+        if query.asks != "nodes" or query.best is not None or query.among:
+            finished = self._finished(question, parse, tools)
+            if finished is not None:
+                return finished
         with trace.span("2 substitution") as span:
-            found = list(tiers(kb, tools.names, (parse.query, *parse.alternatives), self.k))
+            found = list(tiers(kb, tools.names, (query, *parse.alternatives), self.k))
             span.note(tiers=[f"{len(tier.nodes)} {tier.how}" for tier in found])
-            if parse.query.triplets and not found:
-                trace.fallback("substitution", f"nothing satisfies {parse.query}", "candidates by words and meaning")
-        focus = found[0].focus if found else unrestricted(kb, tools.names, parse.query)
+            if query.triplets and not found:
+                trace.fallback("substitution", f"nothing satisfies {query}", "candidates by words and meaning")
+        focus = found[0].focus if found else unrestricted(kb, tools.names, query)
         with trace.span("3 rank"):
             levels = [list(level) for _, level in groupby(found, key=lambda tier: tier.level)]
             filtered = [one for level in levels for one in self._rank_level(question, level, tools)]
-            strand = self._strand(question, parse.query.target.type, tools)
+            is_full = len(filtered) >= self.k and parse.certainty is not None and not parse.is_loose
+            named = {node for grounding in focus.groundings.values() for node in grounding.nodes}
+            strand = [] if is_full else self._strand(question, query.target.type, tools)
+            strand = [one for one in strand if one.node not in named]
         with trace.span("4 merge and rerank") as span:
             share = explained_share(question, focus, tools.lexical.weight)
+            sure = share if parse.certainty is None else parse.certainty if parse.is_loose else 1.0
             span.note(explained=round(share, 2))
-            if 1 - share > self.doubt:
-                groups = [weighed(filtered, strand, share)[: self.k]]
+            if sure < self.doubt:
+                groups = [weighed(filtered, strand, sure)[: self.k]]
             else:
-                groups = self._merge(filtered, strand, self.alpha if asks_more(focus.query) else self.k)
+                more = parse.certainty is None and asks_more(focus.query)
+                groups = self._merge(filtered, strand, self.alpha if more else self.k)
             placed = rerank_groups(reranker, question, groups)
-        return with_query(answer_placed(kb, question, placed, reranker), kb, focus)
+        answer = replace(answer_placed(kb, question, placed, reranker), certainty=parse.certainty)
+        if found and found[0].level == 0 and sure >= self.doubt:
+            answer = replace(answer, answer_count=sum(1 for one in groups[0] if one.how == found[0].how))
+        return with_query(answer, kb, focus)
+
+    def _finished(self, question: str, parse: Parse, tools: Toolbox) -> Answer | None:
+        """The answer to a question for a number, a truth, a value, or the most of something; None where there is none.
+
+        Only the first reading counts: what other readings find says nothing about how many or whether.
+        """
+        kb, query = tools.kb, parse.query
+        with trace.span("2 substitution") as span:
+            readings = first_reading(kb, tools.names, query)
+            every = [focus.nodes if focus.nodes is not None else kb.nodes(query.target.type) for focus in readings]
+            outcome = finish(kb, query, reduce(or_, map(without_named, every, readings)))
+            span.note(nodes=len(outcome.nodes), value=outcome.value)
+        if not len(outcome.nodes) and query.asks in ("nodes", "value"):
+            return None
+        listed = [
+            Found(node, 0.0, readings[0], "satisfies the query", lead=1.0)
+            for node in outcome.nodes.array[: self.k].tolist()
+        ]
+        reranker = KeepOrder()
+        placed = rerank_groups(reranker, question, [listed])
+        answer = with_query(answer_placed(kb, question, placed, reranker), kb, readings[0])
+        text = None if outcome.value is None else in_words(outcome.value)
+        return replace(
+            answer, value=outcome.value, text=text, certainty=parse.certainty, answer_count=len(answer.candidates)
+        )
 
     def _rank_level(self, question: str, level: Sequence[Tier], tools: Toolbox) -> list[Found]:
         """By the words that no triplet accounts for, or by the whole question where all are accounted for."""
         text = " ".join(level[0].focus.query.unexplained) or question
         among = reduce(or_, (tier.nodes for tier in level))
-        rankings = [index.search(text, self.depth, among=among) for index in (tools.lexical, tools.vectors)]
+        rankings = [index.search(text, self.depth, among=among) for index in _indexes(tools)]
         tier_of = {node: tier for tier in level for node in tier.nodes}
+        ranked = dict(self._fused(rankings))
+        ranked |= {node: 0.0 for node in among if node not in ranked}
         return [
             Found(node, score, tier_of[node].focus, tier_of[node].how, lead=1.0)
-            for node, score in self._fused(rankings).top(self.k)
+            for node, score in list(ranked.items())[: self.matches]
         ]
 
     def _strand(self, question: str, kind: str | None, tools: Toolbox) -> list[Found]:
         """Candidates by words and meaning, preferably of the target's type."""
         own, every = nodes_of_type(tools.kb, kind), answer_nodes(tools.kb)
-        rankings = [index.search(question, self.depth, among=own) for index in (tools.lexical, tools.vectors)]
+        rankings = [index.search(question, self.depth, among=own) for index in _indexes(tools)]
         if kind is not None and self.other_types > 0:
-            others = [index.search(question, self.depth, among=every) for index in (tools.lexical, tools.vectors)]
+            others = [index.search(question, self.depth, among=every) for index in _indexes(tools)]
             rankings = [preferring(*both, self.other_types) for both in zip(rankings, others, strict=True)]
         return [Found(node, score, None, "by words and meaning alone") for node, score in self._fused(rankings)]
 
     def _fused(self, rankings: Sequence[Ranking]) -> Ranking:
         """Scores between 0 and 1."""
-        return min_max_sum(rankings, weights=(self.words / (self.words + 1), 1 / (self.words + 1)))
+        weights = (self.words / (self.words + 1), 1 / (self.words + 1))
+        return min_max_sum(rankings, weights=weights[: len(rankings)])
 
     def _merge(self, filtered: list[Found], strand: list[Found], alpha: int) -> list[list[Found]]:
-        """The first α of the tiers, then the strand, then the rest of the tiers, up to k."""
-        first = filtered[:alpha]
+        """What satisfies the query as it stands, or the first α of the tiers; then the strand and the rest, up to k."""
+        full = sum(1 for one in filtered if one.how == filtered[0].how) if alpha >= self.k else 0
+        first = filtered[: max(alpha, full)]
         known = {one.node for one in first}
         rest = [one for one in strand if one.node not in known]
-        late = [one for one in filtered[alpha:] if one.node not in {one.node for one in rest}]
-        return [first, [*rest, *late][: self.k - len(first)]]
+        late = [one for one in filtered[len(first) :] if one.node not in {one.node for one in rest}]
+        return [first, [*rest, *late][: max(0, self.k - len(first))]]
+
+
+def _indexes(tools: Toolbox) -> tuple[Index, ...]:
+    """By words and by meaning; where nodes are but names, by words alone."""
+    return (tools.lexical, tools.vectors) if tools.local.has_texts else (tools.lexical,)

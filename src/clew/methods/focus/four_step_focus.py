@@ -38,12 +38,12 @@ class FourStepFocus(Method):
     direction: DirectionRule = "any"
     unmatched: Unmatched = "vector"
     parser: ParserName | None = None
-    """By default the model, and the schema linker where there is none."""
+    """By default the model, and the learned reader where there is none."""
     reranker: RerankerName = "auto"
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """Ranked candidates, those that satisfy the triplets first."""
-        parser = parser_for(tools, self.parser or ("linker" if tools.model is None else "model"))
+        parser = parser_for(tools, self.parser or ("reader" if tools.model is None else "model"))
         reranker = reranker_for(tools, self.reranker)
         with trace.span("1 triplets") as span:
             parse = parser.parse(question, tools.kb.schema)

@@ -60,7 +60,9 @@ def tiers(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery], eno
 
 
 def without_named(nodes: NodeSet, focus: Focus) -> NodeSet:
-    """What a question names is not its answer, unless there is no other."""
+    """What a question names is not its answer, unless it asks about that or there is no other."""
+    if focus.query.among:
+        return nodes
     for grounding in focus.groundings.values():
         others = nodes - grounding.nodes
         nodes = others if len(others) else nodes
@@ -79,9 +81,9 @@ def _levels(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery]) -
     found_any = False
     for place, query in enumerate(queries):
         groundings = ground(query, names)
-        strict = _solved(kb, query, groundings, hierarchical=False)
-        level = [(strict, "satisfies the query" if place == 0 else "satisfies another reading of the question")]
-        found_any = _finds(strict)
+        how = "satisfies the query" if place == 0 else "satisfies another reading of the question"
+        level = [(_solved(kb, one, ground(one, names), hierarchical=False), how) for one in (query, *query.either)]
+        found_any = any(_finds(focus) for focus, _ in level)
         if hierarchical:
             asks_hierarchy = any(triplet.relation in transitive for triplet in query.triplets)
             if asks_hierarchy or not asks_more(query):
@@ -128,6 +130,14 @@ def _solved(
     problem = pose(query, groundings, kb, edge_types="strict", direction="strict", hierarchical=hierarchical)
     relaxed = solve_relaxed(kb, problem, steps)
     return Focus(query, groundings, relaxed.solution, relaxed.relaxations, hierarchical)
+
+
+def first_reading(kb: KnowledgeGraph, names: Names, query: TripletQuery) -> list[Focus]:
+    """What satisfies a query just as it stands, or with what lies below the named nodes where nothing else does."""
+    strict = [_solved(kb, one, ground(one, names), hierarchical=False) for one in (query, *query.either)]
+    if any(_finds(focus) or focus.nodes is None for focus in strict) or not hierarchies(kb.schema):
+        return strict
+    return [_solved(kb, one, ground(one, names), hierarchical=True) for one in (query, *query.either)]
 
 
 def unrestricted(kb: KnowledgeGraph, names: Names, query: TripletQuery) -> Focus:

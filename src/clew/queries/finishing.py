@@ -1,0 +1,98 @@
+"""What is asked for of the nodes that satisfy a query: themselves, the best of them, their number, a value."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from clew.core.query import Best, TripletQuery
+from clew.core.types import NodeSet
+from clew.kb.protocol import KnowledgeBase
+
+MOST_VALUES = 5
+"""So many different values are put forward as one."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The nodes put forward, and the value where one was asked for."""
+
+    nodes: NodeSet
+    value: int | float | bool | str | None = None
+
+
+def finish(kb: KnowledgeBase, query: TripletQuery, nodes: NodeSet) -> Outcome:
+    """What the question asks for, from all nodes that satisfy its query."""
+    if query.best is not None:
+        nodes = best_of(kb, query.best, nodes)
+    match query.asks:
+        case "number":
+            return Outcome(nodes, len(nodes))
+        case "truth":
+            return Outcome(nodes, len(nodes) > 0)
+        case "value" if query.attribute is not None:
+            return Outcome(nodes, _shown(kb.values(nodes, query.attribute)))
+        case _:
+            return Outcome(nodes)
+
+
+def best_of(kb: KnowledgeBase, best: Best, nodes: NodeSet) -> NodeSet:
+    """The nodes with the most, or the least, of what is compared; those without a value are left out."""
+    if best.attribute is not None:
+        ids = nodes.array.tolist()
+        pairs = list(zip(ids, map(comparable, kb.values(nodes, best.attribute)), strict=True))
+        known = [(node, value) for node, value in pairs if value is not None]
+        if not known:
+            return NodeSet.of([])
+        goal = (max if best.most else min)(value for _, value in known)
+        return NodeSet.of([node for node, value in known if value == goal])
+    found = kb.edges(nodes, best.relation, "out" if best.is_head else "in")
+    own, others = (found.heads, found.tails) if best.is_head else (found.tails, found.heads)
+    packed = np.unique((own.astype(np.int64) << 32) | others)
+    counts = np.bincount(nodes.array.searchsorted(packed >> 32), minlength=len(nodes))
+    if not len(counts):
+        return nodes
+    goal = counts.max() if best.most else counts.min()
+    return NodeSet(nodes.array[counts == goal])
+
+
+def comparable(value: Any) -> float | None:
+    """A number or a date as a number that keeps its order; None where it is neither."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return None if value != value else float(value)
+    if isinstance(value, datetime.datetime | datetime.date):
+        return float(value.toordinal())
+    try:
+        return float(str(value).replace(",", ""))
+    except ValueError:
+        return None
+
+
+def _shown(values: Sequence[Any]) -> int | float | bool | str | None:
+    known = [value for value in values if value is not None and value != ""]
+    if len(known) == 1 and isinstance(known[0], int | float | bool):
+        single: int | float | bool = known[0]
+        return single
+    texts = list(dict.fromkeys(_text(value) for value in known))
+    return ", ".join(texts[:MOST_VALUES]) if texts else None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_text, value))
+    return value.isoformat() if isinstance(value, datetime.date | datetime.datetime) else str(value)
+
+
+def in_words(value: int | float | bool | str) -> str:
+    """A value as it is put forward."""
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

@@ -1,0 +1,131 @@
+"""The two trained encoders of the reader: one puts texts where their like are, one chooses among readings.
+
+Both are fine-tuned from the embedder that ships with Clew and share its table of word vectors, which lies in that
+embedder's file. They run in the calling thread, without torch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.core.errors import ModelError
+from clew.models.embedding.onnx import BUNDLED
+from clew.models.onnx_runtime import open_session
+
+Floats = NDArray[np.float32]
+SHIPPED = Path(__file__).parent / "weights"
+DIMENSION = 384
+LONGEST = 96
+"""Tokens of a text that are read."""
+LONGEST_QUESTION, LONGEST_OPTION = 64, 60
+LEAST_PRIOR = -20.0
+FIRST_TOKEN, LAST_TOKEN = 101, 102
+
+
+@dataclass(frozen=True)
+class Encoders:
+    """Opened at the first use; `folder` holds meaning.onnx, choice.onnx, heads.npz and card.json."""
+
+    folder: Path = SHIPPED
+
+    @cached_property
+    def version(self) -> str:
+        """What tells these weights from any other."""
+        return str(self._card["digest"])[:12]
+
+    @cached_property
+    def heads(self) -> dict[str, Floats]:
+        """The small matrices on top of the encoders, by name."""
+        with np.load(self.folder / "heads.npz") as stored:
+            return {name: stored[name].astype(np.float32) for name in stored.files}
+
+    def meaning(self, texts: Sequence[str]) -> Floats:
+        """A vector for every text; `unit` makes their lengths one.
+
+        One at a time: in a batch a vector would depend on its neighbours, since activations are scaled together.
+        """
+        if not texts:
+            return np.zeros((0, DIMENSION), dtype=np.float32)
+        rows = [self._encoded(self._meaning, found.ids)[0] for found in self._tokenizer.encode_batch(list(texts))]
+        return np.stack(rows).astype(np.float32)
+
+    def choose(
+        self,
+        questions: Sequence[str],
+        options: Sequence[str],
+        priors: Sequence[float],
+        shared: Sequence[tuple[float, float]],
+        budget: int,
+    ) -> Floats:
+        """Log-probabilities: first that none is right, then of as many options as `budget` tokens allow.
+
+        Each option is read beside the question as it is taken there; what that says is added to what was thought of it
+        before (`priors`), and to the words that both have (`shared`).
+        """
+        asked = [found.ids[1:-1][:LONGEST_QUESTION] for found in self._tokenizer.encode_batch(list(questions))]
+        found = [found.ids[1:-1][:LONGEST_OPTION] for found in self._tokenizer.encode_batch(list(options))]
+        heads, spent = self.heads, 0
+        scores: list[float] = []
+        for question, option, prior, words in zip(asked, found, priors, shared, strict=True):
+            ids = [FIRST_TOKEN, *question, LAST_TOKEN, *option, LAST_TOKEN]
+            spent += len(ids)
+            if scores and spent > budget:
+                break
+            hidden = self._encoded(self._choice, ids, np.arange(len(ids)) >= len(question) + 2)[0, 0]
+            read = float(hidden @ heads["option"] + heads["option_bias"][0])
+            known = np.array([max(prior, LEAST_PRIOR), *words], dtype=np.float32)
+            scores.append(read + float(known @ heads["option_known"]))
+        none = float(heads["none"][0] + heads["none"][1] * max(max(priors, default=LEAST_PRIOR), LEAST_PRIOR))
+        every = np.array([none, *scores], dtype=np.float32)
+        return np.asarray(every - np.logaddexp.reduce(every), dtype=np.float32)
+
+    def _encoded(self, session: Any, ids: Sequence[int], second: NDArray[np.bool_] | None = None) -> Floats:
+        table = self._words
+        told = self._card["words"]
+        vectors = (table[np.asarray(ids)].astype(np.float32) - told["zero"]) * np.float32(told["scale"])
+        types = np.zeros((1, len(ids)), dtype=np.int64) if second is None else second[None].astype(np.int64)
+        found: Floats = session.run(None, {"vectors": vectors[None], "types": types})[0]
+        return found
+
+    @cached_property
+    def _card(self) -> dict[str, Any]:
+        file = self.folder / "card.json"
+        if not file.is_file():
+            raise ModelError(f"{file} is missing: reinstall the package")
+        card: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        return card
+
+    @cached_property
+    def _words(self) -> NDArray[np.uint8]:
+        told = self._card["words"]
+        return np.memmap(BUNDLED / "model.onnx", np.uint8, "r", told["offset"], (told["rows"], DIMENSION))
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(BUNDLED / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(LONGEST)
+        return tokenizer
+
+    @cached_property
+    def _meaning(self) -> Any:
+        return open_session(self.folder / "meaning.onnx")
+
+    @cached_property
+    def _choice(self) -> Any:
+        return open_session(self.folder / "choice.onnx")
+
+
+def unit(vectors: Floats) -> Floats:
+    """The same directions with length one."""
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9), dtype=np.float32)

