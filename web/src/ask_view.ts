@@ -65,7 +65,11 @@ export async function askView(host: HTMLElement, base: api.BaseDetails, given: U
     timeline.all(run.trace);
     if (!list.childElementCount) run.answers.forEach(show);
     const written = writtenAnswer(base, run);
-    fill(status, run.answers.length === 1 ? "1 answer" : run.answers.length ? `${run.answers.length} answers` : "");
+    const count = run.answers.length === 1 ? "1 answer" : run.answers.length ? `${run.answers.length} answers` : "";
+    const sure = run.certainty === null ? "" : `, the question read with ${Math.round(100 * run.certainty)} % certainty`;
+    fill(status, count && run.found ? count + sure : "");
+    if (run.answers.length && !run.found) list.before(h("div", { class: "empty" }, h("h2", {}, "I did not find this"),
+      h("p", { class: "muted" }, "What is nearest follows; none of it is put forward as the answer.")));
     if (!run.answers.length && !written) list.before(h("div", { class: "empty" }, h("h2", {}, "No answer was found"),
       h("p", { class: "muted" }, "Other words or another method may find one. ", h("a", { href: href("explore", { base: base.name }) }, "Explore"), " looks names up as you type.")));
     if (written) list.before(written);

@@ -19,6 +19,9 @@ export interface Ask {
   model: string;
   answers: Answer[];
   text: string | null;
+  value: boolean | number | string | null;
+  found: boolean;
+  certainty: number | null;
   evidence: Evidence[];
   query: Query;
   notes: string[];

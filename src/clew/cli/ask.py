@@ -91,8 +91,12 @@ def show_answer(answer: Answer, k: int) -> None:
         out.print(f"[bold]{escape(answer.text)}[/bold]")
         for number, piece in enumerate(answer.evidence, start=1):
             out.print(f"  \\[{number}] {escape(piece.in_words())}")
+    if answer.certainty is not None and answer.query.get("text"):
+        out.print(f"[dim]read as: {escape(answer.query['text'])} ({answer.certainty:.0%} sure)[/dim]")
     if not answer.candidates:
         out.print("no answer found")
+    elif not answer.found:
+        out.print("[bold]I did not find this.[/bold] What is nearest:")
     for rank, candidate in enumerate(answer.candidates[:k], start=1):
         node = candidate.node
         about = f"[dim]{escape(node.type)}  {escape(node.key)}[/dim]  {candidate.score:.3f}"

@@ -363,6 +363,7 @@ class Answer:
 
     def __str__(self) -> str:
         lines = [self.question] if self.text is None else [self.question, self.text]
+        lines += ["I did not find this; what is nearest:"] if self.candidates and not self.found else []
         for rank, one in enumerate(self.candidates[:PRINTED], start=1):
             why = f"  {one.evidence[0].in_words()}" if one.evidence else ""
             lines.append(f"{rank:>3}  {one.node.name} ({one.node.type}, {one.score:.3f}){why}")

@@ -167,12 +167,6 @@ class QueryReply(_Partial):
 
     model_config = ConfigDict(frozen=True, extra="allow")
     text: str | None = None
-    value: bool | int | float | str | None = None
-    """A number, true or false, or the value of an attribute, where the question asks for one."""
-    found: bool = True
-    """Whether an answer is put forward, or only what is near."""
-    certainty: float | None = None
-    """How likely the question was read rightly."""
     triplets: tuple[TripletReply, ...] = ()
     constants: tuple[GroundingReply, ...] = ()
     relaxed: tuple[str, ...] = ()
@@ -193,6 +187,12 @@ class AskReply(_Reply):
     model: str
     answers: tuple[AnswerReply, ...]
     text: str | None = None
+    value: bool | int | float | str | None = None
+    """A number, true or false, or the value of an attribute, where the question asks for one."""
+    found: bool = True
+    """Whether an answer is put forward, or only what is near."""
+    certainty: float | None = None
+    """How likely the question was read rightly."""
     evidence: tuple[EvidenceReply, ...] = ()
     query: QueryReply = QueryReply()
     notes: tuple[str, ...] = ()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 
 from clew.core.query import TripletQuery, Variable
 from clew.core.roles import Parse
 from clew.core.schema import Schema
-from clew.index.tokens import stop_words, terms, tokenise
-from clew.reading.reader import LearnedReader, Meaning, Understanding
+from clew.index.tokens import tokenise
+from clew.reading.reader import LearnedReader, Meaning, Understanding, explained_part, unexplained
 from clew.reading.translation import Translator
 
 OTHERS = 4
@@ -47,27 +49,18 @@ class LearnedParser:
     def query(self, question: str, meaning: Meaning) -> TripletQuery:
         """One meaning as a query."""
         translator = Translator(self.reader.vocabulary, meaning.named, meaning.senses, meaning.numbers)
-        left = unexplained(question, meaning)
-        return replace(translator.query(meaning.plan), score=meaning.share, unexplained=(left,) if left else ())
+        left, query = unexplained(question, meaning), translator.query(meaning.plan)
+        if meaning.plan.form in ("compare_max", "compare_min") and asks_whether(question):
+            query = replace(query, asks="truth")  # whether it is the first one that has more
+        return replace(query, score=meaning.share, unexplained=(left,) if left else ())
 
 
-def explained_part(question: str, meaning: Meaning) -> float:
-    """The part of a question's telling words that its plan accounts for."""
-    words = [token.text for token in tokenise(question) if token.text not in stop_words()]
-    return 1 - len(unexplained(question, meaning).split()) / max(1, len(words))
+@cache
+def _truth_words(language: str = "en") -> frozenset[str]:
+    return frozenset(files("clew.reading").joinpath(language, "truth.txt").read_text("utf-8").split())
 
 
-def unexplained(question: str, meaning: Meaning) -> str:
-    """The telling words of a question that neither name anything nor are among the words of the plan."""
-    used = {requirement.quantity for requirement in meaning.plan.requirements}
-    spans = [(one.start, one.end) for one in meaning.named]
-    spans += [(one.start, one.end) for place, one in enumerate(meaning.numbers) if place in used]
-    known = set(terms(meaning.text))
-    left = [
-        question[token.start : token.end]
-        for token in tokenise(question)
-        if not any(start <= token.start < end for start, end in spans)
-        and token.text not in stop_words()
-        and known.isdisjoint(terms(token.text))
-    ]
-    return " ".join(left)
+def asks_whether(question: str) -> bool:
+    """Whether a question is to be answered by yes or no: it begins with its verb and offers no choice."""
+    words = [token.text for token in tokenise(question)]
+    return bool(words) and words[0] in _truth_words() and "or" not in words

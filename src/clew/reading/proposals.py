@@ -30,6 +30,8 @@ DROPPED = -3.0
 """What it costs to leave a mention out."""
 DOUBLED = -1.5
 """What it costs to take two paths from one mention."""
+RANGE = 1.0
+"""What is added where two numbers are the ends of a range, and taken where they are compared with two attributes."""
 RARER, RAREST = 0.25, -1.5
 """What a relation costs for each factor e that it has fewer edges than its most frequent rival, and at most."""
 NUMERIC = frozenset({"number", "integer", "date"})
@@ -296,6 +298,7 @@ class Proposer:
             for path, score in paths[place][:few]:
                 yield Plan(form, int(self.ends[path[-1]]), (Branch(place, path),)), score + left
             yield from self._denied(form, scores, paths[place][:5], place, place, left)
+            yield from self._all_but(form, scores, place, left)
             for (one, first), (other, second) in itertools.combinations(paths[place][:5], 2):
                 if self.ends[one[-1]] == self.ends[other[-1]] and one[-1] != other[-1]:
                     branches = (Branch(place, one), Branch(place, other))
@@ -343,6 +346,18 @@ class Proposer:
                 branches = (Branch(kept, path), Branch(denied, (hop,), negated=True))
                 plan = Plan(form, int(self.ends[path[-1]]), branches)
                 yield plan, own + likely + left + float(np.log(mention.negated))
+
+    def _all_but(self, form: Form, scores: Scores, denied: int, left: float) -> Iterator[tuple[Plan, float]]:
+        """Everything of a type without what a mention leads to."""
+        mention = scores.mentions[denied]
+        if mention.negated < RARE:
+            return
+        allowed = np.zeros(len(self.ends), dtype=bool)
+        allowed[list(self.leaving.get(mention.type, ()))] = True
+        for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 3):
+            kind = float(scores.types[self.ends[hop]])
+            plan = Plan(form, int(self.ends[hop]), (Branch(denied, (hop,), negated=True),))
+            yield plan, likely + kind + left + float(np.log(mention.negated))
 
     def _triples(
         self, form: Form, scores: Scores, paths: Sequence[Paths], some: tuple[int, ...], left: float
@@ -404,7 +419,7 @@ class Proposer:
                 options.append([(None, -2.0), (Requirement(attribute, "=", value=value), -0.3)])
         for chosen in itertools.product(*options):
             requirements = tuple(requirement for requirement, _ in chosen if requirement is not None)
-            yield replace(plan, requirements=requirements), sum(score for _, score in chosen)
+            yield replace(plan, requirements=requirements), sum(score for _, score in chosen) + _between(requirements)
 
     @staticmethod
     def _likeliest(raw: Floats, allowed: NDArray[np.bool_], most: int) -> list[tuple[int, float]]:
@@ -416,6 +431,17 @@ class Proposer:
         values = values - np.logaddexp.reduce(values)
         order = np.argsort(-values)[:most]
         return [(int(places[place]), float(values[place])) for place in order]
+
+
+def _between(requirements: Sequence[Requirement]) -> float:
+    """Two numbers are most often the two ends of one range."""
+    compared = [one for one in requirements if one.quantity is not None]
+    if len(compared) != 2:
+        return 0.0
+    first, second = compared
+    if first.attribute != second.attribute:
+        return -RANGE
+    return RANGE if first.operator in (">", ">=") and second.operator in ("<", "<=") else 0.0
 
 
 def _rarity(vocabulary: Vocabulary) -> Floats:

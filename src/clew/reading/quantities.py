@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Literal
 
 YEARS = range(1000, 2200)
@@ -43,6 +44,7 @@ class _Words:
     scales: dict[str, float]
     halves: dict[str, float]
     months: dict[str, int]
+    joints: tuple[str, ...]
 
     @property
     def number(self) -> str:
@@ -60,7 +62,7 @@ class _Words:
 @cache
 def _words(language: str = "en") -> _Words:
     raw = tomllib.loads(files("clew.reading").joinpath(language, "quantities.toml").read_text("utf-8"))
-    return _Words(raw["numbers"], raw["scales"], raw["halves"], raw["months"])
+    return _Words(raw["numbers"], raw["scales"], raw["halves"], raw["months"], tuple(raw["joints"]))
 
 
 @cache
@@ -96,7 +98,21 @@ def quantities(text: str) -> list[Quantity]:
                 quantity = _quantity(match)
                 if quantity is not None:
                     found.append(quantity)
-    return sorted(found, key=lambda quantity: quantity.start)
+    return _with_common_scale(text, sorted(found, key=lambda quantity: quantity.start))
+
+
+def _with_common_scale(text: str, found: list[Quantity]) -> list[Quantity]:
+    """`between 10 and 15 million` means ten million: a scale after two joined numbers is that of both."""
+    words = _words()
+    scaled = re.compile(rf"({words.scale})$", re.IGNORECASE)
+    for place, (first, second) in enumerate(pairwise(found)):
+        scale = scaled.search(second.text)
+        is_joined = text[first.end : second.start].strip().lower() in words.joints
+        if scale and is_joined and first.value is not None and second.value and not scaled.search(first.text):
+            factor = words.scales[scale[1].lower()]
+            if 0 < first.value < second.value / factor:
+                found[place] = replace(first, value=first.value * factor, low="", high="")
+    return found
 
 
 def _quantity(match: re.Match[str]) -> Quantity | None:

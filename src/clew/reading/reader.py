@@ -25,8 +25,9 @@ import numpy as np
 from clew.core.types import Direction, NodeSet
 from clew.index.mentions import is_common
 from clew.index.protocol import Names
-from clew.index.tokens import tokenise
+from clew.index.tokens import stop_words, terms, tokenise
 from clew.kb.protocol import KnowledgeBase
+from clew.queries.hierarchies import descendants, hierarchies
 from clew.reading.encoders import SHIPPED, Encoders
 from clew.reading.mentions import Named, Sense, find_named
 from clew.reading.plan import Plan, Wording
@@ -43,7 +44,7 @@ BUDGET = 260
 """Tokens that the choice reads: what a question costs is almost only this."""
 ASSIGNMENTS = 3
 """Ways to take names that things of several types bear, or that may be no names at all."""
-LESSER, IGNORED = -0.7, -1.0
+LESSER, IGNORED = -0.7, -0.3
 """What it costs to take a name for something less prominent, and a doubtful one for no name."""
 MOST_VALUES = 60
 """A text attribute with at most so many different values is a category."""
@@ -178,6 +179,7 @@ class LearnedReader:
         for taken, cost in _assignments(named):
             pooled += self._options(question, taken, cost)
         pooled.sort(key=lambda option: -option.prior)
+        pooled = list({(option.text, option.asked): option for option in reversed(pooled)}.values())[::-1]
         if not pooled:
             return Understanding(question, tuple(named))
         return self._chosen(question, named, pooled[:CHOSEN_AMONG])
@@ -227,13 +229,17 @@ class LearnedReader:
             for option, score in zip(options, told[1:], strict=False)
         ]
         meanings.sort(key=lambda one: -one.score)
-        certainty = self.combiner.certainty(self.features(meanings, float(told[0]), named))
+        certainty = self.combiner.certainty(self.features(question, meanings, float(told[0]), named))
         return Understanding(question, tuple(named), tuple(meanings), float(told[0]), certainty)
 
-    def features(self, meanings: Sequence[Meaning], none: float, named: Sequence[Named]) -> dict[str, float]:
+    def features(
+        self, question: str, meanings: Sequence[Meaning], none: float, named: Sequence[Named]
+    ) -> dict[str, float]:
         """What the certainty of the first meaning depends on."""
         first, second = meanings[0], meanings[1] if len(meanings) > 1 else None
-        used = len({branch.mention for branch in first.plan.branches} | set(first.plan.mentions) - {None})
+        plan = first.plan
+        used = len({branch.mention for branch in plan.branches} | set(plan.mentions) - {None})
+        asks_for_all = not (plan.branches or plan.requirements or plan.mentions)
         return {
             "choice": first.score,
             "prior": max(first.prior, -12.0),
@@ -241,12 +247,14 @@ class LearnedReader:
             "none": none,
             "unused": float(max(0, len(named) - used)),
             "inexact": float(sum(not one.is_exact for one in named)),
-            "unnamed": float(not named),
+            "everything": float(asks_for_all and plan.form in ("list", "count", "exists", "value")),
+            "strange": float(len(_strange(question, first))),
+            "unexplained": 1 - explained_part(question, first),
         }
 
     def _first_hops(self, sense: Sense) -> frozenset[int]:
         """The hops that really start at what a mention stands for."""
-        there = {(use.relation, use.direction) for use in self.kb.relations(sense.nodes)}
+        there = {(use.relation, use.direction) for use in self.kb.relations(self._with_below(sense))}
         return frozenset(
             place
             for place, hop in enumerate(self.vocabulary.hops)
@@ -260,7 +268,7 @@ class LearnedReader:
         @lru_cache(maxsize=512)
         def reached(mention: int, path: tuple[int, ...]) -> NodeSet:
             if not path:
-                return senses[mention].nodes
+                return self._with_below(senses[mention])
             before, hop = reached(mention, path[:-1]), hops[path[-1]]
             direction: Direction = hop.direction
             after = self.kb.neighbors(before, hop.relation, direction) if len(before) else before
@@ -277,6 +285,13 @@ class LearnedReader:
             return len(reached(mention, path)) > 0
 
         return leads
+
+    def _with_below(self, sense: Sense) -> NodeSet:
+        """What a mention stands for, with what lies below that in a hierarchy: what holds there holds for it too."""
+        nodes = sense.nodes
+        for relation in hierarchies(self.kb.schema, sense.type):
+            nodes = nodes | descendants(self.kb, nodes, relation)
+        return nodes
 
     def _has_one_end(self, relation: str, direction: Direction) -> bool:
         rows = self.kb.schema.relation_rows(relation)
@@ -351,3 +366,33 @@ def _assignments(named: Sequence[Named]) -> list[tuple[list[tuple[Named, Sense]]
         )
         for chosen in every[:ASSIGNMENTS]
     ]
+
+
+def explained_part(question: str, meaning: Meaning) -> float:
+    """The part of a question's telling words that its plan accounts for."""
+    words = [token.text for token in tokenise(question) if token.text not in stop_words()]
+    return 1 - len(unexplained(question, meaning).split()) / max(1, len(words))
+
+
+def unexplained(question: str, meaning: Meaning) -> str:
+    """The telling words of a question that neither name anything nor are among the words of the plan."""
+    used = {requirement.quantity for requirement in meaning.plan.requirements}
+    spans = [(one.start, one.end) for one in meaning.named]
+    spans += [(one.start, one.end) for place, one in enumerate(meaning.numbers) if place in used]
+    known = set(terms(meaning.text))
+    left = [
+        question[token.start : token.end]
+        for token in tokenise(question)
+        if not any(start <= token.start < end for start, end in spans)
+        and token.text not in stop_words()
+        and known.isdisjoint(terms(token.text))
+    ]
+    return " ".join(left)
+
+
+def _strange(question: str, meaning: Meaning) -> list[str]:
+    """Words with a capital or a digit inside a question that no name, number or plan accounts for."""
+    left = set(unexplained(question, meaning).split())
+    words = [question[token.start : token.end] for token in tokenise(question)[1:]]
+    is_shouted = question.isupper()
+    return [word for word in words if word in left and not is_shouted and (word[0].isupper() or word[-1].isdecimal())]

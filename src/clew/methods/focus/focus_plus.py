@@ -47,7 +47,9 @@ class FocusPlus(Method):
     words: float = 2.0
     """How much words count against meaning inside tiers and strand."""
     doubt: float = 0.45
-    """A reading of the question less certain than this only adds to what its words and meaning find."""
+    """A loose reading less certain than this only adds to what the question's words and meaning find."""
+    sure: float = 0.25
+    """What a reading less certain than this finds is shown as near, not put forward as the answer."""
     other_types: float = 0.7
     """What words and meaning count in the strand where a candidate is not of the type that was asked for."""
     parser: ParserName = "auto"
@@ -90,7 +92,9 @@ class FocusPlus(Method):
                 groups = self._merge(filtered, strand, self.alpha if more else self.k)
             placed = rerank_groups(reranker, question, groups)
         answer = replace(answer_placed(kb, question, placed, reranker), certainty=parse.certainty)
-        if found and found[0].level == 0 and sure >= self.doubt:
+        if parse.certainty is not None and parse.certainty < self.sure and not parse.is_loose:
+            answer = replace(answer, answer_count=0)
+        elif found and found[0].level == 0 and sure >= self.doubt:
             answer = replace(answer, answer_count=sum(1 for one in groups[0] if one.how == found[0].how))
         return with_query(answer, kb, focus)
 
@@ -104,6 +108,8 @@ class FocusPlus(Method):
             readings = first_reading(kb, tools.names, query)
             every = [focus.nodes if focus.nodes is not None else kb.nodes(query.target.type) for focus in readings]
             outcome = finish(kb, query, reduce(or_, map(without_named, every, readings)))
+            if query.asks == "truth" and query.best is not None and query.among:
+                outcome = replace(outcome, value=bool(outcome.nodes & readings[0].groundings[query.among[0]].nodes))
             span.note(nodes=len(outcome.nodes), value=outcome.value)
         if not len(outcome.nodes) and query.asks in ("nodes", "value"):
             return None
@@ -114,6 +120,8 @@ class FocusPlus(Method):
         reranker = KeepOrder()
         placed = rerank_groups(reranker, question, [listed])
         answer = with_query(answer_placed(kb, question, placed, reranker), kb, readings[0])
+        if parse.certainty is not None and parse.certainty < self.sure:
+            return replace(answer, certainty=parse.certainty, answer_count=0)
         text = None if outcome.value is None else in_words(outcome.value)
         return replace(
             answer, value=outcome.value, text=text, certainty=parse.certainty, answer_count=len(answer.candidates)

@@ -1,0 +1,50 @@
+"""Numbers and dates in questions."""
+
+from itertools import pairwise
+
+import pytest
+
+from clew.reading.quantities import number_of, quantities
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("more than 3.5 million people", 3_500_000),
+        ("over half a million", 500_000),
+        ("at least a dozen", 12),
+        ("1,200 seats", 1200),
+        ("2k followers", 2000),
+        ("twenty-five members", 25),
+    ],
+)
+def test_a_number_is_read_as_people_write_it(text, value):
+    (found,) = quantities(text)
+    assert found.value == value
+    assert text[found.start : found.end] == found.text
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("in 1990", "1990-01-01", "1990-12-31"),
+        ("in the 1990s", "1990-01-01", "1999-12-31"),
+        ("since May 2010", "2010-05-01", "2010-05-31"),
+        ("on 3 May 2010", "2010-05-03", "2010-05-03"),
+        ("on 2010-05-03", "2010-05-03", "2010-05-03"),
+    ],
+)
+def test_a_date_covers_as_much_time_as_it_says(text, low, high):
+    (found,) = quantities(text)
+    assert (found.low, found.high) == (low, high)
+
+
+def test_no_number_lies_inside_another_and_all_are_in_reading_order():
+    found = quantities("between 10 and 15 million people in 1998")
+    assert [one.value for one in found] == [10_000_000, 15_000_000, 1998]
+    assert all(first.end <= second.start for first, second in pairwise(found))
+
+
+def test_grouping_and_decimal_signs_are_told_apart():
+    assert [number_of(text) for text in ("1,200", "1.200", "1.2", "1,2", "1'000'000")] == [1200, 1200, 1.2, 1.2, 1e6]
+    assert number_of("no number") is None
