@@ -139,7 +139,7 @@ def spans(names: NameIndex, text: str) -> list[tuple[str, str]]:
         ("who wrote AMÉLIE", [("AMÉLIE", "Amélie")]),
         ("東京物語の監督は誰ですか", [("東京物語", "東京物語")]),
         ("who has ehlers danlos", [("ehlers danlos", "Ehlers-Danlos syndrome, classic type")]),
-        ("poulain and Paris", [("Paris", "Paris")]),
+        ("poulain and Paris", [("poulain", "Amélie"), ("Paris", "Paris")]),
         ("who directed 9", [("9", "9")]),
         ("who directed 9 and Paris", [("Paris", "Paris")]),
         ("which Ehlers-Danlos syndrome, classic type?", [("Ehlers-Danlos syndrome, classic type",) * 2]),

@@ -138,5 +138,5 @@ def test_an_endpoint_can_be_asked_where_a_base_can(served, tmp_path, monkeypatch
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
     tools = Toolbox.open(f"sparql+{served[1]}")
     answer = ask(create("auto"), "Which phenotype does [Marfan syndrome] have?", tools)
-    assert answer.notes[0] == "picked aligned_paths: the base is bare facts"
+    assert answer.notes[0] == "picked aligned_paths: the base is behind an endpoint"
     assert answer.candidates[0].node.name == "Arachnodactyly"

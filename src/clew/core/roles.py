@@ -39,7 +39,7 @@ class Parse:
     certainty: float | None = None
     """How likely the best reading is right, 0..1, where the parser can tell."""
     is_loose: bool = False
-    """Whether the reading may miss the point: the question surely names nothing, and little of it is accounted for."""
+    """Whether the reading may miss the point, since it accounts for little of the question."""
 
 
 class TripletParser(Protocol):

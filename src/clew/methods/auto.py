@@ -16,7 +16,7 @@ from clew.methods.protocol import Method
 from clew.methods.role_choice import reader_parser
 from clew.toolbox import Toolbox
 
-SURE = 0.5
+SURE = 0.9
 """Over bare facts a reading less certain than this is left to the alignment of words with relations."""
 
 

@@ -15,8 +15,9 @@ from clew.reading.translation import Translator
 
 OTHERS = 4
 """Other meanings that are tried where the first one has no answer."""
-EXPLAINED = 0.6
-"""Where nothing is named for sure and less than this part of the telling words is accounted for, texts may be meant."""
+EXPLAINED, MOST_UNEXPLAINED = 0.6, 5
+"""Where less than this part of the telling words is accounted for, and nothing is named for sure or more words than
+these are left, texts may be meant."""
 UNLIKELY = 0.02
 """A meaning less likely than this is not tried."""
 
@@ -42,7 +43,9 @@ class LearnedParser:
             if meaning.share >= UNLIKELY:
                 queries.append(self.query(understanding.question, meaning))
         explained = explained_part(understanding.question, first)
-        is_loose = all(one.is_doubtful for one in first.named) and explained < EXPLAINED
+        left = len(unexplained(understanding.question, first).split())
+        is_doubtful = all(one.is_doubtful for one in first.named)
+        is_loose = explained < EXPLAINED and (is_doubtful or left > MOST_UNEXPLAINED)
         certainty = understanding.certainty * (explained if is_loose else 1.0)
         return Parse(queries[0], tuple(queries[1:]), certainty=certainty, is_loose=is_loose)
 

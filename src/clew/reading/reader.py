@@ -38,14 +38,16 @@ from clew.reading.vocabulary import Vocabulary
 
 PLANS = 16
 """Plans that are put together for one way to take the names."""
-CHOSEN_AMONG = 8
+CHOSEN_AMONG = 7
 """Plans that are chosen among at most; as many as fit into the budget."""
-BUDGET = 260
+BUDGET = 220
 """Tokens that the choice reads: what a question costs is almost only this."""
 ASSIGNMENTS = 3
 """Ways to take names that things of several types bear, or that may be no names at all."""
-LESSER, IGNORED = -0.7, -0.3
-"""What it costs to take a name for something less prominent, and a doubtful one for no name."""
+LESSER = -0.7
+"""What it costs to take a name for something less prominent."""
+IGNORED = {True: -2.5, False: -1.2}
+"""What it costs to take a doubtful name for none: where something is called just so, and where nothing is."""
 MOST_VALUES = 60
 """A text attribute with at most so many different values is a category."""
 LONGEST_VALUE = 40
@@ -357,7 +359,7 @@ def _assignments(named: Sequence[Named]) -> list[tuple[list[tuple[Named, Sense]]
     options: list[list[tuple[Sense | None, float]]] = []
     for one in named:
         senses: list[tuple[Sense | None, float]] = [(s, LESSER * place) for place, s in enumerate(one.senses[:2])]
-        options.append([*senses, (None, IGNORED)] if one.is_doubtful else senses)
+        options.append([*senses, (None, IGNORED[one.is_exact])] if one.is_doubtful else senses)
     every = sorted(itertools.product(*options), key=lambda chosen: -sum(cost for _, cost in chosen))
     return [
         (

@@ -20,6 +20,7 @@ from itertools import groupby
 from operator import or_
 
 from clew.core import trace
+from clew.core.query import TripletQuery
 from clew.core.roles import Parse
 from clew.core.types import Answer, Ranking
 from clew.index.fusion import min_max_sum, preferring
@@ -64,12 +65,16 @@ class FocusPlus(Method):
             span.note(query=str(parse.query), alternatives=len(parse.alternatives), problem=parse.problem)
             span.note(certainty=parse.certainty)
         query = parse.query
+        is_textual = parse.is_loose and parse.certainty is not None and parse.certainty < self.sure
+        if is_textual and tools.local.has_texts:
+            query = TripletQuery((), query.target, score=0.0, unexplained=(question,))
         if query.asks != "nodes" or query.best is not None or query.among:
             finished = self._finished(question, parse, tools)
             if finished is not None:
                 return finished
         with trace.span("2 substitution") as span:
-            found = list(tiers(kb, tools.names, (query, *parse.alternatives), self.k))
+            readings = (query, *parse.alternatives) if query is parse.query else (query,)
+            found = list(tiers(kb, tools.names, readings, self.k))
             span.note(tiers=[f"{len(tier.nodes)} {tier.how}" for tier in found])
             if query.triplets and not found:
                 trace.fallback("substitution", f"nothing satisfies {query}", "candidates by words and meaning")
@@ -77,10 +82,10 @@ class FocusPlus(Method):
         with trace.span("3 rank"):
             levels = [list(level) for _, level in groupby(found, key=lambda tier: tier.level)]
             filtered = [one for level in levels for one in self._rank_level(question, level, tools)]
-            is_full = len(filtered) >= self.k and parse.certainty is not None and not parse.is_loose
+            is_full = parse.certainty is not None and not parse.is_loose and bool(found) and found[0].level == 0
             named = {node for grounding in focus.groundings.values() for node in grounding.nodes}
             strand = [] if is_full else self._strand(question, query.target.type, tools)
-            strand = [one for one in strand if one.node not in named]
+            strand = [one for one in strand if parse.is_loose or one.node not in named]
         with trace.span("4 merge and rerank") as span:
             share = explained_share(question, focus, tools.lexical.weight)
             sure = share if parse.certainty is None else parse.certainty if parse.is_loose else 1.0
@@ -92,7 +97,7 @@ class FocusPlus(Method):
                 groups = self._merge(filtered, strand, self.alpha if more else self.k)
             placed = rerank_groups(reranker, question, groups)
         answer = replace(answer_placed(kb, question, placed, reranker), certainty=parse.certainty)
-        if parse.certainty is not None and parse.certainty < self.sure and not parse.is_loose:
+        if parse.certainty is not None and parse.certainty < self.sure and query is parse.query:
             answer = replace(answer, answer_count=0)
         elif found and found[0].level == 0 and sure >= self.doubt:
             answer = replace(answer, answer_count=sum(1 for one in groups[0] if one.how == found[0].how))
