@@ -15,9 +15,10 @@ from clew.reading.translation import Translator
 
 OTHERS = 4
 """Other meanings that are tried where the first one has no answer."""
-EXPLAINED, MOST_UNEXPLAINED = 0.6, 5
-"""Where less than this part of the telling words is accounted for, and nothing is named for sure or more words than
-these are left, texts may be meant."""
+EXPLAINED = 0.6
+MOST_UNEXPLAINED = {True: 3, False: 5}
+"""Where less than that part of the telling words is accounted for, and more than so many are left, texts may be meant;
+fewer where nothing is named for sure."""
 UNLIKELY = 0.02
 """A meaning less likely than this is not tried."""
 
@@ -45,7 +46,7 @@ class LearnedParser:
         explained = explained_part(understanding.question, first)
         left = len(unexplained(understanding.question, first).split())
         is_doubtful = all(one.is_doubtful for one in first.named)
-        is_loose = explained < EXPLAINED and (is_doubtful or left > MOST_UNEXPLAINED)
+        is_loose = explained < EXPLAINED and left > MOST_UNEXPLAINED[is_doubtful]
         certainty = understanding.certainty * (explained if is_loose else 1.0)
         return Parse(queries[0], tuple(queries[1:]), certainty=certainty, is_loose=is_loose)
 
