@@ -38,6 +38,7 @@ COMMANDS = {
     "subgraph": "clew.cli.subgraph:subgraph",
     "synth": "clew.cli.synth:synth",
     "train ranker": "clew.cli.train:ranker",
+    "train reader": "clew.cli.train:reader",
     "serve": "clew.cli.serve:serve",
     "mcp": "clew.cli.serve:mcp",
     "completion": "clew.cli.completion:completion",

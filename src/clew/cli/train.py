@@ -11,6 +11,7 @@ import typer
 from clew.cli.options import AsJson, Base, open_tools
 from clew.cli.output import err, out, print_json, print_table, progress_bar
 from clew.core.errors import InputError
+from clew.core.folders import refuse_foreign
 from clew.datasets.load import load_dataset
 from clew.evaluation.benchmark import Benchmark, aliases_in
 from clew.evaluation.rankers import PoolMaker, RankerReport, train_on_questions
@@ -106,6 +107,30 @@ def show_report(report: RankerReport) -> None:
         own = sorted(report.own_importance.items(), key=lambda item: -item[1])
         print_table("CatBoost's importance", ("feature", "percent"), [(name, f"{value:.2f}") for name, value in own])
     err.print(f"saved in {report.folder}; use it with --option ranker={report.folder}", markup=False)
+
+
+def reader(
+    sources: Annotated[
+        list[Path], typer.Argument(help="Folders with schemas.jsonl and questions.jsonl, each question with its query.")
+    ],
+    output: Annotated[Path, typer.Option("--out", "-o", help="The folder for the weights.")],
+    left_out: Annotated[
+        str | None,
+        typer.Option("--left-out", metavar="K/N", help="Keep that part of the schemas back and measure on it."),
+    ] = None,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the questions.")] = 7,
+    seed: Annotated[int, typer.Option("--seed", help="Of the folds and the training.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Train the reader on questions over many schemas (needs the extra `train`; hours without a GPU)."""
+    from clew.training.reader.fitting import train_reader
+
+    refuse_foreign(output, ("card.json",), "the weights of a reader")
+    figures = train_reader(sources, output, left_out=left_out, epochs=epochs, seed=seed, say=err.print)
+    if as_json:
+        print_json(figures)
+    else:
+        print_table("The reader", ("figure", "value"), [(name, f"{value:.3f}") for name, value in figures.items()])
 
 
 def feedback(

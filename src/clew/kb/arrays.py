@@ -125,6 +125,12 @@ class ArrayKnowledgeBase:
         """Whether anything is written about any node."""
         return bool(pc.sum(pc.binary_length(self._nodes.column("text"))).as_py())
 
+    def written_share(self, type: str | None = None) -> float:
+        """The share of the nodes of a type, or of all, about which something is written."""
+        lengths = pc.binary_length(self._nodes.column("text"))
+        nodes = pa.array(self.nodes(type).array)
+        return float(pc.mean(pc.greater(lengths.take(nodes), 0)).as_py() or 0.0)
+
     def columns(self) -> pa.RecordBatch:
         """The stored columns of all nodes, mapped."""
         return self._nodes

@@ -42,7 +42,7 @@ def choose(question: str, tools: Toolbox) -> tuple[str, str]:
         return "hybrid", "the base has no edges"
     if not isinstance(tools.kb, ArrayKnowledgeBase):
         return "aligned_paths", "the base is behind an endpoint"
-    if not tools.kb.has_texts:
+    if not tools.kb.has_texts and not schema.attribute_types:
         certainty = reader_parser(tools).parse(question, schema).certainty or 0.0
         if certainty < SURE:
             return "aligned_paths", "the base is bare facts, and the question was not read for sure"

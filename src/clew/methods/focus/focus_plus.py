@@ -34,6 +34,9 @@ from clew.queries.finishing import finish, in_words
 from clew.roles.rerank import KeepOrder, RerankerName
 from clew.toolbox import Toolbox
 
+WRITTEN = 0.3
+"""From this share of nodes with a text on, a question may be about texts alone."""
+
 
 @dataclass(frozen=True)
 class FocusPlus(Method):
@@ -65,8 +68,8 @@ class FocusPlus(Method):
             span.note(query=str(parse.query), alternatives=len(parse.alternatives), problem=parse.problem)
             span.note(certainty=parse.certainty)
         query = parse.query
-        is_textual = parse.is_loose and parse.certainty is not None and parse.certainty < self.sure
-        if is_textual and tools.local.has_texts:
+        parse = replace(parse, is_loose=parse.is_loose and _is_written_about(tools, query.target.type))
+        if parse.is_loose and parse.certainty is not None and parse.certainty < self.sure:
             query = TripletQuery((), query.target, score=0.0, unexplained=(question,))
         if query.asks != "nodes" or query.best is not None or query.among:
             finished = self._finished(question, parse, tools)
@@ -172,3 +175,8 @@ class FocusPlus(Method):
 def _indexes(tools: Toolbox) -> tuple[Index, ...]:
     """By words and by meaning; where nodes are but names, by words alone."""
     return (tools.lexical, tools.vectors) if tools.local.has_texts else (tools.lexical,)
+
+
+def _is_written_about(tools: Toolbox, kind: str | None) -> bool:
+    """Whether texts can answer: most nodes of a type have one."""
+    return tools.keep(("written about", kind), lambda: tools.local.written_share(kind)) >= WRITTEN
