@@ -4,19 +4,24 @@ import json
 import re
 from pathlib import Path
 
+from clew.models.scripted import ScriptedModel
+
 README = Path(__file__).parent.parent / "README.md"
 
 
 def test_the_ten_lines_work(tmp_path, monkeypatch, capsys, tiny_tables):
-    (code,) = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    code, with_model = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
     assert len(code.strip().splitlines()) <= 10
     monkeypatch.chdir(tmp_path)
     nodes, edges = tiny_tables.nodes[0].table.to_pylist(), tiny_tables.edges[0].table.to_pylist()
     Path("nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in nodes))
     lines = ["\t".join(edges[0]), *("\t".join(value or "" for value in edge.values()) for edge in edges)]
     Path("edges.tsv").write_text("\n".join(lines) + "\n")
-    exec(compile(code, str(README), "exec"), {})
+    names = {"scripted": ScriptedModel.saying("1")}
+    exec(compile(code, str(README), "exec"), names)
     assert "BBS2" in capsys.readouterr().out
+    exec(compile(with_model.replace('"openai:gpt-4.1-mini"', "scripted"), str(README), "exec"), names)
+    assert "calls" in capsys.readouterr().out
 
 
 def test_every_method_of_the_catalogue_is_in_the_table():

@@ -93,6 +93,9 @@ def show_answer(answer: Answer, k: int) -> None:
             out.print(f"  \\[{number}] {escape(piece.in_words())}")
     if answer.certainty is not None and answer.query.get("text"):
         out.print(f"[dim]read as: {escape(answer.query['text'])} ({answer.certainty:.0%} sure)[/dim]")
+    matches = answer.query.get("matches")
+    if answer.found and answer.text is None and answer.answer_count and matches:
+        out.print(f"[bold]{matches} match[/bold]" if matches > 1 else "[bold]1 matches[/bold]")
     if not answer.candidates:
         out.print("no answer found")
     elif not answer.found:

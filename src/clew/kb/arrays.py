@@ -81,7 +81,7 @@ class ArrayKnowledgeBase:
     def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
         """Key, name and type of many nodes, in the given order."""
         if len(nodes) > FEW:  # one pass over a column costs less than a scalar each
-            places, kinds = pa.array(nodes), self.schema.type_names
+            places, kinds = _positions(nodes), self.schema.type_names
             keys, names = self._keys.take(places).to_pylist(), self._names.take(places).to_pylist()
             codes = self.types[np.asarray(nodes)].tolist()
             return [
@@ -118,7 +118,14 @@ class ArrayKnowledgeBase:
         """An attribute of many nodes, None where a node has none."""
         if attribute not in self._nodes.schema.names:
             return [None] * len(nodes)
-        return list(self._nodes.column(attribute).take(pa.array(nodes.array)).to_pylist())
+        return list(self._nodes.column(attribute).take(_positions(nodes)).to_pylist())
+
+    def distinct(self, attribute: str) -> Sequence[Any]:
+        """Every value of an attribute once, in no order; lists of values are opened."""
+        column = self._nodes.column(attribute)
+        if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+            column = pc.list_flatten(column)
+        return list(pc.unique(column).to_pylist())
 
     @cached_property
     def has_texts(self) -> bool:
@@ -128,8 +135,7 @@ class ArrayKnowledgeBase:
     def written_share(self, type: str | None = None) -> float:
         """The share of the nodes of a type, or of all, about which something is written."""
         lengths = pc.binary_length(self._nodes.column("text"))
-        nodes = pa.array(self.nodes(type).array)
-        return float(pc.mean(pc.greater(lengths.take(nodes), 0)).as_py() or 0.0)
+        return float(pc.mean(pc.greater(lengths.take(_positions(self.nodes(type))), 0)).as_py() or 0.0)
 
     def columns(self) -> pa.RecordBatch:
         """The stored columns of all nodes, mapped."""
@@ -318,6 +324,12 @@ class ArrayKnowledgeBase:
     def _check(self, node: int) -> None:
         if not 0 <= node < self.count:
             raise NotFoundError(f"no node {node}: ids go from 0 to {self.count - 1}")
+
+
+def _positions(nodes: NodeSet | Sequence[int] | IntArray) -> pa.Array:
+    """Nodes as positions; `pa.array` would import pandas where it is installed."""
+    ids = np.ascontiguousarray(nodes.array if isinstance(nodes, NodeSet) else nodes, dtype=np.int32)
+    return pa.Array.from_buffers(pa.int32(), len(ids), [None, pa.py_buffer(ids)])
 
 
 def schema_from_json(raw: Mapping[str, Any]) -> Schema:

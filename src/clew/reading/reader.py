@@ -26,6 +26,7 @@ from clew.core.types import Direction, NodeSet
 from clew.index.mentions import is_common
 from clew.index.protocol import Names
 from clew.index.tokens import stop_words, terms, tokenise
+from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
 from clew.queries.hierarchies import descendants, hierarchies
 from clew.reading.encoders import SHIPPED, Encoders
@@ -145,7 +146,8 @@ class LearnedReader:
         found: dict[str, tuple[str, ...]] = {}
         for name, kind in self.kb.schema.attribute_types.items():
             if kind == "text":
-                values = _few_values(self.kb.values(self.kb.nodes(), name))
+                every = self.kb.distinct(name) if isinstance(self.kb, ArrayKnowledgeBase) else ()
+                values = _few_values(every)
                 if values:
                     found[name] = values
         return found
@@ -340,13 +342,10 @@ def shared_encoders(folder: Path) -> Encoders:
 def _few_values(values: Iterable[object]) -> tuple[str, ...]:
     different: set[str] = set()
     for value in values:
-        for one in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(one, str) and one:
-                if len(one) > LONGEST_VALUE:
-                    return ()
-                different.add(one)
-                if len(different) > MOST_VALUES:
-                    return ()
+        if isinstance(value, str) and value:
+            if len(value) > LONGEST_VALUE or len(different) > MOST_VALUES:
+                return ()
+            different.add(value)
     return tuple(sorted(different))
 
 
