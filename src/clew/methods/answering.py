@@ -117,7 +117,10 @@ def _evidence(
     document = kb.text(found.node)
     if document:
         evidence.append(best_sentence(ref, document, asked))
-    evidence.append(Judgement("document", round(found.nearness, 4), found.how))
+    if found.nearness:
+        evidence.append(Judgement("document", round(found.nearness, 4), found.how))
+    elif found.how:
+        evidence.append(Judgement("query", reason=found.how))
     if reranked_by != "none":
         moved = f"place {one.before} before reranking, {place} after"
         reason = f"{moved}; {one.judged.reason}" if one.judged.reason else moved

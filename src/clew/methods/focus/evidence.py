@@ -46,7 +46,15 @@ class Focus:
             for place, triplet in enumerate(self.query.triplets)
             if triplet.negated and is_usable(triplet, self.groundings)
         )
-        return (*(path for path in paths if path.facts), *checked)
+        return (*(path for path in paths if path.facts), *self._values(kb, node), *checked)
+
+    def _values(self, kb: KnowledgeBase, node: int) -> tuple[Judgement, ...]:
+        """The attributes of an answer that the question asks for, compares or sets a condition on."""
+        query = self.query
+        names = [query.attribute, None if query.best is None else query.best.attribute]
+        names += [one.attribute for one in query.conditions if one.variable == query.target.name]
+        told = [(name, kb.values(NodeSet.of([node]), name)[0]) for name in dict.fromkeys(names) if name]
+        return tuple(Judgement(name, reason=str(value)) for name, value in told if value is not None)
 
     @property
     def _has_required(self) -> bool:
