@@ -1,0 +1,128 @@
+"""The learned reader, as it ships, over a small base with a schema it never saw: from plain questions to answers."""
+
+import json
+
+import pytest
+
+import clew
+from clew.core.query import Best, TripletQuery, Variable
+from clew.queries.finishing import best_of, comparable, finish
+from clew.reading.encoders import Encoders
+from clew.reading.parsing import asks_whether
+
+NODES = [
+    {"id": "m1", "name": "Glenfoyle", "type": "Distillery", "founded": 1815, "stills": 4, "open_to_visitors": True},
+    {"id": "m2", "name": "Ardmorran", "type": "Distillery", "founded": 1898, "stills": 12, "open_to_visitors": False},
+    {"id": "m3", "name": "Kilbrae", "type": "Distillery", "founded": 2004, "stills": 2, "open_to_visitors": True},
+    {"id": "r1", "name": "Islay", "type": "Region"},
+    {"id": "r2", "name": "Speyside", "type": "Region"},
+    {"id": "p1", "name": "Morag Sinclair", "type": "Person"},
+    {"id": "p2", "name": "Ewan Baird", "type": "Person"},
+    {"id": "w1", "name": "Foyle Ten", "type": "Whisky", "strength": 43.0},
+    {"id": "w2", "name": "Storm Cask", "type": "Whisky", "strength": 58.2},
+]
+EDGES = [
+    ("m1", "located_in", "r1"),
+    ("m2", "located_in", "r2"),
+    ("m3", "located_in", "r1"),
+    ("m1", "founded_by", "p1"),
+    ("m2", "founded_by", "p2"),
+    ("w1", "distilled_at", "m1"),
+    ("w2", "distilled_at", "m2"),
+]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reader")
+    (folder / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in NODES))
+    (folder / "edges.tsv").write_text("source\trelation\ttarget\n" + "".join("\t".join(edge) + "\n" for edge in EDGES))
+    clew.build([folder / "nodes.jsonl", folder / "edges.tsv"], folder / "whisky.kb")
+    return clew.open(folder / "whisky.kb")
+
+
+def put_forward(answer):
+    return {candidate.node.name for candidate in answer.answer_set} if answer.found else set()
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Which distilleries are located in Islay?", {"Glenfoyle", "Kilbrae"}),
+        ("Who founded Glenfoyle?", {"Morag Sinclair"}),
+        ("Where is Ardmorran?", {"Speyside"}),
+        ("Which distillery has the most stills?", {"Ardmorran"}),
+        ("Which is older, Glenfoyle or Kilbrae?", {"Glenfoyle"}),
+        ("distilleries founded after 1850", {"Ardmorran", "Kilbrae"}),
+    ],
+)
+def test_nodes_are_found_whatever_is_asked(base, question, names):
+    answer = base.ask(question)
+    assert put_forward(answer) == names
+    assert 0 < answer.certainty <= 1
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("When was Glenfoyle founded?", 1815),
+        ("How many distilleries are in Islay?", 2),
+        ("Is Glenfoyle located in Islay?", True),
+        ("Is Glenfoyle located in Speyside?", False),
+        ("What is the strength of Storm Cask?", 58.2),
+    ],
+)
+def test_a_value_is_given_where_one_is_asked_for(base, question, value):
+    answer = base.ask(question)
+    assert answer.value == value
+    assert answer.text
+    assert answer.to_dict()["value"] == value
+
+
+def test_the_value_an_answer_rests_on_is_its_evidence(base):
+    answer = base.ask("When was Glenfoyle founded?")
+    assert any(piece.in_words() == "founded: 1815" for piece in answer.candidates[0].evidence)
+
+
+def test_what_is_not_read_for_sure_is_not_put_forward(base):
+    answer = base.ask("zxcv qwer tyui?")
+    assert not answer.found
+    assert answer.to_dict()["found"] is False
+
+
+def test_whatever_is_typed_is_read_as_something_or_nothing(base):
+    for question in ("?", "a", "Glenfoyle", "Glenfoyle " * 60, "1815 1898 2004", "[Islay] distilleries", "ÄÖÜ ß 東京"):
+        assert base.ask(question).question == question.strip()
+
+
+def test_a_question_with_its_verb_first_and_no_choice_is_answered_by_yes_or_no():
+    assert asks_whether("Is Glenfoyle older than Kilbrae?")
+    assert not asks_whether("Is Glenfoyle or Kilbrae older?")
+    assert not asks_whether("Which is older?")
+
+
+def test_the_best_are_those_that_comparing_all_finds(base):
+    kb = base.tools.kb if hasattr(base, "tools") else base._tools.kb
+    distilleries = kb.nodes("Distillery")
+    values = dict(zip(distilleries, map(comparable, kb.values(distilleries, "stills")), strict=True))
+    assert set(best_of(kb, Best(True, "stills"), distilleries)) == {max(values, key=values.get)}
+    assert set(best_of(kb, Best(False, "stills"), distilleries)) == {min(values, key=values.get)}
+    regions = kb.nodes("Region")
+    most = best_of(kb, Best(True, relation="located_in", is_head=False), regions)
+    assert [ref.name for ref in kb.refs(most.array)] == ["Islay"]
+    counted = finish(kb, TripletQuery((), Variable("x", "Region"), asks="number"), regions)
+    assert counted.value == 2
+
+
+def test_a_text_has_one_vector_whatever_it_is_read_with():
+    encoders = Encoders()
+    alone = encoders.meaning(["who founded § distillery §"])[0]
+    assert (encoders.meaning(["another text", "who founded § distillery §"])[1] == alone).all()
+    told = encoders.choose(
+        ["Who founded A ( distillery ) ?"] * 2,
+        ["A → founded by → person", "A → located in → region"],
+        [-1.0, -1.0],
+        [(0.5, 0.0), (0.0, 0.0)],
+        200,
+    )
+    assert told[1] > told[2]
