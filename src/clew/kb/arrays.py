@@ -213,7 +213,7 @@ class ArrayKnowledgeBase:
         if columns is None or attribute not in columns.schema.names:
             return np.full(len(edges), np.nan)
         rows = zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
-        places = pa.array([self._place(head, code, tail) for head, code, tail in rows], pa.int64())
+        places = _int64([self._place(head, code, tail) for head, code, tail in rows])
         return np.asarray(columns.column(attribute).take(places).to_numpy(zero_copy_only=False), dtype=np.float64)
 
     def to_tables(self) -> Tables:
@@ -324,6 +324,11 @@ class ArrayKnowledgeBase:
     def _check(self, node: int) -> None:
         if not 0 <= node < self.count:
             raise NotFoundError(f"no node {node}: ids go from 0 to {self.count - 1}")
+
+
+def _int64(numbers: Sequence[int]) -> pa.Array:
+    """Numbers as Arrow holds them; `pa.array` would import pandas where it is installed."""
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(np.array(numbers, dtype=np.int64))])
 
 
 def _positions(nodes: NodeSet | Sequence[int] | IntArray) -> pa.Array:
