@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.core.query import Condition, Constant, Variable
-from clew.core.schema import NodeType, Relation, Schema
+from clew.core.schema import NodeType, Relation, Schema, words_of
 from clew.index.protocol import Link
 from clew.reading.mentions import Named, Sense
 from clew.reading.plan import FORMS, Branch, Plan, Requirement, Wording
 from clew.reading.proposals import MentionScores, Proposer, Scores
 from clew.reading.quantities import quantities
 from clew.reading.translation import Translator
-from clew.reading.vocabulary import Vocabulary, words_of
+from clew.reading.vocabulary import Vocabulary
 
 SCHEMA = Schema(
     (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -95,3 +96,11 @@ class Schema:
         if not rows:
             raise SchemaError(f"no relation {name!r}; there are: {', '.join(self.relation_names)}")
         return rows
+
+
+def words_of(name: str) -> str:
+    """The words of an identifier, in lower case: `film.film.directed_by` and `directedBy` both end in "directed by"."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)", " ", name)
+    words = re.findall(r"[^\W_]+", spaced.lower())
+    kept = [word for place, word in enumerate(words) if place == 0 or word != words[place - 1]]
+    return " ".join(kept) or name.lower()

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from clew.core.schema import Schema
+from clew.core.schema import Schema, words_of
 from clew.core.types import IntArray, NodeSet
 from clew.index.mentions import (
     Match,
@@ -350,14 +350,9 @@ class NameIndex:
         return self.table.words.find(token.text.encode()) is None and not self.is_word(token.text)
 
 
-def spaced(name: str) -> str:
-    """An identifier with spaces between its words."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_.:-]", " ", name)
-
-
 def schema_words(schema: Schema) -> frozenset[str]:
     """The words of types, relations and attributes: "gene" in a question means the type, not a node of that name."""
     labels = [node_type.label for node_type in schema.node_types]
     labels += [label for relation in schema.relations for label in (relation.name, relation.label, relation.inverse)]
-    labels += [label for attribute in schema.attribute_types for label in (attribute, spaced(attribute))]
+    labels += [label for attribute in schema.attribute_types for label in (attribute, words_of(attribute))]
     return frozenset(token.text for label in labels for token in tokenise(label))

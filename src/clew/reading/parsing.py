@@ -44,7 +44,7 @@ class LearnedParser:
             if meaning.share >= UNLIKELY:
                 queries.append(self.query(understanding.question, meaning))
         explained = explained_part(understanding.question, first)
-        left = len(unexplained(understanding.question, first).split())
+        left = len(queries[0].unexplained[0].split()) if queries[0].unexplained else 0
         is_doubtful = all(one.is_doubtful for one in first.named)
         is_loose = explained < EXPLAINED and left > MOST_UNEXPLAINED[is_doubtful]
         certainty = understanding.certainty * (explained if is_loose else 1.0)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from clew.reading.vocabulary import Vocabulary, words_of
+from clew.core.schema import words_of
+from clew.reading.vocabulary import Vocabulary
 
 Form = Literal[
     "list",
@@ -21,20 +22,7 @@ Form = Literal[
     "describe",
     "none",
 ]
-FORMS: tuple[Form, ...] = (
-    "list",
-    "count",
-    "exists",
-    "value",
-    "max",
-    "min",
-    "most",
-    "fewest",
-    "compare_max",
-    "compare_min",
-    "describe",
-    "none",
-)
+FORMS: tuple[Form, ...] = get_args(Form)
 """What a question asks for; `none` is what the schema cannot say. The order is that of the trained head."""
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "-")
 """How a number is compared; `-` where it is no condition. The order is that of the trained head."""

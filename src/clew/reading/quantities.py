@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import Literal
 
 YEARS = range(1000, 2200)
 """Four digits that may be a year."""
@@ -164,6 +163,3 @@ def number_of(text: str) -> float | None:
         return float(plain.replace(",", "."))
     except ValueError:
         return None
-
-
-Comparison = Literal["=", "!=", "<", "<=", ">", ">="]

@@ -170,12 +170,14 @@ class LearnedReader:
 
     def read(self, question: str) -> Understanding:
         """What the question may mean over this base; the last ones are remembered."""
-        if question not in self._remembered:
+        known = self._remembered.get(question)
+        if known is None:
+            plain, named = find_named(question, self.kb, self.names)
+            known = self.understand(plain, named)
             if len(self._remembered) >= REMEMBERED:
                 self._remembered.clear()
-            plain, named = find_named(question, self.kb, self.names)
-            self._remembered[question] = self.understand(plain, named)
-        return self._remembered[question]
+            self._remembered[question] = known
+        return known
 
     def understand(self, question: str, named: Sequence[Named]) -> Understanding:
         """What a question may mean whose names are known."""
@@ -197,11 +199,11 @@ class LearnedReader:
         categories = tuple(self._categories(question, taken))
         scores = self.scorer.score(question, spans, types, numbers, categories)
         senses = tuple(sense for _, sense in taken)
-        mentions = tuple(
-            replace(mention, first=self._first_hops(sense))
-            for mention, sense in zip(scores.mentions, senses, strict=True)
-        )
         reached = self._reached(senses)
+        mentions = tuple(
+            replace(mention, first=self._first_hops(sense.type, reached(place, ())))
+            for place, (mention, sense) in enumerate(zip(scores.mentions, senses, strict=True))
+        )
         proposals = self.proposer.propose(replace(scores, mentions=mentions), PLANS, self._leads(reached))
         proposals = [one for one in proposals if _may_hold(one.plan, reached)] or proposals
         asked, wording = lettered(question, spans, numbers), Wording(self.vocabulary)
@@ -242,7 +244,7 @@ class LearnedReader:
         """What the certainty of the first meaning depends on."""
         first, second = meanings[0], meanings[1] if len(meanings) > 1 else None
         plan = first.plan
-        used = len({branch.mention for branch in plan.branches} | set(plan.mentions) - {None})
+        used = len(({branch.mention for branch in plan.branches} | set(plan.mentions)) - {None})
         asks_for_all = not (plan.branches or plan.requirements or plan.mentions)
         return {
             "choice": first.score,
@@ -256,13 +258,13 @@ class LearnedReader:
             "unexplained": 1 - explained_part(question, first),
         }
 
-    def _first_hops(self, sense: Sense) -> frozenset[int]:
-        """The hops that really start at what a mention stands for."""
-        there = {(use.relation, use.direction) for use in self.kb.relations(self._with_below(sense))}
+    def _first_hops(self, kind: str, nodes: NodeSet) -> frozenset[int]:
+        """The hops that really start at nodes of a type."""
+        there = {(use.relation, use.direction) for use in self.kb.relations(nodes)}
         return frozenset(
             place
             for place, hop in enumerate(self.vocabulary.hops)
-            if hop.start == sense.type and (hop.relation, hop.direction) in there
+            if hop.start == kind and (hop.relation, hop.direction) in there
         )
 
     def _reached(self, senses: Sequence[Sense]) -> Reached:
@@ -305,12 +307,19 @@ class LearnedReader:
         """Attributes whose value stands in the question, outside of names; numbers in a value need not."""
         outside = [one for one in tokenise(question) if not any(n.start <= one.start < n.end for n, _ in taken)]
         words = {token.text for token in outside}
+        return [(place, value) for place, value, said in self._said_values if words.issuperset(said)]
+
+    @cached_property
+    def _said_values(self) -> list[tuple[int, str, frozenset[str]]]:
+        """Attributes with values that are more than words of the schema or of every day, and the words of each."""
         kinds = {word for name in self.kb.schema.type_names for word in self.vocabulary.type_words(name).split()}
+        found = []
         for place, attribute in enumerate(self.vocabulary.attributes):
             for value in self.values.get(attribute.name, ()):
-                said = [token.text for token in tokenise(value) if not token.text.isdecimal()]
-                if said and words.issuperset(said) and not all(word in kinds or is_common(word) for word in said):
-                    yield place, value
+                said = frozenset(token.text for token in tokenise(value) if not token.text.isdecimal())
+                if not all(word in kinds or is_common(word) for word in said):
+                    found.append((place, value, said))
+        return found
 
 
 Reached = Callable[[int, tuple[int, ...]], NodeSet]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.index.tokens import terms
-from clew.reading.encoders import Encoders, Floats, unit
+from clew.reading.encoders import DIMENSION, Encoders, Floats, unit
 from clew.reading.plan import LETTERS
 from clew.reading.proposals import MentionScores, QuantityScores, Scores
 from clew.reading.quantities import Quantity
@@ -98,14 +100,16 @@ class Labels:
             return unit(self.encoders.meaning(texts))
         digest = hashlib.sha256("\n".join((self.encoders.version, *texts)).encode()).hexdigest()[:24]
         file = self.folder / f"labels-{digest}.npy"
-        if file.is_file():
+        with suppress(OSError, ValueError, EOFError):  # a file that was cut is written again
             stored: Floats = np.load(file)
-            return stored
+            if stored.shape == (len(texts), DIMENSION):
+                return stored
         vectors = unit(self.encoders.meaning(texts))
-        self.folder.mkdir(parents=True, exist_ok=True)
-        partial = file.with_suffix(".partial.npy")
-        np.save(partial, vectors)
-        partial.replace(file)
+        with suppress(OSError):  # where nothing may be written, they are computed again the next time
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self.folder, suffix=".npy", delete=False) as partial:
+                np.save(partial, vectors)
+            Path(partial.name).replace(file)
         return vectors
 
 

@@ -6,25 +6,14 @@ are split into words; descriptions, where there are any, say what a name does no
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from clew.core.schema import Schema
+from clew.core.schema import Schema, words_of
 
 LONGEST_DESCRIPTION = 16
 """Words of a description that are read."""
-Kind = Literal["number", "date", "boolean", "category", "text"]
-
-
-def words_of(name: str) -> str:
-    """The words of an identifier, in lower case: `film.film.directed_by` and `directedBy` both end in "directed by"."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)", " ", name)
-    words = re.findall(r"[^\W_]+", spaced.lower())
-    kept = [word for place, word in enumerate(words) if place == 0 or word != words[place - 1]]
-    return " ".join(kept) or name.lower()
 
 
 def described(label: str, description: str) -> str:
@@ -110,8 +99,3 @@ class Vocabulary:
     def type_words(self, name: str) -> str:
         """A node type as it stands in a question for one of its nodes."""
         return words_of(self.schema.node_type(name).display or name)
-
-
-def all_words(texts: Iterable[str]) -> frozenset[str]:
-    """The words of some texts."""
-    return frozenset(word for text in texts for word in re.findall(r"[^\W_]+", text.lower()))

@@ -82,7 +82,7 @@ class Focus:
             "unexplained": list(self.query.unexplained),
             "matches": None if self.nodes is None else len(self.nodes),
         }
-        if self.nodes is not None and not self.query.among:
+        if self.nodes is not None and not (self.query.among or self.query.best or self.query.either):
             block = as_block(
                 self.query, self.solution.problem, self.groundings, kb.schema, hierarchical=self.hierarchical
             )
@@ -145,9 +145,12 @@ def weighed(filtered: Sequence[Found], strand: Sequence[Found], share: float) ->
 
 
 def with_query(answer: Answer, kb: KnowledgeBase, focus: Focus) -> Answer:
-    """The answer with the query that its first candidates rest on."""
+    """The answer with the query that its first candidates rest on, and their number where that is asked for."""
+    counted = focus.query.asks == "number" and focus.nodes is not None
     return replace(
         answer,
         query=focus.to_json(kb),
+        value=len(focus.nodes or ()) if counted else None,
+        text=str(len(focus.nodes or ())) if counted else None,
         notes=tuple(relaxation.in_words(focus.query) for relaxation in focus.relaxations),
     )

@@ -128,6 +128,7 @@ class FocusPlus(Method):
         reranker = KeepOrder()
         placed = rerank_groups(reranker, question, [listed])
         answer = with_query(answer_placed(kb, question, placed, reranker), kb, readings[0])
+        answer = replace(answer, query={**answer.query, "matches": len(outcome.nodes)}, value=None, text=None)
         if parse.certainty is not None and parse.certainty < self.sure:
             return replace(answer, certainty=parse.certainty, answer_count=0)
         text = None if outcome.value is None else in_words(outcome.value)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from rapidfuzz import fuzz
 
 from clew.index.tokens import stop_words
+from clew.reading.mentions import MARKED
 from clew.reading.paths.question_words import ARTICLES, PREPOSITIONS
-from clew.reading.paths.topics import MARKED
 
 MASK = "[]"
 ENOUGH = 0.6

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clew.core.types import NodeSet
 from clew.index.protocol import Link, Names
+from clew.reading.mentions import MARKED
 
-MARKED = re.compile(r"\[([^\[\]]+)\]")
 SURE = 0.9
 """Links to a marked name that score less than this share of its best link stand for something else."""
 
