@@ -101,6 +101,8 @@ def show_answer(answer: Answer, k: int) -> None:
     elif not answer.found:
         out.print("[bold]I did not find this.[/bold] What is nearest:")
     for rank, candidate in enumerate(answer.candidates[:k], start=1):
+        if answer.answer_count and rank == answer.answer_count + 1:
+            out.print("[dim]near, not put forward:[/dim]")
         node = candidate.node
         about = f"[dim]{escape(node.type)}  {escape(node.key)}[/dim]  {candidate.score:.3f}"
         out.print(f"[bold]{rank:>3}  {escape(node.name)}[/bold]  {about}")
