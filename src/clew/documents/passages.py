@@ -58,6 +58,14 @@ class Outline:
     passages: tuple[TextPassage, ...]
     tables: tuple[TextTable, ...]
 
+    def headings(self, section: int | None) -> tuple[str, ...]:
+        """The heading of a section and those above it, outermost first."""
+        found: list[str] = []
+        while section is not None:
+            found.append(self.sections[section].heading)
+            section = self.sections[section].parent
+        return tuple(reversed(found))
+
 
 def outline(extracted: Extracted, length: int = PASSAGE_LENGTH) -> Outline:
     """Cut a file into sections, passages of about `length` characters, and tables."""
@@ -72,6 +80,8 @@ def outline(extracted: Extracted, length: int = PASSAGE_LENGTH) -> Outline:
         waiting.clear()
 
     for block in extracted.blocks:
+        if block.kind == "contents":  # a table of contents repeats headings and answers nothing
+            continue
         if block.kind == "paragraph":
             if waiting and block.page != waiting[-1].page:
                 close()
