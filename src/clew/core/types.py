@@ -194,6 +194,10 @@ class Path:
         return {"kind": "path", "facts": [fact.triple() for fact in self.facts], "text": self.in_words()}
 
 
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom in points from the top left of a page."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A quoted span of a node's text or of a document: file, page and character span where there is a file."""
@@ -204,16 +208,37 @@ class Passage:
     page: int | None = None
     start: int | None = None
     end: int | None = None
+    section: str = ""
+    """The headings above it, outermost first."""
+    mark: tuple[int, int] | None = None
+    """The characters of `text` that say what was asked."""
+    boxes: tuple[Box, ...] = ()
+    """Where the marked lines, or else all, are printed on the page."""
+
+    @property
+    def marked(self) -> str:
+        """What says it: the marked characters, or else all."""
+        return self.text if self.mark is None else self.text[slice(*self.mark)]
+
+    @property
+    def place(self) -> str:
+        """File and page, where there is a file."""
+        return "" if self.file is None else f"{self.file}{'' if self.page is None else f', page {self.page}'}"
 
     def in_words(self) -> str:
         """The quotation with its place."""
-        place = "" if self.file is None else f" [{self.file}{'' if self.page is None else f', page {self.page}'}]"
-        return f"“{self.text}”{place}"
+        return f"“{self.marked}”" + (f" [{self.place}]" if self.file else "")
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values; the place as far as it is known."""
         place = {"file": self.file, "page": self.page, "start": self.start, "end": self.end}
-        known = {name: value for name, value in place.items() if value is not None}
+        known: dict[str, Any] = {name: value for name, value in place.items() if value is not None}
+        if self.section:
+            known["section"] = self.section
+        if self.mark is not None:
+            known["mark"] = list(self.mark)
+        if self.boxes:
+            known["boxes"] = [list(box) for box in self.boxes]
         return {"kind": "passage", "node": self.node.to_dict(), "text": self.text, **known}
 
 

@@ -73,6 +73,12 @@ class EvidenceReply(_Partial):
     page: int | None = None
     start: int | None = None
     end: int | None = None
+    section: str | None = None
+    """The headings above a passage, outermost first."""
+    mark: tuple[int, int] | None = None
+    """The characters of a passage's text that say what was asked."""
+    boxes: tuple[tuple[float, float, float, float], ...] = ()
+    """Where they are printed on the page: left, top, right, bottom in points from the top left."""
     score: float | None = None
 
 

@@ -25,6 +25,10 @@ class Section:
     parent: int | None
 
 
+PrintedLine = tuple[tuple[int, int], tuple[float, float, float, float]]
+"""The characters of a passage that stand on one line, and its box on the page."""
+
+
 @dataclass(frozen=True, slots=True)
 class TextPassage:
     """A span of a file's text; `table` is the position of the table whose rows it holds, where it holds rows."""
@@ -35,6 +39,7 @@ class TextPassage:
     page: int | None
     section: int | None
     table: int | None = None
+    lines: tuple[PrintedLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,7 @@ class TextTable:
     page: int | None
     section: int | None
     rows: int
+    lines: tuple[PrintedLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from clew.documents.graph.build import EdgeOptions, passage_graph
 from clew.documents.graph.entity import known_entities, subjects
-from clew.documents.passages import PASSAGE_LENGTH, Outline
+from clew.documents.passages import PASSAGE_LENGTH, Outline, PrintedLine
 from clew.kb.schema_file import SchemaEdits, TypeEdit
 from clew.kb.tables import Piece, Tables
 from clew.models.protocol import Embedder
@@ -47,8 +47,14 @@ NODES = pa.schema(
         ("start", pa.int64()),
         ("end", pa.int64()),
         ("number", STRING),
+        ("section", STRING),
+        ("label", STRING),
+        ("lines", STRING),
     ]
 )
+"""`section` holds the headings above; `label` what a page is called; `lines` where text is printed, see `placed`."""
+HEADINGS = " › "
+"""What stands between a heading and the next below it."""
 TABLE_NUMBER = re.compile(r"\s*\w+\.?\s+([A-Z]?\d+|[IVXLC]+)\b")
 
 
@@ -60,6 +66,8 @@ class OutlinedFile:
     title: str
     pages: int
     outline: Outline
+    labels: tuple[str, ...] = ()
+    """What its pages are called, where not 1, 2, 3."""
 
 
 @dataclass
@@ -141,11 +149,22 @@ def _add_file(rows: _Rows, file: OutlinedFile, number: int) -> None:
     name, cut = file.name, file.outline
     rows.add(name, "document", file.title, name, aliases=[*title_forms(file.title)[1:], name])
     for page in range(1, file.pages + 1):
-        rows.add(_page_key(name, page), "page", f"page {page} of {name}", name, page=page, number=str(page))
+        label = file.labels[page - 1] if page <= len(file.labels) else ""
+        rows.add(_page_key(name, page), "page", f"page {page} of {name}", name, page=page, number=str(page), label=label)
         rows.join(name, "has_page", _page_key(name, page))
     for place, section in enumerate(cut.sections):
         key = _section_key(name, place)
-        rows.add(key, "section", section.heading, name, page=section.page, start=section.start, number=str(place + 1))
+        above = HEADINGS.join(cut.headings(section.parent))
+        rows.add(
+            key,
+            "section",
+            section.heading,
+            name,
+            page=section.page,
+            start=section.start,
+            number=str(place + 1),
+            section=above,
+        )
         rows.join(name if section.parent is None else _section_key(name, section.parent), "has_section", key)
     for place, table in enumerate(cut.tables):
         found = TABLE_NUMBER.match(table.caption)
@@ -161,23 +180,26 @@ def _add_file(rows: _Rows, file: OutlinedFile, number: int) -> None:
             start=table.start,
             end=table.end,
             number=shown,
+            section=HEADINGS.join(cut.headings(table.section)),
+            lines=placed(table.lines),
         )
         _place(rows, name, key, "has_table", table.page, table.section)
     before: str | None = None
     for place, passage in enumerate(cut.passages):
-        heading = "" if passage.section is None else cut.sections[passage.section].heading
-        shown_name = file.title if not heading or heading == file.title else f"{file.title} › {heading}"
+        headings = [heading for heading in cut.headings(passage.section) if heading != file.title]
         key = rows.add_cited(
             number,
             f"{name}#passage={place + 1:06d}",
             "passage",
-            shown_name,
+            HEADINGS.join((file.title, *headings)),
             name,
             text=passage.text,
             page=passage.page,
             start=passage.start,
             end=passage.end,
             number=str(place + 1),
+            section=HEADINGS.join(headings),
+            lines=placed(passage.lines),
         )
         _place(rows, name, key, "has_passage", passage.page, passage.section)
         if passage.table is not None:
@@ -194,6 +216,11 @@ def _place(rows: _Rows, file: str, key: str, relation: str, page: int | None, se
         rows.join(_page_key(file, page), relation, key)
     if section is not None:
         rows.join(_section_key(file, section), relation, key)
+
+
+def placed(lines: Sequence[PrintedLine]) -> str | None:
+    """Lines as one short text, so that a node can keep them: each `start,end,left,top,right,bottom`."""
+    return ";".join(",".join(f"{value:g}" for value in (*span, *box)) for span, box in lines) or None
 
 
 def _page_key(file: str, page: int) -> str:
