@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["heading", "paragraph", "table"]
+Kind = Literal["heading", "paragraph", "table", "contents"]
+"""Contents are lists of headings, figures or words with their page numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A span of the text: a heading of some level, a paragraph or a table; no page where the format has none."""
+    """A span of the text and what it is; no page where the format has none. A table has the page it begins on."""
 
     kind: Kind
     start: int
@@ -28,6 +29,19 @@ class Block:
     page: int | None = None
     level: int = 0
     cells: Cells | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A printed line: its characters in the text, and its box on the page in points from the top left."""
+
+    start: int
+    end: int
+    page: int
+    x0: float
+    top: float
+    x1: float
+    bottom: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +56,16 @@ class Extracted:
     """How many pages the file has; 0 where the format has none."""
     notes: tuple[str, ...] = ()
     """What could not be read although the rest could, such as a page that is only an image."""
+    lines: tuple[TextLine, ...] = ()
+    """Where each line is printed, so that a quotation can be marked; empty where the format has no pages."""
+    labels: tuple[str, ...] = ()
+    """What the pages are called, such as iv or A-3; empty where they are called 1, 2, 3."""
+    sizes: tuple[tuple[float, float], ...] = ()
+    """Width and height of each page in points; empty where the format has no pages."""
+
+
+Place = tuple[int, float, float, float, float]
+"""A page and a box on it: x0, top, x1, bottom."""
 
 
 @dataclass
@@ -50,6 +74,7 @@ class TextBuilder:
 
     page: int | None = None
     blocks: list[Block] = field(default_factory=list)
+    lines: list[TextLine] = field(default_factory=list)
     _parts: list[str] = field(default_factory=list)
     _length: int = 0
 
@@ -66,6 +91,21 @@ class TextBuilder:
         cells = cells_of(rows, caption)
         if cells is not None:
             self._add("table", markdown(cells), cells=cells)
+
+    def printed(
+        self, kind: Kind, pieces: Sequence[tuple[str, Place]], *, level: int = 0, cells: Cells | None = None
+    ) -> None:
+        """A block whose lines have a place on a page; the pieces follow each other without a space."""
+        before = len(self.blocks)
+        self._add(kind, "".join(text for text, _ in pieces), level=level, cells=cells)
+        if len(self.blocks) == before:
+            return
+        start = self.blocks[-1].start
+        for text, (page, *box) in pieces:
+            x0, top, x1, bottom = (round(edge, 1) for edge in box)
+            if text.strip():
+                self.lines.append(TextLine(start, start + len(text.rstrip()), page, x0, top, x1, bottom))
+            start += len(text)
 
     def text(self) -> str:
         """All blocks, separated by blank lines."""

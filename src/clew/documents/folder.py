@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.errors import NotFoundError, SourceError
-from clew.documents.extracted import Block, Cells, Extracted
+from clew.documents.extracted import Block, Cells, Extracted, TextLine
 from clew.documents.formats import READERS
 from clew.documents.passages import outline
 from clew.documents.rows import DocumentOptions, OutlinedFile, document_tables
@@ -19,7 +19,7 @@ from clew.kb.schema_file import SchemaEdits
 from clew.kb.tables import Tables
 from clew.models.protocol import Embedder
 
-VERSION = 1
+VERSION = 2
 """Raised whenever a reader extracts something else than before."""
 OWN = re.compile(r"[0-9a-f]{32}(\.\w+)?-\d+\.json")
 """What a kept text is called."""
@@ -67,7 +67,9 @@ class ExtractedCache:
 
 def _from_json(raw: dict[str, Any]) -> Extracted:
     blocks = tuple(Block(**{**block, "cells": _cells(block["cells"])}) for block in raw["blocks"])
-    return Extracted(raw["title"], raw["text"], blocks, raw["pages"], tuple(raw["notes"]))
+    lines, sizes = tuple(TextLine(**line) for line in raw["lines"]), tuple(map(tuple, raw["sizes"]))
+    labels = tuple(raw["labels"])
+    return Extracted(raw["title"], raw["text"], blocks, raw["pages"], tuple(raw["notes"]), lines, labels, sizes)
 
 
 def _cells(raw: dict[str, Any] | None) -> Cells | None:

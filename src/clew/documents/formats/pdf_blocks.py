@@ -1,0 +1,200 @@
+"""From the lines of a page to blocks: paragraphs, list items, code, contents, tables with captions, footnotes last."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal
+
+from clew.documents.formats.pdf_lines import Line
+from clew.documents.formats.pdf_outline import Mark
+from clew.documents.formats.pdf_unruled import LEADERS
+
+CAPTION = re.compile(r"\s*(table|tab\.|tabelle|tableau|tabla)\s+([A-Z]?\d+|[IVXLC]+)\b", re.IGNORECASE)
+FIGURE = re.compile(r"\s*(fig(ure|\.)?|abb(ildung|\.)?|listing)\s+([A-Z]?\d+|[IVXLC]+)\b", re.IGNORECASE)
+ENDS_IN_PAGE = re.compile(r"(?:^|[\s.])(\d{1,4}|[ivxlc]{1,6})$")
+INDEX_ENTRY = re.compile(r".*\D,\s*\d{1,4}([,–-]\s*\d{1,4})*$")
+SECTION_NUMBER = re.compile(r"(\d+|[A-Z])(\.\d+)*\.?\s+\S")
+FOOTNOTE = re.compile(r"(\d{1,2}|[*∗†‡§¶]+)\s?\S")
+SMALL = 0.93
+"""Size of footnotes, as a share of the size of the text, at most."""
+LONGEST_CAPTION = 400
+
+Sort = Literal["text", "code", "contents", "table", "footnote"]
+
+
+@dataclass(frozen=True, slots=True)
+class PageBlock:
+    """Lines that belong together; the heading they are by the outline; the caption where they are a table."""
+
+    sort: Sort
+    lines: tuple[Line, ...]
+    mark: Mark | None = None
+    caption: tuple[Line, ...] = ()
+
+
+def page_blocks(lines: Sequence[Line], marks: Mapping[int, Mark], height: float, body_size: float) -> list[PageBlock]:
+    """The blocks of a page in reading order; `marks` names the lines that are headings by the outline."""
+    notes = footnotes(lines, height, body_size)
+    listed = contents(lines)
+    blocks: list[PageBlock] = []
+    for place, line in enumerate(lines):
+        if place in notes:
+            continue
+        mark = marks.get(place)
+        sort: Sort = "text"
+        if line.table is not None:
+            sort = "table"
+        elif place in listed:
+            sort = "contents"
+        elif line.mono and mark is None:
+            sort = "code"
+        last = blocks[-1] if blocks else None
+        if last is not None and last.sort == sort and last.mark == mark and _goes_on(last, line, body_size):
+            blocks[-1] = replace(last, lines=(*last.lines, line))
+        else:
+            blocks.append(PageBlock(sort, (line,), mark))
+    small: list[PageBlock] = []
+    for place in sorted(notes):
+        if small and not FOOTNOTE.match(lines[place].text):
+            small[-1] = replace(small[-1], lines=(*small[-1].lines, lines[place]))
+        else:
+            small.append(PageBlock("footnote", (lines[place],)))
+    return with_captions(blocks) + small
+
+
+def _goes_on(block: PageBlock, line: Line, body_size: float) -> bool:
+    if block.sort == "table":
+        return False
+    if block.sort == "contents" or block.mark is not None:
+        return True
+    if not any(letter.isalpha() for one in (block.lines[-1], line) for letter in one.text):
+        return True  # numbers along the axis of a chart
+    if block.sort == "code":
+        return -line.size < line.box.top - block.lines[-1].box.bottom < 2 * line.size
+    return same_paragraph(block.lines, line, body_size)
+
+
+def same_paragraph(block: Sequence[Line], line: Line, body_size: float) -> bool:
+    """Same print, no gap, no indent, no early end of the line above, no list item, caption or heading between them."""
+    last = block[-1]
+    if abs(last.size - line.size) > 0.6 or last.bold != line.bold or line.is_item:
+        return False
+    if CAPTION.match(line.text) or FIGURE.match(line.text):
+        return False
+    complete = last.text.endswith((".", ":", "?", "!", ".”", '."', ".)"))
+    gap = line.box.top - last.box.bottom
+    if gap < -line.size:  # up to the next column: a sentence may go on there
+        return not complete and not line.text[:1].isupper()
+    usual = min((below.box.top - above.box.bottom for above, below in pairwise(block)), default=0.3 * line.size)
+    if gap > max(usual, 0.0) + 0.35 * line.size:
+        return False
+    right = max(one.box.x1 for one in (*block, line))
+    if last.box.x1 + 0.4 * line.size + line.first_width < right - line.size and not line.text[:1].islower():
+        return False  # the first word would have fitted above
+    left, limit = line.column
+    spare = limit - last.box.x1 - line.first_width
+    narrow = abs(last.box.x1 - line.box.x1) < line.size
+    if spare > 0.4 * (limit - left) and not narrow and not line.text[:1].islower() and line.size <= 1.12 * body_size:
+        return False  # far from full, and not because the text stands in a narrow box
+    begins = block[0].hang
+    if len(block) > 1:
+        begins = min(one.box.x0 for one in block[1:])
+        if line.box.x0 < begins - 0.8 * line.size and complete:
+            return False  # back to the left of a hanging paragraph
+    indented = line.box.x0 - min(begins, last.hang) > 0.8 * line.size
+    hanging = len(block) == 1 and not last.is_item and not complete
+    return not (indented and complete and not hanging)
+
+
+def footnotes(lines: Sequence[Line], height: float, body_size: float) -> frozenset[int]:
+    """The lines in small print at the foot of each column, from the first that begins with the mark of a note."""
+    columns: dict[tuple[float, float], list[int]] = defaultdict(list)
+    for place, line in enumerate(lines):
+        columns[line.column].append(place)
+    found: set[int] = set()
+    for places in columns.values():
+        tail: list[int] = []
+        for place in sorted(places, key=lambda p: -lines[p].box.top):
+            line = lines[place]
+            if line.table is not None or line.size > SMALL * body_size or line.box.top < 0.4 * height:
+                break
+            tail.append(place)
+        tail.reverse()
+        first = next((n for n, place in enumerate(tail) if FOOTNOTE.match(lines[place].text)), None)
+        if first is not None and len(tail) < len(places):
+            found.update(tail[first:])
+    return frozenset(found)
+
+
+def contents(lines: Sequence[Line]) -> frozenset[int]:
+    """The lines of a table of contents, a list of figures or an index, with the heading right above them."""
+    text = [place for place, line in enumerate(lines) if line.table is None]
+    dotted = [place for place in text if LEADERS.search(lines[place].text) and ENDS_IN_PAGE.search(lines[place].text)]
+    paged = [place for place in text if ENDS_IN_PAGE.search(lines[place].text)]
+    found: set[int] = set()
+    if len(dotted) > 2:
+        found = {place for place in text if dotted[0] <= place <= dotted[-1]}
+        rest = [p for p in text if p < dotted[0] or p > dotted[-1]]
+        found |= {p for p in rest if p in paged and len(lines[p].text) < 120 and SECTION_NUMBER.match(lines[p].text)}
+    elif len(text) > 9:
+        entries = [place for place in text if INDEX_ENTRY.fullmatch(lines[place].text)]
+        if len(entries) > 0.6 * len(text):
+            found = set(text)
+        elif len(paged) > 0.6 * len(text) and _rises([lines[place].text for place in paged]):
+            found = {place for place in text if paged[0] <= place <= paged[-1]}
+    heading = min(found, default=0) - 1
+    if heading >= 0 and lines[heading].table is None and len(lines[heading].text) < 40:
+        words = re.findall(r"\w+", lines[heading].text.lower())
+        if {"contents", "content", "index", "figures", "tables", "inhalt", "inhaltsverzeichnis"} & set(words):
+            found.add(heading)
+    return frozenset(found)
+
+
+def _rises(texts: Sequence[str]) -> bool:
+    """Whether the page numbers at the end of the lines grow, and most lines begin with a number of a section."""
+    numbers = [int(found[0]) for text in texts if (found := re.search(r"\d+$", text))]
+    numbered = sum(SECTION_NUMBER.match(text) is not None for text in texts)
+    grows = sum(one <= other for one, other in pairwise(numbers))
+    return numbered > 0.5 * len(texts) and grows > 0.9 * (len(numbers) - 1)
+
+
+def with_captions(blocks: Sequence[PageBlock]) -> list[PageBlock]:
+    """Tables with the block that begins with "Table 2" right above or else right below them."""
+    taken: set[int] = set()
+    captions: dict[int, int] = {}
+    for place, block in enumerate(blocks):
+        if block.sort != "table":
+            continue
+        box = block.lines[0].box
+        near = []
+        for other, named in enumerate(blocks):
+            if other in taken or named.sort != "text" or not CAPTION.match(named.lines[0].text):
+                continue
+            if sum(len(line.text) for line in named.lines) > LONGEST_CAPTION:
+                continue
+            above, below = box.top - named.lines[-1].box.bottom, named.lines[0].box.top - box.bottom
+            across = named.lines[0].box.x0 < box.x1 and named.lines[0].box.x1 > box.x0
+            if across and (-4 <= above < 40 or -4 <= below < 40):
+                near.append((below >= -4, abs(max(above, below)), other))
+        if near:
+            captions[place] = min(near)[2]
+            taken.add(captions[place])
+    return [
+        replace(block, caption=blocks[captions[place]].lines) if place in captions else block
+        for place, block in enumerate(blocks)
+        if place not in taken
+    ]
+
+
+def code_lines(lines: Sequence[Line]) -> list[str]:
+    """Lines of code with the indents they have in print."""
+    left = min(line.box.x0 for line in lines)
+    result = []
+    for line in lines:
+        width = max((line.box.x1 - line.box.x0) / max(len(line.text), 1), 1.0)
+        result.append(" " * min(80, round((line.box.x0 - left) / width)) + line.text)
+    return result

@@ -1,0 +1,120 @@
+"""Reading a PDF with pdfium, page by page and within bounds; a bad page never loses the others.
+
+pdfium is not thread-safe: the file is read under PDFIUM, one file at a time in each process.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pypdfium2 as pdfium
+
+from clew.core.errors import SourceError
+from clew.documents.formats.pdf_direct import PDFIUM
+from clew.documents.formats.pdf_lines import Line, lines_in_reading_order
+from clew.documents.formats.pdf_ocr import recognised_words
+from clew.documents.formats.pdf_outline import Entry
+from clew.documents.formats.pdf_page import Sheet
+from clew.documents.formats.pdf_ruled import ruled_tables
+from clew.documents.formats.pdf_text import ReadPages
+from clew.documents.formats.pdf_unruled import rows_and_tables
+from clew.documents.formats.pdf_words import read_sheet
+
+MOST_PAGES = 5000
+"""Pages read of one file; the rest is noted."""
+MOST_SECONDS = 300.0
+"""Time for the pages of one file; the pages after it are noted."""
+MOST_ENTRIES = 5000
+"""Bookmarks used of one outline."""
+
+
+def read_pages(file: Path, *, with_tables: bool) -> ReadPages:
+    """The lines of every page; raises SourceError where the file cannot be opened."""
+    with PDFIUM:
+        opened = open_pdf(file)
+        try:
+            read = ReadPages(count=len(opened))
+            read.title = opened.get_metadata_dict().get("Title", "")
+            read.entries = _outline(opened)
+            read.labels = _labels(opened)
+            _read_into(read, opened, with_tables)
+            return read
+        finally:
+            opened.close()
+
+
+def open_pdf(file: Path) -> pdfium.PdfDocument:
+    """The file as pdfium opens it; the caller holds PDFIUM and closes it."""
+    try:
+        return pdfium.PdfDocument(file)
+    except FileNotFoundError as error:
+        raise SourceError("the file does not exist", file=file) from error
+    except pdfium.PdfiumError as error:
+        if "password" in str(error).lower() or "security" in str(error).lower():
+            raise SourceError("the PDF is encrypted: remove its password first", file=file) from error
+        raise SourceError(f"the PDF is damaged ({error}): export or download it again", file=file) from error
+
+
+def _read_into(read: ReadPages, opened: pdfium.PdfDocument, with_tables: bool) -> None:
+    one_width: set[str] = set()
+    began = time.monotonic()
+    for number in range(1, read.count + 1):
+        if number > MOST_PAGES or time.monotonic() - began > MOST_SECONDS:
+            read.notes.append(f"pages {number} to {read.count} were not read, the file is too long: split it")
+            break
+        try:
+            page = opened[number - 1]
+            try:
+                sheet = read_sheet(page, one_width, with_tables)
+                if not sheet.words and sheet.pictured:
+                    sheet = _recognised(read, page, number, sheet)
+            finally:
+                page.close()
+        except pdfium.PdfiumError as error:
+            read.notes.append(f"page {number} is damaged and was left out ({error})")
+            sheet = Sheet(0.0, 0.0, [], [], pictured=False)
+        if sheet.cut:
+            read.notes.append(f"page {number} has too many characters: only the first were read")
+        read.sizes.append((round(sheet.width, 1), round(sheet.height, 1)))
+        read.pages.append(_lines(sheet, with_tables))
+
+
+def _recognised(read: ReadPages, page: pdfium.PdfPage, number: int, sheet: Sheet) -> Sheet:
+    words = recognised_words(page)
+    if words is None:
+        read.images.append(number)
+        read.notes.append(f"page {number} is an image without text: install the extra 'ocr' to have it recognised")
+        return sheet
+    if not words:
+        read.notes.append(f"page {number} is an image in which no text was recognised")
+    return Sheet(sheet.width, sheet.height, words, sheet.rules, pictured=True)
+
+
+def _lines(sheet: Sheet, with_tables: bool) -> list[Line]:
+    if not with_tables:
+        return lines_in_reading_order(sheet.words)
+    tables = ruled_tables(sheet.words, sheet.rules)
+    outside = [word for word in sheet.words if not any(table.box.holds(word) for table in tables)]
+    return lines_in_reading_order(outside, tables, rows_and_tables)
+
+
+def _outline(opened: pdfium.PdfDocument) -> list[Entry]:
+    entries: list[Entry] = []
+    try:
+        for bookmark in opened.get_toc(max_depth=8):
+            target = bookmark.get_dest()
+            page = None if target is None else target.get_index()
+            if page is not None:
+                entries.append(Entry(bookmark.level + 1, bookmark.get_title(), page))
+            if len(entries) >= MOST_ENTRIES:
+                break
+    except pdfium.PdfiumError:
+        return entries  # a broken outline: print tells the headings
+    return entries
+
+
+def _labels(opened: pdfium.PdfDocument) -> tuple[str, ...]:
+    labels = tuple(opened.get_page_label(number) for number in range(min(len(opened), MOST_PAGES)))
+    plain = all(label in ("", str(number)) for number, label in enumerate(labels, 1))
+    return () if plain else labels

@@ -1,0 +1,121 @@
+"""Which blocks are headings and how deep: by the outline where the file has one, else by print and numbering."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clew.documents.formats.pdf_blocks import CAPTION, FIGURE, PageBlock
+from clew.documents.formats.pdf_page import Font
+
+NUMBERED = re.compile(r"(?:(?:chapter|appendix|section)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,2})*)\.?\s+\S", re.IGNORECASE)
+LARGER = 1.12
+"""Size from which print is larger than the text around it."""
+LONGEST = 150
+DEEPEST = 6
+
+Style = tuple[str, float, bool]
+
+
+@dataclass(frozen=True)
+class HeadingStyles:
+    """The print of the text, and the level of each print that headings have."""
+
+    body: Font
+    levels: dict[Style, int]
+    numbered_base: int | None
+    """Level of headings numbered 1, 2, 3; None where headings have no numbers."""
+    title: PageBlock | None = None
+    """The title on the first page of a document whose outline begins after it."""
+
+
+def style_of(block: PageBlock) -> Style:
+    """The print of a block: font, size to half a point, and whether it is bold."""
+    line = block.lines[0]
+    return (line.font.name, round(2 * line.size) / 2, line.bold)
+
+
+def block_text(block: PageBlock) -> str:
+    """Its lines with spaces between them."""
+    return " ".join(line.text for line in block.lines)
+
+
+def learn_styles(pages: Sequence[Sequence[PageBlock]], body: Font, outline_entries: int) -> HeadingStyles:
+    """What headings look like in this document."""
+    blocks = [block for page in pages for block in page]
+    first_page = pages[0] if pages else []
+    marked = [block for block in blocks if block.mark is not None]
+    entries = {block.mark.entry for block in marked if block.mark is not None}
+    if len(entries) >= 3 and len(entries) >= 0.5 * outline_entries:
+        seen = Counter((style_of(block), block.mark.level) for block in marked if block.mark is not None)
+        usual: dict[Style, int] = {}
+        for (style, level), _ in seen.most_common():
+            usual.setdefault(style, level)
+        distinct = {style: level for style, level in usual.items() if style[1] > LARGER * body.size}
+        return HeadingStyles(body, distinct, None, title_block(first_page, body))
+    candidates = [block for block in blocks if _stands_out(block, body)]
+    sizes: list[float] = []
+    for size in sorted({_rank_size(block) for block in candidates}, reverse=True):
+        if not sizes or sizes[-1] - size > 0.6:
+            sizes.append(size)
+    levels = {}
+    for block in candidates:
+        rank = next(place for place, size in enumerate(sizes, 1) if size - _rank_size(block) <= 0.6)
+        levels[style_of(block)] = min(rank, DEEPEST)
+    numbered = Counter(
+        levels[style_of(block)] - _depth(text) + 1 for block in candidates if NUMBERED.match(text := block_text(block))
+    )
+    base = max(1, numbered.most_common(1)[0][0]) if numbered else None
+    return HeadingStyles(body, levels, base)
+
+
+def title_block(first_page: Sequence[PageBlock], body: Font) -> PageBlock | None:
+    """The largest print of the first page, where it stands out."""
+    large = [block for block in first_page if block.lines[0].size > LARGER * body.size and _stands_out(block, body)]
+    return max(large, key=lambda block: block.lines[0].size, default=None)
+
+
+def heading_level(block: PageBlock, styles: HeadingStyles) -> int:
+    """From 1 for a heading; 0 for anything else."""
+    if block.mark is not None:
+        return min(block.mark.level, DEEPEST)
+    if block is styles.title:
+        return 1
+    if not _stands_out(block, styles.body):
+        return 0
+    level = styles.levels.get(style_of(block), 0)
+    numbered = NUMBERED.match(block_text(block))
+    if level and numbered and styles.numbered_base is not None:
+        level = styles.numbered_base + _depth(block_text(block)) - 1
+    return min(level, DEEPEST)
+
+
+def _rank_size(block: PageBlock) -> float:
+    line = block.lines[0]
+    return line.size + (0.0 if line.bold else -0.3)
+
+
+def _depth(text: str) -> int:
+    found = NUMBERED.match(text)
+    return found[1].count(".") + 1 if found else 1
+
+
+def _stands_out(block: PageBlock, body: Font) -> bool:
+    """Larger than the text, or bold where the text is not, short, and no sentence, item, caption or formula."""
+    text = block_text(block)
+    if block.sort != "text" or len(block.lines) > 3 or len(text) > LONGEST or CAPTION.match(text) or FIGURE.match(text):
+        return False
+    letters = sum(letter.isalpha() for letter in text)
+    if letters < 3 or letters < 0.5 * len(text.replace(" ", "")):
+        return False
+    line = block.lines[0]
+    numbered = NUMBERED.match(text)
+    if line.is_item and not numbered:
+        return False
+    if line.size > LARGER * body.size:
+        return not text.endswith((",", ";")) and text[:1] not in "•*–"
+    if not line.bold or body.bold or line.size < 0.95 * body.size or not text[0].isalnum():
+        return False
+    return len(text) < 90 and not text.endswith((".", ",", ";", ":")) and (text[0].isupper() or bool(numbered))

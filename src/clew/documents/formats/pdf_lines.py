@@ -1,0 +1,250 @@
+"""From the words of a page to its lines in reading order: across rows, and column by column where text runs in columns.
+
+A gutter is an empty strip that few lines cross. Lines that cross it (titles, wide figures) cut the page into bands;
+within a band the left column comes first. Labels beside their explanations also leave a strip free, so columns count
+as such only where the file itself writes one after the other, or where both sides hold whole lines of prose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+import numpy as np
+
+from clew.documents.formats.pdf_page import Box, Font, Word
+
+MARKER = re.compile(r"([•◦▪‣●○■□–—*·∗◆➢✓-]|o|\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\[\d{1,3}\])")
+"""What a list item begins with, as a word of its own."""
+WIDE_GAP = 1.2
+"""Gap between two words, in sizes of the letters, above which they may belong to different columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table on a page: its box, its rows of cells, and the box of each row."""
+
+    box: Box
+    rows: tuple[tuple[str, ...], ...]
+    row_boxes: tuple[Box, ...]
+    ruled: bool
+    bold_header: bool = False
+    """Whether all of the first row is bold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A printed line of one column, or a table that stands in the place of its lines."""
+
+    text: str
+    box: Box
+    font: Font
+    first_width: float = 0.0
+    """Width of the first word, which tells whether it would have fitted on the line above."""
+    hang: float = 0.0
+    """Where the text of a list item begins after its marker; otherwise where the line begins."""
+    column: tuple[float, float] = (0.0, 0.0)
+    """Left and right limit of the column."""
+    mono: bool = False
+    """Whether nearly all of it is in letters of one width."""
+    bold: bool = False
+    """Whether all of it is bold."""
+    table: Table | None = None
+
+    @property
+    def size(self) -> float:
+        """The size of most of its letters."""
+        return self.font.size
+
+    @property
+    def is_item(self) -> bool:
+        """Whether it begins with the marker of a list."""
+        return self.hang > self.box.x0
+
+
+class Segment:
+    """Words side by side without a wide gap, or a table."""
+
+    __slots__ = ("bottom", "order", "table", "top", "words", "x0", "x1")
+
+    def __init__(self, words: list[Word], order: int, table: Table | None = None) -> None:
+        boxes: Sequence[Word | Box] = words if table is None else [table.box]
+        self.words, self.order, self.table = words, order, table
+        self.x0, self.x1 = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
+        self.top, self.bottom = min(box.top for box in boxes), max(box.bottom for box in boxes)
+
+
+RowsAndTables = Callable[[Sequence[list[Segment]]], Iterator[list[Segment] | Table]]
+"""Finds tables among the rows of a column."""
+
+
+def lines_in_reading_order(
+    words: Sequence[Word], tables: Sequence[Table] = (), find_tables: RowsAndTables = iter
+) -> list[Line]:
+    """The lines of a page, with tables in their places; text that runs sideways comes last."""
+    upright = [word for word in words if not word.font.sideways]
+    segments = segments_of(upright)
+    for table in tables:
+        inside = [segment.order for segment in segments if segment.top < table.box.bottom]
+        segments.append(Segment([], max(inside, default=-1), table))
+    lines = _ordered(segments, find_tables, 0) if segments else []
+    sideways = [word for word in words if word.font.sideways]
+    return lines + [_line([segment], (segment.x0, segment.x1)) for segment in segments_of(sideways)]
+
+
+def segments_of(words: Iterable[Word]) -> list[Segment]:
+    """Neighbours in the file that stand beside each other on the page."""
+    groups: list[list[Word]] = []
+    before: Word | None = None
+    for word in words:
+        if before is not None and _beside(before, word):
+            groups[-1].append(word)
+        else:
+            groups.append([word])
+        before = word
+    return [Segment(group, order) for order, group in enumerate(groups)]
+
+
+def _beside(before: Word, word: Word) -> bool:
+    size = max(before.font.size, word.font.size)
+    level = abs((word.top + word.bottom) - (before.top + before.bottom)) < size
+    return level and -0.5 * size < word.x0 - before.x1 < WIDE_GAP * size
+
+
+def _ordered(segments: list[Segment], find_tables: RowsAndTables, depth: int) -> list[Line]:
+    gutter = _gutter(segments) if depth < 4 else None
+    if gutter is None:
+        limits = (min(segment.x0 for segment in segments), max(segment.x1 for segment in segments))
+        return [_line(row, limits) for row in find_tables(rows_of(segments))]
+    lines: list[Line] = []
+    for band in _bands(segments, gutter):
+        for part in band:
+            if part:
+                lines += _ordered(part, find_tables, depth + 1)
+    return lines
+
+
+def _bands(segments: list[Segment], gutter: float) -> list[tuple[list[Segment], list[Segment], list[Segment]]]:
+    """From top to bottom: what crosses the gutter, else the left column and the right column."""
+    bands: list[tuple[list[Segment], list[Segment], list[Segment]]] = []
+    for segment in sorted(segments, key=lambda one: (one.top, one.x0)):
+        crosses = segment.x0 < gutter < segment.x1
+        if not bands or crosses != bool(bands[-1][0]):
+            bands.append(([], [], []))
+        bands[-1][0 if crosses else 1 if segment.x1 <= gutter else 2].append(segment)
+    return bands
+
+
+def _gutter(segments: list[Segment]) -> float | None:
+    """The middle of a strip that few lines cross and that has columns of text on both sides."""
+    if len(segments) < 8:
+        return None
+    left, right = min(segment.x0 for segment in segments), max(segment.x1 for segment in segments)
+    size = median(segment.bottom - segment.top for segment in segments)
+    strips = int((right - left) / 2) + 2
+    change = np.zeros(strips + 1)
+    for segment in segments:
+        change[int((segment.x0 - left) / 2)] += segment.bottom - segment.top
+        change[int((segment.x1 - left) / 2) + 1] -= segment.bottom - segment.top
+    cover = np.cumsum(change)[:strips]
+    free = cover <= max(0.3 * np.percentile(cover, 75), cover.min())
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], free.view(np.int8), [0]))))
+    found = []
+    for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        middle = left + start + end  # strips are two points wide
+        wide = 2 * (end - start) >= 0.7 * size
+        if wide and 0.15 < (middle - left) / max(right - left, 1) < 0.85:
+            found.append((float(cover[start:end].mean()), start - end, middle))
+    return next((middle for _, _, middle in sorted(found) if _has_columns(segments, middle)), None)
+
+
+def _has_columns(segments: list[Segment], gutter: float) -> bool:
+    sides = [(segment, segment.x0 >= gutter) for segment in segments if segment.x1 <= gutter or segment.x0 >= gutter]
+    left = [segment for segment, is_right in sides if not is_right]
+    right = [segment for segment, is_right in sides if is_right]
+    if len(left) < 4 or len(right) < 4:
+        return False
+    if min(max(one.bottom for one in side) for side in (left, right)) <= max(
+        min(one.top for one in side) for side in (left, right)
+    ):
+        return False  # one below the other
+    written = [is_right for _, is_right in sorted(sides, key=lambda side: side[0].order)]
+    changes = sum(one != other for one, other in pairwise(written))
+    fewest = min(len(left), len(right))
+    if changes <= max(2, 0.2 * fewest):
+        return changes < fewest
+    return all(median(len(segment.words) for segment in side) >= 5 for side in (left, right)) and all(
+        median(one.x1 - one.x0 for one in side) > 0.6 * (max(s.x1 for s in side) - min(s.x0 for s in side))
+        for side in (left, right)
+    )
+
+
+def rows_of(segments: Iterable[Segment]) -> list[list[Segment]]:
+    """Segments at the same height, each row from left to right, rows from top to bottom."""
+    rows: list[list[Segment]] = []
+    top = bottom = 0.0
+    for segment in sorted(segments, key=lambda one: (one.top + one.bottom, one.x0)):
+        overlap = min(bottom, segment.bottom) - max(top, segment.top)
+        if rows and overlap > 0.5 * min(bottom - top, segment.bottom - segment.top) and segment.table is None:
+            rows[-1].append(segment)
+            top, bottom = min(top, segment.top), max(bottom, segment.bottom)
+            if segment.bottom - segment.top < 0.8 * (bottom - top):
+                continue
+        else:
+            rows.append([segment])
+            top, bottom = (segment.top, segment.bottom) if segment.table is None else (0.0, 0.0)
+    return [part for row in rows for part in _apart(sorted(row, key=lambda one: one.x0))]
+
+
+def _apart(row: list[Segment]) -> list[list[Segment]]:
+    """A row cut where print of another size stands far away, such as a sign in the corner of a slide."""
+    parts = [row[:1]]
+    for before, segment in pairwise(row):
+        size, other = before.words[-1].font.size, segment.words[0].font.size
+        far = segment.x0 - before.x1 > 8 * max(size, other)
+        if far and max(size, other) > 1.15 * min(size, other):
+            parts.append([])
+        parts[-1].append(segment)
+    return parts
+
+
+def _line(row: Sequence[Segment] | Table, column: tuple[float, float]) -> Line:
+    table = row if isinstance(row, Table) else row[0].table
+    if table is not None:
+        return Line("", table.box, Font("", 0.0), column=column, table=table)
+    assert not isinstance(row, Table)
+    return line_of([word for segment in row for word in segment.words], column)
+
+
+def line_of(words: Sequence[Word], column: tuple[float, float]) -> Line:
+    """Words from left to right as a line; in monospaced letters the gaps between them are kept."""
+    weights: Counter[Font] = Counter()
+    for word in words:
+        weights[word.font] += len(word.text)
+    font = weights.most_common(1)[0][0] if len(weights) > 1 else words[0].font
+    box = Box(
+        min(word.x0 for word in words),
+        min(word.top for word in words),
+        max(word.x1 for word in words),
+        max(word.bottom for word in words),
+    )
+    mono = font.mono and sum(count for one, count in weights.items() if one.mono) > 0.7 * weights.total()
+    text = spaced(words) if mono else " ".join(word.text for word in words)
+    marked = len(words) > 1 and MARKER.fullmatch(words[0].text) is not None
+    hang = words[1].x0 if marked else box.x0
+    bold = all(word.font.bold for word in words)
+    return Line(text, box, font, words[0].x1 - words[0].x0, hang, column, mono, bold)
+
+
+def spaced(words: Sequence[Word]) -> str:
+    """Monospaced words with as many spaces between them as fit."""
+    letters = sum(len(word.text) for word in words)
+    width = max(sum(word.x1 - word.x0 for word in words) / max(letters, 1), 1.0)
+    text = words[0].text
+    for before, word in pairwise(words):
+        text += " " * max(1, min(80, round((word.x0 - before.x1) / width))) + word.text
+    return text

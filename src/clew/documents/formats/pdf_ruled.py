@@ -1,0 +1,284 @@
+"""Tables drawn with rules: full grids, grids without outer borders, and rules above and below rows of aligned cells."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from clew.documents.formats.pdf_lines import Segment, Table, rows_of, segments_of
+from clew.documents.formats.pdf_page import Box, Word
+from clew.documents.formats.pdf_unruled import NUMERIC, aligned_table, cell_text
+
+THIN = 3.0
+"""Points below which a drawn box is a rule."""
+NEAR = 3.0
+"""Points within which two rules meet."""
+MOST_RULES = 3000
+"""Rules above which a page is a drawing."""
+
+
+class Rule(NamedTuple):
+    """A straight stroke: where it stands, and from where to where it runs."""
+
+    place: float
+    start: float
+    end: float
+
+
+def ruled_tables(words: Sequence[Word], rules: Sequence[Box]) -> list[Table]:
+    """Every grid that holds cells, then every stack of rules that holds aligned rows."""
+    across = merged([Rule((box.top + box.bottom) / 2, box.x0, box.x1) for box in rules if _flat(box)])
+    down = merged([Rule((box.x0 + box.x1) / 2, box.top, box.bottom) for box in rules if _upright(box)])
+    if not words or not 2 <= len(across) <= MOST_RULES or len(down) > MOST_RULES:
+        return []
+    upright = [word for word in words if not word.font.sideways]
+    found: list[Table] = []
+    loose: list[Rule] = []
+    for horizontals, verticals in grids(across, down):
+        if not verticals:
+            loose += [rule for rule in horizontals if not any(_framed(rule, other) for other in down)]
+            continue
+        table = _grid_table(upright, horizontals, verticals)
+        if table is not None:
+            found.append(table)
+    outside = [word for word in upright if not any(table.box.holds(word) for table in found)]
+    return found + list(_stacked(outside, loose))
+
+
+def _flat(box: Box) -> bool:
+    return box.bottom - box.top <= THIN < box.x1 - box.x0
+
+
+def _upright(box: Box) -> bool:
+    return box.x1 - box.x0 <= THIN < box.bottom - box.top
+
+
+def _framed(rule: Rule, upright: Rule) -> bool:
+    """Whether a rule is the upper or lower side of a box with round corners."""
+    beside = min(abs(rule.start - upright.place), abs(rule.end - upright.place)) < 4 * NEAR
+    return beside and min(abs(rule.place - upright.start), abs(rule.place - upright.end)) < 4 * NEAR
+
+
+def merged(rules: Sequence[Rule]) -> list[Rule]:
+    """Strokes that continue or double each other as one."""
+    result: list[Rule] = []
+    level: list[Rule] = []
+    for rule in sorted(rules):
+        if level and rule.place - level[0].place > 2:
+            result += _chained(level)
+            level = []
+        level.append(rule)
+    return result + _chained(level)
+
+
+def _chained(level: Sequence[Rule]) -> list[Rule]:
+    chained: list[Rule] = []
+    for rule in sorted(level, key=lambda one: one.start):
+        if chained and rule.start - chained[-1].end <= NEAR:
+            last = chained[-1]
+            chained[-1] = Rule(last.place, last.start, max(last.end, rule.end))
+        else:
+            chained.append(rule)
+    return chained
+
+
+def grids(across: Sequence[Rule], down: Sequence[Rule]) -> Iterator[tuple[list[Rule], list[Rule]]]:
+    """Rules that touch each other, directly or through others."""
+    flat, upright = np.array(across).reshape(-1, 3), np.array(down).reshape(-1, 3)
+    touching = (
+        (flat[:, None, 1] - NEAR <= upright[None, :, 0])
+        & (upright[None, :, 0] <= flat[:, None, 2] + NEAR)
+        & (upright[None, :, 1] - NEAR <= flat[:, None, 0])
+        & (flat[:, None, 0] <= upright[None, :, 2] + NEAR)
+    )
+    first, second = np.nonzero(touching)
+    total = len(across) + len(down)
+    graph = coo_matrix((np.ones(len(first)), (first, second + len(across))), shape=(total, total))
+    _, labels = connected_components(graph, directed=False)
+    groups: dict[int, tuple[list[Rule], list[Rule]]] = defaultdict(lambda: ([], []))
+    for place, label in enumerate(labels.tolist()):
+        is_down = place >= len(across)
+        groups[label][is_down].append(down[place - len(across)] if is_down else across[place])
+    alone = [rule for horizontals, verticals in groups.values() if not verticals for rule in horizontals]
+    yield from (group for group in groups.values() if group[0] and group[1])
+    if alone:
+        yield alone, []
+
+
+def _positions(places: Sequence[float], limits: tuple[float, float]) -> list[float]:
+    positions: list[float] = []
+    for place in sorted([*places, *limits]):
+        if not positions or place - positions[-1] > 2 * NEAR:
+            positions.append(place)
+    return positions
+
+
+def _grid_table(words: Sequence[Word], across: Sequence[Rule], down: Sequence[Rule]) -> Table | None:
+    xs = _positions([rule.place for rule in down], (min(r.start for r in across), max(r.end for r in across)))
+    ys = _positions([rule.place for rule in across], (min(r.start for r in down), max(r.end for r in down)))
+    if len(xs) < 3 or len(ys) < 3 or len(xs) > 80 or len(ys) > 400:
+        return None
+    merged_cells = _merged_cells(xs, ys, across, down)
+    xs, offset = _without_panels(xs, len(ys) - 1, merged_cells)
+    if len(xs) < 3:
+        return None
+    box = Box(xs[0], ys[0], xs[-1], ys[-1])
+    inside = [word for word in words if box.holds(word)]
+    cells: dict[tuple[int, int], list[Word]] = defaultdict(list)
+    for word in inside:
+        row = bisect_right(ys, (word.top + word.bottom) / 2) - 1
+        column = min(max(bisect_right(xs, (word.x0 + word.x1) / 2) - 1, 0), len(xs) - 2)
+        place = (min(row, len(ys) - 2), column + offset)
+        cells[merged_cells.get(place, place)].append(word)
+    grid = [[cells.get((row, column + offset), []) for column in range(len(xs) - 1)] for row in range(len(ys) - 1)]
+    rows, boxes, bold = [], [], []
+    for number, row_words in enumerate(grid):
+        for part in _split_row(row_words):
+            if any(part):
+                bold.append(all(word.font.bold for cell in part for word in cell))
+                rows.append(tuple(cell_text(cell) for cell in part))
+                boxes.append(Box(xs[0], ys[number], xs[-1], ys[number + 1]))
+    if not _is_table(rows) or _cut_by_walls(inside, xs):
+        return None
+    return _extended(Table(box, tuple(rows), tuple(boxes), True, bold[0]), words, xs)
+
+
+def _cut_by_walls(words: Sequence[Word], xs: Sequence[float]) -> bool:
+    """Whether text runs on from one cell into the next: then what is drawn marks words, and is no table."""
+    cut = 0
+    for before, word in pairwise(words):
+        level = abs(before.top - word.top) < 0.3 * word.font.size
+        if level and -1 < word.x0 - before.x1 < 0.35 * word.font.size:
+            cut += bisect_right(xs, before.x1 - 0.5) != bisect_right(xs, word.x0 + 0.5)
+    return cut > 0.03 * len(words)
+
+
+def _extended(table: Table, words: Sequence[Word], xs: Sequence[float]) -> Table:
+    """With the rows right below the grid that stand in its columns, such as totals."""
+    box = table.box
+    below = [word for word in words if box.x0 - 2 <= word.x0 and word.x1 <= box.x1 + 2 and word.top > box.bottom - 3]
+    rows, boxes = list(table.rows), list(table.row_boxes)
+    height = (box.bottom - box.top) / len(rows)
+    for row in rows_of(segments_of(below)):
+        row_words = _words_of(row)
+        top, bottom = min(word.top for word in row_words), max(word.bottom for word in row_words)
+        if top - boxes[-1].bottom > 0.5 * height or bottom - top > 1.5 * height:
+            break
+        places = [bisect_right(xs, word.x0 + 1) - 1 for word in row_words]
+        ends = [bisect_right(xs, word.x1 - 1) - 1 for word in row_words]
+        if places != ends or len(set(places)) < max(2, 0.6 * (len(xs) - 1)):
+            break
+        if not all(0 <= place < len(xs) - 1 for place in places):
+            break
+        cells = [
+            [word for word, place in zip(row_words, places, strict=True) if place == n] for n in range(len(xs) - 1)
+        ]
+        rows.append(tuple(cell_text(cell) for cell in cells))
+        boxes.append(Box(box.x0, top, box.x1, bottom))
+    if len(rows) == len(table.rows):
+        return table
+    whole = Box(box.x0, box.top, box.x1, boxes[-1].bottom)
+    return replace(table, box=whole, rows=tuple(rows), row_boxes=tuple(boxes))
+
+
+def _is_table(rows: Sequence[Sequence[str]]) -> bool:
+    """At least two rows with two filled cells: frames, boxes of code and the grids of charts have fewer."""
+    filled = [sum(1 for cell in row if cell) for row in rows]
+    columns = sum(1 for column in zip(*rows, strict=True) if any(column))
+    lengths = [len(cell.split()) for row in rows for cell in row]
+    if max(lengths, default=0) > max(60, 0.6 * sum(lengths)):  # a box of text with marks in it
+        return False
+    return sum(1 for count in filled if count > 1) >= 2 and sum(filled) > 0.3 * len(rows) * columns
+
+
+def _merged_cells(
+    xs: Sequence[float], ys: Sequence[float], across: Sequence[Rule], down: Sequence[Rule]
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """For each cell without a rule to the cell on its left or above, the first cell of what it is part of."""
+    walls = _drawn_between(xs, ys, down)
+    floors = _drawn_between(ys, xs, across)
+    first: dict[tuple[int, int], tuple[int, int]] = {}
+    for row in range(len(ys) - 1):
+        for column in range(len(xs) - 1):
+            if column and not walls[column, row]:
+                first[row, column] = first.get((row, column - 1), (row, column - 1))
+            elif row and not floors[row, column]:
+                first[row, column] = first.get((row - 1, column), (row - 1, column))
+    return first
+
+
+def _without_panels(
+    xs: list[float], rows: int, merged_cells: dict[tuple[int, int], tuple[int, int]]
+) -> tuple[list[float], int]:
+    """The grid without columns at its sides that are one cell from top to bottom, such as a chart beside it."""
+
+    def is_panel(column: int) -> bool:
+        firsts = Counter(merged_cells.get((row, column), (row, column)) for row in range(rows))
+        return rows > 4 and firsts.most_common(1)[0][1] > 0.7 * rows
+
+    panels = [is_panel(column) for column in range(len(xs) - 1)]
+    if all(panels):
+        return xs[:1], 0
+    first, last = panels.index(False), len(panels) - panels[::-1].index(False)
+    return xs[first : last + 1], first
+
+
+def _drawn_between(places: Sequence[float], along: Sequence[float], rules: Sequence[Rule]) -> np.ndarray:
+    """For each place and each interval along it, whether a rule runs through most of the interval."""
+    drawn = np.zeros((len(places), len(along) - 1), dtype=bool)
+    starts, ends = np.array(along[:-1]), np.array(along[1:])
+    for rule in rules:
+        number = bisect_right(places, rule.place + 2 * NEAR) - 1
+        if number >= 0 and abs(places[number] - rule.place) <= 2 * NEAR:
+            drawn[number] |= np.minimum(ends, rule.end) - np.maximum(starts, rule.start) > 0.6 * (ends - starts)
+    return drawn
+
+
+def _split_row(cells: Sequence[list[Word]]) -> list[list[list[Word]]]:
+    """A row that holds several lines in every filled cell, level with each other, is several rows without rules."""
+    lines = [[_words_of(row) for row in rows_of(segments_of(cell))] for cell in cells]
+    count = max(map(len, lines))
+    full = [cell for cell in lines if len(cell) == count]
+    values = sum(all(NUMERIC.fullmatch(" ".join(w.text for w in line)) for line in cell) for cell in full)
+    alike = count > 2 and all(len(cell) in (0, count) for cell in lines)
+    if count < 2 or len(full) < 2 or not (alike or 2 * values >= len(full)):
+        return [list(cells)]
+    tops = [min(word.top for cell in full for word in cell[number]) - 2 for number in range(count)]
+    parts: list[list[list[Word]]] = [[[] for _ in cells] for _ in range(count)]
+    for column, cell in enumerate(lines):
+        for line in cell:
+            parts[max(bisect_right(tops, line[0].top) - 1, 0)][column] += line
+    return parts
+
+
+def _words_of(row: Sequence[Segment]) -> list[Word]:
+    return [word for segment in row for word in segment.words]
+
+
+def _stacked(words: Sequence[Word], rules: Sequence[Rule]) -> Iterator[Table]:
+    """Rules of the same width one above the other, with rows of aligned cells between them."""
+    stacks: list[list[Rule]] = []
+    for rule in sorted(rules):
+        if rule.end - rule.start < 60:
+            continue
+        stack = next((s for s in stacks if abs(s[0].start - rule.start) + abs(s[0].end - rule.end) < 2 * NEAR), None)
+        if stack is None:
+            stacks.append([rule])
+        else:
+            stack.append(rule)
+    for stack in stacks:
+        if len(stack) < 3:  # above the header, below it, and below the last row
+            continue
+        box = Box(stack[0].start, stack[0].place, stack[0].end, stack[-1].place)
+        inside = rows_of(segments_of(word for word in words if box.holds(word)))
+        table = aligned_table(inside, ruled=True)
+        if table is not None:
+            yield replace(table, box=box)

@@ -1,0 +1,170 @@
+"""The words of a page of pdfium with their boxes and fonts. The caller holds PDFIUM.
+
+A call through ctypes costs about a microsecond, so boxes are fetched for the first and the last letter of each word
+only, and fonts once for each object of text.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import unicodedata
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pypdfium2 as pdfium
+import pypdfium2.raw as raw
+
+from clew.documents.formats.pdf_direct import POINTER, direct
+from clew.documents.formats.pdf_drawn import read_drawn
+from clew.documents.formats.pdf_page import Box, Font, Sheet, View, Word
+
+MOST_CHARACTERS = 100_000
+"""Characters read of one page; a printed page has about 3,000."""
+MONOSPACED = re.compile(
+    r"mono|courier|typewriter|consol|menlo|cmtt|sftt|cmsltt|cmitt|ectt|\btt\b|nimbusmon|inconsol|terminal", re.I
+)
+BOLD = re.compile(r"bold|black|heavy|cmbx|cmssbx|sfbx|sfsx|ecbx|-medi\b|demi|[-_]bd|cmb\d", re.I)
+WORD = re.compile(r"[^\s\x00-\x1f\ufffe\u00a0]+[\ufffe\x02]?|[\ufffe\x02]")
+PLAIN = str.maketrans(
+    {chr(code): None for code in (*range(0xE000, 0xF900), 0xFFFD, 0x200B)}
+    | dict.fromkeys("\uf0b7\uf0a7\uf0d8\uf0fc\uf076\uf02d", "•")
+    | {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", "\ufffe": "-", "\x02": "-"}
+)
+"""Ligatures and line-end hyphens as letters; symbols that only their own font can show are left out."""
+SWAPPED = {0x100 * code: chr(code) for code in (*range(0x41, 0x5B), *range(0x61, 0x7B))} | {0xCF00: "fi", 0xD200: "fl"}
+"""Letters of ligatures as pdfium gives them for some fonts: bytes swapped, the last two of "ffi" even added up."""
+ACCENT = re.compile(r"([¨ˇ˚])([^\W\d_])|(?<=\w)(´)([aeiouAEIOU])")
+ACCENTS = {"¨": "\u0308", "ˇ": "\u030c", "˚": "\u030a", "´": "\u0301"}
+"""Accents that TeX prints before their letter."""
+
+
+_loose_box = direct(raw.FPDFText_GetLooseCharBox, ctypes.c_int, POINTER, ctypes.c_int, POINTER)
+_text_object = direct(raw.FPDFText_GetTextObject, POINTER, POINTER, ctypes.c_int)
+
+
+def read_sheet(page: pdfium.PdfPage, one_width: set[str], with_rules: bool = True) -> Sheet:
+    """The words and rules of a page; `one_width` collects the document's fonts whose letters are all as wide.
+
+    The caller holds PDFIUM.
+    """
+    view = _view(page)
+    text_page = page.get_textpage()
+    try:
+        count = text_page.count_chars()
+        words = _words(text_page.raw, min(count, MOST_CHARACTERS), view)
+        words = with_monospaced(words, one_width)
+    finally:
+        text_page.close()
+    width, height = page.get_size()
+    boxes, pictures = read_drawn(page) if with_rules or not words else ([], [])
+    rules, covered = [], 0.0
+    if pictures:
+        shown = view.boxes(np.array(pictures))
+        covered = max((x1 - x0) * (bottom - top) for x0, top, x1, bottom in shown.tolist())
+    if boxes:
+        rules = [Box(*box) for box in view.boxes(np.array(boxes)).tolist()]
+    return Sheet(width, height, words, rules, covered > 0.1 * width * height, count > MOST_CHARACTERS)
+
+
+def _view(page: pdfium.PdfPage) -> View:
+    rectangle = raw.FS_RECTF()
+    if not raw.FPDF_GetPageBoundingBox(page.raw, rectangle):
+        width, height = page.get_size()
+        return View(0, 0, width, height, 0)
+    turns = page.get_rotation() // 90
+    return View(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top, turns)
+
+
+def _words(text_page: Any, count: int, view: View) -> list[Word]:
+    text = _characters(text_page, count)
+    spans = [(match.start(), match.end()) for match in WORD.finditer(text)]
+    if not spans:
+        return []
+    handle = ctypes.cast(text_page, POINTER).value
+    ends = np.array(spans) - [0, 1]
+    corners = (ctypes.c_float * (4 * ends.size))()
+    address = ctypes.addressof(corners)
+    for place, character in enumerate(ends.ravel().tolist()):
+        _loose_box(handle, character, address + 16 * place)
+    firsts_lasts = view.boxes(np.ctypeslib.as_array(corners).reshape(-1, 4))  # left, top, right, bottom
+    first, last = firsts_lasts[0::2], firsts_lasts[1::2]
+    boxes = np.column_stack([np.minimum(first, last)[:, :2], np.maximum(first, last)[:, 2:]]).tolist()
+    fonts: dict[int | None, Font] = {}
+    words = []
+    for (start, end), (x0, top, x1, bottom) in zip(spans, boxes, strict=True):
+        drawn = text[start:end].translate(PLAIN)
+        if not drawn:
+            continue
+        if not drawn.isascii():
+            drawn = mended(drawn)
+        owner = _text_object(handle, start)
+        if owner not in fonts:
+            fonts[owner] = _font(text_page, start, view)
+        words.append(Word(drawn, x0, top, x1, bottom, fonts[owner]))
+    return words
+
+
+def with_monospaced(words: list[Word], one_width: set[str]) -> list[Word]:
+    """Words in fonts whose letters all have the same width marked so, whatever the font is called."""
+    widths: dict[str, dict[str, float]] = defaultdict(dict)
+    for word in words:
+        if not word.font.mono and not word.font.sideways and len(word.text) > 2:
+            wide = (word.x1 - word.x0) / len(word.text) / max(word.font.size, 1.0)
+            widths[word.font.name][word.text] = wide
+    for name, found in widths.items():
+        if len(found) < 6 or max(found.values()) - min(found.values()) > 0.03 * max(found.values()):
+            continue
+        letters = set("".join(found).lower())
+        if not letters.isdisjoint("il") and not letters.isdisjoint("mw"):  # digits are as wide in most fonts
+            one_width.add(name)
+    if one_width.isdisjoint(widths):
+        return words
+    fonts = {word.font: replace(word.font, mono=True) for word in words if word.font.name in one_width}
+    return [word._replace(font=fonts.get(word.font, word.font)) for word in words]
+
+
+def mended(word: str) -> str:
+    """A word with its ligatures ("o昀昀er") and its accents ("Gr¨un") put right."""
+    others = [ord(letter) for letter in word if not letter.isascii()]
+    if all(code in SWAPPED for code in others) and re.search(r"[a-z]", word):
+        return word.translate(SWAPPED)
+    return ACCENT.sub(_accented, word)
+
+
+def _accented(found: re.Match[str]) -> str:
+    accent, letter = found[1] or found[3], found[2] or found[4]
+    composed = unicodedata.normalize("NFC", letter + ACCENTS[accent])
+    return composed if len(composed) == 1 else found[0]
+
+
+def _characters(text_page: Any, count: int) -> str:
+    """One letter for each place of the text page, in pdfium's order."""
+    buffer = ctypes.create_string_buffer(2 * count + 2)
+    written = raw.FPDFText_GetText(text_page, 0, count, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)))
+    text = buffer.raw[: 2 * max(written - 1, 0)].decode("utf-16-le", "replace")
+    if len(text) == count:
+        return text
+    codes = (raw.FPDFText_GetUnicode(text_page, place) for place in range(count))  # letters beyond 16 bits
+    return "".join(chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else " " for code in codes)
+
+
+def _font(text_page: Any, place: int, view: View) -> Font:
+    matrix = raw.FS_MATRIX()
+    size = raw.FPDFText_GetFontSize(text_page, place)
+    sideways = False
+    if raw.FPDFText_GetMatrix(text_page, place, matrix):
+        size *= math.hypot(matrix.c, matrix.d) or 1.0
+        along, across = (matrix.a, matrix.b) if view.quarter_turns % 2 == 0 else (matrix.b, matrix.a)
+        sideways = abs(across) > 0.3 * abs(along)
+    flags = ctypes.c_int()
+    name = ctypes.create_string_buffer(256)
+    raw.FPDFText_GetFontInfo(text_page, place, name, 256, flags)
+    called = name.value.decode("utf-8", "replace").partition("+")
+    called_plain = called[2] or called[0]
+    bold = bool(BOLD.search(called_plain))  # the weight that pdfium gives is a guess from the stems
+    mono = bool(MONOSPACED.search(called_plain)) or bool(flags.value & 1)
+    return Font(called_plain, round(size, 1), bold, mono, sideways)
