@@ -120,7 +120,8 @@ def read_folder(
             continue
         skipped += [Skipped(name, note) for note in extracted.notes]
         title = extracted.title or file.stem.replace("_", " ")
-        outlined.append(OutlinedFile(name, title, extracted.pages, outline(extracted, options.passage_length)))
+        cut = outline(extracted, options.passage_length)
+        outlined.append(OutlinedFile(name, title, extracted.pages, cut, extracted.labels))
     if cache is not None:
         cache.drop_unused()
     if not any(file.outline.passages or file.outline.tables for file in outlined):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from clew.documents.extracted import Block, Cells, Extracted, markdown
+from clew.documents.extracted import Block, Cells, Extracted, TextLine, markdown
 from clew.reading.language.proper_names import sentence_spans
 
 PASSAGE_LENGTH = 600
@@ -102,7 +103,31 @@ def outline(extracted: Extracted, length: int = PASSAGE_LENGTH) -> Outline:
             tables.append(table)
             passages.extend(rows)
     close()
-    return Outline(tuple(sections), tuple(passages), tuple(tables))
+    printed = _Printed(extracted.lines)
+    return Outline(
+        tuple(sections),
+        tuple(replace(passage, lines=printed.within(passage)) for passage in passages),
+        tuple(replace(table, lines=printed.within(table)) for table in tables),
+    )
+
+
+class _Printed:
+    """Finds the printed lines of a span."""
+
+    def __init__(self, lines: Sequence[TextLine]) -> None:
+        self._lines = sorted(lines, key=lambda line: line.start)
+        self._starts = [line.start for line in self._lines]
+
+    def within(self, span: TextPassage | TextTable) -> tuple[PrintedLine, ...]:
+        """Those on its page, the characters counted from its start; lines are short, so few are looked at."""
+        first = max(0, bisect_left(self._starts, span.start) - 1)
+        found = []
+        for line in self._lines[first : bisect_left(self._starts, span.end)]:
+            start, end = max(line.start, span.start), min(line.end, span.end)
+            if start < end and line.page == span.page:
+                box = (line.x0, line.top, line.x1, line.bottom)
+                found.append(((start - span.start, end - span.start), box))
+        return tuple(found)
 
 
 def _section(text: str, block: Block, before: Sequence[Section]) -> Section:

@@ -150,7 +150,9 @@ def _add_file(rows: _Rows, file: OutlinedFile, number: int) -> None:
     rows.add(name, "document", file.title, name, aliases=[*title_forms(file.title)[1:], name])
     for page in range(1, file.pages + 1):
         label = file.labels[page - 1] if page <= len(file.labels) else ""
-        rows.add(_page_key(name, page), "page", f"page {page} of {name}", name, page=page, number=str(page), label=label)
+        rows.add(
+            _page_key(name, page), "page", f"page {page} of {name}", name, page=page, number=str(page), label=label
+        )
         rows.join(name, "has_page", _page_key(name, page))
     for place, section in enumerate(cut.sections):
         key = _section_key(name, place)
