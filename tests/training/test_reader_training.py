@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from clew.core.errors import SourceError
-from clew.reading.encoders import DIMENSION, Encoders
+from clew.models.embedding.words import DIMENSION
+from clew.reading.encoders import Encoders
 from clew.training.reader.examples import normal, read_sources
 
 SCHEMAS = [("films", "Film", "Person", "directed_by", "cost"), ("books", "Book", "Author", "written_by", "pages")]

@@ -17,17 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import ModelError
-from clew.models.embedding.onnx import BUNDLED
+from clew.models.embedding.words import DIMENSION, FIRST_TOKEN, LAST_TOKEN, SharedWords, open_tokenizer
 from clew.models.onnx_runtime import open_session
 
 Floats = NDArray[np.float32]
 SHIPPED = Path(__file__).parent / "weights"
-DIMENSION = 384
 LONGEST = 96
 """Tokens of a text that are read."""
 LONGEST_QUESTION, LONGEST_OPTION = 64, 60
 LEAST_PRIOR = -20.0
-FIRST_TOKEN, LAST_TOKEN = 101, 102
 
 
 @dataclass(frozen=True)
@@ -88,11 +86,8 @@ class Encoders:
         return np.asarray(every - np.logaddexp.reduce(every), dtype=np.float32)
 
     def _encoded(self, session: Any, ids: Sequence[int], second: NDArray[np.bool_] | None = None) -> Floats:
-        table = self._words
-        told = self._card["words"]
-        vectors = (table[np.asarray(ids)].astype(np.float32) - told["zero"]) * np.float32(told["scale"])
         types = np.zeros((1, len(ids)), dtype=np.int64) if second is None else second[None].astype(np.int64)
-        found: Floats = session.run(None, {"vectors": vectors[None], "types": types})[0]
+        found: Floats = session.run(None, {"vectors": self._words.vectors(ids)[None], "types": types})[0]
         return found
 
     @cached_property
@@ -104,18 +99,12 @@ class Encoders:
         return card
 
     @cached_property
-    def _words(self) -> NDArray[np.uint8]:
-        told = self._card["words"]
-        return np.memmap(BUNDLED / "model.onnx", np.uint8, "r", told["offset"], (told["rows"], DIMENSION))
+    def _words(self) -> SharedWords:
+        return SharedWords(self._card["words"])
 
     @cached_property
     def _tokenizer(self) -> Any:
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(str(BUNDLED / "tokenizer.json"))
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(LONGEST)
-        return tokenizer
+        return open_tokenizer(LONGEST)
 
     @cached_property
     def _meaning(self) -> Any:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.index.tokens import terms
-from clew.reading.encoders import DIMENSION, Encoders, Floats, unit
+from clew.models.embedding.words import DIMENSION
+from clew.reading.encoders import Encoders, Floats, unit
 from clew.reading.plan import LETTERS
 from clew.reading.proposals import MentionScores, QuantityScores, Scores
 from clew.reading.quantities import Quantity

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from clew.models.embedding.words import DIMENSION
 from clew.models.onnx_runtime import quantize
-from clew.reading.encoders import DIMENSION
 from clew.training.reader.network import choice_heads, meaning_heads, word_table
 
 FILES = ("meaning.onnx", "choice.onnx", "heads.npz")

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.errors import InputError
-from clew.models.embedding.onnx import BUNDLED
+from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, open_tokenizer
 from clew.reading import encoders as reading
 from clew.reading.encoders import Encoders, Floats
 from clew.reading.plan import Wording
@@ -124,11 +124,7 @@ def _right(example: Example, place: int) -> list[Hops]:
 
 def word_tokens() -> Tokens:
     """Turns texts into tokens as the reader does."""
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(BUNDLED / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(reading.LONGEST)
+    tokenizer = open_tokenizer(reading.LONGEST)
     return lambda texts: [found.ids for found in tokenizer.encode_batch(list(texts))]
 
 
@@ -363,9 +359,9 @@ class Fitting:
     def _choice_loss(self, network: Any, batch: Sequence[Row]) -> Any:
         pairs, types, known, where, tops, right = [], [], [], [], [], []
         for at, row in enumerate(batch):
-            kept, first = self._drawn(row), [reading.FIRST_TOKEN, *row.question, reading.LAST_TOKEN]
+            kept, first = self._drawn(row), [FIRST_TOKEN, *row.question, LAST_TOKEN]
             for place, option in enumerate(kept, 1):
-                pairs.append([*first, *row.texts[option], reading.LAST_TOKEN])
+                pairs.append([*first, *row.texts[option], LAST_TOKEN])
                 types.append([*[0] * len(first), *[1] * (len(row.texts[option]) + 1)])
                 known.append(row.options[option].known)
                 where.append((at, place))

@@ -14,7 +14,8 @@ import numpy as np
 
 from clew.core.errors import MissingExtraError
 from clew.models.embedding.onnx import BUNDLED
-from clew.reading.encoders import DIMENSION, Floats
+from clew.models.embedding.words import DIMENSION
+from clew.reading.encoders import Floats
 from clew.reading.plan import FORMS, OPERATORS
 from clew.reading.scoring import HEADS
 
