@@ -76,7 +76,11 @@ def run(answer: Answerer, half: str) -> list[dict[str, Any]]:
 
 def right_above(done: Sequence[dict[str, Any]], least: float) -> list[tuple[dict[str, Any], bool]]:
     """Whether each is right where an answer less certain than this counts as none."""
-    return [(one, is_right(one["found"] if one["certainty"] >= least else None, one["gold"])) for one in done]
+    judged = []
+    for one in done:
+        found = one["found"] if one["certainty"] >= least else None
+        judged.append((one, any(is_right(found, gold) for gold in (one["gold"], *one.get("also", ())))))
+    return judged
 
 
 def summary(done: Sequence[dict[str, Any]], least: float) -> str:

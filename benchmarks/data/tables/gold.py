@@ -49,12 +49,16 @@ def table(half: str, name: str, title: str, key: str, questions: list[tuple[str,
     TITLES[name] = (half, title, key)
     for kind, question, gold in questions:
         answer = None if gold is None else gold(frame)
+        also: list[list[str]] = []
         if isinstance(answer, pd.DataFrame):
+            others = [c for c in frame if c != key and not pd.api.types.is_numeric_dtype(frame[c]) and frame[c].nunique() == len(frame)]
+            also = [names(column, answer) for column in others]
             answer = names(key, answer)
             assert answer, question
         elif hasattr(answer, "item"):
             answer = answer.item()
-        QUESTIONS.append({"half": half, "table": name, "title": title, "kind": kind, "question": question, "gold": answer})
+        line = {"half": half, "table": name, "title": title, "kind": kind, "question": question, "gold": answer}
+        QUESTIONS.append({**line, "also": also} if also else line)
 
 
 def row(column: str, cell: Any, wanted: str) -> Gold:
