@@ -10,7 +10,6 @@ import csv
 import datetime
 import json
 import re
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence

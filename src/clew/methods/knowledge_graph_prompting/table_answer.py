@@ -1,31 +1,43 @@
-"""Questions over a table, read by the learned reader and carried out on the table's columns."""
+"""Questions over a table: read by the learned reader, carried out on the table's columns.
+
+1  a year in the question picks its rows out of a table that has a row, or a column, for every year
+2  the reader says what is meant; plans that the table has no answer to are not chosen among
+3  the plan is carried out; sums, means and differences, which the reader does not know, are put together here
+"""
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, reduce
-from operator import and_, or_
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from clew.core.types import NodeSet
 from clew.index.protocol import Link
-from clew.index.tokens import terms
 from clew.methods.knowledge_graph_prompting.table_base import TableBase
 from clew.methods.knowledge_graph_prompting.table_cells import Row
-from clew.methods.knowledge_graph_prompting.table_columns import Column, Columns
+from clew.methods.knowledge_graph_prompting.table_columns import Columns, Panel, panel_of
+from clew.methods.knowledge_graph_prompting.table_execution import Execution, Mask, Value, days, shown
 from clew.reading.mentions import Named, Sense, find_named
-from clew.reading.plan import Branch, Plan, Requirement
+from clew.reading.plan import Branch, Plan
 from clew.reading.quantities import Quantity, quantities
 from clew.reading.reader import LearnedReader, Meaning, Understanding
-from clew.reading.vocabulary import Vocabulary
 
-Mask = NDArray[np.bool_]
-Value = float | int | bool | str
+TOGETHER = {
+    "mean": re.compile(
+        r"\bon average\b,?|\b(?:the )?(?:average|mean)\b(?: (?:number|amount|value|size) of\b)?", re.IGNORECASE
+    ),
+    "sum": re.compile(
+        r"\b(?:in total|in all|altogether|combined|overall)\b"
+        r"|\b(?:the )?(?:total|sum)\b(?: (?:number|amount) of\b| of\b)?",
+        re.IGNORECASE,
+    ),
+}
+"""How one number of many is asked for: the reader, which knows no such form, is asked for the highest instead."""
+DIFFERENCE = re.compile(
+    r"\bby how (?:much|many)\b|\bdifference\b|\bhow (?:much|many) (?:more|less|fewer|\w+er)\b.*\bthan\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,20 +50,67 @@ class TableAnswer:
     rows: tuple[Row, ...]
     certainty: float
     how: str
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What carrying out a meaning gives."""
-
-    nodes: NodeSet
-    rows: Mask
-    value: Value | None = None
+    table: int | None = None
+    """The node of the table, where it is one of a base."""
 
 
 @dataclass(frozen=True, eq=False)
 class AskedTable:
     """A table that can be asked."""
+
+    table: Columns
+
+    @cached_property
+    def panel(self) -> Panel | None:
+        """The table by years, where it is one."""
+        return panel_of(self.table)
+
+    @cached_property
+    def whole(self) -> AskedColumns:
+        """All rows, one for each year where years are columns."""
+        return AskedColumns(self.table if self.panel is None else self.panel.table)
+
+    def answer(self, question: str) -> TableAnswer | None:
+        """The likeliest meaning carried out; over the rows of one year where the question names one."""
+        if self.panel is None:
+            return self.whole.answer(question)
+        years = [one for one in quantities(question) if one.is_date and one.value is not None]
+        if len(years) != 1 or BEFORE_OR_AFTER.search(question[: years[0].start]):
+            return self.whole.answer(question)
+        part = self._of_year(years[0].value or 0.0)
+        return None if part is None else part.answer(without(question, years[0]))
+
+    def _of_year(self, year: float) -> AskedColumns | None:
+        assert self.panel is not None
+        if year not in self._years:
+            part = self.panel.slice(year)
+            if len(self._years) >= MOST_PARTS:
+                self._years.clear()
+            self._years[year] = None if part is None else AskedColumns(part)
+        return self._years[year]
+
+    @cached_property
+    def _years(self) -> dict[float, AskedColumns | None]:
+        return {}
+
+
+BEFORE_OR_AFTER = re.compile(
+    r"\b(?:before|after|since|until|till|than|between|from|to|by|and|or)\s+(?:the )?(?:year )?$", re.IGNORECASE
+)
+"""What stands before a year that other years are compared with."""
+MOST_PARTS = 32
+"""Years of one table that are kept ready."""
+
+
+def without(question: str, quantity: Quantity) -> str:
+    """The question without a year and the word that ties it to the rest."""
+    before = re.sub(r"[\s,]*\b(?:in|for|of|during|from|year|the year)?[\s,]*$", "", question[: quantity.start])
+    return f"{before} {question[quantity.end :].lstrip()}".strip()
+
+
+@dataclass(frozen=True, eq=False)
+class AskedColumns:
+    """Columns that can be asked."""
 
     table: Columns
 
@@ -65,23 +124,33 @@ class AskedTable:
         """The learned reader over it."""
         return TableQuestions(self.base)
 
-    def answer(self, question: str) -> TableAnswer | None:
-        """The likeliest meaning carried out."""
-        understanding = self.read(question)
-        if not understanding.meanings:
-            return None
-        meaning = understanding.meanings[0]
-        found = Execution(self.base, self.reader.vocabulary, meaning.plan, meaning.senses, meaning.numbers).found()
-        if found is None:
-            return None
-        return self._answer(question, meaning, found, understanding.certainty)
+    @cached_property
+    def generous(self) -> TableQuestions:
+        """The same for questions that put many values together."""
+        return TableQuestions(self.base, several=True)
 
-    def read(self, question: str) -> Understanding:
-        """What the question may mean."""
-        plain, named = find_named(question, self.base, self.base.names)
+    def answer(self, question: str) -> TableAnswer | None:
+        """The likeliest meaning carried out, and put together where a sum, a mean or a difference is asked for."""
+        plain = self._carried_out(self.read(question))
+        if DIFFERENCE.search(question):
+            return self._difference(question)
+        for how, pattern in TOGETHER.items():
+            if pattern.search(question) and not (plain is not None and is_said_by_table(plain, pattern)):
+                together = [
+                    found
+                    for rest in (pattern.sub(" highest ", question), pattern.sub(" ", question))
+                    if (found := self._together(how, self.read(" ".join(rest.split()), several=True))) is not None
+                ]
+                return max(together, key=lambda found: found.certainty, default=None)
+        return plain
+
+    def read(self, question: str, *, several: bool = False) -> Understanding:
+        """What the question may mean; with `several`, the value may be that of many rows."""
+        plain, named = find_named(question, self.base, self.base.names)  # type: ignore[arg-type]
         dated = self._dated(plain)
         named = [one for one in named if not any(one.start < d.end and d.start < one.end for d in dated)]
-        return self.reader.understand(plain, sorted([*named, *dated], key=lambda one: one.start))
+        reader = self.generous if several else self.reader
+        return reader.understand(plain, sorted([*named, *dated], key=lambda one: one.start))
 
     def _dated(self, question: str) -> list[Named]:
         """Dates of the question that are those of one row, where dates name the rows."""
@@ -98,230 +167,93 @@ class AskedTable:
                     found.append(Named(one.start, one.end, one.text, (Sense(self.base.row_type, (link,)),)))
         return found
 
-    def _answer(self, question: str, meaning: Meaning, found: Found, certainty: float) -> TableAnswer | None:
-        rows = tuple(self.table.rows[place] for place in np.flatnonzero(found.rows).tolist())
+    def _carried_out(self, understanding: Understanding) -> TableAnswer | None:
+        if not understanding.meanings:
+            return None
+        meaning = understanding.meanings[0]
+        found = self._execution(meaning).found()
+        if found is None:
+            return None
+        rows = self._rows(found.rows)
         if found.value is not None:
-            return TableAnswer(shown(found.value), found.value, (), rows, certainty, meaning.text)
+            return TableAnswer(shown(found.value), found.value, (), rows, understanding.certainty, meaning.text)
         names = tuple(dict.fromkeys(ref.name for ref in self.base.refs(found.nodes.array)))
         if not names:
             return None
-        return TableAnswer(", ".join(names), None, names, rows, certainty, meaning.text)
+        return TableAnswer(", ".join(names), None, names, rows, understanding.certainty, meaning.text)
+
+    def _execution(self, meaning: Meaning) -> Execution:
+        return Execution(self.base, self.reader.vocabulary, meaning.plan, meaning.senses, meaning.numbers)
+
+    def _rows(self, mask: Mask) -> tuple[Row, ...]:
+        return tuple(self.table.rows[place] for place in np.flatnonzero(mask).tolist())
+
+    def _together(self, how: str, understanding: Understanding) -> TableAnswer | None:
+        """The sum or mean of an attribute over the rows that a meaning is about."""
+        for meaning in understanding.meanings[:1]:
+            plan = meaning.plan
+            if plan.form not in ("max", "min", "value") or plan.attribute is None:
+                continue
+            execution = self._execution(meaning)
+            column, rows = execution.column(plan.attribute), execution.rows_about()
+            known = rows & ~np.isnan(column.values)
+            if column.kind not in ("number", "integer") or not known.any():
+                continue
+            value = float(np.sum(column.values[known]) if how == "sum" else np.mean(column.values[known]))
+            words = f"{how} {meaning.text.removeprefix('max ').removeprefix('min ')}"
+            return TableAnswer(shown(value), value, (), self._rows(known), understanding.certainty, words)
+        return None
+
+    def _difference(self, question: str) -> TableAnswer | None:
+        """How far two rows that a question names are apart."""
+        understanding = self.read(question)
+        for meaning in understanding.meanings[:1]:
+            named = [sense.nodes.array[:1] for sense in meaning.senses if sense.type == self.base.row_type]
+            if len(named) != 2 or meaning.plan.attribute is None:
+                continue
+            column = self._execution(meaning).column(meaning.plan.attribute)
+            places = np.concatenate(named)
+            first, second = column.values[places]
+            if np.isnan(first) or np.isnan(second) or column.kind not in ("number", "integer"):
+                continue
+            mask = np.isin(np.arange(len(self.table.rows)), places)
+            value, words = abs(float(first - second)), f"difference of {column.name}"
+            return TableAnswer(shown(value), value, (), self._rows(mask), understanding.certainty, words)
+        return None
+
+
+def is_said_by_table(found: TableAnswer, pattern: re.Pattern[str]) -> bool:
+    """Whether a word such as total is part of a column that was understood, or the value is that of one row."""
+    is_cell = found.value is not None and len(found.rows) == 1 and not found.how.startswith(("count", "exists"))
+    return is_cell or pattern.search(found.how) is not None
 
 
 class TableQuestions(LearnedReader):
     """The learned reader over a table: plans that the table has no answer to are not chosen among."""
 
-    def __init__(self, base: TableBase) -> None:
-        """Over a base made of a table."""
-        super().__init__(base, base.names)  # type: ignore[arg-type]
-        self.base = base
+    def __init__(self, base: TableBase, *, several: bool = False) -> None:
+        """Over a base made of a table; with `several`, a value may be asked of many rows."""
+        super().__init__(base, base.names)  # type: ignore[arg-type]  # all that the reader asks for is there
+        self.base, self.several = base, several
 
     def is_worth_choosing(self, plan: Plan, senses: Sequence[Sense], numbers: Sequence[Quantity]) -> bool:
         """Whether carrying a plan out gives a value, or some rows."""
         if plan.form == "describe":
             return True
-        found = Execution(self.base, self.vocabulary, plan, tuple(senses), tuple(numbers)).found()
-        return found is not None and not (plan.form == "count" and found.value == 0)
+        used = {branch.mention for branch in plan.branches} | set(plan.mentions)
+        if any(sense.type == self.base.row_type and place not in used for place, sense in enumerate(senses)):
+            return False
+        if self.several and plan.form == "value":
+            return True
+        if any(len(branch.hops) > 1 and self._comes_back(branch) for branch in plan.branches):
+            return False
+        execution = Execution(self.base, self.vocabulary, plan, tuple(senses), tuple(numbers))
+        found = execution.found()
+        if found is None or (plan.form == "count" and found.value == 0):
+            return False
+        return not plan.requirements or not bool(execution.required.all())
 
-
-@dataclass(frozen=True, eq=False)
-class Execution:
-    """Carries out one plan."""
-
-    base: TableBase
-    vocabulary: Vocabulary
-    plan: Plan
-    senses: tuple[Sense, ...]
-    numbers: tuple[Quantity, ...]
-
-    def found(self) -> Found | None:
-        """What the meaning asks for; None where nothing satisfies it."""
-        plan = self.plan
-        if plan.form in ("describe", "none"):
-            return None
-        if plan.mentions and plan.form != "exists":
-            nodes = reduce(or_, (self.senses[place].nodes for place in plan.mentions))
-            rows = self._is_row(nodes) & self.required
-        else:
-            nodes, rows = self._reached()
-        match plan.form:
-            case "count":
-                return Found(nodes, rows, len(nodes))
-            case "exists":
-                if plan.mentions:
-                    nodes = nodes & self.senses[plan.mentions[0]].nodes
-                return Found(nodes, rows, len(nodes) > 0)
-            case "value":
-                value = None if plan.attribute is None else self._value(rows, self.column(plan.attribute))
-                return None if value is None else Found(nodes, rows, value)
-            case "max" | "min" | "compare_max" | "compare_min":
-                assert plan.attribute is not None
-                rows = best(rows, self.column(plan.attribute).values, most=plan.form.endswith("max"))
-                return Found(self._set(rows), rows) if rows.any() else None
-            case "most" | "fewest":
-                return self._most(nodes, rows)
-            case _:
-                return Found(nodes, rows) if len(nodes) else None
-
-    def column(self, attribute: int) -> Column:
-        """The column of an attribute of the vocabulary."""
-        return self.base.column(self.base.attributes[self.vocabulary.attributes[attribute].name])
-
-    @cached_property
-    def required(self) -> Mask:
-        """Which rows satisfy all requirements."""
-        mask = np.ones(len(self.base.table.rows), dtype=bool)
-        for requirement in self.plan.requirements:
-            mask &= self._satisfies(requirement)
-        return mask
-
-    def _satisfies(self, requirement: Requirement) -> Mask:
-        column = self.column(requirement.attribute)
-        if requirement.quantity is not None:
-            return compared(column, requirement.operator, self.numbers[requirement.quantity])
-        if isinstance(requirement.value, bool):
-            wanted = column.values == float(requirement.value)
-        else:
-            wanted = np.array([cell == requirement.value for cell in column.cells], dtype=bool)
-        return ~wanted if requirement.operator == "!=" else wanted
-
-    def _reached(self) -> tuple[NodeSet, Mask]:
-        """The nodes of the target's type that satisfy branches and requirements, and the rows on the way."""
-        plan = self.plan
-        target = self.base.schema.type_names[plan.target or 0]
-        wanted = [branch for branch in plan.branches if not branch.negated]
-        if not wanted:
-            nodes, passed = self.base.nodes(target), self.required
-            if target != self.base.row_type:
-                relation = next(name for name in self.base.relations_of if self.base.category_type(name) == target)
-                nodes = self.base.neighbors(self._set(self.required), relation, "out")
-        else:
-            walked = [self._walk(branch) for branch in wanted]
-            nodes = reduce(or_ if plan.either else and_, (end for end, _ in walked))
-            passed = reduce(or_, (rows for _, rows in walked))
-        for branch in plan.branches:
-            if branch.negated:
-                nodes = nodes - self._walk(branch)[0]
-        if target == self.base.row_type:
-            nodes = nodes & self._set(self.required)
-            passed = self._is_row(nodes)
-        return nodes, passed
-
-    def _walk(self, branch: Branch) -> tuple[NodeSet, Mask]:
-        """Where a branch leads through rows that satisfy the requirements, and the rows it passes."""
-        hops = [self.vocabulary.hops[place] for place in branch.hops]
-        nodes = self.base.nodes(hops[0].start) if branch.mention is None else self.senses[branch.mention].nodes
-        passed = self._is_row(nodes)
-        for hop in hops:
-            nodes = self.base.neighbors(nodes, hop.relation, hop.direction)
-            if hop.end == self.base.row_type:
-                nodes = nodes & self._set(self.required)
-                passed = self._is_row(nodes)
-        return nodes, passed
-
-    def _value(self, rows: Mask, column: Column) -> Value | None:
-        """The one value of some rows; a few where things of one name have several, none where many differ."""
-        places = [place for place in np.flatnonzero(rows).tolist() if column.cells[place]]
-        texts = {column.cells[place]: place for place in places}
-        if len(texts) == 1:
-            return typed(column, places[0])
-        return ", ".join(texts) if 0 < len(texts) <= MOST_VALUES else None
-
-    def _most(self, nodes: NodeSet, rows: Mask) -> Found | None:
-        plan = self.plan
-        if plan.hop is None:
-            return None
-        hop = self.vocabulary.hops[plan.hop]
-        counts = {
-            node: len(self.base.neighbors(NodeSet.of([node]), hop.relation, hop.direction) & self._set(self.required))
-            if hop.end == self.base.row_type
-            else len(self.base.neighbors(NodeSet.of([node]), hop.relation, hop.direction))
-            for node in nodes.array.tolist()
-        }
-        if not counts:
-            return None
-        goal = (max if plan.form == "most" else min)(counts.values())
-        return Found(NodeSet.of([node for node, count in counts.items() if count == goal]), rows)
-
-    def _is_row(self, nodes: NodeSet) -> Mask:
-        mask = np.zeros(len(self.base.table.rows), dtype=bool)
-        mask[nodes.array[nodes.array < len(mask)]] = True
-        return mask
-
-    @staticmethod
-    def _set(mask: Mask) -> NodeSet:
-        return NodeSet(np.flatnonzero(mask).astype(np.int32))
-
-
-MOST_VALUES = 3
-
-
-def best(rows: Mask, values: NDArray[np.float64], *, most: bool) -> Mask:
-    """Of some rows those with the highest or lowest value."""
-    known = rows & ~np.isnan(values)
-    if not known.any():
-        return known
-    goal = values[known].max() if most else values[known].min()
-    return np.asarray(known & (values == goal))
-
-
-def compared(column: Column, operator: str, quantity: Quantity) -> Mask:
-    """The rows whose value stands in a relation to a number or date."""
-    values = column.values
-    if column.kind == "date":
-        low, high = days(quantity)
-    elif quantity.value is None:  # the 1990s, over a column of years
-        low, high = float(quantity.low[:4]), float(quantity.high[:4])
-    else:
-        is_scaled = column.scale > 1 and re.search(r"[A-Za-z]", quantity.text) is not None
-        low = high = quantity.value / (column.scale if is_scaled else 1.0)
-    with np.errstate(invalid="ignore"):
-        match operator:
-            case "<":
-                return np.asarray(values < low)
-            case "<=":
-                return np.asarray(values <= high)
-            case ">":
-                return np.asarray(values > high)
-            case ">=":
-                return np.asarray(values >= low)
-            case "!=":
-                return np.asarray((values < low) | (values > high))
-            case _:
-                return np.asarray((values >= low) & (values <= high))
-
-
-def days(quantity: Quantity) -> tuple[float, float]:
-    """The first and the last day of a date, or days that nothing equals where it is no date."""
-    if not quantity.is_date:
-        return float("nan"), float("nan")
-    return _day(quantity.low), _day(quantity.high)
-
-
-def _day(text: str) -> float:
-    year, month, day = map(int, text.split("-"))
-    while day > 28:
-        try:
-            return float(datetime.date(year, month, day).toordinal())
-        except ValueError:  # months are written with 31 days
-            day -= 1
-    return float(datetime.date(year, month, day).toordinal())
-
-
-def typed(column: Column, place: int) -> Value:
-    """A cell as its column's type."""
-    value = column.values[place]
-    if np.isnan(value) or column.kind in ("text", "category", "date"):
-        return column.cells[place]
-    if column.kind == "boolean":
-        return bool(value)
-    return int(value) if float(value).is_integer() else float(value)
-
-
-def shown(value: Value) -> str:
-    """A value as it is put forward."""
-    if isinstance(value, bool):
-        return "Yes" if value else "No"
-    if isinstance(value, float):
-        return f"{value:.10g}"
-    return str(value)
+    def _comes_back(self, branch: Branch) -> bool:
+        """Whether a path goes from rows to rows, to others that share a value: no one asks that of a table."""
+        ends = [self.vocabulary.hops[branch.hops[0]].start, *(self.vocabulary.hops[hop].end for hop in branch.hops)]
+        return len(set(ends)) < len(ends)

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from clew.core.schema import NodeType, Relation, Schema
 from clew.core.types import Direction, IntArray, NodeRef, NodeSet, RelationUse
 from clew.index.names import NameIndex
 from clew.methods.knowledge_graph_prompting.table_columns import Column, Columns
 
+EXAMPLES = 3
+"""Names that describe a type."""
 ATTRIBUTE_KINDS = {"number": "number", "integer": "integer", "date": "date", "boolean": "boolean", "text": "text"}
 
 
@@ -44,7 +47,7 @@ class TableBase:
         """Attribute → its column; columns of one name are told apart by number."""
         found: dict[str, int] = {}
         for place, column in enumerate(self.table.columns):
-            if place not in self.categories and place != self.table.key:
+            if place not in self.categories and (place != self.table.key or column.is_compared):
                 name = column.name or f"column {place + 1}"
                 found[name if name not in found else f"{name} {place + 1}"] = place
         return found
@@ -79,13 +82,14 @@ class TableBase:
     def schema(self) -> Schema:
         """The type of the rows with its attributes, and one type and relation for each category."""
         columns = self.table.columns
-        said = self.table.title if self.table.title != self.row_type else ""
+        title = self.table.title if self.table.title != self.row_type else ""
+        said = " : ".join(part for part in (title, such_as(self.table.names)) if part)
         rows = NodeType(self.row_type, len(self.table.rows), description=said, attributes=tuple(self.attributes))
         types = [rows]
         relations = []
         for relation, place in self.relations_of.items():
             texts, codes = columns[place].codes
-            types.append(NodeType(self.category_type(relation), len(texts)))
+            types.append(NodeType(self.category_type(relation), len(texts), description=such_as(texts)))
             filled = int((codes >= 0).sum())
             relations.append(Relation(relation, self.row_type, self.category_type(relation), filled))
         kinds = {name: ATTRIBUTE_KINDS[columns[place].kind] for name, place in self.attributes.items()}
@@ -95,7 +99,8 @@ class TableBase:
         """All nodes, or those of one type."""
         rows = len(self.table.rows)
         if type is None:
-            return NodeSet(np.arange(rows + sum(len(self.column(place).codes[0]) for place in self.categories), dtype=np.int32))
+            values = sum(len(self.column(place).codes[0]) for place in self.categories)
+            return NodeSet(np.arange(rows + values, dtype=np.int32))
         if type == self.row_type:
             return NodeSet(np.arange(rows, dtype=np.int32))
         place = next(place for name, place in self.relations_of.items() if self.category_type(name) == type)
@@ -119,7 +124,7 @@ class TableBase:
         assert relation is not None
         place = self.relations_of[relation]
         codes, start = self.column(place).codes[1], self.offsets[place]
-        found = []
+        found: list[NDArray[np.integer]] = []
         if direction in ("out", "any"):
             own = codes[nodes.array[nodes.array < len(self.table.rows)]]
             found.append(np.unique(own[own >= 0]) + start)
@@ -159,6 +164,12 @@ class TableBase:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # mapped files outlive their names
             NameIndex.write(Path(folder), pa.array([_spaced(name) for _, name in named], pa.large_string()), nodes)
             return NameIndex.open(Path(folder), types, self.schema, name_of=lambda node: self._called(node)[0])
+
+
+def such_as(names: Sequence[str]) -> str:
+    """Some names as the description of a type: they say what a header such as "name" does not."""
+    some = list(dict.fromkeys(name for name in names[: 2 * EXAMPLES] if name))[:EXAMPLES]
+    return f"such as {', '.join(some)}" if some else ""
 
 
 def _spaced(name: str) -> str:

@@ -6,9 +6,10 @@ numbers, rows of totals. A table with a column for each year also has a long for
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -20,6 +21,7 @@ from clew.methods.knowledge_graph_prompting.table_cells import SCALES, Row, Tabl
 
 Kind = Literal["number", "integer", "date", "boolean", "category", "text"]
 Floats = NDArray[np.float64]
+Read = Callable[[str], float | datetime.date | None]
 SAMPLE = 400
 """Cells that the type of a column is told from."""
 MOST = 0.8
@@ -32,7 +34,9 @@ FEWEST_YEARS = 3
 MOST_UNITS = 2
 """With more of them, what stands after digits is no unit: 41B, 51C and 61A are names."""
 YEAR = re.compile(r"\D{0,3}((?:1[5-9]|20)\d\d)\D?")
-TOTALS = re.compile(r"(?:grand |sub-?)?(?:totals?|sum|all|overall|altogether|average|mean|median)\b.{0,20}", re.IGNORECASE)
+TOTALS = re.compile(
+    r"(?:grand |sub-?)?(?:totals?|sum|all|overall|altogether|average|mean|median)\b.{0,20}", re.IGNORECASE
+)
 NAMELESS = re.compile(r"|#|no\.?|nr\.?|index|unnamed: \d+|row", re.IGNORECASE)
 PLAIN_NAMES = frozenset({"", "name", "names", "title", "id", "key", "label", "item"})
 """Headers that do not say what the rows are."""
@@ -138,9 +142,8 @@ def without_row_numbers(table: Table) -> Table:
     """The table without a first column that only numbers its rows."""
     if len(table.header) < 2 or not NAMELESS.fullmatch(table.header[0].strip()):
         return table
-    values = [row.cells[0] for row in table.rows]
-    if not all(cell == str(place + first) for first in values[:1] if first in ("0", "1")
-               for first in (int(first),) for place, cell in enumerate(values)) or values[:1] not in (["0"], ["1"]):
+    first = table.rows[0].cells[0] if table.rows else ""
+    if first not in ("0", "1") or any(row.cells[0] != str(at) for at, row in enumerate(table.rows, start=int(first))):
         return table
     return Table(table.title, table.header[1:], tuple(replace(row, cells=row.cells[1:]) for row in table.rows))
 
@@ -171,9 +174,9 @@ def _is_sum(row: Row, others: Sequence[Row]) -> bool:
 # Types
 
 
-def _share(cells: Sequence[str], read: object) -> float:
+def _share(cells: Sequence[str], read: Read) -> float:
     filled = [cell for cell in cells if not is_empty(cell)]
-    return sum(read(cell) is not None for cell in filled) / len(filled) if filled else 0.0  # type: ignore[operator]
+    return sum(read(cell) is not None for cell in filled) / len(filled) if filled else 0.0
 
 
 def kind_of(cells: Sequence[str]) -> Kind:
@@ -187,7 +190,8 @@ def kind_of(cells: Sequence[str]) -> Kind:
     if _share(filled, date) > MOST:
         return "date"
     if _share(filled, number) > MOST and len({unit(cell) for cell in filled} - {""}) <= MOST_UNITS:
-        return "integer" if all(float(value).is_integer() for cell in filled if (value := number(cell)) is not None) else "number"
+        values = [value for cell in filled if (value := number(cell)) is not None]
+        return "integer" if all(value.is_integer() for value in values) else "number"
     counts = Counter(cell for cell in cells if not is_empty(cell))
     is_repeated = len(counts) <= max(1, 0.6 * sum(counts.values())) and len(counts) <= MOST_CATEGORIES
     return "category" if is_repeated and max(map(len, counts)) <= LONGEST_NAME else "text"
@@ -206,14 +210,16 @@ def _column(name: str, cells: Sequence[str], scale: float) -> Column:
 
 
 def _values(kind: Kind, cells: Sequence[str]) -> Floats:
-    if kind == "date":
-        found = (date(cell) for cell in cells)
-        return np.array([np.nan if one is None else one.toordinal() for one in found], dtype=np.float64)
-    if kind == "boolean":
-        return np.array([np.nan if (one := truth(cell)) is None else float(one) for cell in cells], dtype=np.float64)
-    if kind in ("number", "integer"):
-        return np.array([np.nan if (one := number(cell)) is None else one for cell in cells], dtype=np.float64)
-    return np.full(len(cells), np.nan)
+    if kind in ("text", "category"):
+        return np.full(len(cells), np.nan)
+    read: Read = date if kind == "date" else truth if kind == "boolean" else number
+    return np.array([_as_number(read(cell) if cell else None) for cell in cells], dtype=np.float64)
+
+
+def _as_number(value: float | datetime.date | None) -> float:
+    if value is None:
+        return float("nan")
+    return float(value.toordinal() if isinstance(value, datetime.date) else value)
 
 
 def _key(columns: Sequence[Column]) -> int | None:
@@ -242,8 +248,9 @@ def long_form(table: Columns) -> Columns | None:
     columns = []
     for place in others:
         column = table.columns[place]
-        cells, values = column.cells * len(years), np.tile(column.values, len(years))
-        columns.append(replace(column, cells=cells, values=values, kind="category" if place == table.key else column.kind))
+        kind: Kind = "category" if place == table.key else column.kind
+        values = np.tile(column.values, len(years))
+        columns.append(replace(column, cells=column.cells * len(years), values=values, kind=kind))
     count = len(table.rows)
     written = tuple(year for _, year in years for _ in range(count))
     columns.append(Column("year", "integer", written, np.array(written, dtype=np.float64)))
@@ -254,3 +261,37 @@ def long_form(table: Columns) -> Columns | None:
     columns.append(Column(table.title or "value", "integer" if is_whole else "number", cells, values, scale))
     key = None if table.key is None else others.index(table.key)
     return Columns(table.title, tuple(columns), table.rows * len(years), key)
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A table with several rows of one name, told apart by a column of years."""
+
+    table: Columns
+    year: int
+
+    def slice(self, year: float) -> Columns | None:
+        """The rows of one year, without the column of years; None where there are none."""
+        rows = np.flatnonzero(self.table.columns[self.year].values == year).tolist()
+        if not rows:
+            return None
+        kept = [column for place, column in enumerate(self.table.columns) if place != self.year]
+        columns = [
+            replace(column, cells=tuple(column.cells[row] for row in rows), values=column.values[rows])
+            for column in kept
+        ]
+        key = _key(columns)
+        if key is not None and columns[key].is_name:
+            columns[key] = replace(columns[key], kind="text")
+        return Columns(self.table.title, tuple(columns), tuple(self.table.rows[row] for row in rows), key)
+
+
+def panel_of(table: Columns) -> Panel | None:
+    """A table as a panel: its long form, or itself where years tell apart rows of one name."""
+    table = long_form(table) or table
+    if table.key is None or table.columns[table.key].is_name:
+        return None
+    for place, column in enumerate(table.columns):
+        if column.kind == "integer" and all(YEAR.fullmatch(cell) for cell in column.cells if cell):
+            return Panel(table, place)
+    return None
