@@ -15,10 +15,11 @@ from functools import cached_property
 import numpy as np
 
 from clew.index.protocol import Link
+from clew.index.tokens import terms
 from clew.methods.knowledge_graph_prompting.table_base import TableBase
 from clew.methods.knowledge_graph_prompting.table_cells import Row
 from clew.methods.knowledge_graph_prompting.table_columns import Columns, Panel, panel_of
-from clew.methods.knowledge_graph_prompting.table_execution import Execution, Mask, Value, days, shown
+from clew.methods.knowledge_graph_prompting.table_execution import Execution, Found, Mask, Value, days, shown
 from clew.reading.mentions import Named, Sense, find_named
 from clew.reading.plan import Branch, Plan
 from clew.reading.quantities import Quantity, quantities
@@ -94,6 +95,10 @@ class AskedTable:
         return {}
 
 
+ASKED = re.compile(r"\b(?:which|what|whose)\s+((?:\w+\s*){1,2})", re.IGNORECASE)
+"""The words that say what is asked for."""
+SHOWN = 20
+"""Names that are written out."""
 BEFORE_OR_AFTER = re.compile(
     r"\b(?:before|after|since|until|till|than|between|from|to|by|and|or)\s+(?:the )?(?:year )?$", re.IGNORECASE
 )
@@ -177,10 +182,34 @@ class AskedColumns:
         rows = self._rows(found.rows)
         if found.value is not None:
             return TableAnswer(shown(found.value), found.value, (), rows, understanding.certainty, meaning.text)
-        names = tuple(dict.fromkeys(ref.name for ref in self.base.refs(found.nodes.array)))
+        names = self._names(understanding.question, meaning, found)
         if not names:
             return None
-        return TableAnswer(", ".join(names), None, names, rows, understanding.certainty, meaning.text)
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        text = ", ".join(names[:SHOWN]) + more + self._extreme(meaning, found)
+        return TableAnswer(text, None, names, rows, understanding.certainty, meaning.text)
+
+    def _names(self, question: str, meaning: Meaning, found: Found) -> tuple[str, ...]:
+        """What the nodes found are called, or their cells of the column that "which" asks for."""
+        after = ASKED.search(question)
+        said = set(terms(after[1])) if after else set()
+        used = set(terms(meaning.text))
+        is_rows = bool(len(found.nodes)) and int(found.nodes.array[-1]) < len(self.table.rows)
+        for place, column in enumerate(self.table.columns):
+            own = set(terms(column.name))
+            if is_rows and place != self.table.key and own and own <= said and not own & used:
+                return tuple(
+                    dict.fromkeys(column.cells[node] for node in found.nodes.array.tolist() if column.cells[node])
+                )
+        return tuple(dict.fromkeys(ref.name for ref in self.base.refs(found.nodes.array) if ref.name))
+
+    def _extreme(self, meaning: Meaning, found: Found) -> str:
+        """The value that was highest or lowest, to stand after the names."""
+        plan = meaning.plan
+        if plan.attribute is None or not plan.form.startswith(("max", "min", "compare")):
+            return ""
+        column, places = self._execution(meaning).column(plan.attribute), np.flatnonzero(found.rows)
+        return f" ({column.name}: {column.cells[int(places[0])]})" if len(places) else ""
 
     def _execution(self, meaning: Meaning) -> Execution:
         return Execution(self.base, self.reader.vocabulary, meaning.plan, meaning.senses, meaning.numbers)

@@ -14,6 +14,8 @@ NUMBER = re.compile(
     r"\s*(?P<unit>%|°?[A-Za-zµ€$£¥°²³/·]{0,12}(?:\s?[A-Za-z²³/·]{0,8})?)\)?(?:\s?\[\w{1,3}\])?"
 )
 EMPTY = frozenset({"", "-", "–", "—", "na", "n/a", "nan", "null", "none", "?", "..", "...", "*"})
+LONGEST_EMPTY = 8
+"""Longer cells, white space included, say something."""
 TRUTH = {"yes": True, "no": False, "true": True, "false": False, "y": True, "n": False, "✓": True, "✗": False}
 SCALES = {
     **dict.fromkeys(("k", "thousand", "thousands"), 1e3),
@@ -73,7 +75,7 @@ def joined(tables: Sequence[Table]) -> Table:
 
 def is_empty(cell: str) -> bool:
     """Whether a cell says nothing."""
-    return cell.strip().lower() in EMPTY
+    return len(cell) < LONGEST_EMPTY and cell.strip().lower() in EMPTY
 
 
 def unit(cell: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,6 +27,8 @@ MOST = 0.8
 """The share of filled cells that a type must account for."""
 DISTINCT = 0.9
 """The share of different names among the rows from which on a column tells them apart."""
+REPEATED = 0.6
+"""The share of different texts up to which a column is a category."""
 LONGEST_NAME = 80
 MOST_CATEGORIES = 2_000
 FEWEST_YEARS = 3
@@ -181,8 +182,8 @@ def _share(cells: Sequence[str], read: Read) -> float:
 
 def kind_of(cells: Sequence[str]) -> Kind:
     """The type that most filled cells of a column have."""
-    step = max(1, len(cells) // SAMPLE)
-    filled = [cell for cell in cells if not is_empty(cell)][::step]
+    known = [cell for cell in cells if not is_empty(cell)]
+    filled = known[:: max(1, len(known) // SAMPLE)]
     if not filled:
         return "text"
     if _share(filled, truth) == 1.0:
@@ -192,9 +193,9 @@ def kind_of(cells: Sequence[str]) -> Kind:
     if _share(filled, number) > MOST and len({unit(cell) for cell in filled} - {""}) <= MOST_UNITS:
         values = [value for cell in filled if (value := number(cell)) is not None]
         return "integer" if all(value.is_integer() for value in values) else "number"
-    counts = Counter(cell for cell in cells if not is_empty(cell))
-    is_repeated = len(counts) <= max(1, 0.6 * sum(counts.values())) and len(counts) <= MOST_CATEGORIES
-    return "category" if is_repeated and max(map(len, counts)) <= LONGEST_NAME else "text"
+    different = set(known)
+    is_repeated = len(different) <= max(1, REPEATED * len(known)) and len(different) <= MOST_CATEGORIES
+    return "category" if is_repeated and max(map(len, different)) <= LONGEST_NAME else "text"
 
 
 def scale_of(name: str) -> float:
@@ -204,8 +205,8 @@ def scale_of(name: str) -> float:
 
 
 def _column(name: str, cells: Sequence[str], scale: float) -> Column:
-    kind = kind_of(cells)
     tidy = tuple("" if is_empty(cell) else cell.strip() for cell in cells)
+    kind = kind_of(tidy)
     return Column(name, kind, tidy, _values(kind, tidy), max(scale_of(name), scale) if kind != "date" else 1.0)
 
 
@@ -289,8 +290,8 @@ class Panel:
 def panel_of(table: Columns) -> Panel | None:
     """A table as a panel: its long form, or itself where years tell apart rows of one name."""
     table = long_form(table) or table
-    if table.key is None or table.columns[table.key].is_name:
-        return None
+    if table.key is None or table.columns[table.key].is_name or table.columns[table.key].is_compared:
+        return None  # names or dates tell the rows apart
     for place, column in enumerate(table.columns):
         if column.kind == "integer" and all(YEAR.fullmatch(cell) for cell in column.cells if cell):
             return Panel(table, place)

@@ -65,7 +65,7 @@ class Execution:
                 rows = best(rows, self.column(plan.attribute).values, most=plan.form.endswith("max"))
                 return Found(self._set(rows), rows) if rows.any() else None
             case "most" | "fewest":
-                return self._most(nodes, rows)
+                return self._most(nodes)
             case _:
                 return Found(nodes, rows) if len(nodes) else None
 
@@ -143,21 +143,17 @@ class Execution:
             return typed(column, places[0])
         return ", ".join(texts) if 0 < len(texts) <= MOST_VALUES else None
 
-    def _most(self, nodes: NodeSet, rows: Mask) -> Found | None:
-        plan = self.plan
-        if plan.hop is None:
+    def _most(self, nodes: NodeSet) -> Found | None:
+        """The values of a category that most, or fewest, rows have."""
+        hop = None if self.plan.hop is None else self.vocabulary.hops[self.plan.hop]
+        if hop is None or hop.end != self.base.row_type or not len(nodes):
             return None
-        hop = self.vocabulary.hops[plan.hop]
-        counts = {
-            node: len(self.base.neighbors(NodeSet.of([node]), hop.relation, hop.direction) & self._set(self.required))
-            if hop.end == self.base.row_type
-            else len(self.base.neighbors(NodeSet.of([node]), hop.relation, hop.direction))
-            for node in nodes.array.tolist()
-        }
-        if not counts:
-            return None
-        goal = (max if plan.form == "most" else min)(counts.values())
-        return Found(NodeSet.of([node for node, count in counts.items() if count == goal]), rows)
+        place = self.base.relations_of[hop.relation]
+        codes = self.base.column(place).codes[1]
+        counts = np.bincount(codes[self.required & (codes >= 0)], minlength=len(self.base.column(place).codes[0]))
+        own = counts[nodes.array - self.base.offsets[place]]
+        chosen = nodes.array[own == (own.max() if self.plan.form == "most" else own.min())]
+        return Found(NodeSet(chosen), self.required & np.isin(codes, chosen - self.base.offsets[place]))
 
     def _is_row(self, nodes: NodeSet) -> Mask:
         mask = np.zeros(len(self.base.table.rows), dtype=bool)
