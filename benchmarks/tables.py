@@ -1,4 +1,4 @@
-"""How well questions over single tables are answered: `python -m benchmarks.tables [first|second]`.
+"""How well questions over single tables are answered: `python -m benchmarks.tables`.
 
 An answer is right where its value, or the set of names of its rows, is that of the gold. A question that the table
 cannot answer is right where there is no answer.
@@ -15,6 +15,11 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from clew.methods.knowledge_graph_prompting.table_answer import AskedTable, TableAnswer
+from clew.methods.knowledge_graph_prompting.table_cells import Row, Table
+from clew.methods.knowledge_graph_prompting.table_columns import columns_of
+from clew.methods.knowledge_graph_prompting.tables import LEAST, most_certain
 
 DATA = Path(__file__).parent / "data" / "tables"
 CLOSE = 0.002
@@ -101,3 +106,36 @@ def best_threshold(done: Sequence[dict[str, Any]]) -> float:
     """The certainty below which it is best to give no answer: most right in all."""
     levels = [level / 100 for level in range(0, 100, 2)]
     return max(levels, key=lambda level: (sum(right for _, right in right_above(done, level)), level))
+
+
+def main() -> None:
+    """Print the figures of both halves: each question over its table, then over all tables of its half at once."""
+    asked: dict[str, AskedTable] = {}
+
+    def alone(question: str, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[Any, float]:
+        if title not in asked:
+            cells = tuple(Row(tuple(row)) for row in rows)
+            asked[title] = AskedTable(columns_of(Table(title, tuple(header), cells)))
+        return told(asked[title].answer(question))
+
+    def among(question: str, *_: Any) -> tuple[Any, float]:
+        return told(most_certain([one.answer(question) for one in asked.values()]))
+
+    for half in ("first", "second"):
+        asked.clear()
+        done = run(alone, half)
+        seconds = sorted(one["seconds"] for one in done)[len(done) // 2]
+        print(f"{half}, each over its table ({seconds:.2f} s): {summary(done, LEAST)}")
+        print(f"{half}, without a least certainty: {summary(done, 0.0)}")
+        print(f"{half}, among all ten tables: {summary(run(among, half), LEAST)}")
+
+
+def told(answer: TableAnswer | None) -> tuple[Any, float]:
+    """An answer as it is judged."""
+    if answer is None:
+        return None, 0.0
+    return (list(answer.names) if answer.value is None else answer.value), answer.certainty
+
+
+if __name__ == "__main__":
+    main()

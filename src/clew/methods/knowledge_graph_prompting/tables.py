@@ -34,8 +34,7 @@ class TableReader:
 
     def answer(self, question: str, nodes: Sequence[int]) -> TableAnswer | None:
         """The most certain answer from some tables, given by their nodes or by those of their rows."""
-        found = [answer for node in self.tables(nodes) if (answer := self._ask(question, node)) is not None]
-        best = max(found, key=lambda answer: answer.certainty, default=None)
+        best = most_certain([self._ask(question, node) for node in self.tables(nodes)])
         return best if best is not None and best.certainty >= self.least else None
 
     def quotes(self, answer: TableAnswer) -> tuple[Evidence, ...]:
@@ -74,6 +73,11 @@ class TableReader:
         if not read or not any(own.rows for own in read):
             return None
         return AskedTable(columns_of(joined(read)))
+
+
+def most_certain(answers: Sequence[TableAnswer | None]) -> TableAnswer | None:
+    """Of the answers of several tables the most certain; the first of equals."""
+    return max((one for one in answers if one is not None), key=lambda one: one.certainty, default=None)
 
 
 def rows_of(kb: ArrayKnowledgeBase, table: int) -> list[int]:
