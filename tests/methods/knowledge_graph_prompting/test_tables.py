@@ -10,13 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import documents_made as made
+from clew.documents import build_documents
 from clew.documents.extracted import cells_of, markdown
 from clew.methods.knowledge_graph_prompting.table_answer import AskedTable
 from clew.methods.knowledge_graph_prompting.table_base import TableBase
 from clew.methods.knowledge_graph_prompting.table_cells import Row, Table, date, number, read_table
 from clew.methods.knowledge_graph_prompting.table_columns import columns_of, long_form, panel_of, scale_of
 from clew.methods.knowledge_graph_prompting.table_execution import best, compared
+from clew.methods.knowledge_graph_prompting.tables import TableReader
 from clew.reading.quantities import Quantity, quantities
+from clew.toolbox import Toolbox
 
 
 def table(header, *rows, title="things"):
@@ -256,3 +259,28 @@ def test_answers_are_those_of_plain_python(pairs):
         assert found.value == count
     found = asked.answer("What is the average weight of the ships?")
     assert math.isclose(found.value, sum(weight for _, weight, _ in rows) / len(rows))
+
+
+def test_the_most_certain_of_several_tables_answers_and_its_rows_are_quoted(tmp_path):
+    folder = tmp_path / "files"
+    folder.mkdir()
+    depths = [place * 7 % 331 for place in range(300)]
+    lakes = "\n".join(f"Lake {place:03},{depth},{'FS'[place % 2]}" for place, depth in enumerate(depths))
+    (folder / "lakes.csv").write_text(f"lake,depth (m),country\n{lakes}\n", "utf-8")
+    (folder / "towers.csv").write_text("tower,height (m)\nAlta,90\nBora,120\nCima,75\n", "utf-8")
+    build_documents([folder], tmp_path / "kb")
+    kb = Toolbox.open(tmp_path / "kb", embedder="hash").local
+    reader, tables = TableReader(kb), list(kb.nodes("table"))
+    found = reader.answer("Which lake has the greatest depth?", tables)
+    deepest = depths.index(max(depths))
+    assert found.names == (f"Lake {deepest:03}",)
+    quoted, understood = reader.quotes(found)
+    assert f"Lake {deepest:03}" in quoted.text
+    assert quoted.file == "lakes.csv"
+    assert "depth" in understood.reason
+    assert kb.node(found.table).attributes["file"] == "lakes.csv"
+    height = reader.answer("How high is Bora?", tables)
+    assert (height.value, height.how) == (120, "height m of Bora")
+    passage = next(node for node in kb.nodes("passage") if "Lake 299" in kb.node(node).text)
+    assert reader.tables([passage]) == [found.table]
+    assert reader.answer("Who painted the ceiling of the chapel?", tables) is None

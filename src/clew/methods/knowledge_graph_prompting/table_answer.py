@@ -21,7 +21,7 @@ from clew.methods.knowledge_graph_prompting.table_cells import Row
 from clew.methods.knowledge_graph_prompting.table_columns import Columns, Panel, panel_of
 from clew.methods.knowledge_graph_prompting.table_execution import Execution, Found, Mask, Value, days, shown
 from clew.reading.mentions import Named, Sense, find_named
-from clew.reading.plan import Branch, Plan
+from clew.reading.plan import LETTERS, Branch, Plan
 from clew.reading.quantities import Quantity, quantities
 from clew.reading.reader import LearnedReader, Meaning, Understanding
 
@@ -181,23 +181,23 @@ class AskedColumns:
             return None
         rows = self._rows(found.rows)
         if found.value is not None:
-            return TableAnswer(shown(found.value), found.value, (), rows, understanding.certainty, meaning.text)
+            return TableAnswer(shown(found.value), found.value, (), rows, understanding.certainty, said(meaning))
         names = self._names(understanding.question, meaning, found)
         if not names:
             return None
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         text = ", ".join(names[:SHOWN]) + more + self._extreme(meaning, found)
-        return TableAnswer(text, None, names, rows, understanding.certainty, meaning.text)
+        return TableAnswer(text, None, names, rows, understanding.certainty, said(meaning))
 
     def _names(self, question: str, meaning: Meaning, found: Found) -> tuple[str, ...]:
         """What the nodes found are called, or their cells of the column that "which" asks for."""
         after = ASKED.search(question)
-        said = set(terms(after[1])) if after else set()
+        wanted = set(terms(after[1])) if after else set()
         used = set(terms(meaning.text))
         is_rows = bool(len(found.nodes)) and int(found.nodes.array[-1]) < len(self.table.rows)
         for place, column in enumerate(self.table.columns):
             own = set(terms(column.name))
-            if is_rows and place != self.table.key and own and own <= said and not own & used:
+            if is_rows and place != self.table.key and own and own <= wanted and not own & used:
                 return tuple(
                     dict.fromkeys(column.cells[node] for node in found.nodes.array.tolist() if column.cells[node])
                 )
@@ -229,7 +229,7 @@ class AskedColumns:
             if column.kind not in ("number", "integer") or not known.any():
                 continue
             value = float(np.sum(column.values[known]) if how == "sum" else np.mean(column.values[known]))
-            words = f"{how} {meaning.text.removeprefix('max ').removeprefix('min ')}"
+            words = f"{how} {said(meaning).removeprefix('max ').removeprefix('min ')}"
             return TableAnswer(shown(value), value, (), self._rows(known), understanding.certainty, words)
         return None
 
@@ -249,6 +249,12 @@ class AskedColumns:
             value, words = abs(float(first - second)), f"difference of {column.name}"
             return TableAnswer(shown(value), value, (), self._rows(mask), understanding.certainty, words)
         return None
+
+
+def said(meaning: Meaning) -> str:
+    """A meaning in words, with the names and numbers of the question."""
+    text = re.sub(r"(?<=[<>=] )number (\d+)\b", lambda match: meaning.numbers[int(match[1]) - 1].text, meaning.text)
+    return re.sub(r"\b[A-H]\b", lambda match: meaning.named[LETTERS.index(match[0])].text, text)
 
 
 def is_said_by_table(found: TableAnswer, pattern: re.Pattern[str]) -> bool:
