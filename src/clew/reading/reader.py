@@ -206,6 +206,7 @@ class LearnedReader:
         )
         proposals = self.proposer.propose(replace(scores, mentions=mentions), PLANS, self._leads(reached))
         proposals = [one for one in proposals if _may_hold(one.plan, reached)] or proposals
+        proposals = [one for one in proposals if self.is_worth_choosing(one.plan, senses, numbers)]
         asked, wording = lettered(question, spans, numbers), Wording(self.vocabulary)
         said = masked(question, spans)
         return [
@@ -221,6 +222,10 @@ class LearnedReader:
             )
             for proposal in proposals
         ]
+
+    def is_worth_choosing(self, plan: Plan, senses: Sequence[Sense], numbers: Sequence[Quantity]) -> bool:  # noqa: ARG002
+        """Whether a plan may be meant at all; where a base is small enough to carry every plan out, that tells."""
+        return True
 
     def _chosen(self, question: str, named: Sequence[Named], options: Sequence[_Option]) -> Understanding:
         told = self.encoders.choose(

@@ -8,17 +8,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clew.core.roles import Reader
-from clew.core.types import Answer, Candidate, Evidence, Judgement, Node, NodeSet, Passage
+from clew.core.types import Answer, Candidate, Node, Passage
 from clew.index.tokens import terms
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.methods.knowledge_graph_prompting.answer import cite, quotation, read_passages
 from clew.methods.knowledge_graph_prompting.passages import PassageGraph
 from clew.methods.knowledge_graph_prompting.structure_questions import Reference, Structure, without_references
-from clew.methods.knowledge_graph_prompting.tables import Found, TypedTable, look_up, read_table
+from clew.methods.knowledge_graph_prompting.tables import TableReader, rows_of
 
 SHOWN = 1500
 """Characters of a page or table that are shown as the answer."""
-QUOTED_ROWS = 5
 COMPARING = re.compile(r"\b(differences?|differ|compare|comparison|versus|vs)\b", re.IGNORECASE)
 ABOUT_THE_WHOLE = frozenset(
     terms("say says show shown stand written contain contents content summary summarise describe give tell page table")
@@ -43,7 +42,7 @@ def part_of(kb: ArrayKnowledgeBase, graph: PassageGraph, node: int) -> Part:
     """A node with its contents in reading order."""
     own = kb.node(node)
     if own.type == "table":
-        return Part(own, (own, *(kb.node(rows) for rows in _rows_of(kb, node))))
+        return Part(own, (own, *(kb.node(rows) for rows in rows_of(kb, node))))
     inside = [kb.node(content) for content in graph.contents(node).tolist()]
     return Part(own, tuple(sorted(inside, key=lambda content: content.attributes.get("start", 0))))
 
@@ -64,6 +63,11 @@ class StructureAnswers:
         """What is inside what."""
         return PassageGraph(self.kb, ())
 
+    @cached_property
+    def tables(self) -> TableReader:
+        """Answers from tables."""
+        return TableReader(self.kb)
+
     def answer(self, question: str, named: Sequence[Reference], reader: Reader) -> Answer:
         """Looked up, compared, shown or read; without a text where what is named does not exist."""
         located = self.structure.locate(question, named)
@@ -74,9 +78,10 @@ class StructureAnswers:
         if not parts:
             return answer
         rest = without_references(question, named)
-        looked_up = next((pair for part in parts if (pair := _look_up(self.kb, rest, part)) is not None), None)
+        tables = [content.id for part in parts for content in (part.node, *part.contents) if content.type == "table"]
+        looked_up = self.tables.answer(rest, tables)
         if looked_up is not None:
-            return replace(answer, text=looked_up[0].text, evidence=looked_up[1])
+            return replace(answer, text=looked_up.text, evidence=self.tables.quotes(looked_up))
         if COMPARING.search(question) and len(parts) > 1:
             return replace(answer, text=_compared(parts))
         if set(terms(rest)) <= ABOUT_THE_WHOLE:
@@ -91,35 +96,6 @@ class StructureAnswers:
         quotes, supported = cite(self.kb, rest, read.text, [nodes[place] for place in read.citations])
         said = () if supported else (f"unsupported: no cited passage writes “{read.text}”",)
         return replace(answer, text=read.text, evidence=quotes, notes=(*answer.notes, *said))
-
-
-def look_up_in(kb: ArrayKnowledgeBase, question: str, node: int) -> tuple[Found, tuple[Evidence, ...]] | None:
-    """A simple question answered from one table, with the rows it rests on."""
-    return _look_up(kb, question, Part(kb.node(node), ()))
-
-
-def _look_up(kb: ArrayKnowledgeBase, question: str, part: Part) -> tuple[Found, tuple[Evidence, ...]] | None:
-    tables = [content for content in part.contents if content.type == "table"]
-    for table in tables if part.node.type != "table" else [part.node]:
-        pieces = [table, *(kb.node(rows) for rows in _rows_of(kb, table.id))]
-        read = [(piece, own) for piece in pieces if (own := read_table(piece.text)) is not None]
-        if not read:
-            continue
-        owners = {id(row): piece for piece, own in read for row in own.rows}
-        whole = TypedTable(read[0][1].header, tuple(row for _, own in read for row in own.rows))
-        found = look_up(question, whole)
-        if found is not None:
-            quotes: list[Evidence] = [
-                quotation(owners[id(row)], row.start, row.end) for row in found.rows[:QUOTED_ROWS]
-            ]
-            return found, (*quotes, Judgement("table look-up", found.fit, found.how))
-    return None
-
-
-def _rows_of(kb: ArrayKnowledgeBase, table: int) -> list[int]:
-    if "has_rows" not in kb.schema.relation_names:
-        return []
-    return list(kb.neighbors(NodeSet.of([table]), "has_rows", "out"))
 
 
 def _candidates(kb: ArrayKnowledgeBase, parts: Sequence[Part]) -> tuple[Candidate, ...]:

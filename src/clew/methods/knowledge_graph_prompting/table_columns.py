@@ -1,0 +1,298 @@
+"""Typed columns of a table: numbers, dates, yes or no, categories and texts, and the column that names the rows.
+
+What is no part of the table proper is set right first: a header that is missing or stands in two rows, a column of row
+numbers, rows of totals. A table with a column for each year also has a long form, one row for each year.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.methods.knowledge_graph_prompting.table_cells import SCALES, Row, Table, date, is_empty, number, truth, unit
+
+Kind = Literal["number", "integer", "date", "boolean", "category", "text"]
+Floats = NDArray[np.float64]
+Read = Callable[[str], float | datetime.date | None]
+SAMPLE = 400
+"""Cells that the type of a column is told from."""
+MOST = 0.8
+"""The share of filled cells that a type must account for."""
+DISTINCT = 0.9
+"""The share of different names among the rows from which on a column tells them apart."""
+REPEATED = 0.6
+"""The share of different texts up to which a column is a category."""
+LONGEST_NAME = 80
+MOST_CATEGORIES = 2_000
+FEWEST_YEARS = 3
+MOST_UNITS = 2
+"""With more of them, what stands after digits is no unit: 41B, 51C and 61A are names."""
+YEAR = re.compile(r"\D{0,3}((?:1[5-9]|20)\d\d)\D?")
+TOTALS = re.compile(
+    r"(?:grand |sub-?)?(?:totals?|sum|all|overall|altogether|average|mean|median)\b.{0,20}", re.IGNORECASE
+)
+NAMELESS = re.compile(r"|#|no\.?|nr\.?|index|unnamed: \d+|row", re.IGNORECASE)
+PLAIN_NAMES = frozenset({"", "name", "names", "title", "id", "key", "label", "item"})
+"""Headers that do not say what the rows are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column: its header, its cells as numbers (dates as days, yes as 1; NaN where there is none) and as texts."""
+
+    name: str
+    kind: Kind
+    cells: tuple[str, ...]
+    values: Floats
+    scale: float = 1.0
+    """What a number of this column stands for, as its header says: 1000 for "in thousands"."""
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether its values have an order."""
+        return self.kind in ("number", "integer", "date")
+
+    @cached_property
+    def is_name(self) -> bool:
+        """Whether its texts tell the rows apart."""
+        filled = [cell for cell in self.cells if cell]
+        is_distinct = len(filled) >= DISTINCT * len(self.cells) and len(set(filled)) >= DISTINCT * len(filled) > 0
+        return is_distinct and self.kind in ("text", "category") and max(map(len, filled)) <= LONGEST_NAME
+
+    @cached_property
+    def codes(self) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+        """Its different texts, sorted, and for each row the position of its text; -1 where the cell is empty."""
+        texts = tuple(sorted({cell for cell in self.cells if not is_empty(cell)}))
+        place = {text: at for at, text in enumerate(texts)}
+        return texts, np.array([place.get(cell, -1) for cell in self.cells], dtype=np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A table by columns; `key` is the position of the column that names the rows, None where none does."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    key: int | None
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """How each row is called."""
+        return self.columns[self.key].cells if self.key is not None else ("",) * len(self.rows)
+
+    @property
+    def noun(self) -> str:
+        """What a row is: the header of the naming column, or the title where that says nothing."""
+        own = "" if self.key is None else self.columns[self.key].name
+        return self.title if own.strip().lower() in PLAIN_NAMES else own
+
+
+def columns_of(table: Table) -> Columns:
+    """The typed columns of a table."""
+    table = without_row_numbers(with_header(table))
+    table = replace(table, rows=without_totals(table))
+    header = [name.strip() for name in table.header]
+    scale = scale_of(table.title)
+    columns = [_column(name, [row.cells[place] for row in table.rows], scale) for place, name in enumerate(header)]
+    key = _key(columns)
+    if key is not None and columns[key].kind == "category":
+        columns[key] = replace(columns[key], kind="text")
+    return Columns(table.title, tuple(columns), table.rows, key)
+
+
+# What is set right
+
+
+def with_header(table: Table) -> Table:
+    """The table with one header: two rows of names made one, and a header that is data made a row."""
+    if not table.rows:
+        return table
+    first, rest = table.rows[0].cells, table.rows[1 : 1 + SAMPLE]
+    is_number = [_share([row.cells[at] for row in rest], number) > MOST for at in range(len(table.header))]
+    years = [at for at, name in enumerate(table.header) if YEAR.fullmatch(name.strip())]
+    if len(years) < FEWEST_YEARS and any(
+        numeric and not is_empty(name) and number(name) is not None
+        for numeric, name in zip(is_number, table.header, strict=True)
+    ):
+        own = Row(table.header, node=table.rows[0].node)
+        return Table(table.title, tuple(f"column {at + 1}" for at in range(len(table.header))), (own, *table.rows))
+    below = [cell for cell, numeric in zip(first, is_number, strict=True) if numeric and not is_empty(cell)]
+    if len(rest) > 1 and len(below) > 1 and all(number(cell) is None for cell in below):
+        return Table(table.title, _merged(table.header, first), table.rows[1:])
+    return table
+
+
+def _merged(upper: Sequence[str], lower: Sequence[str]) -> tuple[str, ...]:
+    """Two rows of names as one; an empty upper cell goes on with the one before it."""
+    names, last = [], ""
+    for above, below in zip(upper, lower, strict=True):
+        last = above or last
+        names.append(f"{last} {below}".strip() if below and below != last else last)
+    return tuple(names)
+
+
+def without_row_numbers(table: Table) -> Table:
+    """The table without a first column that only numbers its rows."""
+    if len(table.header) < 2 or not NAMELESS.fullmatch(table.header[0].strip()):
+        return table
+    first = table.rows[0].cells[0] if table.rows else ""
+    if first not in ("0", "1") or any(row.cells[0] != str(at) for at, row in enumerate(table.rows, start=int(first))):
+        return table
+    return Table(table.title, table.header[1:], tuple(replace(row, cells=row.cells[1:]) for row in table.rows))
+
+
+def without_totals(table: Table) -> tuple[Row, ...]:
+    """The rows less those of totals: at the end by their name, elsewhere where a number is the sum of the others."""
+    rows = list(table.rows)
+    while len(rows) > 2 and TOTALS.fullmatch(_first_filled(rows[-1])):
+        rows.pop()
+    if len(rows) > 2 and TOTALS.fullmatch(_first_filled(rows[0])) and _is_sum(rows[0], rows[1:]):
+        rows.pop(0)
+    return tuple(rows)
+
+
+def _first_filled(row: Row) -> str:
+    return next((cell.strip(" *:") for cell in row.cells if not is_empty(cell)), "")
+
+
+def _is_sum(row: Row, others: Sequence[Row]) -> bool:
+    for place, cell in enumerate(row.cells):
+        value = number(cell)
+        own = [found for other in others if (found := number(other.cells[place])) is not None]
+        if value and own and abs(sum(own) - value) <= 0.01 * abs(value):
+            return True
+    return False
+
+
+# Types
+
+
+def _share(cells: Sequence[str], read: Read) -> float:
+    filled = [cell for cell in cells if not is_empty(cell)]
+    return sum(read(cell) is not None for cell in filled) / len(filled) if filled else 0.0
+
+
+def kind_of(cells: Sequence[str]) -> Kind:
+    """The type that most filled cells of a column have."""
+    known = [cell for cell in cells if not is_empty(cell)]
+    filled = known[:: max(1, len(known) // SAMPLE)]
+    if not filled:
+        return "text"
+    if _share(filled, truth) == 1.0:
+        return "boolean"
+    if _share(filled, date) > MOST:
+        return "date"
+    if _share(filled, number) > MOST and len({unit(cell) for cell in filled} - {""}) <= MOST_UNITS:
+        values = [value for cell in filled if (value := number(cell)) is not None]
+        return "integer" if all(value.is_integer() for value in values) else "number"
+    different = set(known)
+    is_repeated = len(different) <= max(1, REPEATED * len(known)) and len(different) <= MOST_CATEGORIES
+    return "category" if is_repeated and max(map(len, different)) <= LONGEST_NAME else "text"
+
+
+def scale_of(name: str) -> float:
+    """What a number stands for where a header or title names a scale: `Sales ($ bn)`, `telephones (thousands)`."""
+    words = re.findall(r"[a-z]+", name.lower())
+    return next((SCALES[word] for word in words if word in SCALES and len(word) > 1), 1.0)
+
+
+def _column(name: str, cells: Sequence[str], scale: float) -> Column:
+    tidy = tuple("" if is_empty(cell) else cell.strip() for cell in cells)
+    kind = kind_of(tidy)
+    return Column(name, kind, tidy, _values(kind, tidy), max(scale_of(name), scale) if kind != "date" else 1.0)
+
+
+def _values(kind: Kind, cells: Sequence[str]) -> Floats:
+    if kind in ("text", "category"):
+        return np.full(len(cells), np.nan)
+    read: Read = date if kind == "date" else truth if kind == "boolean" else number
+    return np.array([_as_number(read(cell) if cell else None) for cell in cells], dtype=np.float64)
+
+
+def _as_number(value: float | datetime.date | None) -> float:
+    if value is None:
+        return float("nan")
+    return float(value.toordinal() if isinstance(value, datetime.date) else value)
+
+
+def _key(columns: Sequence[Column]) -> int | None:
+    """The column that names the rows: the first of different texts, else of dates or years, else the first text."""
+
+    for place, column in enumerate(columns):
+        if column.is_name:
+            return place
+    for place, column in enumerate(columns[:2]):
+        is_year = column.kind == "integer" and all(YEAR.fullmatch(cell) for cell in column.cells if cell)
+        if (column.kind == "date" or is_year) and len(set(column.cells)) == len(column.cells):
+            return place
+    return next((place for place, column in enumerate(columns) if column.kind in ("text", "category")), None)
+
+
+# Years as columns
+
+
+def long_form(table: Columns) -> Columns | None:
+    """One row for each row and year, where years are columns; None where they are not."""
+    years = [(place, found[1]) for place, one in enumerate(table.columns) if (found := YEAR.fullmatch(one.name))]
+    years = [(place, year) for place, year in years if table.columns[place].kind in ("number", "integer")]
+    if len(years) < FEWEST_YEARS:
+        return None
+    others = [place for place in range(len(table.columns)) if place not in dict(years)]
+    columns = []
+    for place in others:
+        column = table.columns[place]
+        kind: Kind = "category" if place == table.key else column.kind
+        values = np.tile(column.values, len(years))
+        columns.append(replace(column, cells=column.cells * len(years), values=values, kind=kind))
+    count = len(table.rows)
+    written = tuple(year for _, year in years for _ in range(count))
+    columns.append(Column("year", "integer", written, np.array(written, dtype=np.float64)))
+    cells = tuple(cell for place, _ in years for cell in table.columns[place].cells)
+    values = np.concatenate([table.columns[place].values for place, _ in years])
+    is_whole = bool(np.all(np.isnan(values) | (values == np.floor(values))))
+    scale = table.columns[years[0][0]].scale
+    columns.append(Column(table.title or "value", "integer" if is_whole else "number", cells, values, scale))
+    key = None if table.key is None else others.index(table.key)
+    return Columns(table.title, tuple(columns), table.rows * len(years), key)
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A table with several rows of one name, told apart by a column of years."""
+
+    table: Columns
+    year: int
+
+    def slice(self, year: float) -> Columns | None:
+        """The rows of one year, without the column of years; None where there are none."""
+        rows = np.flatnonzero(self.table.columns[self.year].values == year).tolist()
+        if not rows:
+            return None
+        kept = [column for place, column in enumerate(self.table.columns) if place != self.year]
+        columns = [
+            replace(column, cells=tuple(column.cells[row] for row in rows), values=column.values[rows])
+            for column in kept
+        ]
+        key = _key(columns)
+        if key is not None and columns[key].is_name:
+            columns[key] = replace(columns[key], kind="text")
+        return Columns(self.table.title, tuple(columns), tuple(self.table.rows[row] for row in rows), key)
+
+
+def panel_of(table: Columns) -> Panel | None:
+    """A table as a panel: its long form, or itself where years tell apart rows of one name."""
+    table = long_form(table) or table
+    if table.key is None or table.columns[table.key].is_name or table.columns[table.key].is_compared:
+        return None  # names or dates tell the rows apart
+    for place, column in enumerate(table.columns):
+        if column.kind == "integer" and all(YEAR.fullmatch(cell) for cell in column.cells if cell):
+            return Panel(table, place)
+    return None
