@@ -11,7 +11,6 @@ import math
 import re
 import unicodedata
 from collections import defaultdict
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -123,7 +122,7 @@ def with_monospaced(words: list[Word], one_width: set[str]) -> list[Word]:
             one_width.add(name)
     if one_width.isdisjoint(widths):
         return words
-    fonts = {word.font: replace(word.font, mono=True) for word in words if word.font.name in one_width}
+    fonts = {word.font: word.font._replace(mono=True) for word in words if word.font.name in one_width}
     return [word._replace(font=fonts.get(word.font, word.font)) for word in words]
 
 
