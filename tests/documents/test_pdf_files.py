@@ -5,6 +5,7 @@ import threading
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from reportlab.lib import colors
 from reportlab.lib.pagesizes import A4
@@ -225,8 +226,18 @@ def test_pictures_without_text_are_noted_by_page_or_recognised(tmp_path, monkeyp
     letters = [[[x, 200], [x + 20, 240]] for x in (100, 120, 140, 160, 200, 220)]
     line = (corners, "Readby", "0.9", letters, list("Readby"), [1.0] * 6)
     monkeypatch.setattr(pdf_ocr, "_recogniser", lambda: lambda pixels, **_: ([line], 0.1))
+    monkeypatch.setattr(pdf_ocr, "inked", lambda pixels: [(0, 80), (100, 140)])
     extracted = read_pdf(tmp_path / "a.pdf")
     assert extracted.notes == ()
     assert extracted.text.endswith("Read by")
-    line = extracted.lines[-1]
-    assert (line.page, line.x0, line.top, line.x1, line.bottom) == (2, 36.0, 72.0, 86.4, 86.4)
+    printed = extracted.lines[-1]
+    assert (printed.page, printed.x0, printed.top, printed.x1, printed.bottom) == (2, 36.0, 72.0, 86.4, 86.4)
+
+
+def test_words_in_a_picture_end_where_its_gaps_are_wide():
+    from clew.documents.formats.pdf_ocr import inked
+
+    picture = np.full((20, 60), 255, dtype=np.uint8)
+    picture[5:15, [*range(2, 10), *range(12, 20), *range(30, 50)]] = 0
+    assert inked(picture) == [(2, 20), (30, 50)]
+    assert inked(255 - picture) == [(2, 20), (30, 50)]

@@ -53,7 +53,7 @@ def page_blocks(lines: Sequence[Line], marks: Mapping[int, Mark], height: float,
             sort = "table"
         elif place in listed:
             sort = "contents"
-        elif line.mono and mark is None and not (blocks and _within_sentence(blocks[-1], line)):
+        elif mark is None and _is_code(line, blocks[-1] if blocks else None):
             sort = "code"
         last = blocks[-1] if blocks else None
         if last is not None and last.sort == sort and last.mark == mark and _goes_on(last, line, body_size):
@@ -69,12 +69,21 @@ def page_blocks(lines: Sequence[Line], marks: Mapping[int, Mark], height: float,
     return with_captions(blocks) + small
 
 
+def _is_code(line: Line, above: PageBlock | None) -> bool:
+    """Whether a line is in letters of one width, or a number or bracket between such lines."""
+    if line.mono:
+        return above is None or not _within_sentence(above, line)
+    between = above is not None and above.sort == "code" and not any(letter.isalpha() for letter in line.text)
+    return between and above is not None and abs(line.box.x0 - above.lines[-1].box.x0) < 4 * line.size
+
+
 def _within_sentence(block: PageBlock, line: Line) -> bool:
     """Whether a line in letters of one width, such as a path, goes on with the sentence above it."""
     last = block.lines[-1]
     level = abs(line.box.x0 - min(one.box.x0 for one in block.lines)) < 1
     close = -line.size < line.box.top - last.box.bottom < 0.3 * line.size
-    return block.sort == "text" and level and close and not last.text.endswith(ENDS)
+    full = last.box.x1 + line.first_width > line.column[1] - 2 * line.size
+    return block.sort == "text" and level and close and full and not last.text.endswith(ENDS)
 
 
 def _goes_on(block: PageBlock, line: Line, body_size: float) -> bool:

@@ -209,12 +209,13 @@ def rows_of(segments: Iterable[Segment]) -> list[list[Segment]]:
 
 
 def _apart(row: list[Segment]) -> list[list[Segment]]:
-    """A row cut where print of another size stands far away, such as a sign in the corner of a slide."""
+    """A row cut where other print stands far away, such as a sign in the corner of a slide."""
     parts = [row[:1]]
     for before, segment in pairwise(row):
-        size, other = before.words[-1].font.size, segment.words[0].font.size
-        far = segment.x0 - before.x1 > 8 * max(size, other)
-        if far and max(size, other) > 1.15 * min(size, other):
+        font, other = before.words[-1].font, segment.words[0].font
+        far = segment.x0 - before.x1 > 8 * max(font.size, other.size)
+        sign = font.name != other.name and _letters(segment) < 3 and not segment.words[0].text.isdecimal()
+        if far and (sign or max(font.size, other.size) > 1.15 * min(font.size, other.size)):
             parts.append([])
         parts[-1].append(segment)
     return parts

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pypdfium2 as pdfium
+from numpy.typing import NDArray
 
 from clew.documents.formats.pdf_page import Font, Word
 
 RESOLUTION = 200
 """Dots per inch at which a page is drawn to be recognised."""
 POINTS = 72
-GAP = 0.22
+GAP = 0.16
 """Distance between two letters that parts words, as a share of the height of the line."""
 SURE = 0.5
 """How sure the recogniser must be of a line."""
@@ -25,33 +27,45 @@ def recognised_words(page: pdfium.PdfPage) -> list[Word] | None:
     if recogniser is None:
         return None
     scale = RESOLUTION / POINTS
-    found, _ = recogniser(page.render(scale=scale).to_numpy(), use_cls=False, return_word_box=True)
+    pixels = page.render(scale=scale).to_numpy()[:, :, :3].mean(axis=2).astype(np.uint8)
+    found, _ = recogniser(pixels, use_cls=False, return_word_box=True)
     words: list[Word] = []
     for corners, _, sure, boxes, letters, *_ in found or []:
         if float(sure) >= SURE:
-            top, bottom = min(y for _, y in corners) / scale, max(y for _, y in corners) / scale
-            edges = [(min(x for x, _ in box) / scale, max(x for x, _ in box) / scale) for box in boxes]
-            words += words_of_letters(letters, edges, top, bottom)
+            left, top = min(x for x, _ in corners), min(y for _, y in corners)
+            right, bottom = max(x for x, _ in corners), max(y for _, y in corners)
+            middles = [sum(x for x, _ in box) / len(box) for box in boxes]
+            spans = inked(pixels[int(top) : int(bottom) + 1, int(left) : int(right) + 1])
+            placed = words_of_letters(letters, middles, [(left + start, left + end) for start, end in spans])
+            font = Font("recognised", round(0.75 * (bottom - top) / scale))
+            words += [Word(text, x0 / scale, top / scale, x1 / scale, bottom / scale, font) for text, x0, x1 in placed]
     return words
+
+
+def inked(line: NDArray[Any]) -> list[tuple[int, int]]:
+    """From where to where the words of a line reach: dark columns, with gaps between them wider than in words."""
+    if line.size == 0:
+        return []
+    middle = (float(line.min()) + float(line.max())) / 2
+    ink = line < middle if np.median(line) > middle else line > middle
+    dark = np.flatnonzero(ink.any(axis=0))
+    if dark.size == 0:
+        return []
+    ends = np.flatnonzero(np.diff(dark) > GAP * line.shape[0])
+    starts = dark[np.concatenate(([0], ends + 1))]
+    return list(zip(starts.tolist(), (dark[np.concatenate((ends, [dark.size - 1]))] + 1).tolist(), strict=True))
 
 
 def words_of_letters(
-    letters: Sequence[str], edges: Sequence[tuple[float, float]], top: float, bottom: float
-) -> list[Word]:
-    """A recognised line cut at its gaps, since the recogniser leaves most spaces out."""
-    font = Font("recognised", round(0.75 * (bottom - top)))
-    words: list[Word] = []
-    ended = True
-    for letter, (x0, x1) in zip(letters, edges, strict=False):
-        if not letter.strip():
-            ended = True
-            continue
-        if ended or x0 - words[-1].x1 > GAP * (bottom - top):
-            words.append(Word(letter, x0, top, x1, bottom, font))
-        else:
-            words[-1] = words[-1]._replace(text=words[-1].text + letter, x1=x1)
-        ended = False
-    return words
+    letters: Sequence[str], middles: Sequence[float], spans: Sequence[tuple[float, float]]
+) -> list[tuple[str, float, float]]:
+    """The letters of each span, each with the nearest one, since the recogniser leaves most spaces out."""
+    texts = [""] * len(spans)
+    for letter, middle in zip(letters, middles, strict=False):
+        if spans:
+            nearest = min(range(len(spans)), key=lambda n: max(spans[n][0] - middle, middle - spans[n][1], 0.0))
+            texts[nearest] += letter.strip()
+    return [(text, *span) for text, span in zip(texts, spans, strict=True) if text]
 
 
 @cache

@@ -142,11 +142,17 @@ def _grid_table(words: Sequence[Word], across: Sequence[Rule], down: Sequence[Ru
         cells[merged_cells.get(place, place)].append(word)
     grid = [[cells.get((row, column + offset), []) for column in range(len(xs) - 1)] for row in range(len(ys) - 1)]
     rows, boxes, bold = [], [], []
+    if sum(any(row) for row in grid) < 2:  # boxes in a figure
+        return None
     parts = [(number, part) for number, row in enumerate(grid) for part in _split_row(row) if any(part)]
+    numbers = Counter(number for number, _ in parts)
     for number, part in _split_columns(parts):
         bold.append(all(word.font.bold for cell in part for word in cell))
         rows.append(tuple(cell_text(cell) for cell in part))
-        boxes.append(Box(xs[0], ys[number], xs[-1], ys[number + 1]))
+        top, bottom = ys[number], ys[number + 1]
+        if numbers[number] > 1:
+            top, bottom = min(w.top for cell in part for w in cell), max(w.bottom for cell in part for w in cell)
+        boxes.append(Box(xs[0], top, xs[-1], bottom))
     if not _is_table(rows) or _cut_by_walls(inside, xs):
         return None
     return _extended(Table(box, tuple(rows), tuple(boxes), True, bold[0]), words, xs)
