@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from clew.documents.formats.pdf_page import Font, Word
 RESOLUTION = 200
 """Dots per inch at which a page is drawn to be recognised."""
 POINTS = 72
-GAP = 0.16
+GAP = 0.19
 """Distance between two letters that parts words, as a share of the height of the line."""
 SURE = 0.5
 """How sure the recogniser must be of a line."""
@@ -30,6 +31,8 @@ def recognised_words(page: pdfium.PdfPage) -> list[Word] | None:
     pixels = page.render(scale=scale).to_numpy()[:, :, :3].mean(axis=2).astype(np.uint8)
     found, _ = recogniser(pixels, use_cls=False, return_word_box=True)
     words: list[Word] = []
+    heights = [max(y for _, y in corners) - min(y for _, y in corners) for corners, *_ in found or []]
+    usual = median(heights) if heights else 0.0
     for corners, _, sure, boxes, letters, *_ in found or []:
         if float(sure) >= SURE:
             left, top = min(x for x, _ in corners), min(y for _, y in corners)
@@ -37,7 +40,8 @@ def recognised_words(page: pdfium.PdfPage) -> list[Word] | None:
             middles = [sum(x for x, _ in box) / len(box) for box in boxes]
             spans = inked(pixels[int(top) : int(bottom) + 1, int(left) : int(right) + 1])
             placed = words_of_letters(letters, middles, [(left + start, left + end) for start, end in spans])
-            font = Font("recognised", round(0.75 * (bottom - top) / scale))
+            alike = 0.7 * usual < bottom - top < 1.3 * usual  # boxes of the same print differ that much
+            font = Font("recognised", round(0.75 * (usual if alike else bottom - top) / scale))
             words += [Word(text, x0 / scale, top / scale, x1 / scale, bottom / scale, font) for text, x0, x1 in placed]
     return words
 
