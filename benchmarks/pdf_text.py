@@ -45,6 +45,8 @@ def foreign_words(extracted: Extracted, own: list[Counter]) -> tuple[int, int, l
                 page[word] -= 1
             elif page[f"{word}-"] > 0 and place == len(words) - 1:
                 page[f"{word}-"] -= 1
+            elif block_is_table and line.page < len(left) and left[line.page][word] > 0:
+                left[line.page][word] -= 1  # the rest of a row that the end of the page has cut
             else:
                 foreign += 1
                 examples.append(f"{line.page}:{word}")

@@ -21,7 +21,7 @@ THIN = 3.0
 """Points below which a drawn box is a rule."""
 NEAR = 3.0
 """Points within which two rules meet."""
-MOST_RULES = 3000
+MOST_RULES = 1000
 """Rules above which a page is a drawing."""
 
 

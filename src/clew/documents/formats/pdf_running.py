@@ -30,9 +30,9 @@ def without_running_heads(
         for is_top, line in page.values():
             slots[_slot(is_top, line)].append(plain(line))
     running = {slot for slot, found in slots.items() if _runs(found, len(pages))}
-    numbered = Counter(
-        is_top for (is_top, text), count in texts.items() if PAGE_NUMBER.fullmatch(text) for _ in range(count)
-    )
+    numbered = Counter[bool]()
+    for (is_top, text), count in texts.items():
+        numbered[is_top] += count if PAGE_NUMBER.fullmatch(text) else 0
 
     def dropped(number: int, is_top: bool, line: Line) -> bool:
         text = plain(line)

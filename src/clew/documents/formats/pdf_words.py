@@ -63,7 +63,7 @@ def read_sheet(page: pdfium.PdfPage, one_width: set[str], with_rules: bool = Tru
     rules, covered = [], 0.0
     if pictures:
         shown = view.boxes(np.array(pictures))
-        covered = max((x1 - x0) * (bottom - top) for x0, top, x1, bottom in shown.tolist())
+        covered = sum((x1 - x0) * (bottom - top) for x0, top, x1, bottom in shown.tolist())  # scans may be strips
     if boxes:
         rules = [Box(*box) for box in view.boxes(np.array(boxes)).tolist()]
     return Sheet(width, height, words, rules, covered > 0.1 * width * height, count > MOST_CHARACTERS)
