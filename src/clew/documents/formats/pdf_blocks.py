@@ -11,14 +11,17 @@ from typing import Literal
 
 from clew.documents.formats.pdf_lines import Line
 from clew.documents.formats.pdf_outline import Mark
-from clew.documents.formats.pdf_unruled import LEADERS
+from clew.documents.formats.pdf_unruled import has_leaders
 
-CAPTION = re.compile(r"\s*(table|tab\.|tabelle|tableau|tabla)\s+([A-Z]?\d+|[IVXLC]+)\b", re.IGNORECASE)
-FIGURE = re.compile(r"\s*(fig(ure|\.)?|abb(ildung|\.)?|listing)\s+([A-Z]?\d+|[IVXLC]+)\b", re.IGNORECASE)
+NUMBER_OF_CAPTION = r"\s+([A-Z]?\d+([.-]\d+)*|[IVXLC]+)\b(\s*[:.|–—-]|\s*$|\s+[A-Z(])"
+CAPTION = re.compile(r"\s*(?i:table|tab\.|tabelle|tableau|tabla)" + NUMBER_OF_CAPTION)
+FIGURE = re.compile(r"\s*(?i:fig(ure|\.)?|abb(ildung|\.)?|listing)" + NUMBER_OF_CAPTION)
 ENDS_IN_PAGE = re.compile(r"(?:^|[\s.])(\d{1,4}|[ivxlc]{1,6})$")
 INDEX_ENTRY = re.compile(r".*\D,\s*\d{1,4}([,–-]\s*\d{1,4})*$")
 SECTION_NUMBER = re.compile(r"(\d+|[A-Z])(\.\d+)*\.?\s+\S")
 FOOTNOTE = re.compile(r"(\d{1,2}|[*∗†‡§¶]+)\s?\S")
+ENDS = (".", ":", "?", "!", ".”", '."', ".)")
+"""What a sentence or an introduction ends with."""
 SMALL = 0.93
 """Size of footnotes, as a share of the size of the text, at most."""
 LONGEST_CAPTION = 400
@@ -50,7 +53,7 @@ def page_blocks(lines: Sequence[Line], marks: Mapping[int, Mark], height: float,
             sort = "table"
         elif place in listed:
             sort = "contents"
-        elif line.mono and mark is None:
+        elif mark is None and _is_code(line, blocks[-1] if blocks else None):
             sort = "code"
         last = blocks[-1] if blocks else None
         if last is not None and last.sort == sort and last.mark == mark and _goes_on(last, line, body_size):
@@ -64,6 +67,23 @@ def page_blocks(lines: Sequence[Line], marks: Mapping[int, Mark], height: float,
         else:
             small.append(PageBlock("footnote", (lines[place],)))
     return with_captions(blocks) + small
+
+
+def _is_code(line: Line, above: PageBlock | None) -> bool:
+    """Whether a line is in letters of one width, or a number or bracket between such lines."""
+    if line.mono:
+        return above is None or not _within_sentence(above, line)
+    between = above is not None and above.sort == "code" and not any(letter.isalpha() for letter in line.text)
+    return between and above is not None and abs(line.box.x0 - above.lines[-1].box.x0) < 4 * line.size
+
+
+def _within_sentence(block: PageBlock, line: Line) -> bool:
+    """Whether a line in letters of one width, such as a path, goes on with the sentence above it."""
+    last = block.lines[-1]
+    level = abs(line.box.x0 - min(one.box.x0 for one in block.lines)) < 1
+    close = -line.size < line.box.top - last.box.bottom < 0.3 * line.size
+    full = last.box.x1 + line.first_width > line.column[1] - 2 * line.size
+    return block.sort == "text" and level and close and full and not last.text.endswith(ENDS)
 
 
 def _goes_on(block: PageBlock, line: Line, body_size: float) -> bool:
@@ -81,11 +101,13 @@ def _goes_on(block: PageBlock, line: Line, body_size: float) -> bool:
 def same_paragraph(block: Sequence[Line], line: Line, body_size: float) -> bool:
     """Same print, no gap, no indent, no early end of the line above, no list item, caption or heading between them."""
     last = block[-1]
-    if abs(last.size - line.size) > 0.6 or last.bold != line.bold or line.is_item:
+    if abs(last.size - line.size) > (1.6 if line.mono or last.mono else 0.6) or last.bold != line.bold:
         return False
-    if CAPTION.match(line.text) or FIGURE.match(line.text):
+    complete = last.text.endswith(ENDS)
+    if line.is_item and not _number_in_sentence(block, line):
         return False
-    complete = last.text.endswith((".", ":", "?", "!", ".”", '."', ".)"))
+    if complete and (CAPTION.match(line.text) or FIGURE.match(line.text)):
+        return False
     gap = line.box.top - last.box.bottom
     if gap < -line.size:  # up to the next column: a sentence may go on there
         return not complete and not line.text[:1].isupper()
@@ -110,6 +132,13 @@ def same_paragraph(block: Sequence[Line], line: Line, body_size: float) -> bool:
     return not (indented and complete and not hanging)
 
 
+def _number_in_sentence(block: Sequence[Line], line: Line) -> bool:
+    """Whether what looks like the number of an item is a number that happens to begin a line."""
+    last = block[-1]
+    even = abs(line.box.x0 - last.box.x0) < 1 and not block[0].is_item
+    return even and line.text[:1].isalnum() and not last.text.endswith((*ENDS, ";", ","))
+
+
 def footnotes(lines: Sequence[Line], height: float, body_size: float) -> frozenset[int]:
     """The lines in small print at the foot of each column, from the first that begins with the mark of a note."""
     columns: dict[tuple[float, float], list[int]] = defaultdict(list)
@@ -120,7 +149,7 @@ def footnotes(lines: Sequence[Line], height: float, body_size: float) -> frozens
         tail: list[int] = []
         for place in sorted(places, key=lambda p: -lines[p].box.top):
             line = lines[place]
-            if line.table is not None or line.size > SMALL * body_size or line.box.top < 0.4 * height:
+            if line.table is not None or line.mono or line.size > SMALL * body_size or line.box.top < 0.4 * height:
                 break
             tail.append(place)
         tail.reverse()
@@ -133,7 +162,7 @@ def footnotes(lines: Sequence[Line], height: float, body_size: float) -> frozens
 def contents(lines: Sequence[Line]) -> frozenset[int]:
     """The lines of a table of contents, a list of figures or an index, with the heading right above them."""
     text = [place for place, line in enumerate(lines) if line.table is None]
-    dotted = [place for place in text if LEADERS.search(lines[place].text) and ENDS_IN_PAGE.search(lines[place].text)]
+    dotted = [place for place in text if has_leaders(lines[place].text) and ENDS_IN_PAGE.search(lines[place].text)]
     paged = [place for place in text if ENDS_IN_PAGE.search(lines[place].text)]
     found: set[int] = set()
     if len(dotted) > 2:

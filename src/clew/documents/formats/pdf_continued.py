@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from clew.documents.formats.pdf_blocks import PageBlock
 from clew.documents.formats.pdf_lines import Table
+from clew.documents.formats.pdf_page import Box
 
 CONTINUED = re.compile(r"\b(cont\b|cont'd|continued|fortsetzung|suite)", re.IGNORECASE)
 SAME_EDGE = 8.0
@@ -49,11 +50,20 @@ def _continues(block: PageBlock, following: PageBlock) -> bool:
     return first is not None and (below.rows[0] == first.rows[0] or not below.bold_header)
 
 
-def rows_over_pages(tables: Sequence[Table]) -> list[tuple[int, int]]:
-    """Which rows of which part to keep: a header that is printed again is left out."""
-    return [
-        (part, row)
-        for part, table in enumerate(tables)
-        for row in range(len(table.rows))
-        if not (part and row == 0 and table.rows[0] == tables[0].rows[0])
-    ]
+def rows_over_pages(tables: Sequence[Table]) -> list[tuple[tuple[str, ...], int, Box]]:
+    """The rows of the parts, each with the number of its part and its box.
+
+    A header that is printed again is left out; a row cut by the end of the page, so without a first cell, is joined.
+    """
+    rows: list[tuple[tuple[str, ...], int, Box]] = []
+    for part, table in enumerate(tables):
+        for number, (cells, box) in enumerate(zip(table.rows, table.row_boxes, strict=True)):
+            first = part > 0 and number == int(table.rows[0] == tables[0].rows[0])
+            if part and number == 0 and cells == tables[0].rows[0]:
+                continue
+            if first and not cells[0] and rows[-1][0][0]:
+                joined = tuple(f"{above} {below}".strip() for above, below in zip(rows[-1][0], cells, strict=True))
+                rows[-1] = (joined, *rows[-1][1:])
+            else:
+                rows.append((cells, part, box))
+    return rows

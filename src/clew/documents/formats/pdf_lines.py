@@ -20,6 +20,8 @@ from clew.documents.formats.pdf_page import Box, Font, Word
 
 MARKER = re.compile(r"([•◦▪‣●○■□–—*·∗◆➢✓-]|o|\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\[\d{1,3}\])")
 """What a list item begins with, as a word of its own."""
+LEVELS = 4
+"""How many depths of the page's print are searched for a gutter, from what nothing crosses upwards."""
 WIDE_GAP = 1.2
 """Gap between two words, in sizes of the letters, above which they may belong to different columns."""
 
@@ -151,15 +153,17 @@ def _gutter(segments: list[Segment]) -> float | None:
         change[int((segment.x0 - left) / 2)] += segment.bottom - segment.top
         change[int((segment.x1 - left) / 2) + 1] -= segment.bottom - segment.top
     cover = np.cumsum(change)[:strips]
-    free = cover <= max(0.3 * np.percentile(cover, 75), cover.min())
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], free.view(np.int8), [0]))))
-    found = []
-    for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        middle = left + start + end  # strips are two points wide
-        wide = 2 * (end - start) >= 0.7 * size
-        if wide and 0.15 < (middle - left) / max(right - left, 1) < 0.85:
-            found.append((float(cover[start:end].mean()), start - end, middle))
-    return next((middle for _, _, middle in sorted(found) if _has_columns(segments, middle)), None)
+    inner = cover[int(0.15 * strips) : int(0.85 * strips)]
+    for level in np.unique(inner)[:LEVELS]:
+        if level > 0.3 * np.percentile(cover, 75):
+            break
+        edges = np.flatnonzero(np.diff(np.concatenate(([0], (cover <= level).view(np.int8), [0]))))
+        for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+            middle = left + start + end  # strips are two points wide
+            inside = 0.15 < (middle - left) / max(right - left, 1) < 0.85
+            if inside and 2 * (end - start) >= 0.7 * size and _has_columns(segments, middle):
+                return float(middle)
+    return None
 
 
 def _has_columns(segments: list[Segment], gutter: float) -> bool:
@@ -177,10 +181,14 @@ def _has_columns(segments: list[Segment], gutter: float) -> bool:
     fewest = min(len(left), len(right))
     if changes <= max(2, 0.2 * fewest):
         return changes < fewest
-    return all(median(len(segment.words) for segment in side) >= 5 for side in (left, right)) and all(
+    return all(median(_letters(segment) for segment in side) >= 25 for side in (left, right)) and all(
         median(one.x1 - one.x0 for one in side) > 0.6 * (max(s.x1 for s in side) - min(s.x0 for s in side))
         for side in (left, right)
     )
+
+
+def _letters(segment: Segment) -> int:
+    return sum(len(word.text) for word in segment.words)
 
 
 def rows_of(segments: Iterable[Segment]) -> list[list[Segment]]:
@@ -201,12 +209,13 @@ def rows_of(segments: Iterable[Segment]) -> list[list[Segment]]:
 
 
 def _apart(row: list[Segment]) -> list[list[Segment]]:
-    """A row cut where print of another size stands far away, such as a sign in the corner of a slide."""
+    """A row cut where other print stands far away, such as a sign in the corner of a slide."""
     parts = [row[:1]]
     for before, segment in pairwise(row):
-        size, other = before.words[-1].font.size, segment.words[0].font.size
-        far = segment.x0 - before.x1 > 8 * max(size, other)
-        if far and max(size, other) > 1.15 * min(size, other):
+        font, other = before.words[-1].font, segment.words[0].font
+        far = segment.x0 - before.x1 > 8 * max(font.size, other.size)
+        sign = font.name != other.name and _letters(segment) < 3 and not segment.words[0].text.isdecimal()
+        if far and (sign or max(font.size, other.size) > 1.15 * min(font.size, other.size)):
             parts.append([])
         parts[-1].append(segment)
     return parts
@@ -232,7 +241,8 @@ def line_of(words: Sequence[Word], column: tuple[float, float]) -> Line:
         max(word.x1 for word in words),
         max(word.bottom for word in words),
     )
-    mono = font.mono and sum(count for one, count in weights.items() if one.mono) > 0.7 * weights.total()
+    counted = weights.total() - (len(words[0].text) if words[0].text.isdecimal() and not words[0].font.mono else 0)
+    mono = font.mono and sum(count for one, count in weights.items() if one.mono) > 0.85 * counted
     text = spaced(words) if mono else " ".join(word.text for word in words)
     marked = len(words) > 1 and MARKER.fullmatch(words[0].text) is not None
     hang = words[1].x0 if marked else box.x0

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from statistics import median
 from typing import Any
 
+import numpy as np
 import pypdfium2 as pdfium
+from numpy.typing import NDArray
 
 from clew.documents.formats.pdf_page import Font, Word
 
 RESOLUTION = 200
 """Dots per inch at which a page is drawn to be recognised."""
 POINTS = 72
+GAP = 0.19
+"""Distance between two letters that parts words, as a share of the height of the line."""
 SURE = 0.5
 """How sure the recogniser must be of a line."""
 
@@ -22,25 +28,48 @@ def recognised_words(page: pdfium.PdfPage) -> list[Word] | None:
     if recogniser is None:
         return None
     scale = RESOLUTION / POINTS
-    found, _ = recogniser(page.render(scale=scale).to_numpy())
+    pixels = page.render(scale=scale).to_numpy()[:, :, :3].mean(axis=2).astype(np.uint8)
+    found, _ = recogniser(pixels, use_cls=False, return_word_box=True)
     words: list[Word] = []
-    for corners, text, sure in found or []:
+    heights = [max(y for _, y in corners) - min(y for _, y in corners) for corners, *_ in found or []]
+    usual = median(heights) if heights else 0.0
+    for corners, _, sure, boxes, letters, *_ in found or []:
         if float(sure) >= SURE:
-            across, down = [x / scale for x, _ in corners], [y / scale for _, y in corners]
-            words += _split(text, min(across), min(down), max(across), max(down))
+            left, top = min(x for x, _ in corners), min(y for _, y in corners)
+            right, bottom = max(x for x, _ in corners), max(y for _, y in corners)
+            middles = [sum(x for x, _ in box) / len(box) for box in boxes]
+            spans = inked(pixels[int(top) : int(bottom) + 1, int(left) : int(right) + 1])
+            placed = words_of_letters(letters, middles, [(left + start, left + end) for start, end in spans])
+            alike = 0.7 * usual < bottom - top < 1.3 * usual  # boxes of the same print differ that much
+            font = Font("recognised", round(0.75 * (usual if alike else bottom - top) / scale))
+            words += [Word(text, x0 / scale, top / scale, x1 / scale, bottom / scale, font) for text, x0, x1 in placed]
     return words
 
 
-def _split(text: str, x0: float, top: float, x1: float, bottom: float) -> list[Word]:
-    """A recognised line as words, each with its share of the width."""
-    font = Font("recognised", round(0.75 * (bottom - top)))
-    each = (x1 - x0) / max(len(text), 1)
-    words, place = [], 0
-    for part in text.split():
-        place = text.index(part, place)
-        words.append(Word(part, x0 + each * place, top, x0 + each * (place + len(part)), bottom, font))
-        place += len(part)
-    return words
+def inked(line: NDArray[Any]) -> list[tuple[int, int]]:
+    """From where to where the words of a line reach: dark columns, with gaps between them wider than in words."""
+    if line.size == 0:
+        return []
+    middle = (float(line.min()) + float(line.max())) / 2
+    ink = line < middle if np.median(line) > middle else line > middle
+    dark = np.flatnonzero(ink.any(axis=0))
+    if dark.size == 0:
+        return []
+    ends = np.flatnonzero(np.diff(dark) > GAP * line.shape[0])
+    starts = dark[np.concatenate(([0], ends + 1))]
+    return list(zip(starts.tolist(), (dark[np.concatenate((ends, [dark.size - 1]))] + 1).tolist(), strict=True))
+
+
+def words_of_letters(
+    letters: Sequence[str], middles: Sequence[float], spans: Sequence[tuple[float, float]]
+) -> list[tuple[str, float, float]]:
+    """The letters of each span, each with the nearest one, since the recogniser leaves most spaces out."""
+    texts = [""] * len(spans)
+    for letter, middle in zip(letters, middles, strict=False):
+        if spans:
+            nearest = min(range(len(spans)), key=lambda n: max(spans[n][0] - middle, middle - spans[n][1], 0.0))
+            texts[nearest] += letter.strip()
+    return [(text, *span) for text, span in zip(texts, spans, strict=True) if text]
 
 
 @cache

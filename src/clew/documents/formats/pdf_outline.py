@@ -53,7 +53,7 @@ def _find(title: str, lines: Sequence[Line], taken: set[int]) -> tuple[int, int]
     """Up to three lines that together are the title, the largest print first."""
     found = []
     plain = [letters(line.text) if line.table is None else "" for line in lines]
-    for start, first in enumerate(plain):
+    for start in range(len(plain)):
         text = ""
         for end in range(start, min(start + 3, len(plain))):
             if end in taken or not plain[end]:
@@ -63,8 +63,6 @@ def _find(title: str, lines: Sequence[Line], taken: set[int]) -> tuple[int, int]
                 found.append((-lines[start].size, start, end + 1))
             if len(text) > len(title) + 12:
                 break
-        if not first:
-            continue
     return min(found)[1:] if found else None
 
 

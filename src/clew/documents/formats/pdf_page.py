@@ -23,8 +23,7 @@ class Box(NamedTuple):
         return self.x0 - 1 <= across <= self.x1 + 1 and self.top <= down <= self.bottom
 
 
-@dataclass(frozen=True, slots=True)
-class Font:
+class Font(NamedTuple):
     """How a run of letters is printed."""
 
     name: str

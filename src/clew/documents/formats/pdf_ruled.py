@@ -15,13 +15,13 @@ from scipy.sparse.csgraph import connected_components
 
 from clew.documents.formats.pdf_lines import Segment, Table, rows_of, segments_of
 from clew.documents.formats.pdf_page import Box, Word
-from clew.documents.formats.pdf_unruled import NUMERIC, aligned_table, cell_text
+from clew.documents.formats.pdf_unruled import NUMERIC, aligned_table, cell_text, cells_of_row, columns_of, placed
 
 THIN = 3.0
 """Points below which a drawn box is a rule."""
 NEAR = 3.0
 """Points within which two rules meet."""
-MOST_RULES = 3000
+MOST_RULES = 1000
 """Rules above which a page is a drawing."""
 
 
@@ -132,6 +132,8 @@ def _grid_table(words: Sequence[Word], across: Sequence[Rule], down: Sequence[Ru
         return None
     box = Box(xs[0], ys[0], xs[-1], ys[-1])
     inside = [word for word in words if box.holds(word)]
+    if sum(word.font.mono for word in inside) > 0.8 * len(inside):  # code with marks behind its words
+        return None
     cells: dict[tuple[int, int], list[Word]] = defaultdict(list)
     for word in inside:
         row = bisect_right(ys, (word.top + word.bottom) / 2) - 1
@@ -140,12 +142,17 @@ def _grid_table(words: Sequence[Word], across: Sequence[Rule], down: Sequence[Ru
         cells[merged_cells.get(place, place)].append(word)
     grid = [[cells.get((row, column + offset), []) for column in range(len(xs) - 1)] for row in range(len(ys) - 1)]
     rows, boxes, bold = [], [], []
-    for number, row_words in enumerate(grid):
-        for part in _split_row(row_words):
-            if any(part):
-                bold.append(all(word.font.bold for cell in part for word in cell))
-                rows.append(tuple(cell_text(cell) for cell in part))
-                boxes.append(Box(xs[0], ys[number], xs[-1], ys[number + 1]))
+    if sum(any(row) for row in grid) < 2:  # boxes in a figure
+        return None
+    parts = [(number, part) for number, row in enumerate(grid) for part in _split_row(row) if any(part)]
+    numbers = Counter(number for number, _ in parts)
+    for number, part in _split_columns(parts):
+        bold.append(all(word.font.bold for cell in part for word in cell))
+        rows.append(tuple(cell_text(cell) for cell in part))
+        top, bottom = ys[number], ys[number + 1]
+        if numbers[number] > 1:
+            top, bottom = min(w.top for cell in part for w in cell), max(w.bottom for cell in part for w in cell)
+        boxes.append(Box(xs[0], top, xs[-1], bottom))
     if not _is_table(rows) or _cut_by_walls(inside, xs):
         return None
     return _extended(Table(box, tuple(rows), tuple(boxes), True, bold[0]), words, xs)
@@ -166,6 +173,8 @@ def _extended(table: Table, words: Sequence[Word], xs: Sequence[float]) -> Table
     box = table.box
     below = [word for word in words if box.x0 - 2 <= word.x0 and word.x1 <= box.x1 + 2 and word.top > box.bottom - 3]
     rows, boxes = list(table.rows), list(table.row_boxes)
+    if len(rows[0]) != len(xs) - 1:
+        return table
     height = (box.bottom - box.top) / len(rows)
     for row in rows_of(segments_of(below)):
         row_words = _words_of(row)
@@ -257,6 +266,21 @@ def _split_row(cells: Sequence[list[Word]]) -> list[list[list[Word]]]:
         for line in cell:
             parts[max(bisect_right(tops, line[0].top) - 1, 0)][column] += line
     return parts
+
+
+def _split_columns(rows: Sequence[tuple[int, list[list[Word]]]]) -> list[tuple[int, list[list[Word]]]]:
+    """Columns that hold several aligned values in nearly every row are several columns without rules."""
+    split: list[list[list[Word]]] = []  # columns, their cells, the words of these
+    for cells in zip(*(row for _, row in rows), strict=True):
+        inner = [cells_of_row([Segment(cell, 0)]) if cell else [] for cell in cells]
+        counts = Counter(len(row) for row in inner)
+        count, often = counts.most_common(1)[0]
+        spans = columns_of([cell for row in inner for cell in row], len(inner))
+        if count > 1 and len(rows) > 2 and often > 0.8 * len(rows) and len(spans) == count:
+            split += [list(column) for column in zip(*(placed(row, spans) for row in inner), strict=True)]
+        else:
+            split.append(list(cells))
+    return [(number, [column[place] for column in split]) for place, (number, _) in enumerate(rows)]
 
 
 def _words_of(row: Sequence[Segment]) -> list[Word]:

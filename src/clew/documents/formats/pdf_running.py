@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from clew.documents.formats.pdf_lines import Line
 from clew.documents.formats.pdf_page import Box
 
-EDGE = 0.12
+EDGE = 0.16
 """Share of the page's height, at the top and at the bottom, where running heads stand."""
 NUMBER = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
 PAGE_NUMBER = re.compile(r"\W*(\w{1,6}\.?\s)?#(\s*(/|\w{1,4})\s*#)?\W*")
@@ -30,9 +30,9 @@ def without_running_heads(
         for is_top, line in page.values():
             slots[_slot(is_top, line)].append(plain(line))
     running = {slot for slot, found in slots.items() if _runs(found, len(pages))}
-    numbered = Counter(
-        is_top for (is_top, text), count in texts.items() if PAGE_NUMBER.fullmatch(text) for _ in range(count)
-    )
+    numbered = Counter[bool]()
+    for (is_top, text), count in texts.items():
+        numbered[is_top] += count if PAGE_NUMBER.fullmatch(text) else 0
 
     def dropped(number: int, is_top: bool, line: Line) -> bool:
         text = plain(line)
@@ -63,8 +63,8 @@ def _edges(lines: Sequence[Line], height: float) -> Iterable[tuple[int, tuple[bo
 
 
 def _apart(inwards: Sequence[tuple[int, Line]], at_edge: Callable[[Box], bool]) -> Sequence[tuple[int, Line]]:
-    """Lines at the edge up to the last gap before the text begins."""
-    count = sum(1 for _, line in inwards if at_edge(line.box))
+    """Lines at the edge up to the last gap before the text begins; a page keeps at least its innermost lines."""
+    count = min(sum(1 for _, line in inwards if at_edge(line.box)), len(inwards) - 1)
     while 0 < count < len(inwards):
         line, following = inwards[count - 1][1], inwards[count][1]
         gap = max(following.box.top - line.box.bottom, line.box.top - following.box.bottom)

@@ -85,7 +85,7 @@ def _add(builder: TextBuilder, block: PageBlock, page: int, level: int, words: f
         kept = code_lines(block.lines) if block.sort == "code" else texts
         pieces = [f"{text}\n" for text in kept[:-1]] + kept[-1:]
     else:
-        pieces = joined(texts, words)
+        pieces = joined([" ".join(text.split()) for text in texts], words)
     places: list[Place] = [(page, *line.box) for line in block.lines]
     kind: Kind = "contents" if block.sort == "contents" else "heading" if level else "paragraph"
     builder.printed(kind, list(zip(pieces, places, strict=True)), level=level)
@@ -95,10 +95,10 @@ def _add_table(builder: TextBuilder, block: PageBlock, page: int, words: frozens
     tables = [line.table for line in block.lines if line.table is not None]
     caption = "".join(joined([line.text for line in block.caption], words))
     kept = rows_over_pages(tables)
-    cells = cells_of([tables[part].rows[row] for part, row in kept], caption)
+    cells = cells_of([row for row, _, _ in kept], caption)
     if cells is None:
         return
-    rows: list[Place] = [(page + part, *tables[part].row_boxes[row]) for part, row in kept]
+    rows: list[Place] = [(page + part, *box) for _, part, box in kept]
     places = [rows[0], *rows]  # the line under the header of a Markdown table is printed nowhere
     if cells.caption:
         places = [(page, *block.caption[0].box)] * 2 + places

@@ -10,7 +10,7 @@ from statistics import median
 from clew.documents.formats.pdf_lines import MARKER, Segment, Table, rows_of, segments_of
 from clew.documents.formats.pdf_page import Box, Word
 
-LEADERS = re.compile(r"(\.\s?){4,}|(\s\.){3,}|…{2,}|_{4,}")
+LEADERS = (". . .", "....", "……", "_____")
 """Dots from an entry to its page number."""
 NUMERIC = re.compile(r"[-+±~<>≤≥$€£]?\s?\d[\d.,:/%\s×x^*±()-]*[%a-zA-Zµ°]{0,4}|[-–—.*†✓✗]|n/?a|N/?A|yes|no|Yes|No")
 """A number with its unit, a tick, or the absence of a value."""
@@ -43,6 +43,11 @@ def cells_of_row(row: Sequence[Segment]) -> list[Cell]:
     return cells
 
 
+def has_leaders(text: str) -> bool:
+    """Whether a row of dots runs through it."""
+    return any(dots in text for dots in LEADERS)
+
+
 def rows_and_tables(rows: Sequence[list[Segment]]) -> Iterator[list[Segment] | Table]:
     """The rows of a column of text, with every run of rows that is a table replaced by it."""
     run: list[list[Segment]] = []
@@ -73,7 +78,7 @@ def _may_be_row(row: Sequence[Segment], cells: Sequence[Cell]) -> bool:
     words = [word for segment in row for word in segment.words]
     if sum(word.font.mono for word in words) > 0.6 * len(words):
         return False
-    if LEADERS.search(" ".join(word.text for word in words)):
+    if has_leaders(" ".join(word.text for word in words)):
         return False
     if len(cells) == 2 and MARKER.fullmatch(" ".join(word.text for word in cells[0][2])):
         return False
@@ -103,10 +108,10 @@ def aligned_table(rows: Sequence[Sequence[Segment]], *, ruled: bool) -> Table | 
     cells = [cells_of_row(row) for row in rows]
     if len(rows) < 2 or sum(1 for row in cells if len(row) > 1) < 2:
         return None
-    columns = _columns([cell for row in cells for cell in row], len(rows))
+    columns = columns_of([cell for row in cells for cell in row], len(rows))
     if len(columns) < 2:
         return None
-    grid = [_placed(row, columns) for row in cells]
+    grid = [placed(row, columns) for row in cells]
     boxes = [_box(row) for row in rows]
     grid, boxes = _unwrapped(grid, boxes)
     texts = [tuple(cell_text(cell) for cell in row) for row in grid]
@@ -117,7 +122,7 @@ def aligned_table(rows: Sequence[Sequence[Segment]], *, ruled: bool) -> Table | 
     return Table(box, tuple(texts), tuple(boxes), ruled, bold)
 
 
-def _columns(cells: Sequence[Cell], rows: int) -> list[tuple[float, float]]:
+def columns_of(cells: Sequence[Cell], rows: int) -> list[tuple[float, float]]:
     """Spans of the page's width that cells cover; what few cells bridge is still a gap."""
     edges = sorted([(x0 + 0.5, 1) for x0, _, _ in cells] + [(x1 - 0.5, -1) for _, x1, _ in cells])
     columns: list[tuple[float, float]] = []
@@ -132,12 +137,13 @@ def _columns(cells: Sequence[Cell], rows: int) -> list[tuple[float, float]]:
     return [column for column in columns if column[1] - column[0] > 1]
 
 
-def _placed(row: Sequence[Cell], columns: Sequence[tuple[float, float]]) -> list[list[Word]]:
-    placed: list[list[Word]] = [[] for _ in columns]
+def placed(row: Sequence[Cell], columns: Sequence[tuple[float, float]]) -> list[list[Word]]:
+    """The words of each column; a cell belongs to the column it overlaps most."""
+    found: list[list[Word]] = [[] for _ in columns]
     for x0, x1, words in row:
         overlaps = [min(x1, right) - max(x0, left) for left, right in columns]
-        placed[overlaps.index(max(overlaps))] += words
-    return placed
+        found[overlaps.index(max(overlaps))] += words
+    return found
 
 
 def _box(row: Sequence[Segment]) -> Box:
@@ -176,7 +182,7 @@ def is_contents(rows: Sequence[Sequence[str]]) -> bool:
 
 def _looks_ruled(rows: Sequence[Sequence[str]]) -> bool:
     filled = [cell for row in rows for cell in row if cell]
-    if any(LEADERS.search(cell) for cell in filled):
+    if any(map(has_leaders, filled)):
         return False
     prose = sum(len(cell.split()) > 2 * LONGEST_CELL for cell in filled)
     return len(filled) > 0.4 * len(rows) * len(rows[0]) and prose < 0.3 * len(filled)

@@ -11,7 +11,6 @@ import math
 import re
 import unicodedata
 from collections import defaultdict
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -64,7 +63,7 @@ def read_sheet(page: pdfium.PdfPage, one_width: set[str], with_rules: bool = Tru
     rules, covered = [], 0.0
     if pictures:
         shown = view.boxes(np.array(pictures))
-        covered = max((x1 - x0) * (bottom - top) for x0, top, x1, bottom in shown.tolist())
+        covered = sum((x1 - x0) * (bottom - top) for x0, top, x1, bottom in shown.tolist())  # scans may be strips
     if boxes:
         rules = [Box(*box) for box in view.boxes(np.array(boxes)).tolist()]
     return Sheet(width, height, words, rules, covered > 0.1 * width * height, count > MOST_CHARACTERS)
@@ -123,7 +122,7 @@ def with_monospaced(words: list[Word], one_width: set[str]) -> list[Word]:
             one_width.add(name)
     if one_width.isdisjoint(widths):
         return words
-    fonts = {word.font: replace(word.font, mono=True) for word in words if word.font.name in one_width}
+    fonts = {word.font: word.font._replace(mono=True) for word in words if word.font.name in one_width}
     return [word._replace(font=fonts.get(word.font, word.font)) for word in words]
 
 

@@ -1,0 +1,63 @@
+"""A page of a PDF as a picture, with the places of a quotation marked."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.core.errors import MissingExtraError, NotFoundError
+
+YELLOW = (255, 225, 0)
+OPACITY = 0.4
+MOST_PIXELS = 40_000_000
+"""Larger pictures are drawn at a smaller scale."""
+
+
+def render_page(
+    file: Path, page: int, boxes: Iterable[tuple[float, float, float, float]] = (), scale: float = 1.5
+) -> bytes:
+    """The page (from 1) as PNG; boxes are x0, top, x1, bottom in points from its top left."""
+    try:
+        from clew.documents.formats.pdf_direct import PDFIUM
+        from clew.documents.formats.pdf_file import open_pdf
+    except ImportError as error:
+        raise MissingExtraError("pypdfium2", "documents") from error
+    with PDFIUM:
+        opened = open_pdf(file)
+        try:
+            if not 1 <= page <= len(opened):
+                raise NotFoundError(f"there is no page {page} in {file.name}: it has {len(opened)} pages")
+            sheet = opened[page - 1]
+            width, height = sheet.get_size()
+            scale = min(scale, (MOST_PIXELS / max(width * height, 1.0)) ** 0.5)
+            pixels = sheet.render(scale=scale, rev_byteorder=True).to_numpy()[:, :, :3].copy()
+        finally:
+            opened.close()
+    for x0, top, x1, bottom in boxes:
+        part = pixels[max(int(top * scale), 0) : int(bottom * scale) + 1, max(int(x0 * scale), 0) : int(x1 * scale) + 1]
+        part[:] = (1 - OPACITY) * part + OPACITY * np.array(YELLOW)
+    return png(pixels)
+
+
+def png(pixels: NDArray[Any]) -> bytes:
+    """Rows of red, green and blue bytes as a PNG file."""
+    height, width, _ = pixels.shape
+    rows = np.zeros((height, 1 + 3 * width), dtype=np.uint8)  # each row begins with its filter: none
+    rows[:, 1:] = pixels.reshape(height, -1)
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(rows.tobytes(), 6))
+        + chunk(b"IEND", b"")
+    )
