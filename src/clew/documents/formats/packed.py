@@ -16,7 +16,9 @@ from xml.etree.ElementTree import Element
 from clew.core.errors import SourceError
 
 MOST_UNPACKED = 400_000_000
-"""Bytes that the parts of one file may unpack to."""
+MOST_RATIO = 200
+"""How many bytes the parts of one file may unpack to, in all and for each of its own; text packs about tenfold."""
+SMALL = 5_000_000
 MOST_PARTS = 20_000
 OLD_CONTAINER = b"\xd0\xcf\x11\xe0"
 """How old Office files begin, and new ones that are encrypted."""
@@ -44,7 +46,7 @@ class Package:
         self.file = file
         self.names = frozenset(archive.namelist())
         self._archive = archive
-        self._left = MOST_UNPACKED
+        self._left = self._most = min(MOST_UNPACKED, SMALL + MOST_RATIO * file.stat().st_size)
 
     def content(self, name: str) -> bytes:
         """The content of a part; a missing part is a KeyError."""
@@ -52,9 +54,7 @@ class Package:
             content = part.read(self._left + 1)
         self._left -= len(content)
         if self._left < 0:
-            raise SourceError(
-                f"the file unpacks to more than {MOST_UNPACKED // 1_000_000} MB: a zip bomb?", file=self.file
-            )
+            raise SourceError(f"the file unpacks to more than {self._most // 1_000_000} MB: a zip bomb", file=self.file)
         return content
 
     def xml(self, name: str) -> Element:
