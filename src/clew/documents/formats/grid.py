@@ -145,7 +145,7 @@ def _cut_rows(area: Area) -> list[Area]:
 def _goes_on(above: Area, cells: dict[int, str]) -> bool:
     """Whether a row after a blank one goes on with the table above: same columns, numbers under numbers."""
     last = above[-1][1]
-    if len(above) < 2 or len(cells) < 2 or cells.keys() != last.keys():
+    if len(above) < 2 or len(cells) < 2 or not cells.keys() <= last.keys():
         return False
     numbers = {column for column, text in cells.items() if NUMBER.fullmatch(text.strip())}
     return any(NUMBER.fullmatch(last[column].strip()) for column in numbers)

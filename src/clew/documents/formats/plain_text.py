@@ -12,7 +12,7 @@ from clew.documents.formats.lines import Found, Lines
 UNDERLINE = re.compile(r"[ \t]*([=\-~*#^\"'+_])\1{2,}[ \t]*$")
 TOP_MARKS = "=*#"
 """Underlines of the highest level."""
-CAPITALS = re.compile(r"(?=.*[A-Z]{3})[A-Z][^a-z]*[^a-z.,;:!](?:\w\b)?(?:\s*:)?$")
+CAPITALS = re.compile(r"(?=.*[A-Z]{4}|.*[A-Z]{2}.* [A-Z]{2})[A-Z][^a-z]*[^a-z.,;:!](?:\w\b)?(?:\s*:)?$")
 NUMBERED = re.compile(
     r"(?:(?:Chapter|Section|Part|Appendix)\s+)?((?:\d{1,2}\.)*\d{1,2}|[A-Z])[.)]?(?::|\s)\s*([A-Z][^.;]*[^.;,:])$"
 )
