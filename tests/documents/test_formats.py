@@ -103,6 +103,12 @@ def test_headings_by_their_form(tmp_path, line):
     assert [extracted.text[block.start : block.end] for block in extracted.blocks if block.kind == "heading"] == [line]
 
 
+def test_a_line_between_two_rules_is_a_heading(tmp_path):
+    extracted = read_plain_text(text_file(tmp_path, "a.txt", "=======\nHarbour\n=======\n\nBoats keep left.\n-----\n"))
+    assert shown(extracted) == ["# Harbour", "Boats keep left.\n-----"]
+    assert extracted.title == "Harbour"
+
+
 def test_restructured_text(files):
     extracted = read(files[".rst"])
     assert extracted.title == "Harbour"
@@ -244,7 +250,8 @@ def test_word_headings_by_outline_level_of_the_style_chain(tmp_path):
 
 def test_word_lists_notes_boxes_and_changes(tmp_path):
     numbering = """<w:abstractNum w:abstractNumId="5">
-    <w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/></w:lvl><w:lvl w:ilvl="1"><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="%1.%2)"/></w:lvl></w:abstractNum>
+    <w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/></w:lvl>
+    <w:lvl w:ilvl="1"><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="%1.%2)"/></w:lvl></w:abstractNum>
     <w:num w:numId="1"><w:abstractNumId w:val="5"/></w:num>"""
     item = (
         '<w:p><w:pPr><w:numPr><w:ilvl w:val="{}"/><w:numId w:val="1"/></w:numPr></w:pPr><w:r><w:t>{}</w:t></w:r></w:p>'

@@ -50,9 +50,9 @@ def read_plain_text(file: Path) -> Extracted:
 
 def _take(found: Found, lines: Lines, row: int, page_end: int) -> int:
     """The heading, item or paragraph that begins on a line; returns the line after it."""
-    if lines.is_blank(row):
+    if lines.is_blank(row) or UNDERLINE.match(lines[row]):
         return row + 1
-    stands_free = lines.is_blank(row - 1)
+    stands_free = lines.is_blank(row - 1) or (row > 0 and bool(UNDERLINE.match(lines[row - 1])))
     if stands_free and (level := _underlined(lines, row)):
         found.heading(row, level)
         return row + 2

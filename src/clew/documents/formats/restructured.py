@@ -27,6 +27,11 @@ footer class container currentmodule module py:module automodule autoclass autof
 LEFT_OUT = frozenset(SILENT.split())
 """Directives that show nothing, or nothing that is text."""
 
+LITERAL = frozenset({"code-block", "code", "sourcecode", "math", "parsed-literal", "literalinclude", "productionlist"})
+"""Directives whose content stands as it is."""
+NOT_SHOWN = LITERAL | {"figure", "only", "versionadded", "versionchanged", "deprecated"}
+"""Directives whose argument is a language, a file, a version or a condition."""
+
 
 def read_restructured(file: Path) -> Extracted:
     """Spans count characters of the file; the title is the first heading."""
@@ -59,6 +64,8 @@ class _Scan:
             return self._take_table(row, self._simple_end(row), _simple_cells)
         if (taken := self._take_section(row)) is not None:
             return taken
+        if line.startswith(":orphan:"):
+            return row + 1
         if label := LABEL.match(line):
             self.found.anchor = label.group(1).strip().lower()
             return row + 1
@@ -142,10 +149,10 @@ class _Scan:
             return end
         if name == "table":
             self._caption = argument
-        elif argument and name not in {"code-block", "code", "sourcecode", "figure", "math", "literalinclude"}:
+        elif argument and name not in NOT_SHOWN:
             stop = lines.span(row, row + 1)[1]
             self.found.add("paragraph", stop - len(argument.rstrip()), stop)
-        if name in {"code-block", "code", "sourcecode", "math", "parsed-literal", "literalinclude", "productionlist"}:
+        if name in LITERAL:
             self.found.paragraph(body, end)
             return end
         return body  # what is inside is read as text

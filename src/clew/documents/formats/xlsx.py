@@ -89,8 +89,6 @@ def _read_sheet(content: bytes, strings: list[str], formats: list[Shown]) -> She
         elif tag == "c":
             reference = element.get("r", "")
             row, column = _place(reference) if reference else (row, column + 1)
-            for part in element.iter():
-                strip_namespaces(part)
             text = _shown(element, strings, formats)
             if text:
                 sheet.cells[row, column] = text
@@ -105,10 +103,12 @@ def _read_sheet(content: bytes, strings: list[str], formats: list[Shown]) -> She
 
 def _shown(cell: Element, strings: list[str], formats: list[Shown]) -> str:
     kind = cell.get("t", "n")
-    value = cell.findtext("v", "")
+    value = cell.findtext(f"{cell.tag[:-1]}v", "")  # the tag ends in c, before it the namespace
     if kind == "s":
         return strings[int(value)] if value else ""
     if kind == "inlineStr":
+        for part in cell.iter():
+            strip_namespaces(part)
         return "".join(_rich(one) for one in cell.findall("is"))
     if kind == "b":
         return "TRUE" if value == "1" else "FALSE"
