@@ -150,7 +150,8 @@ processes.COMMAND = ("-c", {SLOW!r})
 start = processes.subprocess.Popen
 def record(*given, **options):
     process = start(*given, **options)
-    print(process.pid, flush=True)
+    sys.stdout.write(f"{{process.pid}}\\n")
+    sys.stdout.flush()
     return process
 processes.subprocess.Popen = record
 folder.read_folder([Path({str(tmp_path)!r})], jobs=2)
