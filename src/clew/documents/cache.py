@@ -12,7 +12,7 @@ from typing import Any
 from clew.documents.extracted import Block, Cells, Extracted
 from clew.documents.formats.builder import AnchoredBlock
 
-VERSION = 2
+VERSION = 3
 """Raised whenever a reader extracts something else than before."""
 OWN = re.compile(r"[0-9a-f]{32}(\.\w+)?-\d+\.json")
 """What a kept text is called."""
