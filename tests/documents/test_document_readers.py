@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 import documents_made as made
 from clew.core.errors import NotFoundError, SourceError
+from clew.documents.cache import ExtractedCache, content_key, to_json
 from clew.documents.extracted import Block, Extracted, cells_of
-from clew.documents.folder import ExtractedCache, content_key, find_files
+from clew.documents.folder import find_files
 from clew.documents.formats import READERS
 from clew.documents.passages import outline
 from clew.reading.language.proper_names import sentence_spans, sentences
@@ -140,8 +141,8 @@ def test_extracted_texts_come_back_from_the_cache_as_they_were(tmp_path, folder)
     cache = ExtractedCache(tmp_path / "cache")
     extracted = read(folder / "report.pdf")
     key = content_key(folder / "report.pdf")
-    cache.put(key, extracted)
-    cache.put("0" * 32 + ".pdf-1", extracted)
+    cache.put(key, to_json(extracted))
+    cache.put("0" * 32 + ".pdf-1", to_json(extracted))
     fresh = ExtractedCache(tmp_path / "cache")
     assert fresh.get(key) == extracted
     fresh.drop_unused()

@@ -12,6 +12,8 @@ from clew.building import build
 from clew.core.errors import SourceError
 from clew.core.types import Passage
 from clew.documents import DocumentOptions, EdgeOptions, build_documents, hold_documents
+from clew.documents import folder as folder_module
+from clew.documents.folder import from_reply
 from clew.documents.formats import READERS
 from clew.kb.storage import read_manifest
 from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
@@ -116,11 +118,13 @@ def test_unchanged_files_are_not_read_again_and_their_vectors_are_kept(folder, t
     build_documents([source], tmp_path / "kb")
     Toolbox.open(tmp_path / "kb", embedder="hash").vectors.embed_all()
     read = []
-    for ending, reader in list(READERS.items()):
-        monkeypatch.setitem(READERS, ending, lambda file, reader=reader: (read.append(file.name), reader(file))[1])
+    kept = folder_module.ExtractedCache.put
+    monkeypatch.setattr(folder_module, "from_reply", lambda reply: (read.append(reply), from_reply(reply))[1])
+    monkeypatch.setattr(folder_module.ExtractedCache, "put", lambda *given: (read.append("kept"), kept(*given)))
     (source / "new.md").write_text("# New\n\nOne new sentence.\n", "utf-8")
     build_documents([source], tmp_path / "kb")
-    assert sorted(read) == ["broken.pdf", "new.md", "scan.pdf", "secret.pdf"]
+    assert len(read) == 5  # three files that cannot be read, one that is new and kept
+    assert read.count("kept") == 1
     vectors = Toolbox.open(tmp_path / "kb", embedder="hash").vectors
     assert vectors.embed_all() <= 3  # the new document, its section and its passage
 
@@ -147,6 +151,26 @@ def test_sources_are_told_apart_from_tables_of_nodes_and_edges(folder, tmp_path)
     (tmp_path / "nodes.csv").write_text("key\na\n")
     (tmp_path / "README.md").write_text("# About\n")
     assert not hold_documents([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("names", "is_documents"),
+    [
+        (["prices.csv", "report.pdf"], True),
+        (["prices.csv", "slides.pptx"], True),
+        (["letters.mbox"], True),
+        (["book.epub", "facts.json"], True),
+        (["prices.csv"], False),
+        (["nodes.csv", "edges.csv"], False),
+        (["nodes.csv", "edges.csv", "paper.pdf"], False),
+        (["facts.json", "README.md"], False),
+        (["graph.ttl", "paper.pdf"], False),
+    ],
+)
+def test_what_lies_beside_a_table_tells_what_it_is(names, is_documents, tmp_path):
+    for name in names:
+        (tmp_path / name).write_text("a,b\n1,2\n")
+    assert hold_documents([tmp_path]) is is_documents
 
 
 def test_passages_link_to_the_nodes_of_an_existing_base(tiny_tables, tmp_path):

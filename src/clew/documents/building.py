@@ -8,6 +8,7 @@ from pathlib import Path
 
 from clew.building import BuildReport, Say, write_base
 from clew.documents.folder import Progress, find_files, read_folder
+from clew.documents.formats import READERS
 from clew.documents.rows import DocumentOptions
 from clew.kb.storage import locked
 from clew.kb.tables import Problem
@@ -15,10 +16,14 @@ from clew.models.embedding.opening import open_embedder
 
 EXTRACTED = "extracted"
 """Where a base keeps the texts of the files it was built from."""
-PROSE = frozenset({".pdf", ".docx", ".html", ".htm", ".md", ".markdown", ".rst", ".xlsx"})
-"""Endings of files that hold documents whatever is in them."""
-GRAPH = frozenset({".jsonl", ".ndjson", ".json", ".parquet", ".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld"})
-"""Endings of files that hold nodes and edges."""
+TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst"})
+DOCUMENTS = frozenset(READERS) - TEXTS - {".txt", ".text", ".csv", ".tsv", ".json"}
+"""Endings of files that hold documents whatever lies beside them."""
+PROSE = DOCUMENTS | TEXTS
+"""Endings of files that hold documents where nothing beside them holds nodes and edges."""
+RECORDS = frozenset({".jsonl", ".ndjson", ".json"})
+GRAPH = RECORDS | {".parquet", ".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld"}
+"""Endings of files that hold nodes and edges; records may also be something that documents come with."""
 SAMPLE = 65536
 
 
@@ -29,14 +34,18 @@ def build_documents(
     *,
     progress: Progress = lambda *_: None,
     say: Say = lambda _: None,
+    jobs: int | None = None,
 ) -> BuildReport:
-    """Read files and folders and build their base; files that cannot be read are listed in the report."""
+    """Read files and folders and build their base; files that cannot be read are listed in the report.
+
+    `jobs` is how many processes read at most; without it, as many as there are cores.
+    """
     options = options or DocumentOptions()
     if options.cache is None:
         options = replace(options, cache=folder / EXTRACTED)
     embedder = open_embedder() if {"knn", "mdr"} & set(options.edges.kinds) else None
     with locked(folder):  # what is read is kept there at once
-        read = read_folder(paths, options, progress, embedder)
+        read = read_folder(paths, options, progress, embedder, jobs=jobs)
         report = write_base(read.tables, folder, read.edits, skip_bad=False, say=say)
     problems = tuple(Problem(one.reason, one.file, 0) for one in read.skipped)
     return replace(report, skipped=report.skipped + len(problems), problems=(*problems, *report.problems))
@@ -50,7 +59,7 @@ def hold_documents(paths: Sequence[Path]) -> bool:
         return False
     endings = {file.suffix.lower() for file in files}
     if endings & GRAPH:
-        return False
+        return endings & GRAPH <= RECORDS and bool(endings & DOCUMENTS)
     return bool(endings & PROSE) or any(file.suffix.lower() in {".txt", ".text"} and is_prose(file) for file in files)
 
 

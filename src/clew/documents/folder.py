@@ -2,81 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+import os
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from clew.core.errors import NotFoundError, SourceError
-from clew.documents.extracted import Block, Cells, Extracted, TextLine
-from clew.documents.formats import READERS
+from clew.documents.cache import ExtractedCache, content_key, from_json
+from clew.documents.extracted import Extracted
 from clew.documents.passages import outline
+from clew.documents.processes import ReadingProcesses
+from clew.documents.reading import check_file, reason
+from clew.documents.reading_process import replied
 from clew.documents.rows import DocumentOptions, OutlinedFile, document_tables
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.tables import Tables
 from clew.models.protocol import Embedder
 
-VERSION = 2
-"""Raised whenever a reader extracts something else than before."""
-OWN = re.compile(r"[0-9a-f]{32}(\.\w+)?-\d+\.json")
-"""What a kept text is called."""
-
-
-def content_key(file: Path) -> str:
-    """What identifies a file's text: its bytes, its format and the version of the readers."""
-    with file.open("rb") as opened:
-        digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    return f"{digest[:32]}{file.suffix.lower()}-{VERSION}"
-
-
-class ExtractedCache:
-    """One JSON file per content; what was not used by a build is dropped at its end."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._used: set[str] = set()
-
-    def get(self, key: str) -> Extracted | None:
-        """The text of a content read before; None where there is none, or none that can be read."""
-        self._used.add(self._name(key))
-        try:
-            raw = json.loads((self.folder / self._name(key)).read_text("utf-8"))
-            return _from_json(raw)
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-    def put(self, key: str, extracted: Extracted) -> None:
-        """Keep a text; written beside and renamed, so that a kill leaves no half file."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        draft = self.folder / f".{self._name(key)}"
-        draft.write_text(json.dumps(asdict(extracted), ensure_ascii=False), "utf-8")
-        draft.replace(self.folder / self._name(key))
-
-    def drop_unused(self) -> None:
-        """Forget contents that no file has any more; files of other names are not ours."""
-        for file in self.folder.glob("*.json"):
-            if OWN.fullmatch(file.name) and file.name not in self._used:
-                file.unlink(missing_ok=True)
-
-    def _name(self, key: str) -> str:
-        return f"{key}.json"
-
-
-def _from_json(raw: dict[str, Any]) -> Extracted:
-    blocks = tuple(Block(**{**block, "cells": _cells(block["cells"])}) for block in raw["blocks"])
-    lines, sizes = tuple(TextLine(**line) for line in raw["lines"]), tuple(map(tuple, raw["sizes"]))
-    labels = tuple(raw["labels"])
-    return Extracted(raw["title"], raw["text"], blocks, raw["pages"], tuple(raw["notes"]), lines, labels, sizes)
-
-
-def _cells(raw: dict[str, Any] | None) -> Cells | None:
-    if raw is None:
-        return None
-    return Cells(tuple(raw["header"]), tuple(map(tuple, raw["rows"])), raw["caption"])
-
+READ_HERE = 1_000_000
+"""Bytes up to which a file is read without a process of its own, where all such files together have few bytes."""
+ALL_READ_HERE = 4_000_000
+UNBOUNDED = frozenset({".pdf"})
+"""Formats in which a small file can take long."""
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many files are done, and how many there are."""
@@ -105,23 +54,27 @@ def read_folder(
     options: DocumentOptions | None = None,
     progress: Progress = lambda *_: None,
     embedder: Embedder | None = None,
+    *,
+    jobs: int | None = None,
 ) -> ReadFolder:
-    """Read every file below the given paths; what cannot be read is reported by name and the rest is used."""
+    """Read every file below the given paths; what cannot be read is reported by name and the rest is used.
+
+    `jobs` is how many processes read at most; without it, as many as there are cores.
+    """
     options = options or DocumentOptions()
     cache = None if options.cache is None else ExtractedCache(options.cache)
     found = find_files(paths)
     outlined, skipped = [], []
-    for done, (name, file) in enumerate(found):
-        progress(name, done, len(found))
-        try:
-            extracted = _extract(file, options, cache)
-        except SourceError as error:
-            skipped.append(Skipped(name, str(error).removeprefix(f"{file}: ")))
-            continue
-        skipped += [Skipped(name, note) for note in extracted.notes]
-        title = extracted.title or file.stem.replace("_", " ")
-        cut = outline(extracted, options.passage_length)
-        outlined.append(OutlinedFile(name, title, extracted.pages, cut, extracted.labels))
+    with closing(_read_all([file for _, file in found], options, cache, jobs or os.cpu_count() or 1)) as results:
+        for done, (name, file) in enumerate(found):
+            progress(name, done, len(found))
+            result = next(results)
+            if isinstance(result, str):
+                skipped.append(Skipped(name, result))
+                continue
+            skipped += [Skipped(name, note) for note in result.notes]
+            title = result.title or file.stem.replace("_", " ")
+            outlined.append(OutlinedFile(name, title, result.pages, outline(result, options.passage_length)))
     if cache is not None:
         cache.drop_unused()
     if not any(file.outline.passages or file.outline.tables for file in outlined):
@@ -129,6 +82,60 @@ def read_folder(
         raise SourceError(f"none of the {len(found)} files holds text that can be read. {reasons}".rstrip())
     tables, edits = document_tables(outlined, options, lambda what: progress(what, len(found), len(found)), embedder)
     return ReadFolder(tables, edits, len(outlined), tuple(skipped))
+
+
+def _read_all(
+    files: Sequence[Path], options: DocumentOptions, cache: ExtractedCache | None, jobs: int
+) -> Generator[Extracted | str, None, None]:
+    """The text of each file in order, or why there is none; what is read is kept at once."""
+    results: dict[int, Extracted | str] = {}
+    keys: dict[int, str] = {}
+    unread: list[int] = []
+    for place, file in enumerate(files):
+        try:
+            check_file(file, options.most_megabytes)
+            if cache is not None:
+                keys[place] = content_key(file)
+        except SourceError as error:
+            results[place] = reason(error, file)
+        except OSError as error:
+            results[place] = f"the file cannot be opened: {error.strerror}"
+        else:
+            if cache is None or not cache.has(keys[place]):
+                unread.append(place)
+    apart = _read_apart(files, unread)
+
+    def keep(place: int, reply: bytes) -> None:
+        results[place] = result = from_reply(reply)
+        if cache is not None and isinstance(result, Extracted):
+            cache.put(keys[place], reply)
+
+    waited_for = set(apart)
+    with ReadingProcesses([files[place] for place in apart], jobs, lambda at, reply: keep(apart[at], reply)) as reading:
+        for place, file in enumerate(files):
+            while place in waited_for and place not in results:
+                reading.wait()
+            known = None if cache is None or place in results else cache.get(keys[place])
+            if known is not None:
+                results[place] = known
+            elif place not in results:
+                keep(place, replied(file))
+            yield results.pop(place)
+
+
+def _read_apart(files: Sequence[Path], unread: Sequence[int]) -> list[int]:
+    """Which files are read by processes: what may take long, and many files; a few small ones would only wait."""
+    sizes = {place: files[place].stat().st_size for place in unread if files[place].exists()}
+    bounded = {place: size for place, size in sizes.items() if files[place].suffix.lower() not in UNBOUNDED}
+    if sum(bounded.values()) > ALL_READ_HERE:
+        return list(sizes)
+    return [place for place, size in sizes.items() if place not in bounded or size > READ_HERE]
+
+
+def from_reply(reply: bytes) -> Extracted | str:
+    """What was extracted, or why nothing was."""
+    refused = json.loads(reply) if reply.startswith(b'{"error"') else None
+    return from_json(reply) if refused is None else str(refused["error"])
 
 
 def find_files(paths: Sequence[Path]) -> list[tuple[str, Path]]:
@@ -153,24 +160,3 @@ def _hidden(relative: str) -> bool:
 
 def _in_base(file: Path, root: Path) -> bool:
     return any((parent / "manifest.json").exists() for parent in file.parents if parent.is_relative_to(root))
-
-
-def _extract(file: Path, options: DocumentOptions, cache: ExtractedCache | None) -> Extracted:
-    reader = READERS.get(file.suffix.lower())
-    if reader is None:
-        raise SourceError(f"no reader for files that end in {file.suffix or 'nothing'!r}", file=file)
-    size = file.stat().st_size
-    if size == 0:
-        raise SourceError("the file is empty", file=file)
-    if size > options.most_megabytes * 1_000_000:
-        raise SourceError(f"the file has {size // 1_000_000} MB, more than {options.most_megabytes}", file=file)
-    key = content_key(file)
-    known = None if cache is None else cache.get(key)
-    if known is not None:
-        return known
-    extracted = reader(file)
-    if not extracted.blocks:
-        raise SourceError("the file holds no text", file=file)
-    if cache is not None:
-        cache.put(key, extracted)
-    return extracted

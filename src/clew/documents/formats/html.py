@@ -1,129 +1,248 @@
-"""HTML with the standard library: headings, paragraphs, list items and tables; scripts and menus are skipped."""
+"""HTML with the standard library: headings, questions, paragraphs, lists, tables, anchors; menus are skipped."""
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from clew.documents.extracted import Extracted, TextBuilder
-from clew.documents.formats.text import read_text
+from clew.documents.extracted import Extracted
+from clew.documents.formats.builder import DocumentBuilder
+from clew.documents.formats.encoding import read_text
+from clew.documents.formats.grid import Cell, spread, with_one_header
+from clew.documents.formats.markup import BLOCKS, Node, parsed
 
-SKIPPED = frozenset({"script", "style", "template", "noscript", "svg", "nav", "head"})
-BLOCK_TAGS = """
-address article aside blockquote body dd div dl dt fieldset figure figcaption footer form header hr html li main ol p
-pre section ul
-"""
-BREAKS = frozenset(BLOCK_TAGS.split())
+SKIPPED_TAGS = "script style template noscript svg nav head button select textarea iframe object audio video"
+SKIPPED = frozenset(SKIPPED_TAGS.split())
+BOLD = frozenset({"b", "strong"})
+MENUS = frozenset({"navigation", "search", "banner", "contentinfo"})
+"""Roles of what stands around the text."""
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
+DEEPEST_HEADING = 7
+QUESTION = re.compile(r".{5,250}\?[\"”’)]*", re.DOTALL)
+ASKED = re.compile(r"Q(uestion)?[\s\d]{0,4}[.:)]\s*\S.{5,250}\?", re.DOTALL)
+PERMALINK = re.compile(r"\s*[¶#§🔗]\s*$")
 
 
 def read_html(file: Path) -> Extracted:
     """The visible text; spans count its characters, not those of the mark-up."""
-    parser = _Parser()
-    parser.feed(read_text(file))
-    parser.close()
-    parser.flush()
-    builder = parser.builder
-    text = builder.text()
-    first = next((text[block.start : block.end] for block in builder.blocks if block.kind == "heading"), "")
-    return Extracted(" ".join(parser.title.split()) or first, text, tuple(builder.blocks))
+    return read_page(read_text(file))
 
 
-class _Parser(HTMLParser):
-    """Collects text until a block ends; a table collects its cells, an inner table's text goes to its outer cell."""
+def read_page(text: str) -> Extracted:
+    """A page that was read already."""
+    root = parsed(text)
+    builder = DocumentBuilder()
+    HtmlWalk(builder).add(root)
+    if not builder.blocks:  # a menu without an end takes all that follows with it
+        HtmlWalk(builder, SKIPPED - {"nav", "head", "object"}).add(root)
+    return builder.extracted(title_of(root), builder.first_heading())
 
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.builder = TextBuilder()
-        self.title = ""
-        self._in_title = False
-        self._skipping: list[str] = []
-        self._words: list[str] = []
+
+def title_of(root: Node) -> str:
+    """What stands in the page's title element."""
+    for node in _walk(root):
+        if node.tag == "title":
+            return "".join(child for child in node.children if isinstance(child, str))
+    return ""
+
+
+@dataclass
+class _Line:
+    """Running text until a block begins or ends."""
+
+    pieces: list[str] = field(default_factory=list)
+    bold: int = 0
+    local: int = 0
+    linked: int = 0
+    letters: int = 0
+    """Letters in bold, in links to places of the same page, in links, and in all."""
+
+
+class HtmlWalk:
+    """One walk over a page, adding its blocks; the anchor of a block is the id seen last, its own included."""
+
+    def __init__(self, builder: DocumentBuilder, skipped: frozenset[str] = SKIPPED, anchors: str = "") -> None:
+        self.builder = builder
+        self._skipped = skipped
+        self._anchors = anchors
+        self._line = _Line()
         self._level = 0
-        self._tables = 0
-        self._rows: list[list[str]] = []
-        self._caption = ""
+        self._term = ""
+        self._contents = False  # since the last heading, lines of a table of contents were left out
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
-        """A new block ends the one before."""
-        if tag == "title":
-            self._in_title = True
-        elif tag in SKIPPED:
-            if tag != "head":  # its content is skipped piece by piece: documents may leave out the end tag
-                self._skipping.append(tag)
-        elif tag == "table":
-            self._start_table()
-        elif self._tables:
-            self._start_in_table(tag)
-        elif tag in HEADINGS:
-            self.flush()
-            self._level = HEADINGS[tag]
-        elif tag in BREAKS:
-            self.flush()
-        elif tag == "br":
-            self._words.append(" ")
+    def add(self, node: Node) -> None:
+        """Everything inside an element."""
+        self._block(node)
+        self._flush()
+        self._end_term()
 
-    def handle_endtag(self, tag: str) -> None:
-        """The end of a block, of a table or of something skipped."""
-        if tag == "title":
-            self._in_title = False
-        elif tag in self._skipping:
-            while self._skipping.pop() != tag:
-                pass
-        elif tag == "table" and self._tables:
-            self._end_table()
-        elif self._tables and tag == "caption":
-            self._caption, self._words = "".join(self._words), []
-        elif self._tables and tag in {"td", "th"}:
-            self._end_cell()
-        elif not self._tables and (tag in BREAKS or tag in HEADINGS):
-            self.flush()
+    def _block(self, node: Node) -> None:
+        for child in node.children:
+            if isinstance(child, str):
+                self._text(child)
+            elif self._is_skipped(child):
+                continue
+            elif child.tag in BLOCKS:
+                self._flush()
+                self._note_anchor(child)
+                self._add_block(child)
+                self._flush()
+            else:
+                self._inline(child)
 
-    def handle_data(self, data: str) -> None:
-        """Visible text, or the title."""
-        if self._in_title:
-            self.title += data
-        elif not self._skipping:
-            self._words.append(data)
-
-    def flush(self) -> None:
-        """End the current block."""
-        text, self._words = "".join(self._words), []
-        if self._level:
-            self.builder.heading(text, self._level)
-            self._level = 0
+    def _add_block(self, node: Node) -> None:
+        if node.tag in HEADINGS:
+            self._end_term()
+            self._level = HEADINGS[node.tag]
+            self._heading(self._plain(node), self._level)
+        elif node.tag == "pre":
+            self._end_term()
+            self._note_inner_anchors(node)
+            self.builder.preformatted("".join(_texts(node, self._skipped)))
+        elif node.tag == "table":
+            self._table(node)
+        elif node.tag == "dt":
+            self._end_term()
+            term = " ".join(self._plain(node).split())
+            if QUESTION.fullmatch(term):
+                self._heading(term, self._level + 1)
+            else:
+                self._term = PERMALINK.sub("", term)
         else:
-            self.builder.paragraph(text)
+            self._block(node)
+            if node.tag == "dl":
+                self._flush()
+                self._end_term()
 
-    def _start_table(self) -> None:
-        if not self._tables:
-            self.flush()
-            self._rows, self._caption = [], ""
-        self._tables += 1
+    def _inline(self, node: Node, *, bold: bool = False, link: str = "") -> None:
+        if self._is_skipped(node):
+            return
+        if node.tag in BLOCKS:  # a block inside <a> or <b>
+            self._flush()
+            self._note_anchor(node)
+            self._add_block(node)
+            self._flush()
+            return
+        self._note_anchor(node)
+        if node.tag == "br":
+            self._line.pieces.append(" ")
+        bold = bold or node.tag in BOLD
+        link = link or (node.attributes.get("href", "") if node.tag == "a" else "")
+        for child in node.children:
+            if isinstance(child, str):
+                self._text(child, bold=bold, link=link)
+            else:
+                self._inline(child, bold=bold, link=link)
 
-    def _start_in_table(self, tag: str) -> None:
-        if self._tables == 1 and tag == "tr":
-            self._end_cell()
-            self._rows.append([])
-        elif self._tables == 1 and tag in {"td", "th"}:
-            self._end_cell()
-            if not self._rows:
-                self._rows.append([])
-            self._rows[-1].append("")
-        else:
-            self._words.append(" ")
+    def _is_skipped(self, node: Node) -> bool:
+        return node.tag in self._skipped or ("nav" in self._skipped and node.attributes.get("role") in MENUS)
 
-    def _end_cell(self) -> None:
-        text, self._words = "".join(self._words).strip(), []
-        if self._tables == 1 and self._rows and self._rows[-1] and text:
-            self._rows[-1][-1] = f"{self._rows[-1][-1]} {text}".strip()
+    def _text(self, text: str, *, bold: bool = False, link: str = "") -> None:
+        self._line.pieces.append(text)
+        letters = len("".join(text.split()))
+        self._line.letters += letters
+        self._line.bold += letters * bold
+        self._line.linked += letters * bool(link)
+        self._line.local += letters * link.startswith("#")
 
-    def _end_table(self) -> None:
-        if self._tables == 1:
-            self._end_cell()
-            if max((len(row) for row in self._rows), default=0) > 1:
-                self.builder.table(self._rows, self._caption)
-            else:  # one column: a layout, not a table
-                for row in self._rows:
-                    self.builder.paragraph(" ".join(row))
-        self._tables -= 1
+    def _flush(self) -> None:
+        line, self._line = self._line, _Line()
+        text = " ".join("".join(line.pieces).split())
+        if not text:
+            return
+        if line.local == line.letters or (line.linked == line.letters and not self._level and "nav" in self._skipped):
+            self._contents = True  # a line of a table of contents, or of a menu above the first heading
+            return
+        if (line.bold == line.letters and QUESTION.fullmatch(text)) or ASKED.fullmatch(text):
+            self._end_term()
+            self._heading(text, self._level + 1)
+            return
+        term, self._term = self._term, ""
+        self.builder.paragraph(f"{term}: {text}" if term else text)
+
+    def _end_term(self) -> None:
+        """A term without a definition stands alone."""
+        term, self._term = self._term, ""
+        self.builder.paragraph(term)
+
+    def _heading(self, text: str, level: int) -> None:
+        blocks = self.builder.blocks
+        while self._contents and blocks and blocks[-1].kind == "heading" and blocks[-1].level >= level:
+            blocks.pop()  # the heading of nothing but links
+        self._contents = False
+        self.builder.heading(PERMALINK.sub("", text), min(level, DEEPEST_HEADING))
+
+    def _plain(self, node: Node) -> str:
+        self._note_inner_anchors(node)
+        return "".join(_texts(node, self._skipped))
+
+    def _note_anchor(self, node: Node) -> None:
+        name = node.attributes.get("id") or (node.attributes.get("name") if node.tag == "a" else "")
+        if name:
+            self.builder.anchor = self._anchors + name
+
+    def _note_inner_anchors(self, node: Node) -> None:
+        for inner in _walk(node):
+            self._note_anchor(inner)
+
+    def _table(self, table: Node) -> None:
+        rows = list(_rows(table))
+        widest = max((len(cells) for cells, _ in rows), default=0)
+        inside = {inner.tag for cells, _ in rows for cell in cells for inner in _walk(cell)}
+        if widest < 2 or len(rows) < 2 or inside & {"table", *HEADINGS, "pre"} - {"h5", "h6"}:  # a layout, not a table
+            for cells, _ in rows:
+                for cell in cells:
+                    self._block(cell)
+                    self._flush()
+            return
+        self._end_term()
+        caption = next((self._plain(part) for part in _walk(table) if part.tag == "caption"), "")
+        grid = spread([self._cell(cell) for cell in cells] for cells, _ in rows)
+        headers = [is_header for _, is_header in rows]
+        self.builder.table(with_one_header(grid, (*headers, False).index(False)), caption)
+
+    def _cell(self, cell: Node) -> Cell:
+        return Cell(self._plain(cell), _span(cell, "colspan"), _span(cell, "rowspan"))
+
+
+def _rows(table: Node) -> Iterator[tuple[list[Node], bool]]:
+    """The rows of a table, not of those inside it, and whether each holds only header cells."""
+    for child in table.children:
+        if isinstance(child, str):
+            continue
+        if child.tag == "tr":
+            cells = [cell for cell in child.children if isinstance(cell, Node) and cell.tag in {"td", "th"}]
+            if cells:
+                yield cells, table.tag == "thead" or all(cell.tag == "th" for cell in cells)
+        elif child.tag in {"td", "th"}:
+            yield [child], False
+        elif child.tag not in {"table", "caption"}:
+            yield from _rows(child)
+
+
+def _walk(node: Node) -> Iterator[Node]:
+    """All elements inside one, in order."""
+    for child in node.children:
+        if isinstance(child, Node):
+            yield child
+            yield from _walk(child)
+
+
+def _texts(node: Node, skipped: frozenset[str]) -> Iterator[str]:
+    for child in node.children:
+        if isinstance(child, str):
+            yield child
+        elif child.tag == "br":
+            yield "\n"
+        elif child.tag not in skipped:
+            separate = child.tag in BLOCKS
+            yield "\n" if separate else ""
+            yield from _texts(child, skipped)
+            yield "\n" if separate else ""
+
+
+def _span(cell: Node, name: str) -> int:
+    text = cell.attributes.get(name, "1").strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 1

@@ -1,0 +1,88 @@
+"""The texts of files read before, kept by content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from clew.documents.extracted import Block, Cells, Extracted, TextLine
+from clew.documents.formats.builder import AnchoredBlock
+
+VERSION = 3
+"""Raised whenever a reader extracts something else than before."""
+OWN = re.compile(r"[0-9a-f]{32}(\.\w+)?-\d+\.json")
+"""What a kept text is called."""
+
+
+def content_key(file: Path) -> str:
+    """What identifies a file's text: its bytes, its format and the version of the readers."""
+    with file.open("rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    return f"{digest[:32]}{file.suffix.lower()}-{VERSION}"
+
+
+class ExtractedCache:
+    """One JSON file per content; what was not used by a build is dropped at its end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._used: set[str] = set()
+
+    def has(self, key: str) -> bool:
+        """Whether a content was read before."""
+        self._used.add(self._name(key))
+        return (self.folder / self._name(key)).exists()
+
+    def get(self, key: str) -> Extracted | None:
+        """The text of a content read before; None where there is none, or none that can be read."""
+        self._used.add(self._name(key))
+        try:
+            return from_json((self.folder / self._name(key)).read_bytes())
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, key: str, content: bytes) -> None:
+        """Keep a text as JSON; written beside and renamed, so that a kill leaves no half file."""
+        self._used.add(self._name(key))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        draft = self.folder / f".{self._name(key)}"
+        draft.write_bytes(content)
+        draft.replace(self.folder / self._name(key))
+
+    def drop_unused(self) -> None:
+        """Forget contents that no file has any more; files of other names are not ours."""
+        for file in self.folder.glob("*.json"):
+            if OWN.fullmatch(file.name) and file.name not in self._used:
+                file.unlink(missing_ok=True)
+
+    def _name(self, key: str) -> str:
+        return f"{key}.json"
+
+
+def to_json(extracted: Extracted) -> bytes:
+    """The one form in which texts are kept and handed from one process to another."""
+    return json.dumps(asdict(extracted)).encode("ascii")  # text may hold halves of pairs, which UTF-8 cannot write
+
+
+def from_json(content: bytes) -> Extracted:
+    """What `to_json` wrote."""
+    raw = json.loads(content)
+    blocks = tuple(_block(block) for block in raw["blocks"])
+    lines, sizes = tuple(TextLine(**line) for line in raw["lines"]), tuple(map(tuple, raw["sizes"]))
+    labels = tuple(raw["labels"])
+    return Extracted(raw["title"], raw["text"], blocks, raw["pages"], tuple(raw["notes"]), lines, labels, sizes)
+
+
+def _block(raw: dict[str, Any]) -> Block:
+    values = {**raw, "cells": _cells(raw["cells"])}
+    return AnchoredBlock(**values) if "anchor" in raw else Block(**values)
+
+
+def _cells(raw: dict[str, Any] | None) -> Cells | None:
+    if raw is None:
+        return None
+    return Cells(tuple(raw["header"]), tuple(map(tuple, raw["rows"])), raw["caption"])

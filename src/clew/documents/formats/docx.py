@@ -1,0 +1,327 @@
+"""DOCX: headings by style or outline level, numbered lists, tables, footnotes, text boxes, pages by their breaks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from clew.core.errors import SourceError
+from clew.documents.extracted import Extracted
+from clew.documents.formats.builder import DocumentBuilder
+from clew.documents.formats.grid import Cell, spread, with_one_header
+from clew.documents.formats.list_numbers import ListLevel, ListNumbers
+from clew.documents.formats.packed import Package, unpacked
+
+CAPTION = re.compile(r"\s*table\s+\S+", re.IGNORECASE)
+HEADING = re.compile(r"heading (\d)")
+LONGEST_HEADING = 300
+LONGEST_LABEL = 60
+LEFT_OUT = frozenset({"del", "moveFrom", "Fallback", "instrText", "delText", "rt", "pPr", "rPr", "annotationRef"})
+"""What is not shown: deleted text, fields' instructions, the copy of a text box for old programs."""
+
+
+def read_docx(file: Path) -> Extracted:
+    """Raises SourceError for a damaged or encrypted file."""
+    with unpacked(file, "DOCX") as package:
+        main = package.main_part("word/document.xml")
+        document = package.xml(main)
+        walk = _Walk(document, _Parts.of(package, main))
+        for body in document.iter("body"):
+            walk.blocks(body)
+        walk.end_caption()
+        title = package.core_title()
+    if not walk.builder.blocks:
+        raise SourceError("the DOCX holds no text", file=file)
+    return walk.builder.extracted(title, walk.title, walk.builder.first_heading())
+
+
+@dataclass(frozen=True)
+class _Style:
+    name: str
+    level: int
+    list_name: str
+    list_depth: int
+
+
+@dataclass(frozen=True)
+class _Parts:
+    styles: dict[str, _Style]
+    numbers: ListNumbers
+    notes: dict[tuple[str, str], Element]
+
+    @staticmethod
+    def of(package: Package, main: str) -> _Parts:
+        names = dict(package.related(main).values())
+        notes = {}
+        for kind in ("footnote", "endnote"):
+            for note in package.optional(names.get(f"{kind}s", "")).iter(kind):
+                if note.get("type") is None:  # the others are the lines that part notes from text
+                    notes[kind, note.get("id", "")] = note
+        styles = _styles(package.optional(names.get("styles", "")))
+        return _Parts(styles, ListNumbers(_levels(package.optional(names.get("numbering", "")))), notes)
+
+
+def _styles(root: Element) -> dict[str, _Style]:
+    """Style id → what it and the styles it is based on say."""
+    given = {style.get("styleId", ""): style for style in root.iter("style") if style.get("type") == "paragraph"}
+
+    def chain(style_id: str) -> Iterator[Element]:
+        seen = set()
+        while style_id in given and style_id not in seen:
+            seen.add(style_id)
+            yield given[style_id]
+            style_id = _value(given[style_id], "basedOn")
+
+    found = {}
+    for style_id, style in given.items():
+        line = list(chain(style_id))
+        levels = (_own_level(one) for one in line)
+        lists = [one for one in line if _value(one, "pPr/numPr/numId")]
+        name = lists and _value(lists[0], "pPr/numPr/numId")
+        depth = next((_value(one, "pPr/numPr/ilvl") for one in line if _value(one, "pPr/numPr/ilvl")), "0")
+        found[style_id] = _Style(
+            _value(style, "name").lower(), next((level for level in levels if level), 0), name or "", _whole(depth)
+        )
+    return found
+
+
+def _own_level(style: Element) -> int:
+    outline = _value(style, "pPr/outlineLvl")
+    if outline:
+        return 1 + _whole(outline) if _whole(outline) < 9 else 0
+    name = _value(style, "name").lower()
+    heading = HEADING.fullmatch(name)
+    return int(heading.group(1)) if heading else int(name == "title")
+
+
+def _levels(root: Element) -> dict[tuple[str, int], ListLevel]:
+    abstract = {}
+    for one in root.iter("abstractNum"):
+        abstract[one.get("abstractNumId", "")] = {
+            _whole(level.get("ilvl", "0")): ListLevel(
+                _value(level, "numFmt") or "decimal", _value(level, "lvlText"), _whole(_value(level, "start") or "1")
+            )
+            for level in one.iter("lvl")
+        }
+    return {
+        (one.get("numId", ""), depth): level
+        for one in root.iter("num")
+        for depth, level in abstract.get(_value(one, "abstractNumId"), {}).items()
+    }
+
+
+def _value(element: Element, path: str) -> str:
+    found = element.find(path)
+    return "" if found is None else found.get("val", "")
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+@dataclass
+class _Paragraph:
+    """The text of a paragraph, what hangs on it, and the page on which its text begins."""
+
+    text: list[str] = field(default_factory=list)
+    boxes: list[Element] = field(default_factory=list)
+    notes: list[Element] = field(default_factory=list)
+    page: int | None = None
+    begun: bool = False
+
+
+class _Walk:
+    """One walk over the body."""
+
+    def __init__(self, document: Element, parts: _Parts) -> None:
+        breaks = any(
+            element.tag in {"lastRenderedPageBreak", "pageBreakBefore"} or _is_page_break(element)
+            for element in document.iter()
+        )
+        self.builder = DocumentBuilder(page=1 if breaks else None)
+        self.title = ""
+        self._parts = parts
+        self._caption = ""
+        self._fresh = False  # a page has just begun and nothing stands on it
+        self._opened_by_type = iter([_value(one, "type") for one in document.iter("sectPr")][1:])
+
+    def blocks(self, parent: Element) -> None:
+        """The paragraphs and tables of a body, a cell or a text box."""
+        for child in parent:
+            if child.tag == "p":
+                self._paragraph(child)
+            elif child.tag == "tbl":
+                self._table(child)
+            elif child.tag not in LEFT_OUT:
+                self.blocks(child)  # content controls, marked changes
+
+    def end_caption(self) -> None:
+        """What looked like a caption was none: no table came after it."""
+        caption, self._caption = self._caption, ""
+        self.builder.paragraph(caption)
+
+    def _paragraph(self, element: Element) -> None:
+        properties = element.find("pPr")
+        style = self._parts.styles.get("" if properties is None else _value(properties, "pStyle"))
+        if properties is not None and properties.find("pageBreakBefore") is not None:
+            self._break_page()
+        read = _Paragraph(page=self.builder.page)
+        self._collect(element, read, properties, style)
+        self._end_paragraph(read, properties, style)
+        self._boxes(read.boxes)
+        for note in read.notes:
+            self._note(note)
+        if properties is not None and properties.find("sectPr") is not None:
+            opened = next(self._opened_by_type, "")
+            if opened not in {"continuous", "nextColumn"}:
+                self._break_page()
+
+    def _boxes(self, boxes: list[Element]) -> None:
+        """Text boxes; the labels of a drawing are one paragraph."""
+        texts = [
+            " ".join("".join(part.text or "" for part in p.iter("t")).split()) for box in boxes for p in box.iter("p")
+        ]
+        if len(texts) > 1 and max(map(len, texts)) < LONGEST_LABEL:
+            self.end_caption()
+            self.builder.paragraph("; ".join(filter(None, texts)))
+            return
+        for box in boxes:
+            self.blocks(box)
+
+    def _note(self, note: Element) -> None:
+        read = _Paragraph()
+        for element in note.iter("p"):
+            self._collect(element, read, None, None)
+            read.text.append(" ")
+        self.builder.paragraph("".join(read.text))
+
+    def _end_paragraph(self, read: _Paragraph, properties: Element | None, style: _Style | None) -> None:
+        text = " ".join("".join(read.text).split())
+        read.text = []
+        if not text or (style is not None and style.name.startswith("toc ")):
+            return
+        now, self.builder.page = self.builder.page, read.page
+        level = _level(properties, style) if len(text) <= LONGEST_HEADING else 0
+        text = f"{self._number(properties, style)} {text}".strip()
+        self.end_caption()
+        if style is not None and style.name == "title":
+            self.title = self.title or text
+        if level:
+            self.builder.heading(text, level)
+        elif len(text) < LONGEST_HEADING and CAPTION.match(text):
+            self._caption = text
+        else:
+            self.builder.paragraph(text)
+        self.builder.page = now
+
+    def _number(self, properties: Element | None, style: _Style | None) -> str:
+        own = None if properties is None else properties.find("numPr")
+        if own is not None:
+            return self._parts.numbers.next(
+                _value(own, "numId") or (style.list_name if style else ""), _whole(_value(own, "ilvl"))
+            )
+        if style is not None and style.list_name:
+            return self._parts.numbers.next(style.list_name, style.list_depth)
+        return ""
+
+    def _collect(self, parent: Element, into: _Paragraph, properties: Element | None, style: _Style | None) -> None:
+        for child in parent:
+            tag = child.tag
+            if tag == "t":
+                self._add_text(child.text or "", into)
+            elif tag in {"tab", "br", "cr"}:
+                into.text.append(" ")
+                if _is_page_break(child):
+                    self._end_paragraph(into, properties, style)
+                    self._break_page()
+                    into.begun = False
+            elif tag == "noBreakHyphen":
+                into.text.append("-")
+            elif tag == "lastRenderedPageBreak":
+                if not self._fresh:
+                    self._break_page()
+                self._fresh = False
+            elif tag == "txbxContent":
+                into.boxes.append(child)
+            elif tag in {"footnoteReference", "endnoteReference"}:
+                note = self._parts.notes.get((tag.removesuffix("Reference"), child.get("id", "")))
+                into.notes += [] if note is None else [note]
+            elif tag == "r" and child.find("rPr/vanish") is not None:
+                continue
+            elif tag not in LEFT_OUT:
+                self._collect(child, into, properties, style)
+
+    def _add_text(self, text: str, into: _Paragraph) -> None:
+        if text.strip():
+            self._fresh = False
+            if not into.begun:
+                into.page, into.begun = self.builder.page, True
+        into.text.append(text)
+
+    def _break_page(self) -> None:
+        if self.builder.page is not None:
+            self.builder.page += 1
+            self._fresh = True
+
+    def _table(self, table: Element) -> None:
+        caption, self._caption = self._caption, ""
+        page = self.builder.page
+        rows = [list(_below(row, "tc")) for row in _below(table, "tr")]
+        if max(map(len, rows), default=0) < 2:  # one column: a frame around text, not a table
+            self.builder.paragraph(caption)
+            for cell in (cell for row in rows for cell in row):
+                self.blocks(cell)
+            return
+        grid, inner = self._cells(rows)
+        headers = [row.find("trPr/tblHeader") is not None for row in _below(table, "tr")]
+        now, self.builder.page = self.builder.page, page
+        self.builder.table(with_one_header(grid, (*headers, False).index(False)), caption)
+        self.builder.page = now
+        for label, one in inner:
+            self._caption = label
+            self._table(one)
+
+    def _cells(self, rows: list[list[Element]]) -> tuple[list[list[str]], list[tuple[str, Element]]]:
+        """The grid, a merged cell in all its places, and the tables inside cells with the first cell of their row."""
+        lines: list[list[str]] = []
+        inner: list[tuple[str, Element]] = []
+        for row in rows:
+            line: list[str] = []
+            for cell in row:
+                read = _Paragraph()
+                for part in cell:
+                    if part.tag not in {"tbl", "tcPr"}:
+                        self._collect(part, read, None, None)
+                        read.text.append(" ")
+                text = "".join(read.text)
+                merge = cell.find("tcPr/vMerge")
+                if merge is not None and merge.get("val") != "restart" and lines:
+                    text = lines[-1][len(line)] if len(line) < len(lines[-1]) else text
+                text = " ".join((text, *(" ".join("".join(box.itertext()).split()) for box in read.boxes)))
+                line += spread([[Cell(text, _whole(_value(cell, "tcPr/gridSpan")) or 1)]])[0]
+                inner += [(line[0], table) for table in cell.findall("tbl")]
+            lines.append(line)
+        return lines, inner
+
+
+def _level(properties: Element | None, style: _Style | None) -> int:
+    outline = "" if properties is None else _value(properties, "outlineLvl")
+    if outline:
+        return 1 + _whole(outline) if _whole(outline) < 9 else 0
+    return 0 if style is None else style.level
+
+
+def _is_page_break(element: Element) -> bool:
+    return element.tag == "br" and element.get("type") == "page"
+
+
+def _below(parent: Element, tag: str) -> Iterator[Element]:
+    """The rows of a table or the cells of a row, whatever is wrapped around them."""
+    for child in parent:
+        if child.tag == tag:
+            yield child
+        elif child.tag in {"sdt", "sdtContent", "ins", "customXml", "smartTag"}:
+            yield from _below(child, tag)

@@ -1,0 +1,232 @@
+"""Tables as grids: cells that span rows and columns, headers of several rows, several tables in one sheet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from typing import Literal
+
+MOST_SPAN = 1000
+HEADER_SHARE = 0.6
+"""Which share of the columns of a table its header fills at least; what fills less above it is a title."""
+NUMBER = re.compile(r"[-+(]?\W?\d[\d.,\s]*\W{0,3}%?")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell as a format gives it, with how many columns and rows it covers."""
+
+    text: str
+    columns: int = 1
+    rows: int = 1
+
+
+def spread(rows: Iterable[Sequence[Cell]]) -> list[list[str]]:
+    """Every covered place holds the text of its cell, so that each row can be read by itself."""
+    grid: list[list[str]] = []
+    below: dict[int, tuple[str, int]] = {}  # column → text that reaches down, and for how many rows yet
+    for row in rows:
+        line: list[str] = []
+        reaching, below = below, {}
+        for cell in row:
+            _reach_down(line, reaching, below)
+            for _ in range(max(1, min(cell.columns, MOST_SPAN))):
+                if cell.rows > 1:
+                    below[len(line)] = (cell.text, min(cell.rows, MOST_SPAN) - 1)
+                line.append(cell.text)
+        _reach_down(line, reaching, below)
+        grid.append(line)
+    return grid
+
+
+def _reach_down(line: list[str], reaching: dict[int, tuple[str, int]], below: dict[int, tuple[str, int]]) -> None:
+    """Fill the places of a row that cells of the rows above cover."""
+    while len(line) in reaching:
+        text, left = reaching.pop(len(line))
+        if left > 1:
+            below[len(line)] = (text, left - 1)
+        line.append(text)
+
+
+def with_one_header(rows: Sequence[Sequence[str]], header_rows: int) -> list[Sequence[str]]:
+    """Several header rows as one: what stands above each other in a column is joined, repeated words once."""
+    if header_rows < 2 or len(rows) <= header_rows:
+        return list(rows)
+    width = max(map(len, rows[:header_rows]))
+    names = []
+    for column in range(width):
+        above = [row[column] for row in rows[:header_rows] if column < len(row) and row[column].strip()]
+        names.append(" ".join(text for text, _ in groupby(above)))
+    return [names, *rows[header_rows:]]
+
+
+def with_caption(rows: Sequence[Sequence[str]], caption: str) -> tuple[list[Sequence[str]], str]:
+    """A first row that is one cell over all columns is the caption."""
+    names = {text.strip() for text in rows[0]} if len(rows) > 2 and len(rows[0]) > 1 else set()
+    if len(names) != 1 or not all(names):
+        return list(rows), caption
+    return list(rows[1:]), caption or names.pop()
+
+
+@dataclass
+class Sheet:
+    """The filled cells of a sheet by row and column, and which ranges are one cell: (top, left, bottom, right)."""
+
+    cells: dict[tuple[int, int], str] = field(default_factory=dict)
+    merged: list[tuple[int, int, int, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SheetPart:
+    """A table of a sheet with the lines above it, or lines of text."""
+
+    kind: Literal["table", "text"]
+    rows: list[Sequence[str]]
+    caption: str = ""
+
+
+Area = list[tuple[int, dict[int, str]]]
+"""Rows that belong together: number of the row, then column → text."""
+
+
+def parts(sheet: Sheet) -> Iterator[SheetPart]:
+    """Tables and texts in reading order: parted by blank rows and columns, titles above a table as its caption."""
+    rows: dict[int, dict[int, str]] = {}
+    for (row, column), text in sorted(sheet.cells.items()):
+        if text.strip():
+            rows.setdefault(row, {})[column] = text
+    waiting: list[str] = []
+    for area in _areas(list(rows.items()), _merged_columns(sheet)):
+        for part in _read_area(area, sheet):
+            if part.kind == "text" and len(part.rows) <= 3 and all(len(line) == 1 for line in part.rows):
+                waiting += [line[0] for line in part.rows]  # perhaps the title of the table below
+                continue
+            if part.kind == "table":
+                titles = waiting[-3:] if all(len(line) < 200 for line in waiting[-3:]) else []
+                if waiting[: len(waiting) - len(titles)]:
+                    yield SheetPart("text", [[line] for line in waiting[: len(waiting) - len(titles)]])
+                yield SheetPart("table", part.rows, ". ".join(line for line in (*titles, part.caption) if line))
+            else:
+                if waiting:
+                    yield SheetPart("text", [[line] for line in waiting])
+                yield part
+            waiting = []
+    if waiting:
+        yield SheetPart("text", [[line] for line in waiting])
+
+
+def _areas(rows: Area, joined_columns: set[tuple[int, int]]) -> Iterator[Area]:
+    """Cut at blank rows, then at blank columns, until nothing can be cut."""
+    stack = [rows]
+    while stack:
+        area = stack.pop()
+        if not area:
+            continue
+        cut = _cut_rows(area)
+        if len(cut) == 1:
+            cut = _cut_columns(area, joined_columns)
+        if len(cut) == 1:
+            yield area
+        else:
+            stack.extend(reversed(cut))
+
+
+def _cut_rows(area: Area) -> list[Area]:
+    cut: list[Area] = [[]]
+    for number, cells in area:
+        if cut[-1] and number > cut[-1][-1][0] + 1 and not _goes_on(cut[-1], cells):
+            cut.append([])
+        cut[-1].append((number, cells))
+    return cut
+
+
+def _goes_on(above: Area, cells: dict[int, str]) -> bool:
+    """Whether a row after a blank one goes on with the table above: same columns, numbers under numbers."""
+    last = above[-1][1]
+    if len(above) < 2 or len(cells) < 2 or not cells.keys() <= last.keys():
+        return False
+    numbers = {column for column, text in cells.items() if NUMBER.fullmatch(text.strip())}
+    return any(NUMBER.fullmatch(last[column].strip()) for column in numbers)
+
+
+def _cut_columns(area: Area, joined: set[tuple[int, int]]) -> list[Area]:
+    used = sorted({column for _, cells in area for column in cells})
+    starts = [used[0]]
+    for before, column in pairwise(used):
+        if column > before + 1 and not any((number, column - 1) in joined for number, _ in area):
+            starts.append(column)
+    if len(starts) == 1:
+        return [area]
+    bounds = [*starts[1:], used[-1] + 1]
+    sides: list[Area] = []
+    for start, stop in zip(starts, bounds, strict=True):
+        side = [(n, {c: text for c, text in cells.items() if start <= c < stop}) for n, cells in area]
+        sides.append([(number, cells) for number, cells in side if cells])
+    return sides
+
+
+def _merged_columns(sheet: Sheet) -> set[tuple[int, int]]:
+    """The places covered by a cell of several columns."""
+    covered: set[tuple[int, int]] = set()
+    for top, left, bottom, right in sheet.merged:
+        if right > left:
+            for row in range(top, min(bottom, top + MOST_SPAN) + 1):
+                covered.update((row, column) for column in range(left, min(right, left + MOST_SPAN) + 1))
+    return covered
+
+
+def _read_area(area: Area, sheet: Sheet) -> Iterator[SheetPart]:
+    """Title lines, the table from its header on, lines below it."""
+    widest = max(len(cells) for _, cells in area)
+    wide = [len(cells) > 1 for _, cells in area]
+    if widest < 2:
+        if len(area) > 3 and max(len(text) for _, cells in area for text in cells.values()) < 60:
+            yield SheetPart("table", [[text] for _, cells in area for text in cells.values()])
+        else:
+            yield SheetPart("text", [[text] for _, cells in area for text in cells.values()])
+        return
+    joined = _merged_columns(sheet)
+    filled = [
+        max(len(cells), sum((number, column) in joined for column in range(min(cells), max(cells) + widest)))
+        if len(cells) > 1
+        else len(cells)
+        for number, cells in area
+    ]
+    first = next(place for place, count in enumerate(filled) if count > 1 and count >= HEADER_SHARE * widest)
+    last = len(wide) - wide[::-1].index(True)
+    titles = [" ".join(cells.values()) for _, cells in area[:first]]
+    body = area[first:last]
+    spanning = _spans_of(body, sheet)
+    left = min(min(cells) for _, cells in body)
+    right = max(max(max(cells) for _, cells in body), max((c for _, c in spanning), default=0))
+    rows = [[spanning.get((n, c), cells.get(c, "")) for c in range(left, right + 1)] for n, cells in body]
+    header_rows = 1
+    numbers = [number for number, _ in body]
+    while header_rows < min(4, len(body)) and _has_wide_cell(sheet, numbers[header_rows - 1], left, right):
+        header_rows += 1
+    yield SheetPart("table", with_one_header(rows, header_rows), ". ".join(titles))
+    if last < len(area):
+        yield SheetPart("text", [[text] for _, cells in area[last:] for text in cells.values()])
+
+
+def _spans_of(area: Area, sheet: Sheet) -> dict[tuple[int, int], str]:
+    """Text for every place that a merged cell covers."""
+    inside = {number for number, _ in area}
+    filled = {}
+    for top, left, bottom, right in sheet.merged:
+        text = sheet.cells.get((top, left), "")
+        if text and top in inside:
+            for row in inside & set(range(top, min(bottom, top + MOST_SPAN) + 1)):
+                for column in range(left, min(right, left + MOST_SPAN) + 1):
+                    filled[row, column] = text
+    return filled
+
+
+def _has_wide_cell(sheet: Sheet, row: int, left: int, right: int) -> bool:
+    """Whether a row groups columns: a cell over some of the columns, so that their names are one row below."""
+    return any(
+        top <= row <= bottom and left <= first < last <= right and last - first < right - left
+        for top, first, bottom, last in sheet.merged
+    )

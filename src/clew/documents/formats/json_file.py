@@ -1,0 +1,76 @@
+"""JSON: lists of flat records as tables, everything else as lines of key path and value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from clew.core.errors import SourceError
+from clew.documents.extracted import Extracted
+from clew.documents.formats.builder import DocumentBuilder
+from clew.documents.formats.encoding import read_text
+
+
+def read_json(file: Path) -> Extracted:
+    """Raises SourceError for what is no JSON, with the line where it ends to be."""
+    try:
+        content = json.loads(read_text(file))
+    except json.JSONDecodeError as error:
+        raise SourceError(f"the JSON is damaged: {error.msg}", file=file, line=error.lineno) from error
+    except (RecursionError, ValueError) as error:
+        raise SourceError("the JSON nests too deep or holds a number too long", file=file) from error
+    builder = DocumentBuilder()
+    _add(builder, content, ())
+    if not builder.blocks:
+        raise SourceError("the JSON holds no values", file=file)
+    title = content.get("title", content.get("name")) if isinstance(content, dict) else ""
+    return builder.extracted(title if isinstance(title, str) else "")
+
+
+def _add(builder: DocumentBuilder, value: Any, path: tuple[str, ...]) -> None:
+    """A table, or the entries of an object under their key, or lines."""
+    if _is_table(value):
+        columns = list(dict.fromkeys(name for record in value for name in record))
+        rows = [[_written(record.get(name)) for name in columns] for record in value]
+        builder.table([columns, *rows], ".".join(path))
+    elif isinstance(value, dict) and any(_is_table(one) for one in value.values()):
+        for name, one in value.items():
+            _add(builder, one, (*path, name))
+    else:
+        entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for name, one in entries or [("", value)]:
+            start = (*path, str(name)) if entries else path
+            builder.preformatted("\n".join(_lines(one, start)))
+
+
+def _is_table(value: Any) -> bool:
+    """Whether a value is a list of records without records or lists inside."""
+    return (
+        isinstance(value, list)
+        and len(value) > 0
+        and all(
+            isinstance(record, dict) and record and not any(isinstance(cell, dict | list) for cell in record.values())
+            for record in value
+        )
+    )
+
+
+def _lines(value: Any, path: tuple[str, ...]) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield from _lines(one, (*path, name))
+    elif isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
+        for place, one in enumerate(value):
+            yield from _lines(one, (*path, str(place)))
+    else:
+        text = ", ".join(map(_written, value)) if isinstance(value, list) else _written(value)
+        if text:
+            yield f"{'.'.join(path)}: {text}" if path else text
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,92 @@
+"""A text by its lines, and the blocks found in it; spans count characters of the text as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from clew.documents.extracted import Block, Cells, Extracted, Kind
+from clew.documents.formats.builder import AnchoredBlock, first_heading
+
+LONGEST_LINE = 400
+"""Longer lines are never headings, rules or rows: no pattern is tried on them."""
+
+
+class Lines:
+    """The lines of a text; a line that is too long for patterns is given as a run of letters."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._starts = [0]
+        for line in text.split("\n"):
+            self._starts.append(self._starts[-1] + len(line) + 1)
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, row: int) -> str:
+        start, stop = self._starts[row], self._starts[row + 1] - 1
+        return self.text[start:stop] if stop - start <= LONGEST_LINE else self.text[start : start + LONGEST_LINE] + "x"
+
+    def whole(self, row: int) -> str:
+        """A line however long it is."""
+        return self.text[self._starts[row] : self._starts[row + 1] - 1]
+
+    def start(self, row: int) -> int:
+        """Where a line begins."""
+        return self._starts[row]
+
+    def is_blank(self, row: int) -> bool:
+        """Whether a line has nothing on it; what lies beyond the text is blank."""
+        return not 0 <= row < len(self) or (not self[row].strip() and not self.whole(row).strip())
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """The text from one line up to another, without white space around it."""
+        start, stop = self._starts[first], min(self._starts[last], len(self.text) + 1) - 1
+        while start < stop and self.text[start].isspace():
+            start += 1
+        while stop > start and self.text[stop - 1].isspace():
+            stop -= 1
+        return start, stop
+
+    def indent(self, row: int) -> int:
+        """How many columns a line is moved in."""
+        line = self[row].expandtabs(8)
+        return len(line) - len(line.lstrip())
+
+
+@dataclass
+class Found:
+    """The blocks of a text as they are found."""
+
+    lines: Lines
+    anchor: str = ""
+    page: int | None = None
+    blocks: list[Block] = field(default_factory=list)
+
+    def paragraph(self, first: int, last: int) -> None:
+        """The lines as one paragraph; blank ones are left out."""
+        self.add("paragraph", *self.lines.span(first, last))
+
+    def heading(self, row: int, level: int, within: tuple[int, int] | None = None) -> None:
+        """A line as heading, or a part of it."""
+        start = self.lines.start(row)
+        span = self.lines.span(row, row + 1) if within is None else (start + within[0], start + within[1])
+        self.add("heading", *span, level=level)
+
+    def table(self, first: int, last: int, cells: Cells | None) -> None:
+        """The lines as a table; without cells, as text."""
+        self.add("paragraph" if cells is None else "table", *self.lines.span(first, last), cells=cells)
+
+    def add(self, kind: Kind, start: int, end: int, level: int = 0, cells: Cells | None = None) -> None:
+        """A span of the text; an empty one is left out."""
+        if start < end:
+            values = (kind, start, end, self.page, level, cells)
+            self.blocks.append(AnchoredBlock(*values, self.anchor) if self.anchor else Block(*values))
+
+    def first_heading(self) -> str:
+        """The title, where a heading is one."""
+        return first_heading(self.lines.text, self.blocks)
+
+    def extracted(self, title: str = "", pages: int = 0) -> Extracted:
+        """Everything found."""
+        return Extracted(title, self.lines.text, tuple(self.blocks), pages)

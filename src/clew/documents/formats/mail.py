@@ -1,0 +1,111 @@
+"""E-mail: every message under its subject, sender and date first; attachments of known formats are read too."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from email.errors import MessageError
+from email.message import EmailMessage, MIMEPart
+from pathlib import Path, PurePosixPath
+
+from clew.core.errors import ClewError, SourceError
+from clew.documents.extracted import Extracted
+from clew.documents.formats.builder import DocumentBuilder
+from clew.documents.formats.encoding import decoded, unix
+from clew.documents.formats.html import read_page
+
+Readers = Mapping[str, Callable[[Path], Extracted]]
+FROM = re.compile(rb"^From \S.*\d\d:\d\d.*\n", re.MULTILINE)
+HEADERS = ("From", "To", "Cc", "Date")
+BLANK = re.compile(r"\n[ \t>]*\n")
+MOST_DEFECTS = (MessageError, LookupError, ValueError, AttributeError, TypeError, RecursionError)
+"""What the standard parser raises on headers and encodings that no mail program writes."""
+
+
+def read_mail(file: Path, readers: Readers) -> Extracted:
+    """One message (.eml) or many (.mbox); raises SourceError where there is none."""
+    builder = DocumentBuilder()
+    notes: list[str] = []
+    first = ""
+    content = file.read_bytes()
+    for raw in _messages(content):
+        try:
+            message = email.message_from_bytes(raw, policy=email.policy.default)
+            assert isinstance(message, EmailMessage)
+            subject = _header(message, "Subject")
+            _add(builder, message, subject, notes, readers)
+        except MOST_DEFECTS as error:
+            notes.append(f"a message cannot be read ({type(error).__name__})")
+            continue
+        first = first or subject
+    if not any(block.kind != "heading" for block in builder.blocks):
+        raise SourceError("the file holds no message", file=file)
+    return builder.extracted(first if file.suffix.lower() == ".eml" else "", notes=notes)
+
+
+def _messages(content: bytes) -> Iterator[bytes]:
+    starts = [found.start() for found in FROM.finditer(content)]
+    if not starts or content[: starts[0]].strip():
+        yield content
+        return
+    for start, stop in zip(starts, [*starts[1:], len(content)], strict=True):
+        yield content[content.index(b"\n", start) + 1 : stop]
+
+
+def _add(builder: DocumentBuilder, message: EmailMessage, subject: str, notes: list[str], readers: Readers) -> None:
+    lines = [f"{name}: {value}" for name in HEADERS if (value := _header(message, name))]
+    body = message.get_body(("plain", "html"))
+    if not lines and not subject and body is None:
+        return
+    builder.anchor = _header(message, "Message-ID").strip("<>")
+    builder.heading(subject or "(no subject)", 1)
+    builder.preformatted("\n".join(lines))
+    if body is not None:
+        text = _text(body)
+        if body.get_content_subtype() == "html":
+            builder.append(read_page(text), deeper=1)
+        else:
+            for paragraph in BLANK.split(text):
+                builder.preformatted(paragraph.strip("\n"))
+    for part in message.iter_attachments():
+        _add_attachment(builder, part, notes, readers)
+
+
+def _add_attachment(builder: DocumentBuilder, part: EmailMessage, notes: list[str], readers: Readers) -> None:
+    name = part.get_filename() or ""
+    ending = PurePosixPath(name).suffix.lower()
+    content = part.get_payload(decode=True)
+    if not isinstance(content, bytes) or ending not in readers:
+        notes.append(f"attachment {name or part.get_content_type()!r} was not read")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"attachment{ending}"
+        file.write_bytes(content)
+        try:
+            read = readers[ending](file)
+        except ClewError as error:
+            notes.append(f"attachment {name!r}: {str(error).removeprefix(f'{file}: ')}")
+            return
+    builder.heading(name, 2)
+    builder.append(read, deeper=2)
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    return " ".join(str(message.get(name, "")).split())
+
+
+def _text(part: MIMEPart) -> str:
+    """The text of a part; one with an unknown or wrong encoding is read as what it seems to be."""
+    content = part.get_payload(decode=True)
+    if not isinstance(content, bytes):
+        return ""
+    declared = part.get_content_charset()
+    if declared:
+        try:
+            return unix(content.decode(declared))
+        except (LookupError, UnicodeError):
+            pass
+    return decoded(content)

@@ -1,0 +1,98 @@
+"""Plain text: paragraphs and list items as they stand, headings guessed with care; spans count its characters."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from clew.documents.extracted import Extracted
+from clew.documents.formats.encoding import read_text
+from clew.documents.formats.lines import Found, Lines
+
+UNDERLINE = re.compile(r"[ \t]*([=\-~*#^\"'+_])\1{2,}[ \t]*$")
+TOP_MARKS = "=*#"
+"""Underlines of the highest level."""
+CAPITALS = re.compile(r"(?=.*[A-Z]{4}|.*[A-Z]{2}.* [A-Z]{2})[A-Z][^a-z]*[^a-z.,;:!](?:\w\b)?(?:\s*:)?$")
+NUMBERED = re.compile(
+    r"(?:(?:Chapter|Section|Part|Appendix)\s+)?((?:\d{1,2}\.)*\d{1,2}|[A-Z])[.)]?(?::|\s)\s*([A-Z][^.;]*[^.;,:])$"
+)
+VERSION = re.compile(
+    r"""(?:[*=\s]*)(?:
+        (?:version|release|changes?\s+(?:in|from|since|for)|what'?s\s+new\s+in|new\s+in|noteworthy\s+changes\s+in)
+            \b.{0,60}\d+(?:\.\d+)+.{0,60}
+      | v?\d+\.\d+(?:\.\d+)*[\w.+~-]*(?:[\s:,(\[/-].{0,60})?
+      | [\w.+-]{1,40}[\s-]\(?v?\d+\.\d+[\w.+~:-]*\)?(?:[\s:;,(].{0,60})?
+      | \d{4}-\d\d-\d\d\s+\S.{0,80}
+    )$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+ITEM = re.compile(r"\s*(?:[-*+•o]|\d{1,3}[.)])\s+\S")
+LONGEST_HEADING = 90
+
+
+def read_plain_text(file: Path) -> Extracted:
+    """Form feeds part pages; the title is a heading that opens the text."""
+    text = read_text(file)
+    lines = Lines(text.replace("\f", "\n"))
+    found = Found(lines, page=1 if "\f" in text else None)
+    breaks = [place for place, mark in enumerate(text) if mark == "\f"] if "\f" in text else []
+    passed, row = 0, 0
+    while row < len(lines):
+        while passed < len(breaks) and breaks[passed] < lines.start(row):
+            passed += 1
+        if breaks:
+            found.page = passed + 1
+        row = _take(found, lines, row, breaks[passed] if passed < len(breaks) else len(text))
+    opens = found.blocks and found.blocks[0].kind == "heading"
+    read = found.extracted(found.first_heading() if opens else "", len(breaks) + 1 if breaks else 0)
+    return Extracted(read.title, text, read.blocks, read.pages)
+
+
+def _take(found: Found, lines: Lines, row: int, page_end: int) -> int:
+    """The heading, item or paragraph that begins on a line; returns the line after it."""
+    if lines.is_blank(row) or UNDERLINE.match(lines[row]):
+        return row + 1
+    stands_free = lines.is_blank(row - 1) or (row > 0 and bool(UNDERLINE.match(lines[row - 1])))
+    if stands_free and (level := _underlined(lines, row)):
+        found.heading(row, level)
+        return row + 2
+    if stands_free and (level := _level(lines, row)):
+        found.heading(row, level)
+        return row + 1
+    last = row + 1
+    while not lines.is_blank(last) and not ITEM.match(lines[last]) and lines.start(last) <= page_end:
+        last += 1
+    found.paragraph(row, last)
+    return last
+
+
+def _underlined(lines: Lines, row: int) -> int:
+    """The level of a line with a line of marks below that is about as long; 0 for any other."""
+    title = lines[row].strip()
+    if row + 1 >= len(lines) or not (mark := UNDERLINE.match(lines[row + 1])) or len(title) > LONGEST_HEADING:
+        return 0
+    if abs(len(lines[row + 1].strip()) - len(title)) > max(3, len(title) // 3) or not re.search(r"\w", title):
+        return 0
+    return 1 if mark.group(1) in TOP_MARKS else 2
+
+
+def _level(lines: Lines, row: int) -> int:
+    """The level of a line that is a heading by its form alone; 0 where that is not sure."""
+    line = lines[row].strip()
+    if len(line) > LONGEST_HEADING or lines.indent(row) > 4:
+        return 0
+    if VERSION.match(line) and not line.endswith((".", ",", ";")) and lines.indent(row) == 0:
+        return 2
+    if CAPITALS.match(line) and (lines.is_blank(row + 1) or lines.indent(row + 1) > lines.indent(row)):
+        return 1
+    numbered = NUMBERED.match(line)
+    if numbered and lines.is_blank(row + 1) and len(line.split()) <= 10 and not _next_is_item(lines, row + 1):
+        return 1 + numbered.group(1).count(".")
+    return 0
+
+
+def _next_is_item(lines: Lines, row: int) -> bool:
+    """Whether the next text is one more numbered line: then both are items of a list."""
+    while row < len(lines) and lines.is_blank(row):
+        row += 1
+    return row < len(lines) and bool(NUMBERED.match(lines[row].strip()))

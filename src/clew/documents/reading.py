@@ -1,0 +1,45 @@
+"""One file to its text, or the reason why there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clew.core.errors import MissingExtraError, SourceError
+from clew.documents.extracted import Extracted
+from clew.documents.formats import READERS
+
+
+def check_file(file: Path, most_megabytes: int) -> None:
+    """Raise for a file that need not be opened to know that it cannot be used."""
+    if file.suffix.lower() not in READERS:
+        raise SourceError(f"no reader for files that end in {file.suffix or 'nothing'!r}", file=file)
+    try:
+        size = file.stat().st_size
+    except OSError as error:
+        raise SourceError(f"the file cannot be opened: {error.strerror}", file=file) from error
+    if size == 0:
+        raise SourceError("the file is empty", file=file)
+    if size > most_megabytes * 1_000_000:
+        raise SourceError(f"the file has {size // 1_000_000} MB, more than {most_megabytes}", file=file)
+
+
+def read_file(file: Path) -> Extracted:
+    """The text of a file; every way to fail is a SourceError."""
+    try:
+        extracted = READERS[file.suffix.lower()](file)
+    except MissingExtraError as error:
+        raise SourceError(str(error), file=file) from error
+    except OSError as error:
+        raise SourceError(f"the file cannot be opened: {error.strerror or error}", file=file) from error
+    except MemoryError as error:
+        raise SourceError("the file needs more memory than one file may take", file=file) from error
+    except RecursionError as error:
+        raise SourceError("the file is damaged: it nests too deep", file=file) from error
+    if not any(block.start < block.end for block in extracted.blocks):
+        raise SourceError("the file holds no text", file=file)
+    return extracted
+
+
+def reason(error: SourceError, file: Path) -> str:
+    """Why a file was left out, without its own name before it."""
+    return str(error).removeprefix(f"{file}: ")

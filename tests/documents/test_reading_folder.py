@@ -1,0 +1,242 @@
+"""Folders read by one process or several: the same tables, every reason named, nothing lost and nothing left over."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import documents_made
+import formats_made as made
+from clew.core.errors import MissingExtraError
+from clew.documents import DocumentOptions, EdgeOptions, folder, processes, read_folder, reading, reading_process
+
+PLAIN = DocumentOptions(edges=EdgeOptions(()))
+SLOW = """
+import sys, time, os
+from clew.documents import reading_process as r
+read = r.replied
+def replied(file):
+    if "slow" in file.name: time.sleep(60)
+    if "crash" in file.name: os._exit(3)
+    return read(file)
+r.replied = replied
+r.main()
+"""
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory) -> Path:
+    place = documents_made.make_folder(tmp_path_factory.mktemp("source"))
+    made.make_all(place / "formats")
+    (place / "nothing.txt").write_text("")
+    (place / "blank.md").write_text(" \n\n")
+    return place
+
+
+def contents(read) -> list:
+    return [piece.table.to_pylist() for piece in (*read.tables.nodes, *read.tables.edges)], read.skipped
+
+
+@pytest.fixture
+def apart(monkeypatch):
+    """Every file is read by a process."""
+    monkeypatch.setattr(folder, "ALL_READ_HERE", 0)
+
+
+def test_processes_give_what_one_process_gives(source, monkeypatch):
+    monkeypatch.setattr(folder, "UNBOUNDED", frozenset())
+    here = contents(read_folder([source], PLAIN))
+    monkeypatch.setattr(folder, "ALL_READ_HERE", 0)
+    assert contents(read_folder([source], PLAIN, jobs=1)) == here
+    assert contents(read_folder([source], PLAIN, jobs=3)) == here
+
+
+def test_a_few_small_files_are_read_without_starting_a_process(source, monkeypatch):
+    monkeypatch.setattr(processes, "COMMAND", ("-c", "raise SystemExit(1)"))
+    read = read_folder([source / "formats"], PLAIN)
+    assert [one.file for one in read.skipped] == ["harbour.eml", "harbour.mbox", "harbour.mbox"]  # their photos
+
+
+def test_what_is_left_out_is_named_with_its_reason(source, tmp_path):
+    shutil.copytree(source, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "large.txt").write_bytes(b"word " * 300_000)
+    (tmp_path / "old.docx").write_bytes(b"\xd0\xcf\x11\xe0" + bytes(600))
+    options = DocumentOptions(edges=EdgeOptions(()), most_megabytes=1)
+    reasons = {one.file: one.reason for one in read_folder([tmp_path], options).skipped}
+    expected = {
+        "blank.md": "no text",
+        "broken.pdf": "damaged",
+        "large.txt": "more than 1",
+        "nothing.txt": "empty",
+        "old.docx": "encrypted",
+        "photo.png": "no reader",
+        "scan.pdf": "images",
+        "secret.pdf": "encrypted",
+        "formats/harbour.eml": "photo.png",
+        "formats/harbour.mbox": "photo.png",
+    }
+    assert reasons.keys() == expected.keys()
+    for file, part in expected.items():
+        assert part in reasons[file]
+        assert str(tmp_path) not in reasons[file]
+
+
+def test_progress_counts_the_files_in_order(source, apart):
+    seen = []
+    read_folder([source], PLAIN, lambda name, done, total: seen.append((name, done, total)))
+    names = [name for name, _ in folder.find_files([source])]
+    assert [name for name, _, _ in seen][: len(names)] == names
+    assert [done for _, done, _ in seen][: len(names)] == list(range(len(names)))
+
+
+def test_files_that_take_too_long_or_end_their_reader_are_left_out(tmp_path, apart, monkeypatch):
+    for name in ("a.txt", "crash.txt", "slow.txt", "z.txt"):
+        (tmp_path / name).write_text(f"This is {name}.")
+    monkeypatch.setattr(processes, "COMMAND", ("-c", SLOW))
+    monkeypatch.setattr(processes, "seconds_for", lambda size: 3)
+    read = read_folder([tmp_path], PLAIN, jobs=2)
+    assert read.files == 2
+    assert [(one.file, one.reason.split(":")[0]) for one in read.skipped] == [
+        ("crash.txt", "the file could not be read"),
+        ("slow.txt", "the file took too long to read"),
+    ]
+
+
+def test_a_stop_keeps_what_was_read_and_leaves_no_process(tmp_path, apart, monkeypatch):
+    started = []
+    start = subprocess.Popen
+
+    def record(*given, **options):
+        started.append(start(*given, **options))
+        return started[-1]
+
+    monkeypatch.setattr(processes.subprocess, "Popen", record)
+    monkeypatch.setattr(processes, "COMMAND", ("-c", SLOW))
+    for name in ("a.txt", "b.txt", "c-slow.txt", "d.txt"):
+        (tmp_path / name).write_text(f"This is {name}.")
+
+    def stop(name, done, total):
+        if name == "c-slow.txt":
+            raise KeyboardInterrupt
+
+    options = DocumentOptions(edges=EdgeOptions(()), cache=tmp_path / ".kept")
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        read_folder([tmp_path], options, stop, jobs=2)
+    assert time.monotonic() - began < 20
+    assert len(list((tmp_path / ".kept").glob("*.json"))) >= 2
+    assert started
+    assert all(process.poll() is not None for process in started)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals as POSIX has them")
+def test_ctrl_c_ends_the_program_and_its_processes(tmp_path):
+    for name in ("a.txt", "slow.txt"):
+        (tmp_path / name).write_text(f"This is {name}.")
+    program = f"""
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from pathlib import Path
+from clew.documents import folder, processes
+folder.ALL_READ_HERE = 0
+processes.COMMAND = ("-c", {SLOW!r})
+start = processes.subprocess.Popen
+def record(*given, **options):
+    process = start(*given, **options)
+    sys.stdout.write(f"{{process.pid}}\\n")
+    sys.stdout.flush()
+    return process
+processes.subprocess.Popen = record
+folder.read_folder([Path({str(tmp_path)!r})], jobs=2)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+    ) as running:
+        children = [int(running.stdout.readline()), int(running.stdout.readline())]
+        running.send_signal(signal.SIGINT)
+        assert running.wait(20) != 0
+    for child in children:
+        with pytest.raises(ProcessLookupError):
+            os.kill(child, 0)
+
+
+def test_a_process_whose_parent_is_gone_ends(tmp_path):
+    with subprocess.Popen(
+        [sys.executable, *processes.COMMAND],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    ) as process:
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
+def test_readers_import_nothing_heavy():
+    heavy = "{'numpy', 'pyarrow', 'pandas', 'pydantic'}"
+    check = f"import sys, clew.documents.reading_process; print({heavy} & set(sys.modules))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    found = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, env=environment, check=True)
+    assert found.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (MemoryError(), "more memory"),
+        (RecursionError(), "nests too deep"),
+        (PermissionError(13, "Permission denied"), "Permission denied"),
+        (MissingExtraError("pdfplumber", "documents"), "not installed"),
+    ],
+)
+def test_what_a_reader_runs_into_is_a_reason(tmp_path, monkeypatch, error, reason):
+    def fail(file):
+        raise error
+
+    monkeypatch.setitem(reading.READERS, ".txt", fail)
+    (tmp_path / "a.txt").write_text("text")
+    assert reason in reading_process.replied(tmp_path / "a.txt").decode()
+
+
+TEXTS = {".md": "# Note {0}\n\nNote {0} names {1}.\n", ".txt": "NOTE\n\n{1} has {0}.\n", ".csv": "a,b\n{0},{1}\n"}
+TEXTS |= {".html": "<h1>{0}</h1><p>{1}</p>", ".png": "{0}", ".json": '[{{"a": {0}, "b": "{1}"}}]'}
+CHANGES = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.sampled_from(sorted(TEXTS)), st.integers(0, 3) | st.none()), max_size=12
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(CHANGES, CHANGES)
+def test_reading_after_any_changes_equals_reading_anew(tmp_path_factory, before, after):
+    root = tmp_path_factory.mktemp("changes")
+    (root / "files").mkdir()
+    (root / "files" / "always.txt").write_text("Unna is a town.")
+    kept = DocumentOptions(edges=EdgeOptions(()), cache=root / "kept")
+    for changes in (before, after):
+        for name, ending, number in changes:
+            file = root / "files" / f"{name}{ending}"
+            if number is None:
+                file.unlink(missing_ok=True)
+            else:
+                file.write_text(TEXTS[ending].format(number, "Unna" * number or "nothing"))
+        updated = read_folder([root / "files"], kept)
+    assert contents(updated) == contents(read_folder([root / "files"], PLAIN))
+    contents_now = {folder.content_key(file) for file in (root / "files").iterdir() if file.suffix != ".png"}
+    assert {file.stem for file in (root / "kept").iterdir()} == contents_now
+
+
+def test_a_kept_text_that_is_damaged_is_read_again(tmp_path):
+    (tmp_path / "a.md").write_text("# A\n\nOne sentence.")
+    options = DocumentOptions(edges=EdgeOptions(()), cache=tmp_path / ".kept")
+    first = contents(read_folder([tmp_path], options))
+    (kept,) = (tmp_path / ".kept").iterdir()
+    kept.write_text('{"title": 1')
+    assert contents(read_folder([tmp_path], options)) == first
+    assert kept.read_text() != '{"title": 1'
