@@ -74,7 +74,8 @@ def read_folder(
                 continue
             skipped += [Skipped(name, note) for note in result.notes]
             title = result.title or file.stem.replace("_", " ")
-            outlined.append(OutlinedFile(name, title, result.pages, outline(result, options.passage_length)))
+            cut = outline(result, options.passage_length)
+            outlined.append(OutlinedFile(name, title, result.pages, cut, result.labels))
     if cache is not None:
         cache.drop_unused()
     if not any(file.outline.passages or file.outline.tables for file in outlined):

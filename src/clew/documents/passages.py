@@ -163,7 +163,9 @@ def _cut(text: str, start: int, end: int, longest: int) -> Iterator[tuple[int, i
         space = max(text.rfind(mark, start + longest // 2, start + longest) for mark in "\n ;,")
         stop = space if space > start else start + longest
         yield (start, stop)
-        start = stop + len(text[stop:end]) - len(text[stop:end].lstrip())
+        start = stop
+        while start < end and text[start].isspace():
+            start += 1
     if start < end:
         yield (start, end)
 

@@ -24,7 +24,12 @@ from clew.documents.formats import READERS
 from clew.web import child_process
 
 LONGEST_NAME = 150
-PACKED = (".docx", ".xlsx")
+PACKED = {
+    **dict.fromkeys((".docx", ".pptx", ".xlsx"), "[Content_Types].xml"),
+    **dict.fromkeys((".odt", ".ods", ".odp"), "content.xml"),
+    ".epub": "META-INF/container.xml",
+}
+"""Ending of packed files → the part that each of them has."""
 MOST_UNPACKED = 300_000_000
 MOST_RATIO = 200
 """How many times its size a packed file may unpack to; text packs about tenfold."""
@@ -61,25 +66,25 @@ def check_content(name: str, content: bytes) -> None:
         if b"%PDF-" not in content[:1024]:
             raise InputError("the file is no PDF")
     elif kind in PACKED:
-        _check_packed(content)
+        _check_packed(content, PACKED[kind])
     elif b"\0" in content[:CHUNK] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError("the file is not text")
 
 
-def _check_packed(content: bytes) -> None:
+def _check_packed(content: bytes, part: str) -> None:
     """Unpack into nothing and count, since a packed file may lie about its sizes."""
     most = min(MOST_UNPACKED, MOST_RATIO * len(content) + CHUNK)
     unpacked = 0
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             entries = packed.infolist()
-            if "[Content_Types].xml" not in packed.namelist():
+            if part not in packed.namelist():
                 raise InputError("the file is no Office document")
             if len(entries) > MOST_ENTRIES or sum(entry.file_size for entry in entries) > most:
                 raise InputError("the file unpacks to far more than it shows: a zip bomb")
             for entry in entries:
-                with packed.open(entry) as part:
-                    while piece := part.read(CHUNK):
+                with packed.open(entry) as opened:
+                    while piece := opened.read(CHUNK):
                         unpacked += len(piece)
                         if unpacked > most:
                             raise InputError("the file unpacks to far more than it shows: a zip bomb")

@@ -32,7 +32,8 @@ _NUMBER = (
 NUMBERED = re.compile(rf"\b{_KIND}\s+{_NUMBER}((?:\s*(?:,|and|&|or|to)\s*{_NUMBER}(?![\w%]))*)", re.IGNORECASE)
 ORDINAL = re.compile(rf"\b(?:the\s+)?({'|'.join(ORDINALS)})\s+{_KIND}\b", re.IGNORECASE)
 HEADED = re.compile(r"""\b(?:section|chapter)\s+(?:called\s+|titled\s+|on\s+)?["“']([^"”']+)["”']""", re.IGNORECASE)
-FILE = re.compile(r"[\w./-]+\.(?:pdf|docx|html?|md|markdown|txt|rst|csv|tsv|xlsx)\b", re.IGNORECASE)
+ENDINGS = "pdf|docx|pptx|xlsx|od[tsp]|epub|x?html?|md|markdown|txt|text|rst|csv|tsv|json|eml|mbox"
+FILE = re.compile(rf"[\w./-]+\.(?:{ENDINGS})\b", re.IGNORECASE)
 CONNECTING = re.compile(r"\b(?:in|on|of|from|at|within|to|according to)\s*(?:the\s*)?$", re.IGNORECASE)
 
 

@@ -94,8 +94,13 @@ mr mrs ms dr prof st sr jr vs etc e.g i.e cf al fig eq no vol pp p ch sec tab in
 gen col lt sgt capt rev hon gov sen rep pres jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k ca b d
 """
 ABBREVIATIONS = frozenset(SHORT_FORMS.split())
-END = re.compile(r"""(?:[.!?…]+["'”’)\]]*(?=\s+["'“‘(\[]*[^\W_a-zß-öø-ÿ])|[。！？]+["”’」』）]*|\n[ \t]*\n)\s*""")
+END = re.compile(
+    r"""(?:(?<![.!?…])[.!?…]++["'”’)\]]*+(?=\s++["'“‘(\[]*+[^\W_a-zß-öø-ÿ])|[。！？]+["”’」』）]*|\n[ \t]*\n)\s*"""
+)
+"""Nothing is tried twice: a long run of full stops must not be read once for each of them."""
 LAST_WORD = re.compile(r"[\w.]+$")
+LONGEST_SHORT_FORM = 40
+"""How far back from a full stop an abbreviation may begin."""
 
 
 def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
@@ -121,7 +126,7 @@ def _is_end(text: str, begin: int, found: re.Match[str]) -> bool:
     """A full stop after an initial or an abbreviation ends nothing."""
     if not found.group().startswith(".") or found.group().startswith(".."):
         return True
-    word = LAST_WORD.search(text, begin, found.start())
+    word = LAST_WORD.search(text, max(begin, found.start() - LONGEST_SHORT_FORM), found.start())
     if word is None:
         return True
     last = word.group().lower().strip(".")
