@@ -1,151 +1,316 @@
-"""Answers from pages, tables and sections that the question names: looked up, read, compared or shown."""
+"""Answers to questions that say where to look: the part is located, then read, summed up, counted or compared.
+
+1  what the question names and asks for (structure_questions); nothing named: None
+2  the documents it means and the named parts of them (structure_locate over structure_outline); where nothing in the
+   base is called so: None, and the trace says what there is instead
+3  a fact of the structure (structure_facts), a summary or a comparison (summaries), or
+4  the passages of the part, best first for the rest of the question, then what ordinary search finds, and what they say
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from clew.core.roles import Reader
-from clew.core.types import Answer, Candidate, Evidence, Judgement, Node, NodeSet, Passage
-from clew.index.tokens import terms
+from clew.core.types import Answer, Candidate, Evidence, Judgement, Node, Passage, Ranking
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.methods.knowledge_graph_prompting.answer import cite, quotation, read_passages
-from clew.methods.knowledge_graph_prompting.passages import PassageGraph
-from clew.methods.knowledge_graph_prompting.structure_questions import Reference, Structure, without_references
-from clew.methods.knowledge_graph_prompting.tables import Found, TypedTable, look_up, read_table
+from clew.methods.knowledge_graph_prompting import summaries
+from clew.methods.knowledge_graph_prompting.answer import READ, cite, quotation, read_passages
+from clew.methods.knowledge_graph_prompting.passages import PassageSearch
+from clew.methods.knowledge_graph_prompting.structure_facts import Fact, fact, heading_quote
+from clew.methods.knowledge_graph_prompting.structure_locate import Library, Located, Locator, rows_of, top_level
+from clew.methods.knowledge_graph_prompting.structure_outline import DocumentMap, Part
+from clew.methods.knowledge_graph_prompting.structure_questions import asks_for_all, references, wanted
+from clew.methods.knowledge_graph_prompting.tables import TypedTable, look_up, read_table
+from clew.roles.read import BestSpan
 
-SHOWN = 1500
-"""Characters of a page or table that are shown as the answer."""
+SHOWN = 30
+"""Passages that are ranked."""
+CORE, INSIDE = 1.0, 0.6
+"""What a passage gains for being the named part itself, and for standing around it; a fit of 1 is the best passage."""
 QUOTED_ROWS = 5
-COMPARING = re.compile(r"\b(differences?|differ|compare|comparison|versus|vs)\b", re.IGNORECASE)
-ABOUT_THE_WHOLE = frozenset(
-    terms("say says show shown stand written contain contents content summary summarise describe give tell page table")
-)
-"""Words of a question that asks for a whole page or table and for nothing in it."""
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A located node with what it holds: itself for a table, its passages and tables for a page or section."""
-
-    node: Node
-    contents: tuple[Node, ...]
-
-    @property
-    def text(self) -> str:
-        """Everything it holds."""
-        return "\n\n".join(content.text for content in self.contents)
-
-
-def part_of(kb: ArrayKnowledgeBase, graph: PassageGraph, node: int) -> Part:
-    """A node with its contents in reading order."""
-    own = kb.node(node)
-    if own.type == "table":
-        return Part(own, (own, *(kb.node(rows) for rows in _rows_of(kb, node))))
-    inside = [kb.node(content) for content in graph.contents(node).tolist()]
-    return Part(own, tuple(sorted(inside, key=lambda content: content.attributes.get("start", 0))))
+SUMMARY = 6
+"""Sentences of a summary."""
+COMPARED = 4
+"""Sentences that tell a part from the others."""
+QUOTED = 3
+"""Sentences that answer a question where no model reads."""
+WEIGHED = 60
+"""Sentences that are weighed to find them."""
+MOST_DOCUMENTS = 40
+"""Documents that a folder's summary lists."""
+MAIN_SECTIONS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class StructureAnswers:
-    """Answers questions that name pages, tables or sections of the documents of a base."""
+    """Answers questions that name parts of the documents of a base, and sums them up."""
 
     kb: ArrayKnowledgeBase
+    search: PassageSearch
 
     @cached_property
-    def structure(self) -> Structure:
-        """Where everything is."""
-        return Structure(self.kb)
+    def library(self) -> Library:
+        """The documents and their parts."""
+        return Library(self.kb, self.search)
 
-    @cached_property
-    def graph(self) -> PassageGraph:
-        """What is inside what."""
-        return PassageGraph(self.kb, ())
+    def answer(self, question: str, reader: Reader) -> Answer | None:
+        """None where nothing is named, or where nothing in the base is called so: then ordinary search answers."""
+        found = references(question)
+        wants = wanted(question, found)
+        if wants.what == "folder":
+            return self._folder(question)
+        if not found and wants.what == "content":
+            return None
+        locator = Locator(self.library, question, found)
+        located = locator.locate()
+        if wants.what in ("count", "page", "section", "next", "previous", "parts"):
+            told = fact(locator, wants, located)
+            if told is not None:
+                return self._told(question, locator, located, told)
+        if wants.what == "comparison" and (compared := self._compared(locator, located)) is not None:
+            return compared
+        if wants.what == "summary" and (summary := self._summary(locator, located)) is not None:
+            return summary
+        return self._read(locator, located, reader) if located else None
 
-    def answer(self, question: str, named: Sequence[Reference], reader: Reader) -> Answer:
-        """Looked up, compared, shown or read; without a text where what is named does not exist."""
-        located = self.structure.locate(question, named)
-        parts = [part_of(self.kb, self.graph, node) for node in located.nodes]
-        query = {"structure": [part.node.key for part in parts]}
-        candidates = _candidates(self.kb, parts)
-        answer = Answer(question, candidates, evidence=_whole(parts), query=query, notes=located.notes)
-        if not parts:
-            return answer
-        rest = without_references(question, named)
-        looked_up = next((pair for part in parts if (pair := _look_up(self.kb, rest, part)) is not None), None)
-        if looked_up is not None:
-            return replace(answer, text=looked_up[0].text, evidence=looked_up[1])
-        if COMPARING.search(question) and len(parts) > 1:
-            return replace(answer, text=_compared(parts))
-        if set(terms(rest)) <= ABOUT_THE_WHOLE:
-            return replace(answer, text="\n\n".join(part.text for part in parts)[:SHOWN])
-        return self._read(answer, rest, parts, reader)
+    # Facts, summaries and differences
 
-    def _read(self, answer: Answer, rest: str, parts: Sequence[Part], reader: Reader) -> Answer:
-        nodes = [content.id for part in parts for content in part.contents]
-        read = read_passages(self.kb, rest, nodes, reader)
-        if read.text is None:
-            return answer
-        quotes, supported = cite(self.kb, rest, read.text, [nodes[place] for place in read.citations])
-        said = () if supported else (f"unsupported: no cited passage writes “{read.text}”",)
-        return replace(answer, text=read.text, evidence=quotes, notes=(*answer.notes, *said))
+    def _told(self, question: str, locator: Locator, located: Sequence[Located], told: Fact) -> Answer:
+        candidates = [Candidate(quote.node, 1.0, (quote,)) for quote in told.quotes]
+        ranking = self._ranking(locator, located)
+        candidates += self._candidates(ranking)
+        return Answer(
+            question,
+            tuple(candidates),
+            text=told.text,
+            value=told.value,
+            evidence=told.quotes,
+            query=self._query(located),
+        )
 
+    def _summary(self, locator: Locator, located: Sequence[Located]) -> Answer | None:
+        """The most central sentences of the parts, or of the document that is named."""
+        if located:
+            parts = [located[0].part]
+        elif locator.documents.named and asks_for_all(locator.rest, of_a_document=True):
+            parts = [self._whole(self.library.outline.map(locator.documents.named[0]))]
+        else:
+            return None
+        own = self.library.outline.map(parts[0].document)
+        chosen = summaries.central(self._sentences(own, parts[0]), self._embed, SUMMARY)
+        if len(chosen) < 2:  # a table, a figure or a listing: its own words
+            return None
+        quotes = tuple(sentence.quote() for sentence in chosen)
+        quotes = (
+            *(heading_quote(own, heading) for heading in own.headings if heading.start == parts[0].start),
+            *quotes,
+        )
+        text = f"{parts[0].name}\n" + "\n".join(f"– {sentence.text}" for sentence in chosen)
+        said = [Candidate(ref, 1.0, (self._whole_quote(ref.id),)) for ref in self.kb.refs([s.node.id for s in chosen])]
+        candidates = [*said, *self._candidates(self._ranking(locator, located))]
+        return Answer(
+            locator.question,
+            _distinct(candidates),
+            text=text,
+            evidence=quotes,
+            query=self._query(located),
+            notes=self._ambiguous(located),
+        )
 
-def look_up_in(kb: ArrayKnowledgeBase, question: str, node: int) -> tuple[Found, tuple[Evidence, ...]] | None:
-    """A simple question answered from one table, with the rows it rests on."""
-    return _look_up(kb, question, Part(kb.node(node), ()))
+    def _compared(self, locator: Locator, located: Sequence[Located]) -> Answer | None:
+        """What each of two parts, or of two documents, says and the other does not."""
+        best: dict[object, Part] = {}
+        for one in located:
+            best.setdefault(one.reference, one.part)
+        parts = list(best.values())
+        if len(parts) < 2 and len(locator.documents.named) > 1 and not located:
+            parts = [self._whole(self.library.outline.map(document)) for document in locator.documents.named[:2]]
+        if len(parts) < 2 or not asks_for_all(locator.rest):
+            return None
+        sentences = [self._sentences(self.library.outline.map(part.document), part) for part in parts]
+        chosen = summaries.own_to_each(sentences, self._embed, COMPARED)
+        lines = [
+            f"{part.name} ({self._file(part)}): " + " ".join(sentence.text for sentence in own)
+            for part, own in zip(parts, chosen, strict=True)
+        ]
+        quotes = tuple(sentence.quote() for own in chosen for sentence in own)
+        candidates = _distinct([Candidate(quote.node, 1.0, (quote,)) for quote in quotes])
+        return Answer(locator.question, candidates, text="\n".join(lines), evidence=quotes, query=self._query(located))
 
-
-def _look_up(kb: ArrayKnowledgeBase, question: str, part: Part) -> tuple[Found, tuple[Evidence, ...]] | None:
-    tables = [content for content in part.contents if content.type == "table"]
-    for table in tables if part.node.type != "table" else [part.node]:
-        pieces = [table, *(kb.node(rows) for rows in _rows_of(kb, table.id))]
-        read = [(piece, own) for piece in pieces if (own := read_table(piece.text)) is not None]
-        if not read:
-            continue
-        owners = {id(row): piece for piece, own in read for row in own.rows}
-        whole = TypedTable(read[0][1].header, tuple(row for _, own in read for row in own.rows))
-        found = look_up(question, whole)
-        if found is not None:
-            quotes: list[Evidence] = [
-                quotation(owners[id(row)], row.start, row.end) for row in found.rows[:QUOTED_ROWS]
+    def _folder(self, question: str) -> Answer:
+        """One line per document: its title, what it is about, its pages and main sections."""
+        outline = self.library.outline
+        documents = outline.documents[:MOST_DOCUMENTS]
+        each = max(1, summaries.MOST // max(len(outline.documents), 1))
+        lines, quotes = [], []
+        for document in documents:
+            own = outline.map(document)
+            opening = summaries.sentences_of(self._headed(own, own.readable[:20].tolist()), min(each, 8))
+            about = summaries.central(opening, self._embed, 1)
+            sections = [heading.title for heading in top_level(own.headings)][:MAIN_SECTIONS]
+            facts = [f"{len(own.page_nodes)} pages"] if own.page_nodes else []
+            facts += [f"sections: {'; '.join(sections)}"] if sections else []
+            said = f" {about[0].text}" if about else ""
+            lines.append(f"{own.title} ({own.file}):{said}" + (f" [{'; '.join(facts)}]" if facts else ""))
+            quotes += [sentence.quote() for sentence in about] or [
+                heading_quote(own, heading) for heading in own.headings[:1]
             ]
-            return found, (*quotes, Judgement("table look-up", found.fit, found.how))
-    return None
+        rest = len(outline.documents) - len(documents)
+        notes = (f"{rest} more documents are not listed",) if rest else ()
+        candidates = tuple(Candidate(quote.node, 1.0, (quote,)) for quote in quotes)
+        return Answer(
+            question,
+            candidates,
+            text="\n".join(lines),
+            evidence=tuple(quotes),
+            notes=notes,
+            value=len(outline.documents),
+        )
+
+    def _whole(self, own: DocumentMap) -> Part:
+        nodes = tuple(own.readable.tolist())
+        return Part("document", own.title, own.node, 0, own.end, None, nodes, nodes, own.node)
+
+    def _sentences(self, own: DocumentMap, part: Part) -> list[summaries.Sentence]:
+        return summaries.sentences_of(self._headed(own, part.core or part.nodes))
+
+    def _headed(self, own: DocumentMap, nodes: Sequence[int]) -> list[tuple[Node, str]]:
+        """Nodes with the headings that they stand under."""
+        starts = [heading.start for heading in own.headings]
+        places = dict(zip(own.readable.tolist(), own.starts.tolist(), strict=True))
+        found = []
+        for node in nodes:
+            place = int(np.searchsorted(starts, places.get(node, 0), side="right")) - 1
+            found.append((self.kb.node(node), own.headings[place].title if place >= 0 else own.title))
+        return found
+
+    @property
+    def _embed(self) -> summaries.Embed | None:
+        vectors = self.search.vectors
+        if vectors is None:
+            return None
+
+        def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+            return vectors.embedder.embed(texts, role="document")
+
+        return embed
+
+    # Reading
+
+    def _read(self, locator: Locator, located: Sequence[Located], reader: Reader) -> Answer:
+        """The passages of the parts, best first, and what they say."""
+        ranking = self._ranking(locator, located)
+        answer = Answer(
+            locator.question,
+            self._candidates(ranking),
+            query=self._query(located),
+            notes=self._ambiguous(located),
+        )
+        looked_up = self._from_tables(locator.rest, located)
+        if looked_up is not None:
+            return replace(answer, text=looked_up[0], evidence=looked_up[1])
+        nodes = ranking.nodes[:READ].tolist()
+        item = next((one for one in located if one.reference.kind == "item" and one.reference.is_certain), None)
+        if item is not None:
+            holder, start, end = self.library.outline.map(item.part.document).item(item.part)
+            quote = quotation(self.kb.node(holder), start, end)
+            return replace(answer, text=" ".join(quote.text.split()), evidence=(quote,))
+        if isinstance(reader, BestSpan):
+            return self._quoted(answer, locator, located, nodes)
+        said = read_passages(self.kb, locator.question, nodes, reader)
+        if said.text is None:
+            return answer
+        quotes, supported = cite(self.kb, locator.rest, said.text, [nodes[place] for place in said.citations])
+        notes = () if supported else (f"unsupported: no cited passage writes “{said.text}”",)
+        return replace(answer, text=said.text, evidence=quotes, notes=(*answer.notes, *notes))
+
+    def _quoted(self, answer: Answer, locator: Locator, located: Sequence[Located], nodes: Sequence[int]) -> Answer:
+        """The sentences and lines of the best passages that fit the rest of the question."""
+        inside = {node for one in located for node in (*one.part.core, *one.part.nodes)}
+        best = [node for node in nodes if node in inside][:4] or nodes[:2]
+        lines = [line for node in best for line in summaries.lines_of(self.kb.node(node))][:WEIGHED]
+        chosen = summaries.nearest(locator.rest or locator.question, lines, self._embed, QUOTED)
+        if not chosen:
+            return answer
+        text = "\n".join(sentence.text for sentence in chosen)
+        return replace(answer, text=text, evidence=tuple(sentence.quote() for sentence in chosen))
+
+    def _ranking(self, locator: Locator, located: Sequence[Located]) -> Ranking:
+        """What is in the parts by how well it fits, then what ordinary search finds."""
+        gains: dict[int, float] = {}
+        sure = 1.0 if any(one.reference.is_certain for one in located) else 0.5
+        for one in located:
+            best = max(other.fit for other in located if other.reference is one.reference)
+            weight = sure * (1.0 if one.fit > best - 1e-9 else 0.7)
+            own = CORE if one.reference.kind in ("table", "figure", "item") else INSIDE
+            for inside, gain in ((one.part.nodes, INSIDE), (one.part.core, own)):
+                for node in inside:
+                    gains[node] = max(gains.get(node, 0.0), weight * gain)
+        parts = np.fromiter(gains, dtype=np.int32, count=len(gains))
+        nodes = np.union1d(parts, locator.asked.pool.nodes[:SHOWN]).astype(np.int32)
+        scores = locator.fits(nodes) + np.array([gains.get(node, 0.0) for node in nodes.tolist()])
+        return Ranking.of(nodes, scores, SHOWN)
+
+    def _candidates(self, ranking: Ranking) -> tuple[Candidate, ...]:
+        return tuple(
+            Candidate(ref, score, (self._whole_quote(ref.id),))
+            for ref, (_, score) in zip(self.kb.refs(ranking.nodes), ranking, strict=True)
+        )
+
+    def _whole_quote(self, node: int) -> Passage:
+        content = self.kb.node(node)
+        return quotation(content, 0, len(content.text))
+
+    def _from_tables(self, question: str, located: Sequence[Located]) -> tuple[str, tuple[Evidence, ...]] | None:
+        """An answer looked up in the named tables, or in the tables of a named page or section."""
+        for one in located:
+            for node in one.part.core:
+                if self.kb.type_of(node) == "table" and (found := look_up_in(self.kb, question, node)) is not None:
+                    return found
+        return None
+
+    def _query(self, located: Sequence[Located]) -> dict[str, object]:
+        return {"structure": [{"part": one.part.name, "file": self._file(one.part)} for one in located]}
+
+    def _file(self, part: Part) -> str:
+        return self.library.outline.map(part.document).file
+
+    def _ambiguous(self, located: Sequence[Located]) -> tuple[str, ...]:
+        if not located or not located[0].reference.is_certain:
+            return ()
+        named = located[0].reference
+        files = dict.fromkeys(self._file(one.part) for one in located if one.reference is named)
+        return (f"{named.in_words()} exists in {len(files)} documents: name one of them",) if len(files) > 1 else ()
 
 
-def _rows_of(kb: ArrayKnowledgeBase, table: int) -> list[int]:
-    if "has_rows" not in kb.schema.relation_names:
-        return []
-    return list(kb.neighbors(NodeSet.of([table]), "has_rows", "out"))
+def _distinct(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Each node once, with the evidence of all its places."""
+    found: dict[int, Candidate] = {}
+    for one in candidates:
+        before = found.get(one.node.id)
+        if before is None:
+            found[one.node.id] = one
+        elif before.score == one.score:
+            found[one.node.id] = replace(before, evidence=tuple(dict.fromkeys((*before.evidence, *one.evidence))))
+    return tuple(found.values())
 
 
-def _candidates(kb: ArrayKnowledgeBase, parts: Sequence[Part]) -> tuple[Candidate, ...]:
-    """The located nodes, then what they hold."""
-    order = dict.fromkeys(part.node.id for part in parts)
-    order |= dict.fromkeys(content.id for part in parts for content in part.contents)
-    texts = {content.id: content for part in parts for content in (*part.contents, part.node)}
-    return tuple(
-        Candidate(ref, 1.0 if place < len(parts) else 0.5, _quoted(texts[ref.id]))
-        for place, ref in enumerate(kb.refs(list(order)))
-    )
-
-
-def _quoted(node: Node) -> tuple[Passage, ...]:
-    return (quotation(node, 0, len(node.text)),) if node.text else ()
-
-
-def _whole(parts: Sequence[Part]) -> tuple[Passage, ...]:
-    return tuple(quotation(content, 0, len(content.text)) for part in parts for content in part.contents)
-
-
-def _compared(parts: Sequence[Part]) -> str:
-    """What each part holds that no other does, in its own words."""
-    shown = []
-    for part in parts:
-        others = {term for other in parts if other is not part for term in terms(other.text)}
-        own = [line for line in re.split(r"(?<=[.!?])\s+|\n+", part.text) if line.strip() and set(terms(line)) - others]
-        shown.append(f"only {part.node.name}: " + " ".join(own)[: SHOWN // len(parts)])
-    return "\n".join(shown)
+def look_up_in(kb: ArrayKnowledgeBase, question: str, table: int) -> tuple[str, tuple[Evidence, ...]] | None:
+    """A simple question answered from one table, with the rows it rests on."""
+    pieces = [kb.node(node) for node in (table, *rows_of(kb, table))]
+    read = [(piece, own) for piece in pieces if (own := read_table(piece.text)) is not None]
+    if not read:
+        return None
+    owners = {id(row): piece for piece, own in read for row in own.rows}
+    whole = TypedTable(read[0][1].header, tuple(row for _, own in read for row in own.rows))
+    found = look_up(question, whole)
+    if found is None:
+        return None
+    quotes: list[Evidence] = [quotation(owners[id(row)], row.start, row.end) for row in found.rows[:QUOTED_ROWS]]
+    return found.text, (*quotes, Judgement("table look-up", found.fit, found.how))
