@@ -96,6 +96,8 @@ class StructureAnswers:
 
     def _summary(self, locator: Locator, located: Sequence[Located]) -> Answer | None:
         """The most central sentences of the parts, or of the document that is named."""
+        if located and any(one.reference.kind == "item" and one.reference.is_certain for one in located):
+            return None
         if located:
             parts = [located[0].part]
         elif locator.documents.named and asks_for_all(locator.rest, of_a_document=True):
@@ -216,7 +218,8 @@ class StructureAnswers:
         if looked_up is not None:
             return replace(answer, text=looked_up[0], evidence=looked_up[1])
         nodes = ranking.nodes[:READ].tolist()
-        item = next((one for one in located if one.reference.kind == "item" and one.reference.is_certain), None)
+        items = [one for one in located if one.reference.kind == "item" and one.reference.is_certain]
+        item = next((one for one in items if one.part.kind == "item"), None)
         if item is not None:
             holder, start, end = self.library.outline.map(item.part.document).item(item.part)
             quote = quotation(self.kb.node(holder), start, end)

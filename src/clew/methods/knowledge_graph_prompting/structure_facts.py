@@ -87,7 +87,7 @@ def _counted(own: DocumentMap, kind: Kind) -> tuple[int, tuple[Passage, ...]]:
 
 def _page(locator: Locator, located: Sequence[Located]) -> Fact | None:
     """The page of a named part, of the section that fits best, or of the passage that does."""
-    section = None if located else _section(locator, Wanted("section", about=locator.rest))
+    section = None if located else _section(locator, Wanted("section", about=locator.rest), by_heading=True)
     if located and located[0].part.nodes:
         quote = most_telling(locator.kb.node(located[0].part.nodes[0]), locator.rest)
         quote = replace(quote, page=located[0].part.page or quote.page)
@@ -115,7 +115,7 @@ def _best(locator: Locator) -> int | None:
     return None
 
 
-def _section(locator: Locator, wants: Wanted) -> Fact | None:
+def _section(locator: Locator, wants: Wanted, *, by_heading: bool = False) -> Fact | None:
     """The section of a named document that deals with something: by its heading and by what stands in it."""
     own = _named(locator)
     if own is None or not own.headings:
@@ -129,14 +129,16 @@ def _section(locator: Locator, wants: Wanted) -> Fact | None:
     weights = {term: locator.library.search.lexical.idf(term) for term in about}
     whole = sum(weights.values()) or 1.0
 
+    def shared(heading: Heading) -> float:
+        return sum(weights[term] for term in about & set(terms(heading.title))) / whole
+
     def value(heading: Heading) -> float:
-        shared = sum(weights[term] for term in about & set(terms(heading.title))) / whole
         first, last = np.searchsorted(own.starts, [heading.start, max(heading.end, heading.start + 1)])
         inside = np.sort(fits[first:last])[::-1][:3]
-        return HEADING * shared + (float(inside.mean()) if len(inside) else 0.0)
+        return HEADING * shared(heading) + (float(inside.mean()) if len(inside) else 0.0)
 
     best = max(headings, key=lambda heading: (value(heading), heading.level))
-    if value(best) < LEAST:
+    if value(best) < LEAST or (by_heading and shared(best) < 0.5):
         return None
     where = "" if best.page is None else f", page {best.page}"
     quotes = [heading_quote(own, best)]

@@ -52,6 +52,8 @@ class Documents:
 
     scores: dict[int, float]
     named: tuple[int, ...]
+    is_certain: bool = False
+    """Whether a file, a title or a description of some kind of document is written in the question."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +106,11 @@ class Library:
         keys = {ref.id: ref.key.casefold() for ref in self.kb.refs(self.outline.documents)}
         exact = tuple(node for node, key in keys.items() if any(key.endswith(file) for file in files))
         if exact:
-            return Documents(dict.fromkeys(exact, 3.0), exact)
+            return Documents({**dict.fromkeys(self.outline.documents, 0.0), **dict.fromkeys(exact, 3.0)}, exact, True)
         scores = dict.fromkeys(self.outline.documents, 0.0)
         phrases = [question[start:end] for start, end in document_phrases(question)]
         described = {term for phrase in phrases for term in terms(phrase)}
-        for term in {*terms(question)}:
+        for term in {term for term in terms(question) if not term.isdigit()} | described:
             having = [node for node, names in self.outline.names.items() if term in names]
             if having and len(having) < max(2, len(scores)):
                 rare = float(np.log1p(len(scores) / len(having)))
@@ -117,14 +119,16 @@ class Library:
         for term in described:
             for node, share in zip(self.outline.documents, self._shares(term), strict=True):
                 scores[node] += share
+        titled = False
         for match in self._titles.find(question):
+            titled = True
             for node in match.meanings:
                 scores[node] += 1.0 + 0.5 * question[match.start : match.end].count(" ")
         best = max(scores.values(), default=0.0)
         named = tuple(
             sorted((n for n, s in scores.items() if s >= NAMED and s > 0.75 * best), key=lambda n: -scores[n])
         )
-        return Documents(scores, named)
+        return Documents(scores, named, titled or bool(described))
 
     def _shares(self, term: str) -> NDArray[np.float64]:
         """How a term's occurrences divide among the documents, each weighed by its length."""
@@ -149,37 +153,33 @@ class Locator:
         """The passages as the rest of the question sees them."""
         return self.library.search.about(self.rest or self.question)
 
-    def maps(self) -> list[DocumentMap]:
+    def maps(self, *, every: bool = False) -> list[DocumentMap]:
         """The documents to look in: those named, or else those that fit the question best."""
         chosen: Iterable[int] = self.documents.named
-        if not self.documents.named:
-            every = self.library.outline.documents
-            if len(every) > MOST_MAPPED:
+        if every or not self.documents.named:
+            documents = self.library.outline.documents
+            if len(documents) > MOST_MAPPED:
                 places = self.library.document_places[self.asked.pool.nodes]
-                chosen = list(dict.fromkeys(every[place] for place in places.tolist() if place >= 0))[:MOST_MAPPED]
+                chosen = list(dict.fromkeys(documents[place] for place in places.tolist() if place >= 0))[:MOST_MAPPED]
             else:
-                chosen = every
+                chosen = documents
         return [self.library.outline.map(document) for document in chosen]
 
     def locate(self) -> list[Located]:
         """The parts that are named, best first; a table or an item inside a page or section where both are named."""
         found = [ref for ref in self.found if not self._is_a_compound(ref)]
-        scopes = [ref for ref in found if ref.kind in ("page", "section")]
-        things = [ref for ref in found if ref.kind not in ("page", "section")]
         located: list[Located] = []
         missing: list[Reference] = []
-        for reference in scopes:
-            parts = self._valued(reference, [part for own in self.maps() for part in self.find(reference, own)])
-            if not parts and reference.is_certain:
-                missing.append(reference)
-            located += parts
-        for reference in things:
-            inside = [part for scope in located for part in self.find_inside(reference, scope.part)]
-            anywhere = [] if inside or (located and reference.label is None) else self._anywhere(reference)
-            parts = self._valued(reference, inside or anywhere)
-            if not parts and reference.label is not None and not located:
-                missing.append(reference)
-            located += parts
+        for kinds in (("page", "section"), ("table", "figure"), ("item",)):  # each may stand inside those before
+            scopes = list(located)
+            for reference in (one for one in found if one.kind in kinds):
+                parts = [part for scope in scopes for part in self.find_inside(reference, scope.part)]
+                if not parts and (not scopes or (reference.label is not None and reference.kind != "item")):
+                    parts = self.find_anywhere(reference)
+                valued = self._valued(reference, parts)
+                if not valued and reference.label is not None and not located:
+                    missing.append(reference)
+                located += valued
         certain = [one for one in located if one.reference.is_certain]
         if not certain and missing:
             if missing[0].kind != "item":  # items are numbered in too many ways to be sure
@@ -191,18 +191,21 @@ class Locator:
 
     def _trusts(self, located: Sequence[Located]) -> bool:
         """Whether parts found by words alone are what is meant: sections of a named document, and few of them."""
-        return 0 < len(located) <= 3 and bool(self.documents.named) and located[0].part.kind != "table"
+        return 0 < len(located) <= 3 and bool(self.documents.named) and located[0].reference.kind == "section"
 
-    def _anywhere(self, reference: Reference) -> list[Part]:
-        if reference.label is None and not (self.documents.named or len(self.library.outline.documents) == 1):
+    def find_anywhere(self, reference: Reference) -> list[Part]:
+        """What a reference may mean in the documents that are named; in all of them where a number tells enough."""
+        one = bool(self.documents.named) or len(self.library.outline.documents) == 1
+        if reference.label is None and (not one or (reference.about and reference.kind != "section")):
             return []
-        if reference.label is None and reference.about:
-            return []
-        return [part for own in self.maps() for part in self.find(reference, own)]
+        found = [part for own in self.maps() for part in self.find(reference, own)]
+        if not found and reference.label is not None and self.documents.named and not self.documents.is_certain:
+            found = [part for own in self.maps(every=True) for part in self.find(reference, own)]
+        return found
 
     def _is_a_compound(self, reference: Reference) -> bool:
         """Whether the documents write the reference with the next word as a phrase: “section 8 companies”."""
-        if not reference.following or reference.label is None or not reference.following[0].isalpha():
+        if reference.label is None or not terms(reference.following):
             return False
         phrase = f"{reference.word} {reference.label} {reference.following}".casefold()
         having = None
@@ -265,7 +268,8 @@ class Locator:
         if reference.about == reference.word:  # the appendix, whatever its title
             return [one for one in own.headings if one.word == reference.word or one.label == "A"][:1]
         names = self.library.outline.names[own.node]
-        wants = {term for term in terms(reference.about or "") if term not in names or len(names) < 2}
+        described = set(terms(reference.about or ""))
+        wants = described - names or described
         if not wants:
             return []
         scored = [(len(wants & set(terms(h.title))) / len(wants), -len(terms(h.title)), h) for h in own.headings]
@@ -395,6 +399,10 @@ def _ordered_items(reference: Reference, own: DocumentMap, nodes: Sequence[int])
         if node in inside and mark and not word
     ]
     chosen = numbered or nth(items, wanted)
+    if not chosen and len(inside) == len(own.readable):  # the second question of a list of questions
+        levels = [heading.level for heading in own.headings]
+        peers = [one for one in own.headings if levels.count(one.level) == max(map(levels.count, levels))]
+        return [own.part(heading) for heading in nth(peers, wanted)]
     return [own.captioned("item", reference.word, str(wanted), node, start) for node, start in chosen[:3]]
 
 

@@ -20,14 +20,14 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.methods.knowledge_graph_prompting.structure_questions import LABEL, Kind, kind_of
 
 LABELLED = re.compile(
-    rf"[^\w\n]*(?:(?P<word>[A-Z][a-z]+)\.?[ \-]?)?(?P<label>{LABEL})[\])]?[.:)]?(?:\s+|$)(?P<rest>.*)", re.S
+    rf"[^\w\n]*(?:(?P<word>[A-Z][a-z]+)\.?[ \-]?)?(?P<label>{LABEL})[\])]?[.:)–—]?(?:\s+|$|(?<=[–—]))(?P<rest>.*)", re.S
 )
 """A heading, caption or item: an optional word for what it is, its number, and its text."""
 SPOT = re.compile(
     rf"(?m)^[^\w\n]*(?:(?P<word>[A-Za-z]{{3,12}})(?:\.?[ \-]{{1,2}}|(?=\d)))?"
-    rf"(?:(?P<label>{LABEL})(?P<mark>[\])]?[.:)\-]*)(?=\s|$)|(?P<footnote>\d{{1,2}})(?=[A-Z]))"
+    rf"(?:(?P<label>{LABEL})(?P<mark>[\])]?[.:)\-–—]*)(?=\s|$|(?<=[–—]))|(?P<footnote>\d{{1,2}})(?=[A-Z]))"
 )
-TEXT_HEADING = re.compile(r"(?m)^[ \t]*(?P<label>\d+(?:\.\d+)*)\.?[ \t]+(?P<rest>[A-Z][^\n]{2,80}?)[ \t]*$")
+TEXT_HEADING = re.compile(r"(?m)^[ \t]*(?P<label>\d+(?:\.\d+)*)\.?[ \t]+(?P<rest>[A-Z][^\n]{1,80}?)[ \t]*$")
 BULLET = re.compile(r"(?m)^[ \t]*(?:[•◦▪‣*\-–·+]|\(?[ivx\d]{1,4}[.)])[ \t]+(?=\S)")
 GAP = 4
 """Characters between a heading and the next one where nothing stands between them."""
@@ -103,9 +103,7 @@ class DocumentMap:
 
     @cached_property
     def headings(self) -> tuple[Heading, ...]:
-        """Its headings in reading order, those of plain text found by their numbers."""
-        if not self.sections:
-            return _spans([*self._text_headings()], self.end)
+        """Its headings in reading order, with those that only their number tells from other lines."""
         names, starts, pages = (self.kb.columns()[name] for name in ("name", "start", "page"))
         levels = self._levels()
         found = []
@@ -114,9 +112,18 @@ class DocumentMap:
             word, label = label_of(title)
             start = starts[section].as_py() or 0
             found.append(Heading(title, word, label, levels[section], start, start, pages[section].as_py(), section))
+        level = {heading.label: heading.level for heading in found if heading.label}
+        for heading in self._text_headings():
+            above = heading.label.rpartition(".")[0]
+            if not self.sections:
+                found.append(replace(heading, level=heading.label.count(".") + 1))
+            elif above in level and heading.label not in level:
+                found.append(replace(heading, level=level[above] + 1))
         return _spans(sorted(found, key=lambda heading: heading.start), self.end)
 
     def _levels(self) -> dict[int, int]:
+        if not self.sections:
+            return {}
         edges = self.kb.edges(NodeSet.of(self.sections), "has_section")
         above = {tail: head for head, tail in zip(edges.heads.tolist(), edges.tails.tolist(), strict=True)}
         levels = {self.node: 0}
@@ -128,9 +135,8 @@ class DocumentMap:
         for node, start, page in zip(self.readable.tolist(), self.starts.tolist(), self.pages.tolist(), strict=True):
             for match in TEXT_HEADING.finditer(self.text(node)):
                 place = start + match.start("label")
-                level = match.group("label").count(".") + 1
                 title = " ".join(match.group().split())
-                yield Heading(title, "", match.group("label"), level, place, place, page or None, None)
+                yield Heading(title, "", match.group("label"), 1, place, place, page or None, None)
 
     @cached_property
     def spots(self) -> dict[str, list[tuple[str, int, int, str]]]:
