@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,10 +30,14 @@ from clew.methods.knowledge_graph_prompting.structure_questions import asks_for_
 from clew.methods.knowledge_graph_prompting.tables import TypedTable, look_up, read_table
 from clew.roles.read import BestSpan
 
+LONGEST = 1500
+"""Characters of a table or figure that are shown."""
 SHOWN = 30
 """Passages that are ranked."""
 CORE, INSIDE = 1.0, 0.6
 """What a passage gains for being the named part itself, and for standing around it; a fit of 1 is the best passage."""
+NUMBER, NUMBER_ALONE, WORDS, AMBIGUOUS = 0.95, 0.85, 0.7, 0.5
+"""How often a part is the right one: by number in a named document, without a document, by words, one of several."""
 QUOTED_ROWS = 5
 SUMMARY = 6
 """Sentences of a summary."""
@@ -92,12 +97,15 @@ class StructureAnswers:
             value=told.value,
             evidence=told.quotes,
             query=self._query(located),
+            certainty=self._certainty(locator, located),
         )
 
     def _summary(self, locator: Locator, located: Sequence[Located]) -> Answer | None:
         """The most central sentences of the parts, or of the document that is named."""
         if located and any(one.reference.kind == "item" and one.reference.is_certain for one in located):
             return None
+        if located and located[0].part.kind in ("table", "figure"):
+            return self._captioned(locator, located)
         if located:
             parts = [located[0].part]
         elif locator.documents.named and asks_for_all(locator.rest, of_a_document=True):
@@ -123,6 +131,28 @@ class StructureAnswers:
             evidence=quotes,
             query=self._query(located),
             notes=self._ambiguous(located),
+            certainty=self._certainty(locator, located),
+        )
+
+    def _captioned(self, locator: Locator, located: Sequence[Located]) -> Answer:
+        """A table or figure: itself, and the sentences of its page that speak of it."""
+        part, named = located[0].part, located[0].reference
+        mentions = re.compile(rf"\b{named.word[:3]}\w*\.?\s*{re.escape(named.label or '')}(?!\.?\d)", re.IGNORECASE)
+        lines = [
+            line for node in dict.fromkeys((*part.core, *part.nodes)) for line in summaries.lines_of(self.kb.node(node))
+        ]
+        said = [line.quote() for line in lines if mentions.search(line.text)][:QUOTED] if named.label else []
+        tables = [node for node in part.core if self.kb.type_of(node) == "table"]
+        quotes = (*(self._whole_quote(node) for node in tables), *said) or (self._whole_quote(part.core[0]),)
+        text = "\n".join(" ".join(quote.text.split()) if quote in said else quote.text for quote in quotes)
+        return Answer(
+            locator.question,
+            self._candidates(self._ranking(locator, located)),
+            text=text[:LONGEST],
+            evidence=quotes,
+            query=self._query(located),
+            notes=self._ambiguous(located),
+            certainty=self._certainty(locator, located),
         )
 
     def _compared(self, locator: Locator, located: Sequence[Located]) -> Answer | None:
@@ -213,14 +243,15 @@ class StructureAnswers:
             self._candidates(ranking),
             query=self._query(located),
             notes=self._ambiguous(located),
+            certainty=self._certainty(locator, located),
         )
         looked_up = self._from_tables(locator.rest, located)
         if looked_up is not None:
             return replace(answer, text=looked_up[0], evidence=looked_up[1])
         nodes = ranking.nodes[:READ].tolist()
-        items = [one for one in located if one.reference.kind == "item" and one.reference.is_certain]
-        item = next((one for one in items if one.part.kind == "item"), None)
-        if item is not None:
+        items = [one for one in located if one.part.kind == "item"]
+        if items and (len(items) == 1 or items[0].reference.label is not None):
+            item = items[0]
             holder, start, end = self.library.outline.map(item.part.document).item(item.part)
             quote = quotation(self.kb.node(holder), start, end)
             return replace(answer, text=" ".join(quote.text.split()), evidence=(quote,))
@@ -238,7 +269,9 @@ class StructureAnswers:
         inside = {node for one in located for node in (*one.part.core, *one.part.nodes)}
         best = [node for node in nodes if node in inside][:4] or nodes[:2]
         lines = [line for node in best for line in summaries.lines_of(self.kb.node(node))][:WEIGHED]
-        chosen = summaries.nearest(locator.rest or locator.question, lines, self._embed, QUOTED)
+        chosen = summaries.nearest(
+            locator.rest or locator.question, lines, self._embed, QUOTED, self.search.lexical.idf
+        )
         if not chosen:
             return answer
         text = "\n".join(sentence.text for sentence in chosen)
@@ -283,6 +316,16 @@ class StructureAnswers:
 
     def _file(self, part: Part) -> str:
         return self.library.outline.map(part.document).file
+
+    def _certainty(self, locator: Locator, located: Sequence[Located]) -> float:
+        """How likely the parts are those that are meant: by number in a named document most, by words least."""
+        if not located:
+            return WORDS if locator.documents.is_certain else AMBIGUOUS
+        if not located[0].reference.is_certain:
+            return WORDS
+        if self._ambiguous(located):
+            return AMBIGUOUS
+        return NUMBER if locator.documents.is_certain else NUMBER_ALONE
 
     def _ambiguous(self, located: Sequence[Located]) -> tuple[str, ...]:
         if not located or not located[0].reference.is_certain:

@@ -130,7 +130,9 @@ def _section(locator: Locator, wants: Wanted, *, by_heading: bool = False) -> Fa
     whole = sum(weights.values()) or 1.0
 
     def shared(heading: Heading) -> float:
-        return sum(weights[term] for term in about & set(terms(heading.title))) / whole
+        own_terms = set(terms(heading.title))
+        written = len(about & own_terms) / len(own_terms) if len(own_terms) > 1 else 0.0
+        return max(sum(weights[term] for term in about & own_terms) / whole, written)
 
     def value(heading: Heading) -> float:
         first, last = np.searchsorted(own.starts, [heading.start, max(heading.end, heading.start + 1)])

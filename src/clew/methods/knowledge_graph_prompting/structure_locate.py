@@ -22,6 +22,7 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.methods.knowledge_graph_prompting.passages import AskedPassages, PassageSearch
 from clew.methods.knowledge_graph_prompting.structure_outline import (
     BULLET,
+    LONGEST_ITEM,
     BaseOutline,
     DocumentMap,
     Heading,
@@ -195,8 +196,10 @@ class Locator:
 
     def find_anywhere(self, reference: Reference) -> list[Part]:
         """What a reference may mean in the documents that are named; in all of them where a number tells enough."""
-        one = bool(self.documents.named) or len(self.library.outline.documents) == 1
-        if reference.label is None and (not one or (reference.about and reference.kind != "section")):
+        one = len(self.library.outline.documents) == 1 or (self.documents.named and self.documents.is_certain)
+        if reference.label is None and reference.kind != "section" and (not one or reference.about):
+            return []
+        if reference.label is None and not (one or self.documents.named):
             return []
         found = [part for own in self.maps() for part in self.find(reference, own)]
         if not found and reference.label is not None and self.documents.named and not self.documents.is_certain:
@@ -274,6 +277,8 @@ class Locator:
             return []
         scored = [(len(wants & set(terms(h.title))) / len(wants), -len(terms(h.title)), h) for h in own.headings]
         full = [(share, extra, heading) for share, extra, heading in scored if share == 1.0]
+        if reference.word == "heading":  # “under load” is seldom one
+            full = [one for one in full if -one[1] * 0.6 <= len(wants)]
         return [heading for _, _, heading in sorted(full, key=lambda one: (-one[0], -one[1]))[:2]]
 
     def _things(self, reference: Reference, own: DocumentMap) -> list[Part]:
@@ -281,6 +286,8 @@ class Locator:
         found: list[Part] = []
         if reference.kind == "table":
             found += [self._table(own, node) for node in self._tables(reference, own)]
+        if found:
+            return found
         if reference.label is None:
             if reference.kind == "figure" and reference.ordinal is not None:
                 return nth(figures(own), reference.ordinal)
@@ -291,7 +298,7 @@ class Locator:
             fitting = [spot for spot in fitting if spot[0].startswith(reference.word)]
             fitting = fitting or [spot for spot in spots if not spot[0]]
         fitting = [spot for spot in fitting if spot[3]] or fitting
-        return found + [
+        return [
             own.captioned(reference.kind, reference.word, reference.label, node, start) for _, node, start, _ in fitting
         ]
 
@@ -388,22 +395,34 @@ def figures(own: DocumentMap) -> list[Part]:
 
 
 def _ordered_items(reference: Reference, own: DocumentMap, nodes: Sequence[int]) -> list[Part]:
-    """The n-th of the numbered or bulleted items in some nodes."""
-    wanted = reference.ordinal or 0
+    """The n-th items of the lists in some nodes, by their number where they have one.
+
+    Of a whole document also its n-th heading, since lists of questions are written so. Rows and columns are no items
+    of a list.
+    """
+    place = reference.ordinal or 0
+    if kind_of(reference.word) == "item" and reference.word in ("row", "column", "field"):
+        return []
     starts = dict(zip(own.readable.tolist(), own.starts.tolist(), strict=True))
-    items = [(node, starts[node] + match.start()) for node in nodes for match in BULLET.finditer(own.text(node))]
-    inside = set(nodes)
-    numbered = [
-        (node, start)
-        for word, node, start, mark in own.spots.get(str(wanted), [])
-        if node in inside and mark and not word
-    ]
-    chosen = numbered or nth(items, wanted)
-    if not chosen and len(inside) == len(own.readable):  # the second question of a list of questions
+    lists: list[list[tuple[str, int, int]]] = []
+    for node in nodes:
+        for match in BULLET.finditer(own.text(node)):
+            start, number = starts[node] + match.start(), re.sub(r"\D", "", match.group())
+            if not lists or number == "1" or start - lists[-1][-1][2] > LONGEST_ITEM:
+                lists.append([])
+            lists[-1].append((number, node, start))
+    chosen = []
+    for items in lists:
+        numbered = [item for item in items if item[0] == str(place)]
+        plain = [item for item in items if not item[0]]
+        chosen += numbered or nth(items if place < 0 else plain, place) if len(items) > 1 else []
+    found = [own.captioned("item", reference.word, str(place), node, start) for _, node, start in chosen]
+    if len(nodes) == len(own.readable) and own.headings:
         levels = [heading.level for heading in own.headings]
-        peers = [one for one in own.headings if levels.count(one.level) == max(map(levels.count, levels))]
-        return [own.part(heading) for heading in nth(peers, wanted)]
-    return [own.captioned("item", reference.word, str(wanted), node, start) for node, start in chosen[:3]]
+        most = max(levels, key=levels.count)
+        peers = [heading for heading in own.headings if heading.level == most]
+        found += [own.part(heading) for heading in nth(peers, place)]
+    return found
 
 
 def rows_of(kb: ArrayKnowledgeBase, table: int) -> list[int]:

@@ -31,8 +31,8 @@ TEXT_HEADING = re.compile(r"(?m)^[ \t]*(?P<label>\d+(?:\.\d+)*)\.?[ \t]+(?P<rest
 BULLET = re.compile(r"(?m)^[ \t]*(?:[•◦▪‣*\-–·+]|\(?[ivx\d]{1,4}[.)])[ \t]+(?=\S)")
 GAP = 4
 """Characters between a heading and the next one where nothing stands between them."""
-LONGEST_ITEM = 600
-"""Characters of an item that are quoted."""
+SHORTEST_ITEM, LONGEST_ITEM = 40, 600
+"""Characters of an item that are quoted: a short one is a name, and what is said of it follows."""
 AROUND = 1500
 """Characters before and after a caption that are taken as its table or figure where no page bounds it."""
 
@@ -181,7 +181,7 @@ class DocumentMap:
         begin = max(part.start - int(self.starts[np.flatnonzero(self.readable == holder)[0]]), 0)
         begin += len(text[begin:]) - len(text[begin:].lstrip())
         later = [match.start() for pattern in (BULLET, SPOT) for match in pattern.finditer(text, begin + 2)]
-        blank = re.compile(r"\n\s*\n").search(text, min(begin + 10, len(text)))
+        blank = re.compile(r"\n\s*\n").search(text, min(begin + SHORTEST_ITEM, len(text)))
         end = min([*later, blank.start() if blank else len(text), begin + LONGEST_ITEM])
         return holder, begin, end if end > begin else len(text)
 

@@ -210,10 +210,10 @@ def _by_words(question: str) -> list[Reference]:
         groups = match.groupdict()
         quoted = groups.get("quoted") or groups.get("title")
         words = quoted or _noun_phrase(match.group("words"))
-        word = (groups.get("kind") or groups.get("other") or groups.get("name") or "section").casefold()
+        word = (groups.get("kind") or groups.get("other") or groups.get("name") or "heading").casefold()
         end = match.end() if quoted else match.start("words") + len(words)
         if words:
-            found.append(Reference(_kinds()[word], word, about=words, start=match.start(), end=end))
+            found.append(Reference(_kinds().get(word, "section"), word, about=words, start=match.start(), end=end))
     for match in UNNUMBERED.finditer(question):
         found.append(Reference("section", "appendix", about="appendix", start=match.start(), end=match.end()))
     for match in _compound().finditer(question):

@@ -29,8 +29,8 @@ EMBEDDED = 64
 """Of these the ones that are embedded."""
 SHORTEST, LONGEST = 30, 500
 """Characters of a sentence that may stand in a summary."""
-LEAD, HEADING = 0.3, 0.3
-"""What opening a section and sharing words with its heading add to a centrality of at most 1."""
+OPENING, LEAD, HEADING = 0.6, 0.3, 0.3
+"""What opening the whole, opening a section, and sharing words with its heading add to a centrality of at most 1."""
 REPEATING = 0.6
 """How much likeness to a sentence that is chosen already counts against one."""
 DAMPING = 0.85
@@ -107,16 +107,19 @@ def central(sentences: Sequence[Sentence], embed: Embed | None, count: int) -> l
     return [sentences[place] for place in sorted(diverse(weights, vectors, count))]
 
 
-def nearest(question: str, sentences: Sequence[Sentence], embed: Embed | None, count: int) -> list[Sentence]:
-    """The sentences that fit a question best, in reading order; the words of the question count as much as meaning."""
+def nearest(
+    question: str, sentences: Sequence[Sentence], embed: Embed | None, count: int, rarity: Callable[[str], float]
+) -> list[Sentence]:
+    """The sentences that fit a question best, best first; its words, the rarer the more, count as much as meaning."""
     if not sentences:
         return []
     texts = [sentence.text for sentence in sentences]
     vectors = vectors_of([question, *texts], embed)
-    asked = set(terms(question))
-    shared = np.array([len(asked & set(terms(text))) / max(len(asked), 1) for text in texts])
+    asked = {term: rarity(term) for term in terms(question)}
+    whole = sum(asked.values()) or 1.0
+    shared = np.array([sum(asked.get(term, 0.0) for term in set(terms(text))) / whole for text in texts])
     weights = vectors[1:] @ vectors[0] + shared
-    return [sentences[place] for place in sorted(diverse(weights, vectors[1:], count))]
+    return [sentences[place] for place in diverse(weights, vectors[1:], count)]
 
 
 def own_to_each(parts: Sequence[Sequence[Sentence]], embed: Embed | None, count: int) -> list[list[Sentence]]:
@@ -185,5 +188,5 @@ def _openings(sentences: Sequence[Sentence]) -> NDArray[np.float64]:
     for place, sentence in enumerate(sentences):
         heading = set(terms(sentence.heading))
         shared = len(heading & set(terms(sentence.text))) / max(len(heading), 1)
-        weights[place] = LEAD / (1 + sentence.place) + HEADING * shared
+        weights[place] = LEAD / (1 + sentence.place) + HEADING * shared + OPENING / (1 + place)
     return weights
