@@ -74,6 +74,8 @@ class StructureAnswers:
             return None
         locator = Locator(self.library, question, found)
         located = locator.locate()
+        if locator.missing and not located:
+            return None
         if wants.what in ("count", "page", "section", "next", "previous", "parts"):
             told = fact(locator, wants, located)
             if told is not None:
@@ -113,7 +115,8 @@ class StructureAnswers:
         else:
             return None
         own = self.library.outline.map(parts[0].document)
-        chosen = summaries.central(self._sentences(own, parts[0]), self._embed, SUMMARY)
+        opening = summaries.OPENING if located else 0.0  # documents open with titles, dates and licences
+        chosen = summaries.central(self._sentences(own, parts[0]), self._embed, SUMMARY, opening)
         if len(chosen) < 2:  # a table, a figure or a listing: its own words
             return None
         quotes = tuple(sentence.quote() for sentence in chosen)
@@ -161,8 +164,10 @@ class StructureAnswers:
         for one in located:
             best.setdefault(one.reference, one.part)
         parts = list(best.values())
-        if len(parts) < 2 and len(locator.documents.named) > 1 and not located:
-            parts = [self._whole(self.library.outline.map(document)) for document in locator.documents.named[:2]]
+        if not located:
+            phrases = [locator.question[start:end] for start, end in document_phrases(locator.question)]
+            named = dict.fromkeys(n for phrase in phrases for n in self.library.documents(phrase).named[:1])
+            parts = [self._whole(self.library.outline.map(document)) for document in named]
         if len(parts) < 2 or not asks_for_all(locator.rest):
             return None
         sentences = [self._sentences(self.library.outline.map(part.document), part) for part in parts]
@@ -183,7 +188,8 @@ class StructureAnswers:
         lines, quotes = [], []
         for document in documents:
             own = outline.map(document)
-            opening = summaries.sentences_of(self._headed(own, own.readable[:20].tolist()), min(each, 8))
+            first = [(self.kb.node(node), own.title) for node in own.readable[:20].tolist()]
+            opening = summaries.sentences_of(first, min(each, 8))
             about = summaries.central(opening, self._embed, 1)
             sections = [heading.title for heading in top_level(own.headings)][:MAIN_SECTIONS]
             facts = [f"{len(own.page_nodes)} pages"] if own.page_nodes else []

@@ -18,6 +18,8 @@ MOST_LISTED = 30
 """Headings that are listed."""
 HEADING = 1.5
 """What a heading that has all words of the question is worth, where a fit of 1 is the best passage."""
+EXTRA = 0.02
+"""What each word of a heading that is not asked for takes from it."""
 LEAST = 0.5
 """A section is named only where its heading and passages fit at least so well."""
 
@@ -76,8 +78,7 @@ def _count(locator: Locator, wants: Wanted) -> Fact | None:
 
 def _counted(own: DocumentMap, kind: Kind) -> tuple[int, tuple[Passage, ...]]:
     if kind == "page":
-        nodes = own.page(len(own.page_nodes) - 1).nodes if own.page_nodes else ()
-        return len(own.page_nodes), tuple(most_telling(own.kb.node(node), "") for node in nodes[-1:])
+        return len(own.page_nodes), tuple(most_telling(own.kb.node(node), "") for node in own.readable[-1:].tolist())
     if kind == "section":
         top = top_level(own.headings)
         return len(top), tuple(heading_quote(own, heading) for heading in top[:MOST_LISTED])
@@ -130,9 +131,10 @@ def _section(locator: Locator, wants: Wanted, *, by_heading: bool = False) -> Fa
     whole = sum(weights.values()) or 1.0
 
     def shared(heading: Heading) -> float:
-        own_terms = set(terms(heading.title))
+        own_terms = {term for term in terms(heading.title) if not term.isdigit()}
         written = len(about & own_terms) / len(own_terms) if len(own_terms) > 1 else 0.0
-        return max(sum(weights[term] for term in about & own_terms) / whole, written)
+        share = sum(weights[term] for term in about & own_terms) / whole
+        return max(share - EXTRA * len(own_terms - about), written)
 
     def value(heading: Heading) -> float:
         first, last = np.searchsorted(own.starts, [heading.start, max(heading.end, heading.start + 1)])

@@ -146,6 +146,8 @@ class Locator:
     def __init__(self, library: Library, question: str, found: Sequence[Reference]) -> None:
         self.library, self.kb, self.question, self.found = library, library.kb, question, found
         self.documents = library.documents(question)
+        self.missing: list[Reference] = []
+        """What is named by number and is not there, once `locate` has looked for it."""
         spans = document_phrases(question) if self.documents.named else []
         self.rest = without_references(question, found, spans)
 
@@ -170,7 +172,6 @@ class Locator:
         """The parts that are named, best first; a table or an item inside a page or section where both are named."""
         found = [ref for ref in self.found if not self._is_a_compound(ref)]
         located: list[Located] = []
-        missing: list[Reference] = []
         for kinds in (("page", "section"), ("table", "figure"), ("item",)):  # each may stand inside those before
             scopes = list(located)
             for reference in (one for one in found if one.kind in kinds):
@@ -179,12 +180,12 @@ class Locator:
                     parts = self.find_anywhere(reference)
                 valued = self._valued(reference, parts)
                 if not valued and reference.label is not None and not located:
-                    missing.append(reference)
+                    self.missing.append(reference)
                 located += valued
         certain = [one for one in located if one.reference.is_certain]
-        if not certain and missing:
-            if missing[0].kind != "item":  # items are numbered in too many ways to be sure
-                self._say_missing(missing[0])
+        if not certain and self.missing:
+            if self.missing[0].kind != "item":  # items are numbered in too many ways to be sure
+                self._say_missing(self.missing[0])
             return []
         if not certain and not self._trusts(located):
             return []

@@ -157,9 +157,13 @@ class DocumentMap:
         if heading.node is None and not nodes:
             nodes = self.around(heading.start)
         kind = heading.word or "section"
-        return Part(
-            kind, heading.title, self.node, heading.start, heading.end, heading.page, nodes, nodes, heading.node
-        )
+        title = heading.title
+        if title.casefold() == f"{heading.word} {heading.label}".casefold():  # its name is a heading of its own
+            place = self.headings.index(heading) + 1
+            title = " ".join(
+                one.title for one in self.headings[place - 1 : place + 1] if one.label in ("", heading.label)
+            )
+        return Part(kind, title, self.node, heading.start, heading.end, heading.page, nodes, nodes, heading.node)
 
     def page(self, place: int) -> Part:
         """A page by its position."""

@@ -173,6 +173,11 @@ def _by_number(question: str) -> list[Reference]:
         labels = [match.group("label"), *re.findall(rf"{LABEL}|(?i:{_any_of(_words()['numbers'])})", match["more"])]
         after = re.match(r"\s+([\w-]+)", question[match.end() :])
         following = after.group(1) if after else ""
+        chosen = re.search(
+            r"\b(?:which|what|how many|all|any|some|these|those|our)\s+$", question[: match.start()], re.I
+        )
+        if chosen and terms(following):
+            continue  # “which section 8 companies”
         if re.fullmatch(r"[A-Z]", labels[0]) and following not in ("", "of", "in", "on", "about"):
             continue  # “the table I made”
         for label in labels:
@@ -257,7 +262,9 @@ def _singular(word: str) -> str:
 
 @cache
 def _document() -> re.Pattern[str]:
-    return re.compile(rf"(?P<before>(?:[\w'’/+.-]+\s+){{0,5}})(?P<noun>{_any_of(document_words())})", re.IGNORECASE)
+    return re.compile(
+        rf"(?P<before>(?:[\w'’/+.-]+\s+){{0,5}})(?<![\w-])(?P<noun>{_any_of(document_words())})(?!\.\w)", re.IGNORECASE
+    )
 
 
 def document_phrases(question: str) -> list[tuple[int, int]]:

@@ -96,14 +96,14 @@ def is_sentence(text: str) -> bool:
     return plain >= 0.7 * len(words) and text.rstrip()[-1:] in '.!?:”")'
 
 
-def central(sentences: Sequence[Sentence], embed: Embed | None, count: int) -> list[Sentence]:
+def central(sentences: Sequence[Sentence], embed: Embed | None, count: int, opening: float = OPENING) -> list[Sentence]:
     """The `count` most central sentences that do not repeat each other, in reading order."""
     if len(sentences) <= count:
         return list(sentences)
     if embed is not None and len(sentences) > EMBEDDED:  # a first choice by words is cheap
-        sentences = central(sentences, None, EMBEDDED)
+        sentences = central(sentences, None, EMBEDDED, opening)
     vectors = vectors_of([sentence.text for sentence in sentences], embed)
-    weights = lexrank(vectors) + _openings(sentences)
+    weights = lexrank(vectors) + _openings(sentences, opening)
     return [sentences[place] for place in sorted(diverse(weights, vectors, count))]
 
 
@@ -137,7 +137,7 @@ def own_to_each(parts: Sequence[Sequence[Sentence]], embed: Embed | None, count:
             chosen.append([])
             continue
         apart = np.max([group @ other for other in others], axis=0) if others else np.zeros(len(group))
-        weights = group @ group.mean(axis=0) - apart + _openings(parts[own]) / 2
+        weights = group @ group.mean(axis=0) - apart + _openings(parts[own], 0.0) / 2
         chosen.append([parts[own][place] for place in sorted(diverse(weights, group, count))])
     return chosen
 
@@ -183,10 +183,10 @@ def vectors_of(texts: Sequence[str], embed: Embed | None) -> NDArray[np.float32]
     return np.asarray(matrix / np.maximum(lengths, 1e-9), dtype=np.float32)
 
 
-def _openings(sentences: Sequence[Sentence]) -> NDArray[np.float64]:
+def _openings(sentences: Sequence[Sentence], opening: float) -> NDArray[np.float64]:
     weights = np.zeros(len(sentences))
     for place, sentence in enumerate(sentences):
         heading = set(terms(sentence.heading))
         shared = len(heading & set(terms(sentence.text))) / max(len(heading), 1)
-        weights[place] = LEAD / (1 + sentence.place) + HEADING * shared + OPENING / (1 + place)
+        weights[place] = LEAD / (1 + sentence.place) + HEADING * shared + opening / (1 + place)
     return weights
