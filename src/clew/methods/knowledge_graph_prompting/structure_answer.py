@@ -26,7 +26,12 @@ from clew.methods.knowledge_graph_prompting.passages import PassageSearch
 from clew.methods.knowledge_graph_prompting.structure_facts import Fact, fact, heading_quote
 from clew.methods.knowledge_graph_prompting.structure_locate import Library, Located, Locator, rows_of, top_level
 from clew.methods.knowledge_graph_prompting.structure_outline import DocumentMap, Part
-from clew.methods.knowledge_graph_prompting.structure_questions import asks_for_all, references, wanted
+from clew.methods.knowledge_graph_prompting.structure_questions import (
+    asks_for_all,
+    document_phrases,
+    references,
+    wanted,
+)
 from clew.methods.knowledge_graph_prompting.tables import TypedTable, look_up, read_table
 from clew.roles.read import BestSpan
 
@@ -119,18 +124,20 @@ class StructureAnswers:
         chosen = summaries.central(self._sentences(own, parts[0]), self._embed, SUMMARY, opening)
         if len(chosen) < 2:  # a table, a figure or a listing: its own words
             return None
-        quotes = tuple(sentence.quote() for sentence in chosen)
-        quotes = (
-            *(heading_quote(own, heading) for heading in own.headings if heading.start == parts[0].start),
-            *quotes,
-        )
-        text = f"{parts[0].name}\n" + "\n".join(f"– {sentence.text}" for sentence in chosen)
+        headings = [one for one in own.headings if one.start == parts[0].start]
+        lines = [parts[0].name]
+        if not located and (headings := [one for one in top_level(own.headings) if one.title != own.title]):
+            headings = headings[:MAIN_SECTIONS]
+            lines.append(f"Sections: {'; '.join(heading.title for heading in headings)}")
+        lines += [f"– {sentence.text}" for sentence in chosen]
+        quotes = tuple(heading_quote(own, heading) for heading in headings)
+        quotes += tuple(sentence.quote() for sentence in chosen)
         said = [Candidate(ref, 1.0, (self._whole_quote(ref.id),)) for ref in self.kb.refs([s.node.id for s in chosen])]
         candidates = [*said, *self._candidates(self._ranking(locator, located))]
         return Answer(
             locator.question,
             _distinct(candidates),
-            text=text,
+            text="\n".join(lines),
             evidence=quotes,
             query=self._query(located),
             notes=self._ambiguous(located),
