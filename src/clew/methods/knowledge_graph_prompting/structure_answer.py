@@ -35,6 +35,8 @@ from clew.methods.knowledge_graph_prompting.structure_questions import (
 from clew.methods.knowledge_graph_prompting.tables import TypedTable, look_up, read_table
 from clew.roles.read import BestSpan
 
+SHORT = 700
+"""Characters of a part that is shown whole instead of summed up."""
 LONGEST = 1500
 """Characters of a table or figure that are shown."""
 SHOWN = 30
@@ -84,7 +86,7 @@ class StructureAnswers:
         if wants.what in ("count", "page", "section", "next", "previous", "parts"):
             told = fact(locator, wants, located)
             if told is not None:
-                return self._told(question, locator, located, told)
+                return self._told(locator, located, told)
         if wants.what == "comparison" and (compared := self._compared(locator, located)) is not None:
             return compared
         if wants.what == "summary" and (summary := self._summary(locator, located)) is not None:
@@ -93,19 +95,11 @@ class StructureAnswers:
 
     # Facts, summaries and differences
 
-    def _told(self, question: str, locator: Locator, located: Sequence[Located], told: Fact) -> Answer:
-        candidates = [Candidate(quote.node, 1.0, (quote,)) for quote in told.quotes]
-        ranking = self._ranking(locator, located)
-        candidates += self._candidates(ranking)
-        return Answer(
-            question,
-            tuple(candidates),
-            text=told.text,
-            value=told.value,
-            evidence=told.quotes,
-            query=self._query(located),
-            certainty=self._certainty(locator, located),
-        )
+    def _told(self, locator: Locator, located: Sequence[Located], told: Fact) -> Answer:
+        answer = self._ranked(locator, located)
+        first = [Candidate(quote.node, 1.0, (quote,)) for quote in told.quotes]
+        candidates = _distinct([*first, *answer.candidates])
+        return replace(answer, candidates=candidates, text=told.text, value=told.value, evidence=told.quotes)
 
     def _summary(self, locator: Locator, located: Sequence[Located]) -> Answer | None:
         """The most central sentences of the parts, or of the document that is named."""
@@ -120,6 +114,10 @@ class StructureAnswers:
         else:
             return None
         own = self.library.outline.map(parts[0].document)
+        whole = [self._whole_quote(node) for node in parts[0].nodes]
+        if located and sum(len(quote.text) for quote in whole) <= SHORT:
+            text = "\n".join([parts[0].name, *(quote.text for quote in whole)])
+            return replace(self._ranked(locator, located), text=text, evidence=tuple(whole))
         opening = summaries.OPENING if located else 0.0  # documents open with titles, dates and licences
         chosen = summaries.central(self._sentences(own, parts[0]), self._embed, SUMMARY, opening)
         if len(chosen) < 2:  # a table, a figure or a listing: its own words
@@ -133,16 +131,9 @@ class StructureAnswers:
         quotes = tuple(heading_quote(own, heading) for heading in headings)
         quotes += tuple(sentence.quote() for sentence in chosen)
         said = [Candidate(ref, 1.0, (self._whole_quote(ref.id),)) for ref in self.kb.refs([s.node.id for s in chosen])]
-        candidates = [*said, *self._candidates(self._ranking(locator, located))]
-        return Answer(
-            locator.question,
-            _distinct(candidates),
-            text="\n".join(lines),
-            evidence=quotes,
-            query=self._query(located),
-            notes=self._ambiguous(located),
-            certainty=self._certainty(locator, located),
-        )
+        answer = self._ranked(locator, located)
+        candidates = _distinct([*said, *answer.candidates])
+        return replace(answer, candidates=candidates, text="\n".join(lines), evidence=quotes)
 
     def _captioned(self, locator: Locator, located: Sequence[Located]) -> Answer:
         """A table or figure: itself, and the sentences of its page that speak of it."""
@@ -155,20 +146,12 @@ class StructureAnswers:
         tables = [node for node in part.core if self.kb.type_of(node) == "table"]
         quotes = (*(self._whole_quote(node) for node in tables), *said) or (self._whole_quote(part.core[0]),)
         text = "\n".join(" ".join(quote.text.split()) if quote in said else quote.text for quote in quotes)
-        return Answer(
-            locator.question,
-            self._candidates(self._ranking(locator, located)),
-            text=text[:LONGEST],
-            evidence=quotes,
-            query=self._query(located),
-            notes=self._ambiguous(located),
-            certainty=self._certainty(locator, located),
-        )
+        return replace(self._ranked(locator, located), text=text[:LONGEST], evidence=quotes)
 
     def _compared(self, locator: Locator, located: Sequence[Located]) -> Answer | None:
         """What each of two parts, or of two documents, says and the other does not."""
         best: dict[object, Part] = {}
-        for one in located:
+        for one in sorted(located, key=lambda one: one.reference.start):
             best.setdefault(one.reference, one.part)
         parts = list(best.values())
         if not located:
@@ -185,7 +168,8 @@ class StructureAnswers:
         ]
         quotes = tuple(sentence.quote() for own in chosen for sentence in own)
         candidates = _distinct([Candidate(quote.node, 1.0, (quote,)) for quote in quotes])
-        return Answer(locator.question, candidates, text="\n".join(lines), evidence=quotes, query=self._query(located))
+        query = self._query(located)
+        return Answer(locator.question, candidates, text="\n".join(lines), evidence=quotes, query=query)
 
     def _folder(self, question: str) -> Answer:
         """One line per document: its title, what it is about, its pages and main sections."""
@@ -204,7 +188,7 @@ class StructureAnswers:
             said = f" {about[0].text}" if about else ""
             lines.append(f"{own.title} ({own.file}):{said}" + (f" [{'; '.join(facts)}]" if facts else ""))
             quotes += [sentence.quote() for sentence in about] or [
-                heading_quote(own, heading) for heading in own.headings[:1]
+                self._whole_quote(node) for node in own.readable[:1].tolist()
             ]
         rest = len(outline.documents) - len(documents)
         notes = (f"{rest} more documents are not listed",) if rest else ()
@@ -250,18 +234,11 @@ class StructureAnswers:
 
     def _read(self, locator: Locator, located: Sequence[Located], reader: Reader) -> Answer:
         """The passages of the parts, best first, and what they say."""
-        ranking = self._ranking(locator, located)
-        answer = Answer(
-            locator.question,
-            self._candidates(ranking),
-            query=self._query(located),
-            notes=self._ambiguous(located),
-            certainty=self._certainty(locator, located),
-        )
+        answer = self._ranked(locator, located)
         looked_up = self._from_tables(locator.rest, located)
         if looked_up is not None:
             return replace(answer, text=looked_up[0], evidence=looked_up[1])
-        nodes = ranking.nodes[:READ].tolist()
+        nodes = [candidate.node.id for candidate in answer.candidates[:READ]]
         items = [one for one in located if one.part.kind == "item"]
         if items and (len(items) == 1 or items[0].reference.label is not None):
             item = items[0]
@@ -276,6 +253,16 @@ class StructureAnswers:
         quotes, supported = cite(self.kb, locator.rest, said.text, [nodes[place] for place in said.citations])
         notes = () if supported else (f"unsupported: no cited passage writes “{said.text}”",)
         return replace(answer, text=said.text, evidence=quotes, notes=(*answer.notes, *notes))
+
+    def _ranked(self, locator: Locator, located: Sequence[Located]) -> Answer:
+        """The passages as candidates, and how the question was understood."""
+        return Answer(
+            locator.question,
+            self._candidates(self._ranking(locator, located)),
+            query=self._query(located),
+            notes=self._ambiguous(located),
+            certainty=self._certainty(locator, located),
+        )
 
     def _quoted(self, answer: Answer, locator: Locator, located: Sequence[Located], nodes: Sequence[int]) -> Answer:
         """The sentences and lines of the best passages that fit the rest of the question."""
@@ -325,7 +312,11 @@ class StructureAnswers:
         return None
 
     def _query(self, located: Sequence[Located]) -> dict[str, object]:
-        return {"structure": [{"part": one.part.name, "file": self._file(one.part)} for one in located]}
+        found = []
+        for one in located:
+            key = None if one.part.node is None else self.kb.refs([one.part.node])[0].key
+            found.append({"part": one.part.name, "file": self._file(one.part), "page": one.part.page, "node": key})
+        return {"structure": found}
 
     def _file(self, part: Part) -> str:
         return self.library.outline.map(part.document).file

@@ -108,12 +108,17 @@ def _page(locator: Locator, located: Sequence[Located]) -> Fact | None:
 
 
 def _best(locator: Locator) -> int | None:
-    """The passage that fits best in the documents that are named."""
-    for own in locator.maps()[:1] if locator.documents.named else ():
-        fits = locator.fits(own.readable)
-        if len(fits):
-            return int(own.readable[fits.argmax()])
-    return None
+    """The passage of the named document that fits best, among those that have the rarest word asked for."""
+    if not locator.documents.named:
+        return None
+    own, lexical = locator.library.outline.map(locator.documents.named[0]), locator.library.search.lexical
+    nodes = own.readable
+    for term in sorted(terms(locator.rest), key=lexical.idf, reverse=True):
+        having = nodes[np.isin(nodes, lexical.having(term).array)]
+        if len(having):
+            nodes = having
+            break
+    return int(nodes[locator.fits(nodes).argmax()]) if len(nodes) else None
 
 
 def _section(locator: Locator, wants: Wanted, *, by_heading: bool = False) -> Fact | None:

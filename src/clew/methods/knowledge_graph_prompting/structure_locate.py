@@ -200,7 +200,7 @@ class Locator:
         one = len(self.library.outline.documents) == 1 or (self.documents.named and self.documents.is_certain)
         if reference.label is None and reference.kind != "section" and (not one or reference.about):
             return []
-        if reference.label is None and not (one or self.documents.named):
+        if not (reference.label or reference.quoted or one or self.documents.named):
             return []
         found = [part for own in self.maps() for part in self.find(reference, own)]
         if not found and reference.label is not None and self.documents.named and not self.documents.is_certain:

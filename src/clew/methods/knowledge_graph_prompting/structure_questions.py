@@ -143,11 +143,13 @@ class Reference:
     end: int = 0
     following: str = ""
     """The word right after it: “section 8 companies” is no section."""
+    quoted: bool = False
+    """Whether its heading stands in quotation marks."""
 
     @property
     def is_certain(self) -> bool:
-        """Whether number or order say which one is meant."""
-        return self.label is not None or self.ordinal is not None
+        """Whether number, order or a quoted heading say which one is meant."""
+        return self.label is not None or self.ordinal is not None or self.quoted
 
     def in_words(self) -> str:
         """As a reader would say it."""
@@ -218,7 +220,8 @@ def _by_words(question: str) -> list[Reference]:
         word = (groups.get("kind") or groups.get("other") or groups.get("name") or "heading").casefold()
         end = match.end() if quoted else match.start("words") + len(words)
         if words:
-            found.append(Reference(_kinds().get(word, "section"), word, about=words, start=match.start(), end=end))
+            kind = _kinds().get(word, "section")
+            found.append(Reference(kind, word, about=words, start=match.start(), end=end, quoted=bool(quoted)))
     for match in UNNUMBERED.finditer(question):
         found.append(Reference("section", "appendix", about="appendix", start=match.start(), end=match.end()))
     for match in _compound().finditer(question):
@@ -279,7 +282,7 @@ def document_phrases(question: str) -> list[tuple[int, int]]:
 
 def without_references(question: str, found: Sequence[Reference], documents: Sequence[tuple[int, int]] = ()) -> str:
     """The question without the words that only say where to look; a description stays, since it may be answered."""
-    spans = {(one.start, one.end) for one in found if one.is_certain and not one.about}
+    spans = {(one.start, one.end) for one in found if one.is_certain and (one.quoted or not one.about)}
     spans |= {match.span() for match in FILE.finditer(question)} | set(documents)
     last = len(question) + 1
     for start, end in sorted(spans, reverse=True):
@@ -340,7 +343,8 @@ def wanted(question: str, found: Sequence[Reference]) -> Wanted:
         rf"^(?:what|which|list|name|give)\b.{{0,20}}?\b(?:sub-?)?(?:{plural})\b(?P<rest>.*)", question, re.I
     ):
         return Wanted("parts", about=match["rest"])
-    if any(word in low for word in asking["folder"]) and asks_for_all(question):
+    folder = next((word for word in asking["folder"] if word in low), None)
+    if folder is not None and asks_for_all(low.replace(folder, "")):
         return Wanted("folder")
     if re.search(rf"\b(?:{_any_of(asking['compare'])})", low):
         return Wanted("comparison")

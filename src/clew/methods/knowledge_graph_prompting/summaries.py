@@ -124,6 +124,8 @@ def nearest(
 
 def own_to_each(parts: Sequence[Sequence[Sentence]], embed: Embed | None, count: int) -> list[list[Sentence]]:
     """For each part the sentences that are central to it and far from the others."""
+    if embed is not None:
+        parts = [central(part, None, EMBEDDED // len(parts), 0.0) for part in parts]
     texts = [sentence.text for part in parts for sentence in part]
     if not texts:
         return [[] for _ in parts]
