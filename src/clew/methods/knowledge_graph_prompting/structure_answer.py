@@ -45,6 +45,8 @@ CORE, INSIDE = 1.0, 0.6
 """What a passage gains for being the named part itself, and for standing around it; a fit of 1 is the best passage."""
 NUMBER, NUMBER_ALONE, WORDS, AMBIGUOUS = 0.95, 0.85, 0.7, 0.5
 """How often a part is the right one: by number in a named document, without a document, by words, one of several."""
+NARROW = {"page": 0, "section": 0, "table": 1, "figure": 1, "item": 2}
+"""Of nested parts the one inside is read."""
 QUOTED_ROWS = 5
 SUMMARY = 6
 """Sentences of a summary."""
@@ -103,12 +105,13 @@ class StructureAnswers:
 
     def _summary(self, locator: Locator, located: Sequence[Located]) -> Answer | None:
         """The most central sentences of the parts, or of the document that is named."""
-        if located and any(one.reference.kind == "item" and one.reference.is_certain for one in located):
+        inner = sorted(located, key=lambda one: -NARROW[one.reference.kind])
+        if inner and inner[0].part.kind == "item":
             return None
-        if located and located[0].part.kind in ("table", "figure"):
-            return self._captioned(locator, located)
-        if located:
-            parts = [located[0].part]
+        if inner and inner[0].part.kind in ("table", "figure"):
+            return self._captioned(locator, inner)
+        if inner:
+            parts = [inner[0].part]
         elif locator.documents.named and asks_for_all(locator.rest, of_a_document=True):
             parts = [self._whole(self.library.outline.map(locator.documents.named[0]))]
         else:
@@ -241,10 +244,9 @@ class StructureAnswers:
         nodes = [candidate.node.id for candidate in answer.candidates[:READ]]
         items = [one for one in located if one.part.kind == "item"]
         if items and (len(items) == 1 or items[0].reference.label is not None):
-            item = items[0]
-            holder, start, end = self.library.outline.map(item.part.document).item(item.part)
-            quote = quotation(self.kb.node(holder), start, end)
-            return replace(answer, text=" ".join(quote.text.split()), evidence=(quote,))
+            spans = self.library.outline.map(items[0].part.document).item(items[0].part)
+            quotes = tuple(quotation(self.kb.node(node), start, end) for node, start, end in spans)
+            return replace(answer, text=" ".join(w for quote in quotes for w in quote.text.split()), evidence=quotes)
         if isinstance(reader, BestSpan):
             return self._quoted(answer, locator, located, nodes)
         said = read_passages(self.kb, locator.question, nodes, reader)
@@ -266,7 +268,9 @@ class StructureAnswers:
 
     def _quoted(self, answer: Answer, locator: Locator, located: Sequence[Located], nodes: Sequence[int]) -> Answer:
         """The sentences and lines of the best passages that fit the rest of the question."""
-        inside = {node for one in located for node in (*one.part.core, *one.part.nodes)}
+        narrow = max(NARROW[one.reference.kind] for one in located)
+        parts = [one.part for one in located if NARROW[one.reference.kind] == narrow]
+        inside = {node for part in parts for node in (*part.core, *part.nodes)}
         best = [node for node in nodes if node in inside][:4] or nodes[:2]
         lines = [line for node in best for line in summaries.lines_of(self.kb.node(node))][:WEIGHED]
         chosen = summaries.nearest(

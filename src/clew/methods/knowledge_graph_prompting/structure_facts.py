@@ -20,6 +20,8 @@ HEADING = 1.5
 """What a heading that has all words of the question is worth, where a fit of 1 is the best passage."""
 EXTRA = 0.02
 """What each word of a heading that is not asked for takes from it."""
+MOST_SHARE = 0.8
+"""A heading over more of its document than this says nothing of where."""
 LEAST = 0.5
 """A section is named only where its heading and passages fit at least so well."""
 
@@ -130,7 +132,10 @@ def _section(locator: Locator, wants: Wanted, *, by_heading: bool = False) -> Fa
     about -= {term for word in document_words() for term in terms(word)}
     if not about:
         return None
-    headings = top_level(own.headings) if "chapter" in locator.question.casefold() else list(own.headings)
+    headings = top_level(own.headings) if "chapter" in locator.question.casefold() else own.headings
+    headings = [one for one in headings if one.end - one.start < MOST_SHARE * own.end]
+    if not headings:
+        return None
     fits = locator.fits(own.readable)
     weights = {term: locator.library.search.lexical.idf(term) for term in about}
     whole = sum(weights.values()) or 1.0

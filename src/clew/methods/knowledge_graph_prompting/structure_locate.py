@@ -34,6 +34,7 @@ from clew.methods.knowledge_graph_prompting.structure_questions import (
     FILE,
     Reference,
     document_phrases,
+    document_words,
     kind_of,
     without_references,
 )
@@ -54,7 +55,7 @@ class Documents:
     scores: dict[int, float]
     named: tuple[int, ...]
     is_certain: bool = False
-    """Whether a file, a title or a description of some kind of document is written in the question."""
+    """Whether a file, a title or a description with words of the document's name is written in the question."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +111,7 @@ class Library:
             return Documents({**dict.fromkeys(self.outline.documents, 0.0), **dict.fromkeys(exact, 3.0)}, exact, True)
         scores = dict.fromkeys(self.outline.documents, 0.0)
         phrases = [question[start:end] for start, end in document_phrases(question)]
-        described = {term for phrase in phrases for term in terms(phrase)}
+        described = {term for phrase in phrases for form in (phrase, phrase.replace("-", "")) for term in terms(form)}
         for term in {term for term in terms(question) if not term.isdigit()} | described:
             having = [node for node, names in self.outline.names.items() if term in names]
             if having and len(having) < max(2, len(scores)):
@@ -129,7 +130,9 @@ class Library:
         named = tuple(
             sorted((n for n, s in scores.items() if s >= NAMED and s > 0.75 * best), key=lambda n: -scores[n])
         )
-        return Documents(scores, named, titled or bool(described))
+        general = {term for word in document_words() for term in terms(word)}
+        certain = titled or any((described - general) & self.outline.names[node] for node in named[:1])
+        return Documents(scores, named, certain)
 
     def _shares(self, term: str) -> NDArray[np.float64]:
         """How a term's occurrences divide among the documents, each weighed by its length."""
@@ -172,6 +175,8 @@ class Locator:
         """The parts that are named, best first; a table or an item inside a page or section where both are named."""
         found = [ref for ref in self.found if not self._is_a_compound(ref)]
         located: list[Located] = []
+        if any(one.ordinal for one in found) and not any(one.kind in ("page", "section") for one in found):
+            located += self._written_headings()  # the third of the rules of thumb
         for kinds in (("page", "section"), ("table", "figure"), ("item",)):  # each may stand inside those before
             scopes = list(located)
             for reference in (one for one in found if one.kind in kinds):
@@ -190,6 +195,21 @@ class Locator:
         if not certain and not self._trusts(located):
             return []
         return sorted(located, key=lambda one: -one.fit)
+
+    def _written_headings(self) -> list[Located]:
+        """Sections of a named document whose heading the question writes."""
+        written = f" {' '.join(terms(self.question))} "
+        found = []
+        for own in self.maps() if self.documents.named and self.documents.is_certain else ():
+            for heading in own.headings:
+                title = [term for term in terms(heading.title) if not term.isdigit()]
+                if (
+                    title
+                    and not set(title) <= self.library.outline.names[own.node]
+                    and f" {' '.join(title)} " in written
+                ):
+                    found.append(own.part(heading))
+        return self._valued(Reference("section", "heading"), found[:3])
 
     def _trusts(self, located: Sequence[Located]) -> bool:
         """Whether parts found by words alone are what is meant: sections of a named document, and few of them."""

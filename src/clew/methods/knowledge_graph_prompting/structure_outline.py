@@ -178,16 +178,22 @@ class DocumentMap:
         place = max(int(np.searchsorted(self.starts, start, side="right")) - 1, 0)
         return tuple(self.readable[max(place - 1, 0) : place + 2].tolist())
 
-    def item(self, part: Part) -> tuple[int, int, int]:
-        """The node that holds a numbered or bulleted item, and the span of the item in its text."""
-        holder = part.core[0]
-        text = self.text(holder)
-        begin = max(part.start - int(self.starts[np.flatnonzero(self.readable == holder)[0]]), 0)
+    def item(self, part: Part) -> list[tuple[int, int, int]]:
+        """Where a numbered or bulleted item stands: nodes with spans of their texts, more than one where it is cut."""
+        place = int(np.flatnonzero(self.readable == part.core[0])[0])
+        text = self.text(part.core[0])
+        begin = max(part.start - int(self.starts[place]), 0)
         begin += len(text[begin:]) - len(text[begin:].lstrip())
         later = [match.start() for pattern in (BULLET, SPOT) for match in pattern.finditer(text, begin + 2)]
         blank = re.compile(r"\n\s*\n").search(text, min(begin + SHORTEST_ITEM, len(text)))
         end = min([*later, blank.start() if blank else len(text), begin + LONGEST_ITEM])
-        return holder, begin, end if end > begin else len(text)
+        spans = [(part.core[0], begin, end if end > begin else len(text))]
+        if spans[0][2] == len(text) and len(text) - begin < SHORTEST_ITEM and place + 1 < len(self.readable):
+            following = int(self.readable[place + 1])
+            rest = self.text(following)
+            stops = [match.start() for match in BULLET.finditer(rest) if match.start()]
+            spans.append((following, 0, min([*stops, len(rest), LONGEST_ITEM])))
+        return spans
 
     def captioned(self, kind: Kind, word: str, label: str, holder: int, start: int) -> Part:
         """A table, figure or item whose caption or number stands at a place: with what is around it."""

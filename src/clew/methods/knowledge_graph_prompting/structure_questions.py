@@ -18,7 +18,7 @@ from clew.index.tokens import stop_words, terms
 
 Kind = Literal["page", "section", "table", "figure", "item"]
 Want = Literal["content", "summary", "comparison", "count", "page", "section", "next", "previous", "parts", "folder"]
-LABEL = r"(?:[A-Z]{1,3}[.\-]?)?\d+(?:[.\-]\d+)*[a-z]?(?![\w%])|[IVXLC]{1,6}\b|[A-Z]\b"
+LABEL = r"(?:[A-Z]{1,3}[.\-]?)?\d+(?:[.\-]\d+)*[a-z]?(?![\w%])|[IVXLC]{1,6}\b(?!['’])|[A-Z]\b(?!['’])"
 """The number of a part as written: 3, 3.2, C.13, UC4, 5-b, XII, A."""
 FILE = re.compile(r"[\w./-]+\.(?:pdf|docx|pptx|odt|ods|epub|html?|md|markdown|txt|rst|csv|tsv|xlsx|json|eml)\b", re.I)
 CONNECTING = re.compile(
@@ -77,7 +77,7 @@ def _ordinals() -> dict[str, int]:
 @cache
 def _numbered() -> re.Pattern[str]:
     words = _words()
-    label = rf"(?:{LABEL}|(?i:{_any_of(words['numbers'])}))"
+    label = rf"(?:{LABEL}|(?i:{_any_of(words['numbers'])})(?!\s+\w))"
     sign = rf"(?:(?i:{_any_of(words['number_signs'])})\s*)?"
     joint = rf"\s*(?:(?i:{_any_of(w for w in words['joints'] if w.isalpha())})|[,&])\s*(?:and\s+)?"
     return re.compile(

@@ -31,6 +31,8 @@ SHORTEST, LONGEST = 30, 500
 """Characters of a sentence that may stand in a summary."""
 OPENING, LEAD, HEADING = 0.6, 0.3, 0.3
 """What opening the whole, opening a section, and sharing words with its heading add to a centrality of at most 1."""
+NUMBER, NAME = 15, 2
+"""Characters below which a sentence is a number; words up to which a line is a name that the next line explains."""
 REPEATING = 0.6
 """How much likeness to a sentence that is chosen already counts against one."""
 DAMPING = 0.85
@@ -76,15 +78,27 @@ def sentences_of(passages: Sequence[tuple[Node, str]], most: int = MOST) -> list
 
 def lines_of(node: Node) -> list[Sentence]:
     """The sentences of a passage, and the lines of its tables, lists and code."""
-    found = []
+    found: list[tuple[int, int]] = []
     for start, end in sentence_spans(node.text):
+        if found and found[-1][1] - found[-1][0] < NUMBER and node.text[found[-1][1] - 1] in ".:)":
+            start = found.pop()[0]  # a number or a caption's “Figure 3.” is no sentence of its own
         if "\n" not in node.text[start:end] or is_sentence(node.text[start:end]):
             found.append((start, end))
             continue
         for line in re.finditer(r"[^\n]+", node.text[start:end]):
             if line.group().strip(" |-:\t"):
                 found.append((start + line.start(), start + line.end()))
+    found = [
+        (a, _with_next(found, place) if len(re.findall(r"\w+", node.text[a:b])) <= NAME else b)
+        for place, (a, b) in enumerate(found)
+    ]
     return [Sentence(node, start, end, node.name, place) for place, (start, end) in enumerate(found)]
+
+
+def _with_next(spans: Sequence[tuple[int, int]], place: int) -> int:
+    """The end of a name in a list of definitions: that of what follows it, where it follows at once."""
+    (_, end), after = spans[place], spans[place + 1 : place + 2]
+    return after[0][1] if after and after[0][0] - end <= 3 else end
 
 
 def is_sentence(text: str) -> bool:
