@@ -28,7 +28,7 @@ SPOT = re.compile(
     rf"(?:(?P<label>{LABEL})(?P<mark>[\])]?[.:)\-–—]*)(?=\s|$|(?<=[–—]))|(?P<footnote>\d{{1,2}})(?=[A-Z]))"
 )
 TEXT_HEADING = re.compile(r"(?m)^[ \t]*(?P<label>\d+(?:\.\d+)*)\.?[ \t]+(?P<rest>[A-Z][^\n]{1,80}?)[ \t]*$")
-BULLET = re.compile(r"(?m)^[ \t]*(?:[•◦▪‣*\-–·+]|\(?[ivx\d]{1,4}[.)])[ \t]+(?=\S)")
+BULLET = re.compile(r"(?m)^[ \t]*(?:[•◦▪‣*\-–·+]|\(?[ivx\d]{1,4}[.)]|\[\d{1,3}\])[ \t]+(?=\S)")
 GAP = 4
 """Characters between a heading and the next one where nothing stands between them."""
 SHORTEST_ITEM, LONGEST_ITEM = 40, 600
