@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import documents_made as made
 from clew.building import build
 from clew.core.errors import SourceError
+from clew.core.trace import recording
 from clew.core.types import Passage
 from clew.documents import DocumentOptions, EdgeOptions, build_documents, hold_documents
 from clew.documents import folder as folder_module
@@ -74,7 +75,7 @@ def test_content_questions_cite_the_right_page_and_span(folder, answered, questi
         (
             "What is the difference between page 1 and table 2 of the Water Report?",
             ["report.pdf#page=00001", "report.pdf#table=00002"],
-            "only page 1 of report.pdf: The water board",
+            "page 1 (report.pdf): The water board",
         ),
         ("Which station on page 2 of report.pdf opened in 1968?", ["report.pdf#page=00002"], "Hagen"),
         ("the first table of notes.md: how deep is Christina?", ["notes.md#table=00001"], "302"),
@@ -83,14 +84,16 @@ def test_content_questions_cite_the_right_page_and_span(folder, answered, questi
 )
 def test_structural_questions_are_found_by_structure(answered, question, nodes, text):
     answer = answered(question)
-    assert [candidate.node.key for candidate in answer.candidates[: len(nodes)]] == nodes
-    assert answer.text.startswith(text)
+    assert {part["node"] for part in answer.query["structure"]} == set(nodes)
+    assert text in answer.text
+    assert all(piece.file for piece in answer.evidence if isinstance(piece, Passage))
 
 
 def test_what_does_not_exist_is_said_and_not_guessed(answered):
-    answer = answered("What is on page 9 of report.pdf?")
-    assert answer.text is None
-    assert answer.notes == ("there is no page 9 in report.pdf",)
+    with recording() as recorder:
+        answer = answered("What is on page 9 of report.pdf?")
+    assert "structure" not in answer.query
+    assert [fallback.reason for fallback in recorder.fallbacks] == ["there is no page 9 in report.pdf; it has 3 pages"]
 
 
 def test_a_page_that_several_documents_have_is_said_to_be_unclear(answered):

@@ -19,7 +19,7 @@ from clew.core.types import Answer, Ranking
 from clew.methods.knowledge_graph_prompting.answer import READ, answer_from_passages
 from clew.methods.knowledge_graph_prompting.passages import KINDS, PassageGraph, PassageSearch
 from clew.methods.knowledge_graph_prompting.structure_answer import StructureAnswers
-from clew.methods.knowledge_graph_prompting.structure_questions import references
+from clew.methods.knowledge_graph_prompting.tables import TableReader
 from clew.methods.knowledge_graph_prompting.traversal import (
     EmbeddingTraverser,
     GenerativeTraverser,
@@ -61,8 +61,10 @@ class KnowledgeGraphPrompting(Method):
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """A written answer with its citations; the candidates are the passages, best first."""
         reader = reader_for(tools)
-        if "document" in tools.kb.schema.type_names and (named := references(question)):  # 1
-            return structure_of(tools).answer(question, named, reader)
+        if "document" in tools.kb.schema.type_names:  # 1
+            structural = structure_of(tools).answer(question, reader)
+            if structural is not None:
+                return structural
         ranking = self.rank(question, tools)
         return answer_from_passages(tools.local, question, ranking, reader, read=self.read)  # 5
 
@@ -87,9 +89,14 @@ def search_of(tools: Toolbox) -> PassageSearch:
     return tools.keep("passage search", lambda: PassageSearch(tools.local, tools.lexical, tools.vectors))
 
 
+def tables_of(tools: Toolbox) -> TableReader:
+    """Who reads the tables of a base, made once for it."""
+    return tools.keep("table reader", lambda: TableReader(tools.local))
+
+
 def structure_of(tools: Toolbox) -> StructureAnswers:
     """Pages, sections and tables of a base, made once for it."""
-    return tools.keep("structure answers", lambda: StructureAnswers(tools.local))
+    return tools.keep("structure answers", lambda: StructureAnswers(tools.local, search_of(tools), tables_of(tools)))
 
 
 def traverser_named(name: Traversers, toolbox: Toolbox) -> Traverser | None:

@@ -1,4 +1,11 @@
-"""Answers from pages, tables and sections that the question names: looked up, read, compared or shown."""
+"""Answers to questions that say where to look: the part is located, then read, summed up, counted or compared.
+
+1  what the question names and asks for (structure_questions); nothing named: None
+2  the documents it means and the named parts of them (structure_locate over structure_outline); where nothing in the
+   base is called so: None, and the trace says what there is instead
+3  a fact of the structure (structure_facts), a summary or a comparison (summaries), or
+4  the passages of the part, best first for the rest of the question, then what ordinary search finds, and what they say
+"""
 
 from __future__ import annotations
 
@@ -7,121 +14,339 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from clew.core.roles import Reader
-from clew.core.types import Answer, Candidate, Node, Passage
-from clew.index.tokens import terms
+from clew.core.types import Answer, Candidate, Evidence, Node, Passage, Ranking
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.methods.knowledge_graph_prompting.answer import cite, quotation, read_passages
-from clew.methods.knowledge_graph_prompting.passages import PassageGraph
-from clew.methods.knowledge_graph_prompting.structure_questions import Reference, Structure, without_references
-from clew.methods.knowledge_graph_prompting.tables import TableReader, rows_of
-
-SHOWN = 1500
-"""Characters of a page or table that are shown as the answer."""
-COMPARING = re.compile(r"\b(differences?|differ|compare|comparison|versus|vs)\b", re.IGNORECASE)
-ABOUT_THE_WHOLE = frozenset(
-    terms("say says show shown stand written contain contents content summary summarise describe give tell page table")
+from clew.methods.knowledge_graph_prompting import summaries
+from clew.methods.knowledge_graph_prompting.answer import READ, cite, quotation, read_passages
+from clew.methods.knowledge_graph_prompting.passages import PassageSearch
+from clew.methods.knowledge_graph_prompting.structure_facts import Fact, fact, heading_quote
+from clew.methods.knowledge_graph_prompting.structure_locate import Library, Located, Locator, top_level
+from clew.methods.knowledge_graph_prompting.structure_outline import DocumentMap, Part
+from clew.methods.knowledge_graph_prompting.structure_questions import (
+    asks_for_all,
+    document_phrases,
+    references,
+    wanted,
 )
-"""Words of a question that asks for a whole page or table and for nothing in it."""
+from clew.methods.knowledge_graph_prompting.tables import TableReader
+from clew.roles.read import BestSpan
 
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A located node with what it holds: itself for a table, its passages and tables for a page or section."""
-
-    node: Node
-    contents: tuple[Node, ...]
-
-    @property
-    def text(self) -> str:
-        """Everything it holds."""
-        return "\n\n".join(content.text for content in self.contents)
-
-
-def part_of(kb: ArrayKnowledgeBase, graph: PassageGraph, node: int) -> Part:
-    """A node with its contents in reading order."""
-    own = kb.node(node)
-    if own.type == "table":
-        return Part(own, (own, *(kb.node(rows) for rows in rows_of(kb, node))))
-    inside = [kb.node(content) for content in graph.contents(node).tolist()]
-    return Part(own, tuple(sorted(inside, key=lambda content: content.attributes.get("start", 0))))
+SHORT = 700
+"""Characters of a part that is shown whole instead of summed up."""
+LONGEST = 1500
+"""Characters of a table or figure that are shown."""
+SHOWN = 30
+"""Passages that are ranked."""
+CORE, INSIDE = 1.0, 0.6
+"""What a passage gains for being the named part itself, and for standing around it; a fit of 1 is the best passage."""
+NUMBER, NUMBER_ALONE, WORDS, AMBIGUOUS = 0.95, 0.85, 0.7, 0.5
+"""How often a part is the right one: by number in a named document, without a document, by words, one of several."""
+NARROW = {"page": 0, "section": 0, "table": 1, "figure": 1, "item": 2}
+"""Of nested parts the one inside is read."""
+SUMMARY = 6
+"""Sentences of a summary."""
+COMPARED = 4
+"""Sentences that tell a part from the others."""
+QUOTED = 3
+"""Sentences that answer a question where no model reads."""
+WEIGHED = 60
+"""Sentences that are weighed to find them."""
+MOST_DOCUMENTS = 40
+"""Documents that a folder's summary lists."""
+MAIN_SECTIONS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class StructureAnswers:
-    """Answers questions that name pages, tables or sections of the documents of a base."""
+    """Answers questions that name parts of the documents of a base, and sums them up."""
 
     kb: ArrayKnowledgeBase
+    search: PassageSearch
+    tables: TableReader
 
     @cached_property
-    def structure(self) -> Structure:
-        """Where everything is."""
-        return Structure(self.kb)
+    def library(self) -> Library:
+        """The documents and their parts."""
+        return Library(self.kb, self.search)
 
-    @cached_property
-    def graph(self) -> PassageGraph:
-        """What is inside what."""
-        return PassageGraph(self.kb, ())
+    def answer(self, question: str, reader: Reader) -> Answer | None:
+        """None where nothing is named, or where nothing in the base is called so: then ordinary search answers."""
+        found = references(question)
+        wants = wanted(question, found)
+        if wants.what == "folder":
+            return self._folder(question)
+        if not found and wants.what == "content":
+            return None
+        locator = Locator(self.library, question, found)
+        located = locator.locate()
+        if locator.missing and not located:
+            return None
+        if wants.what in ("count", "page", "section", "next", "previous", "parts"):
+            told = fact(locator, wants, located)
+            if told is not None:
+                return self._told(locator, located, told)
+        if wants.what == "comparison" and (compared := self._compared(locator, located)) is not None:
+            return compared
+        if wants.what == "summary" and (summary := self._summary(locator, located)) is not None:
+            return summary
+        return self._read(locator, located, reader) if located else None
 
-    @cached_property
-    def tables(self) -> TableReader:
-        """Answers from tables."""
-        return TableReader(self.kb)
+    # Facts, summaries and differences
 
-    def answer(self, question: str, named: Sequence[Reference], reader: Reader) -> Answer:
-        """Looked up, compared, shown or read; without a text where what is named does not exist."""
-        located = self.structure.locate(question, named)
-        parts = [part_of(self.kb, self.graph, node) for node in located.nodes]
-        query = {"structure": [part.node.key for part in parts]}
-        candidates = _candidates(self.kb, parts)
-        answer = Answer(question, candidates, evidence=_whole(parts), query=query, notes=located.notes)
-        if not parts:
-            return answer
-        rest = without_references(question, named)
-        tables = [content.id for part in parts for content in (part.node, *part.contents) if content.type == "table"]
-        looked_up = self.tables.answer(rest, tables)
+    def _told(self, locator: Locator, located: Sequence[Located], told: Fact) -> Answer:
+        answer = self._ranked(locator, located)
+        first = [Candidate(quote.node, 1.0, (quote,)) for quote in told.quotes]
+        candidates = _distinct([*first, *answer.candidates])
+        return replace(answer, candidates=candidates, text=told.text, value=told.value, evidence=told.quotes)
+
+    def _summary(self, locator: Locator, located: Sequence[Located]) -> Answer | None:
+        """The most central sentences of the parts, or of the document that is named."""
+        inner = sorted(located, key=lambda one: -NARROW[one.reference.kind])
+        if inner and inner[0].part.kind == "item":
+            return None
+        if inner and inner[0].part.kind in ("table", "figure"):
+            return self._captioned(locator, inner)
+        if inner:
+            parts = [inner[0].part]
+        elif locator.documents.named and asks_for_all(locator.rest, of_a_document=True):
+            parts = [self._whole(self.library.outline.map(locator.documents.named[0]))]
+        else:
+            return None
+        own = self.library.outline.map(parts[0].document)
+        whole = [self._whole_quote(node) for node in parts[0].nodes]
+        if located and sum(len(quote.text) for quote in whole) <= SHORT:
+            text = "\n".join([parts[0].name, *(quote.text for quote in whole)])
+            return replace(self._ranked(locator, located), text=text, evidence=tuple(whole))
+        opening = summaries.OPENING if located else 0.0  # documents open with titles, dates and licences
+        chosen = summaries.central(self._sentences(own, parts[0]), self._embed, SUMMARY, opening)
+        if len(chosen) < 2:  # a table, a figure or a listing: its own words
+            return None
+        headings = [one for one in own.headings if one.start == parts[0].start]
+        lines = [parts[0].name]
+        if not located and (headings := [one for one in top_level(own.headings) if one.title != own.title]):
+            headings = headings[:MAIN_SECTIONS]
+            lines.append(f"Sections: {'; '.join(heading.title for heading in headings)}")
+        lines += [f"– {sentence.text}" for sentence in chosen]
+        quotes = tuple(heading_quote(own, heading) for heading in headings)
+        quotes += tuple(sentence.quote() for sentence in chosen)
+        said = [Candidate(ref, 1.0, (self._whole_quote(ref.id),)) for ref in self.kb.refs([s.node.id for s in chosen])]
+        answer = self._ranked(locator, located)
+        candidates = _distinct([*said, *answer.candidates])
+        return replace(answer, candidates=candidates, text="\n".join(lines), evidence=quotes)
+
+    def _captioned(self, locator: Locator, located: Sequence[Located]) -> Answer:
+        """A table or figure: itself, and the sentences of its page that speak of it."""
+        part, named = located[0].part, located[0].reference
+        mentions = re.compile(rf"\b{named.word[:3]}\w*\.?\s*{re.escape(named.label or '')}(?!\.?\d)", re.IGNORECASE)
+        lines = [
+            line for node in dict.fromkeys((*part.core, *part.nodes)) for line in summaries.lines_of(self.kb.node(node))
+        ]
+        said = [line.quote() for line in lines if mentions.search(line.text)][:QUOTED] if named.label else []
+        tables = [node for node in part.core if self.kb.type_of(node) == "table"]
+        quotes = (*(self._whole_quote(node) for node in tables), *said) or (self._whole_quote(part.core[0]),)
+        text = "\n".join(" ".join(quote.text.split()) if quote in said else quote.text for quote in quotes)
+        return replace(self._ranked(locator, located), text=text[:LONGEST], evidence=quotes)
+
+    def _compared(self, locator: Locator, located: Sequence[Located]) -> Answer | None:
+        """What each of two parts, or of two documents, says and the other does not."""
+        best: dict[object, Part] = {}
+        for one in sorted(located, key=lambda one: one.reference.start):
+            best.setdefault(one.reference, one.part)
+        parts = list(best.values())
+        if not located:
+            phrases = [locator.question[start:end] for start, end in document_phrases(locator.question)]
+            named = dict.fromkeys(n for phrase in phrases for n in self.library.documents(phrase).named[:1])
+            parts = [self._whole(self.library.outline.map(document)) for document in named]
+        if len(parts) < 2 or not asks_for_all(locator.rest):
+            return None
+        sentences = [self._sentences(self.library.outline.map(part.document), part) for part in parts]
+        chosen = summaries.own_to_each(sentences, self._embed, COMPARED)
+        lines = [
+            f"{part.name} ({self._file(part)}): " + " ".join(sentence.text for sentence in own)
+            for part, own in zip(parts, chosen, strict=True)
+        ]
+        quotes = tuple(sentence.quote() for own in chosen for sentence in own)
+        candidates = _distinct([Candidate(quote.node, 1.0, (quote,)) for quote in quotes])
+        query = self._query(located)
+        return Answer(locator.question, candidates, text="\n".join(lines), evidence=quotes, query=query)
+
+    def _folder(self, question: str) -> Answer:
+        """One line per document: its title, what it is about, its pages and main sections."""
+        outline = self.library.outline
+        documents = outline.documents[:MOST_DOCUMENTS]
+        each = max(1, summaries.MOST // max(len(outline.documents), 1))
+        lines, quotes = [], []
+        for document in documents:
+            own = outline.map(document)
+            first = [(self.kb.node(node), own.title) for node in own.readable[:20].tolist()]
+            opening = summaries.sentences_of(first, min(each, 8))
+            about = summaries.central(opening, self._embed, 1)
+            sections = [heading.title for heading in top_level(own.headings)][:MAIN_SECTIONS]
+            facts = [f"{len(own.page_nodes)} pages"] if own.page_nodes else []
+            facts += [f"sections: {'; '.join(sections)}"] if sections else []
+            said = f" {about[0].text}" if about else ""
+            lines.append(f"{own.title} ({own.file}):{said}" + (f" [{'; '.join(facts)}]" if facts else ""))
+            quotes += [sentence.quote() for sentence in about] or [
+                self._whole_quote(node) for node in own.readable[:1].tolist()
+            ]
+        rest = len(outline.documents) - len(documents)
+        notes = (f"{rest} more documents are not listed",) if rest else ()
+        candidates = tuple(Candidate(quote.node, 1.0, (quote,)) for quote in quotes)
+        return Answer(
+            question,
+            candidates,
+            text="\n".join(lines),
+            evidence=tuple(quotes),
+            notes=notes,
+            value=len(outline.documents),
+        )
+
+    def _whole(self, own: DocumentMap) -> Part:
+        nodes = tuple(own.readable.tolist())
+        return Part("document", own.title, own.node, 0, own.end, None, nodes, nodes, own.node)
+
+    def _sentences(self, own: DocumentMap, part: Part) -> list[summaries.Sentence]:
+        return summaries.sentences_of(self._headed(own, part.core or part.nodes))
+
+    def _headed(self, own: DocumentMap, nodes: Sequence[int]) -> list[tuple[Node, str]]:
+        """Nodes with the headings that they stand under."""
+        starts = [heading.start for heading in own.headings]
+        places = dict(zip(own.readable.tolist(), own.starts.tolist(), strict=True))
+        found = []
+        for node in nodes:
+            place = int(np.searchsorted(starts, places.get(node, 0), side="right")) - 1
+            found.append((self.kb.node(node), own.headings[place].title if place >= 0 else own.title))
+        return found
+
+    @property
+    def _embed(self) -> summaries.Embed | None:
+        vectors = self.search.vectors
+        if vectors is None:
+            return None
+
+        def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+            return vectors.embedder.embed(texts, role="document")
+
+        return embed
+
+    # Reading
+
+    def _read(self, locator: Locator, located: Sequence[Located], reader: Reader) -> Answer:
+        """The passages of the parts, best first, and what they say."""
+        answer = self._ranked(locator, located)
+        looked_up = self._from_tables(locator.rest, located)
         if looked_up is not None:
-            return replace(answer, text=looked_up.text, evidence=self.tables.quotes(looked_up))
-        if COMPARING.search(question) and len(parts) > 1:
-            return replace(answer, text=_compared(parts))
-        if set(terms(rest)) <= ABOUT_THE_WHOLE:
-            return replace(answer, text="\n\n".join(part.text for part in parts)[:SHOWN])
-        return self._read(answer, rest, parts, reader)
-
-    def _read(self, answer: Answer, rest: str, parts: Sequence[Part], reader: Reader) -> Answer:
-        nodes = [content.id for part in parts for content in part.contents]
-        read = read_passages(self.kb, rest, nodes, reader)
-        if read.text is None:
+            return replace(answer, text=looked_up[0], evidence=looked_up[1])
+        nodes = [candidate.node.id for candidate in answer.candidates[:READ]]
+        items = [one for one in located if one.part.kind == "item"]
+        if items and (len(items) == 1 or items[0].reference.label is not None):
+            spans = self.library.outline.map(items[0].part.document).item(items[0].part)
+            quotes = tuple(quotation(self.kb.node(node), start, end) for node, start, end in spans)
+            return replace(answer, text=" ".join(w for quote in quotes for w in quote.text.split()), evidence=quotes)
+        if isinstance(reader, BestSpan):
+            return self._quoted(answer, locator, located, nodes)
+        said = read_passages(self.kb, locator.question, nodes, reader)
+        if said.text is None:
             return answer
-        quotes, supported = cite(self.kb, rest, read.text, [nodes[place] for place in read.citations])
-        said = () if supported else (f"unsupported: no cited passage writes “{read.text}”",)
-        return replace(answer, text=read.text, evidence=quotes, notes=(*answer.notes, *said))
+        quotes, supported = cite(self.kb, locator.rest, said.text, [nodes[place] for place in said.citations])
+        notes = () if supported else (f"unsupported: no cited passage writes “{said.text}”",)
+        return replace(answer, text=said.text, evidence=quotes, notes=(*answer.notes, *notes))
+
+    def _ranked(self, locator: Locator, located: Sequence[Located]) -> Answer:
+        """The passages as candidates, and how the question was understood."""
+        return Answer(
+            locator.question,
+            self._candidates(self._ranking(locator, located)),
+            query=self._query(located),
+            notes=self._ambiguous(located),
+            certainty=self._certainty(locator, located),
+        )
+
+    def _quoted(self, answer: Answer, locator: Locator, located: Sequence[Located], nodes: Sequence[int]) -> Answer:
+        """The sentences and lines of the best passages that fit the rest of the question."""
+        narrow = max(NARROW[one.reference.kind] for one in located)
+        parts = [one.part for one in located if NARROW[one.reference.kind] == narrow]
+        inside = {node for part in parts for node in (*part.core, *part.nodes)}
+        best = [node for node in nodes if node in inside][:4] or nodes[:2]
+        lines = [line for node in best for line in summaries.lines_of(self.kb.node(node))][:WEIGHED]
+        chosen = summaries.nearest(
+            locator.rest or locator.question, lines, self._embed, QUOTED, self.search.lexical.idf
+        )
+        if not chosen:
+            return answer
+        text = "\n".join(sentence.text for sentence in chosen)
+        return replace(answer, text=text, evidence=tuple(sentence.quote() for sentence in chosen))
+
+    def _ranking(self, locator: Locator, located: Sequence[Located]) -> Ranking:
+        """What is in the parts by how well it fits, then what ordinary search finds."""
+        gains: dict[int, float] = {}
+        sure = 1.0 if any(one.reference.is_certain for one in located) else 0.5
+        for one in located:
+            best = max(other.fit for other in located if other.reference is one.reference)
+            weight = sure * (1.0 if one.fit > best - 1e-9 else 0.7)
+            own = CORE if one.reference.kind in ("table", "figure", "item") else INSIDE
+            for inside, gain in ((one.part.nodes, INSIDE), (one.part.core, own)):
+                for node in inside:
+                    gains[node] = max(gains.get(node, 0.0), weight * gain)
+        parts = np.fromiter(gains, dtype=np.int32, count=len(gains))
+        nodes = np.union1d(parts, locator.asked.pool.nodes[:SHOWN]).astype(np.int32)
+        scores = locator.fits(nodes) + np.array([gains.get(node, 0.0) for node in nodes.tolist()])
+        return Ranking.of(nodes, scores, SHOWN)
+
+    def _candidates(self, ranking: Ranking) -> tuple[Candidate, ...]:
+        return tuple(
+            Candidate(ref, score, (self._whole_quote(ref.id),))
+            for ref, (_, score) in zip(self.kb.refs(ranking.nodes), ranking, strict=True)
+        )
+
+    def _whole_quote(self, node: int) -> Passage:
+        content = self.kb.node(node)
+        return quotation(content, 0, len(content.text))
+
+    def _from_tables(self, question: str, located: Sequence[Located]) -> tuple[str, tuple[Evidence, ...]] | None:
+        """An answer looked up in the named tables, or in the tables of a named page or section."""
+        found = self.tables.answer(question, [node for one in located for node in one.part.core])
+        return None if found is None else (found.text, self.tables.quotes(found))
+
+    def _query(self, located: Sequence[Located]) -> dict[str, object]:
+        found = []
+        for one in located:
+            key = None if one.part.node is None else self.kb.refs([one.part.node])[0].key
+            found.append({"part": one.part.name, "file": self._file(one.part), "page": one.part.page, "node": key})
+        return {"structure": found}
+
+    def _file(self, part: Part) -> str:
+        return self.library.outline.map(part.document).file
+
+    def _certainty(self, locator: Locator, located: Sequence[Located]) -> float:
+        """How likely the parts are those that are meant: by number in a named document most, by words least."""
+        if not located:
+            return WORDS if locator.documents.is_certain else AMBIGUOUS
+        if not located[0].reference.is_certain:
+            return WORDS
+        if self._ambiguous(located):
+            return AMBIGUOUS
+        return NUMBER if locator.documents.is_certain else NUMBER_ALONE
+
+    def _ambiguous(self, located: Sequence[Located]) -> tuple[str, ...]:
+        if not located or not located[0].reference.is_certain:
+            return ()
+        named = located[0].reference
+        files = dict.fromkeys(self._file(one.part) for one in located if one.reference is named)
+        return (f"{named.in_words()} exists in {len(files)} documents: name one of them",) if len(files) > 1 else ()
 
 
-def _candidates(kb: ArrayKnowledgeBase, parts: Sequence[Part]) -> tuple[Candidate, ...]:
-    """The located nodes, then what they hold."""
-    order = dict.fromkeys(part.node.id for part in parts)
-    order |= dict.fromkeys(content.id for part in parts for content in part.contents)
-    texts = {content.id: content for part in parts for content in (*part.contents, part.node)}
-    return tuple(
-        Candidate(ref, 1.0 if place < len(parts) else 0.5, _quoted(texts[ref.id]))
-        for place, ref in enumerate(kb.refs(list(order)))
-    )
-
-
-def _quoted(node: Node) -> tuple[Passage, ...]:
-    return (quotation(node, 0, len(node.text)),) if node.text else ()
-
-
-def _whole(parts: Sequence[Part]) -> tuple[Passage, ...]:
-    return tuple(quotation(content, 0, len(content.text)) for part in parts for content in part.contents)
-
-
-def _compared(parts: Sequence[Part]) -> str:
-    """What each part holds that no other does, in its own words."""
-    shown = []
-    for part in parts:
-        others = {term for other in parts if other is not part for term in terms(other.text)}
-        own = [line for line in re.split(r"(?<=[.!?])\s+|\n+", part.text) if line.strip() and set(terms(line)) - others]
-        shown.append(f"only {part.node.name}: " + " ".join(own)[: SHOWN // len(parts)])
-    return "\n".join(shown)
+def _distinct(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Each node once, with the evidence of all its places."""
+    found: dict[int, Candidate] = {}
+    for one in candidates:
+        before = found.get(one.node.id)
+        if before is None:
+            found[one.node.id] = one
+        elif before.score == one.score:
+            found[one.node.id] = replace(before, evidence=tuple(dict.fromkeys((*before.evidence, *one.evidence))))
+    return tuple(found.values())

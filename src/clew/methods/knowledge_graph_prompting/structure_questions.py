@@ -1,199 +1,361 @@
-"""Questions about where something stands: pages, tables, sections and documents named in words, found by structure."""
+"""What a question says about where to look: pages, sections, tables, figures and items by number, order and heading.
+
+Pure: nothing here knows a base. `references` finds what is named, `wanted` what is asked about it; whether anything
+in a base fits is decided by `structure_answer`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
 
-import numpy as np
-import pyarrow as pa
+from clew.index.tokens import stop_words, terms
 
-from clew.core.types import IntArray, NodeSet
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.reading.language.phrase_matcher import PhraseMatcher
-from clew.reading.language.proper_names import title_forms
-
-KINDS = {"page": "page", "pages": "page", "sheet": "page", "slide": "page", "table": "table", "tables": "table"}
-KINDS |= {"section": "section", "sections": "section", "chapter": "section", "document": "document", "file": "document"}
-ORDINALS = {
-    word: number
-    for number, words in enumerate(
-        (("last", "final"), ("first", "1st"), ("second", "2nd"), ("third", "3rd"), ("fourth", "4th"), ("fifth", "5th"))
-    )
-    for word in words
-}
-NUMBER_WORDS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}  # noqa: SIM905
-_KIND = r"(pages?|sheet|slide|tables?|sections?|chapter)"
-_NUMBER = (
-    r"(?:no\.?\s*|number\s+|#)?([A-Z]?\d+(?:\.\d+)*|[IVX]+\b|(?:one|two|three|four|five|six|seven|eight|nine|ten)\b)"
+Kind = Literal["page", "section", "table", "figure", "item"]
+Want = Literal["content", "summary", "comparison", "count", "page", "section", "next", "previous", "parts", "folder"]
+LABEL = r"(?:[A-Z]{1,3}[.\-]?)?\d+(?:[.\-]\d+)*[a-z]?(?![\w%])|[IVXLC]{1,6}\b(?!['’])|[A-Z]\b(?!['’])"
+"""The number of a part as written: 3, 3.2, C.13, UC4, 5-b, XII, A."""
+FILE = re.compile(r"[\w./-]+\.(?:pdf|docx|pptx|odt|ods|epub|html?|md|markdown|txt|rst|csv|tsv|xlsx|json|eml)\b", re.I)
+CONNECTING = re.compile(
+    r"(?:\b(?:in|on|of|from|at|within|to|by|under|according to|looking at)|\()\s*(?:the\s*)?$", re.I
 )
-NUMBERED = re.compile(rf"\b{_KIND}\s+{_NUMBER}((?:\s*(?:,|and|&|or|to)\s*{_NUMBER}(?![\w%]))*)", re.IGNORECASE)
-ORDINAL = re.compile(rf"\b(?:the\s+)?({'|'.join(ORDINALS)})\s+{_KIND}\b", re.IGNORECASE)
-HEADED = re.compile(r"""\b(?:section|chapter)\s+(?:called\s+|titled\s+|on\s+)?["“']([^"”']+)["”']""", re.IGNORECASE)
-ENDINGS = "pdf|docx|pptx|xlsx|od[tsp]|epub|x?html?|md|markdown|txt|text|rst|csv|tsv|json|eml|mbox"
-FILE = re.compile(rf"[\w./-]+\.(?:{ENDINGS})\b", re.IGNORECASE)
-CONNECTING = re.compile(r"\b(?:in|on|of|from|at|within|to|according to)\s*(?:the\s*)?$", re.IGNORECASE)
+LONGEST_HEADING = 8
+"""Words of a description that are taken for a heading."""
+
+
+@cache
+def _words() -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("structure_words.toml").read_text("utf-8"))
+
+
+@cache
+def _kinds() -> dict[str, Kind]:
+    """Every word for a part, in the singular and the plural, with its kind."""
+    found: dict[str, Kind] = {}
+    for kind, words in _words()["parts"].items():
+        for word in words:
+            found[word] = kind
+            if word.isalpha():
+                found.setdefault(_plural(word), kind)
+    return found
+
+
+@cache
+def document_words() -> frozenset[str]:
+    """What a document may be called."""
+    return frozenset(_words()["documents"]["any"])
+
+
+def kind_of(word: str) -> Kind | None:
+    """The kind of part that a word stands for."""
+    return _kinds().get(word.casefold()) or _kinds().get(word.casefold() + ".")
+
+
+def _plural(word: str) -> str:
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+
+
+def _any_of(words: Iterable[str]) -> str:
+    ordered = sorted(words, key=lambda word: (-len(word), word))
+    return "|".join(re.escape(word) + (r"\b" if word[-1].isalnum() else "") for word in ordered)
+
+
+@cache
+def _ordinals() -> dict[str, int]:
+    """Words for an order; -1 is the last."""
+    words = _words()
+    found = {word: place for place, word in enumerate(words["ordinals"], start=1)}
+    found |= dict.fromkeys(words["last"], -1)
+    return found | dict.fromkeys(words["last_but_one"], -2)
+
+
+@cache
+def _numbered() -> re.Pattern[str]:
+    words = _words()
+    label = rf"(?:{LABEL}|(?i:{_any_of(words['numbers'])})(?!\s+\w))"
+    sign = rf"(?:(?i:{_any_of(words['number_signs'])})\s*)?"
+    joint = rf"\s*(?:(?i:{_any_of(w for w in words['joints'] if w.isalpha())})|[,&])\s*(?:and\s+)?"
+    return re.compile(
+        rf"\b(?P<kind>(?i:{_any_of(_kinds())}))\s*\(?{sign}(?P<label>{label})\)?"
+        rf"(?P<more>(?:{joint}{label}(?!\s+(?i:{_any_of(_kinds())})))*)"
+    )
+
+
+@cache
+def _ordinal() -> re.Pattern[str]:
+    """The last page; the third configuration variable; the fifth of the six files."""
+    kinds, word = _any_of(_kinds()), r"(?:\s+[\w'’*/-]+)"
+    return re.compile(
+        rf"\b(?P<ordinal>{_any_of(_ordinals())}|\d+(?:st|nd|rd|th)\b)(?:\s+of\s+the)?"
+        rf"(?P<between>{word}{{0,2}}?)\s+(?:(?P<kind>{kinds})|(?P<noun>[\w-]+)(?!\s+(?:[\w-]+\s+)?(?:{kinds})))",
+        re.IGNORECASE,
+    )
+
+
+BARE = re.compile(r"\b(?i:in|under|see|of|\()\s*(?P<label>\d+(?:\.\d+)+)\b(?=\s*(?:[,:;?()]|(?i:of|in)\b|$))")
+QUOTED = r"""["“‘'](?P<quoted>[^"”’']{2,80})["”’']"""
+
+
+@cache
+def _headed() -> re.Pattern[str]:
+    """The chapter about encryption; the section called “Salt works”; the table of port names."""
+    parts = _words()["parts"]
+    sections = _any_of(word for word in parts["section"] if word.isalpha())
+    others = _any_of(word for kind in ("table", "figure") for word in parts[kind] if word.isalpha())
+    said = r"(?:called|titled|entitled|named|headed|on|about|covering|describing|dealing\s+with|for|with)"
+    return re.compile(
+        rf"\b(?:(?P<kind>{sections})\s+{said}|(?P<other>{others})\s+(?:{said}|of))\s+"
+        rf"(?:{QUOTED}|(?:the\s+|an?\s+)?(?P<words>[^,:;?()]+))"
+        rf"|\b(?P<name>{sections})\s+{QUOTED.replace('quoted', 'title')}",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _compound() -> re.Pattern[str]:
+    """The installation chapter; the speed table."""
+    parts = _words()["parts"]
+    kinds = _any_of(w for kind in ("section", "table", "figure") for w in parts[kind] if w.isalpha())
+    return re.compile(rf"(?P<words>(?:[\w'’/.*+-]+\s+){{1,5}}?)(?P<kind>{kinds})(?!\s*\(?(?:{LABEL}))", re.IGNORECASE)
+
+
+UNNUMBERED = re.compile(rf"\bthe\s+(?:appendix|annex)\b(?!\s+(?:{LABEL}))", re.IGNORECASE)
+UNDER = re.compile(rf"\bunder\s+(?:{QUOTED}|(?P<words>[^,:;?()]+))", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A page, table or section that a question names: its number as written, or its place in order (0 is the last)."""
+    """A part that a question names: by its number as written, by its place in order, or by words of its heading."""
 
-    kind: str
-    number: str | None = None
+    kind: Kind
+    word: str
+    """What the question calls it, in the singular."""
+    label: str | None = None
     ordinal: int | None = None
-    heading: str | None = None
+    """Its place among its kind, from 1; -1 is the last."""
+    about: str | None = None
     start: int = 0
     end: int = 0
+    following: str = ""
+    """The word right after it: “section 8 companies” is no section."""
+    quoted: bool = False
+    """Whether its heading stands in quotation marks."""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether number, order or a quoted heading say which one is meant."""
+        return self.label is not None or self.ordinal is not None or self.quoted
+
+    def in_words(self) -> str:
+        """As a reader would say it."""
+        if self.label is not None:
+            return f"{self.word} {self.label}"
+        if self.ordinal is not None:
+            named = {place: word for word, place in reversed(_ordinals().items())}
+            return f"{named.get(self.ordinal, f'{self.ordinal}th')} {self.word}"
+        return f"{self.word} “{self.about}”"
 
 
 def references(question: str) -> list[Reference]:
-    """Every page, table and section that a question names, in reading order."""
-    found = []
-    for match in NUMBERED.finditer(question):
-        kind = KINDS[match.group(1).lower()]
-        numbers = [match.group(2), *re.findall(_NUMBER, match.group(3) or "", re.IGNORECASE)]
-        if re.fullmatch(r"[ivx]+", match.group(2)):  # "section i" is written in capitals
-            continue
-        found += [
-            Reference(kind, NUMBER_WORDS.get(n.lower(), n), start=match.start(), end=match.end()) for n in numbers
-        ]
-    for match in ORDINAL.finditer(question):
-        kind = KINDS[match.group(2).lower()]
-        found.append(Reference(kind, ordinal=ORDINALS[match.group(1).lower()], start=match.start(), end=match.end()))
-    for match in HEADED.finditer(question):
-        found.append(Reference("section", heading=match.group(1), start=match.start(), end=match.end()))
+    """Every part that a question names, in reading order; those by number and order before those by description."""
+    found = [*_by_number(question), *_by_order(question)]
+    found += [reference for reference in _by_words(question) if not any(_overlap(reference, one) for one in found)]
     return sorted(found, key=lambda reference: reference.start)
 
 
-def without_references(question: str, found: Sequence[Reference]) -> str:
-    """The question without the words that only say where to look."""
-    spans = [(reference.start, reference.end) for reference in found]
-    spans += [match.span() for match in FILE.finditer(question)]
+def _by_number(question: str) -> list[Reference]:
+    found = []
+    for match in _numbered().finditer(question):
+        word = match.group("kind").casefold()
+        labels = [match.group("label"), *re.findall(rf"{LABEL}|(?i:{_any_of(_words()['numbers'])})", match["more"])]
+        after = re.match(r"\s+([\w-]+)", question[match.end() :])
+        following = after.group(1) if after else ""
+        chosen = re.search(
+            r"\b(?:which|what|how many|all|any|some|these|those|our)\s+$", question[: match.start()], re.I
+        )
+        if chosen and terms(following):
+            continue  # “which section 8 companies”
+        if re.fullmatch(r"[A-Z]", labels[0]) and following not in ("", "of", "in", "on", "about"):
+            continue  # “the table I made”
+        for label in labels:
+            spelled = {word: str(place) for place, word in enumerate(_words()["numbers"], start=1)}
+            label = spelled.get(label.casefold(), label)
+            found.append(
+                Reference(
+                    _kinds()[word], _singular(word), label, start=match.start(), end=match.end(), following=following
+                )
+            )
+    for match in BARE.finditer(question):
+        if not any(one.start <= match.start("label") < one.end for one in found):
+            found.append(
+                Reference("section", "section", match.group("label"), start=match.start("label"), end=match.end())
+            )
+    return found
+
+
+def _by_order(question: str) -> list[Reference]:
+    found = []
+    for match in _ordinal().finditer(question):
+        written = match.group("ordinal").casefold()
+        digits = re.match(r"\d+", written)
+        place = int(digits.group()) if digits else _ordinals()[written]
+        noun = (match.group("kind") or match.group("noun")).casefold()
+        about = match.group("between").strip() if match.group("kind") else f"{match.group('between')} {noun}".strip()
+        kind = _kinds().get(noun, "item")
+        found.append(Reference(kind, _singular(noun), None, place, about or None, start=match.start(), end=match.end()))
+    return found
+
+
+def _by_words(question: str) -> list[Reference]:
+    found = []
+    for match in (*_headed().finditer(question), *UNDER.finditer(question)):
+        groups = match.groupdict()
+        quoted = groups.get("quoted") or groups.get("title")
+        words = quoted or _noun_phrase(match.group("words"))
+        word = (groups.get("kind") or groups.get("other") or groups.get("name") or "heading").casefold()
+        end = match.end() if quoted else match.start("words") + len(words)
+        if words:
+            kind = _kinds().get(word, "section")
+            found.append(Reference(kind, word, about=words, start=match.start(), end=end, quoted=bool(quoted)))
+    for match in UNNUMBERED.finditer(question):
+        found.append(Reference("section", "appendix", about="appendix", start=match.start(), end=match.end()))
+    for match in _compound().finditer(question):
+        words, word = _last_phrase(match.group("words")), match.group("kind").casefold()
+        if words:
+            start = match.end() - len(word) - len(words) - 1
+            found.append(Reference(_kinds()[word], word, about=words, start=start, end=match.end()))
+    return found
+
+
+def _noun_phrase(words: str) -> str:
+    """Up to where the next phrase begins: “encryption in the manual” is about encryption."""
+    kept: list[str] = []
+    for word in words.split()[:LONGEST_HEADING]:
+        if kept and word.casefold() in {"of", "in", "from", "does", "do", "is", "are", "say", "says", "has", "have"}:
+            break
+        kept.append(word)
+    return " ".join(kept)
+
+
+def _last_phrase(words: str) -> str:
+    """The words right before a noun that belong to it."""
+    kept: list[str] = []
+    for word in reversed(words.split()):
+        if word.casefold() in stop_words() or word.casefold() in document_words():
+            break
+        kept.insert(0, word)
+    return " ".join(kept)
+
+
+def _overlap(one: Reference, other: Reference) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _singular(word: str) -> str:
+    for single in (word.removesuffix("s"), f"{word[:-3]}y", word):
+        if single in _kinds():
+            return {"appendice": "appendix", "fig.": "figure"}.get(single, single)
+    return word.removesuffix("s")
+
+
+@cache
+def _document() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?P<before>(?:[\w'’/+.-]+\s+){{0,5}})(?<![\w-])(?P<noun>{_any_of(document_words())})(?!\.\w)", re.IGNORECASE
+    )
+
+
+def document_phrases(question: str) -> list[tuple[int, int]]:
+    """Where the question names its documents: the noun for one with the words before it that describe it."""
+    found = []
+    for match in _document().finditer(question):
+        described = _last_phrase(match.group("before"))
+        if described or match.group("noun").casefold() not in ("file", "text"):
+            found.append((match.start("noun") - (len(described) + 1 if described else 0), match.end()))
+    return found
+
+
+def without_references(question: str, found: Sequence[Reference], documents: Sequence[tuple[int, int]] = ()) -> str:
+    """The question without the words that only say where to look; a description stays, since it may be answered."""
+    spans = {(one.start, one.end) for one in found if one.is_certain and (one.quoted or not one.about)}
+    spans |= {match.span() for match in FILE.finditer(question)} | set(documents)
+    last = len(question) + 1
     for start, end in sorted(spans, reverse=True):
+        if end > last:
+            continue
         before = CONNECTING.sub("", question[:start].rstrip())
-        question = f"{before.rstrip()} {question[end:].lstrip()}"
-    return " ".join(question.split()).strip(" ,")
+        question = f"{before.rstrip()} {question[end:].lstrip(' )')}"
+        last = start
+    return " ".join(question.split()).strip(" ,:;-")
 
 
-@dataclass(frozen=True, eq=False)
-class Located:
-    """The nodes that the references of a question stand for, and what is not clear about them."""
-
-    nodes: tuple[int, ...]
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Structure:
-    """Finds pages, tables, sections and documents of a base by number, order, heading and name."""
-
-    kb: ArrayKnowledgeBase
-
-    @cached_property
-    def documents(self) -> PhraseMatcher[int]:
-        """Documents by title, by file name and by the name without its ending."""
-        names: PhraseMatcher[int] = PhraseMatcher()
-        if "document" not in self.kb.schema.type_names:
-            return names
-        for node in self.kb.nodes("document"):
-            content = self.kb.node(node)
-            stem = content.key.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-            for form in (*title_forms(content.name), *content.aliases, content.key, stem):
-                names.add(form, node)
-        return names
-
-    def named_documents(self, question: str) -> list[int]:
-        """The documents that a question names; a file name with its ending beats everything else."""
-        files = {match.group().lower() for match in FILE.finditer(question)}
-        found = dict.fromkeys(node for match in self.documents.find(question) for node in match.meanings)
-        exact = [n for n in found if any(self.kb.refs([n])[0].key.lower().endswith(file) for file in files)]
-        return exact or list(found)
-
-    def locate(self, question: str, found: Sequence[Reference]) -> Located:
-        """The nodes of every reference, a table on a page as one; several where documents are not told apart."""
-        documents = self.named_documents(question)
-        pages = [reference for reference in found if reference.kind == "page"]
-        tables = [reference for reference in found if reference.kind == "table"]
-        if len(pages) == 1 and len(tables) == 1 and _on_page(question, tables[0], pages[0]):
-            nodes, notes = self._table_on_page(tables[0], pages[0], documents)
-            return Located(tuple(nodes), tuple(notes))
-        nodes, notes = [], []
-        for reference in found:
-            own = self._find(reference, documents)
-            if not own:
-                notes.append(f"there is no {_shown(reference)}{_where(self.kb, documents)}")
-            elif len(own) > 1:
-                notes.append(f"{_shown(reference)} exists in {len(own)} documents: name one of them")
-            nodes += own
-        return Located(tuple(dict.fromkeys(nodes)), tuple(notes))
-
-    def _find(self, reference: Reference, documents: Sequence[int]) -> list[int]:
-        if reference.kind not in self.kb.schema.type_names:
-            return []
-        own = self._of_kind(reference.kind, documents)
-        if reference.ordinal is not None:
-            return [group[reference.ordinal - 1] for group in self._by_file(own) if len(group) >= reference.ordinal]
-        if reference.heading is not None:
-            wanted = reference.heading.casefold()
-            return [node for node in own.tolist() if wanted in self.kb.refs([node])[0].name.casefold()]
-        wanted = (reference.number or "").casefold()
-        numbers = zip(own.tolist(), self._attribute(own, "number"), strict=True)
-        exact = [node for node, number in numbers if number.casefold() == wanted]
-        if reference.kind == "section":  # "section 3.2" is written in the heading
-            headed = re.compile(rf"(?:chapter |section )?{re.escape(wanted)}(?:\.?\s|$)")
-            exact = [n for n in own.tolist() if headed.match(self.kb.refs([n])[0].name.casefold())] or exact
-        return exact
-
-    def _table_on_page(
-        self, table: Reference, page: Reference, documents: Sequence[int]
-    ) -> tuple[list[int], list[str]]:
-        pages = self._find(page, documents)
-        if not pages:
-            return [], [f"there is no {_shown(page)}{_where(self.kb, documents)}"]
-        there = self.kb.neighbors(NodeSet.of(pages), "has_table", "out").array.tolist()
-        numbers = self._attribute(np.array(there, dtype=np.int32), "number")
-        numbered = [node for node, number in zip(there, numbers, strict=True) if number == table.number]
-        if not numbered and table.number is not None and table.number.isdigit():
-            numbered = there[int(table.number) - 1 : int(table.number)]
-        if table.ordinal is not None:
-            numbered = there[table.ordinal - 1 :][:1] if table.ordinal else there[-1:]
-        return numbered, [] if numbered else [f"there is no {_shown(table)} on {_shown(page)}"]
-
-    def _of_kind(self, kind: str, documents: Sequence[int]) -> IntArray:
-        nodes = self.kb.nodes(kind).array
-        if not documents:
-            return nodes
-        files = {self.kb.refs([document])[0].key for document in documents}
-        return nodes[np.array([file in files for file in self._attribute(nodes, "file")], dtype=np.bool_)]
-
-    def _by_file(self, nodes: IntArray) -> list[list[int]]:
-        groups: dict[str, list[int]] = {}
-        for node, file in zip(nodes.tolist(), self._attribute(nodes, "file"), strict=True):
-            groups.setdefault(file, []).append(node)
-        return list(groups.values())
-
-    def _attribute(self, nodes: IntArray, name: str) -> list[str]:
-        """An attribute of many nodes as text, without rendering each of them."""
-        column = self.kb.columns()[name].take(pa.array(nodes))
-        return [str(value or "") for value in column.to_pylist()]
+@cache
+def _counting() -> re.Pattern[str]:
+    kinds = _any_of(word for word, kind in _kinds().items() if kind != "item" and word.isalpha())
+    return re.compile(
+        rf"^how many (?P<kind>{kinds})\s+(?:are there in|are in|has|have|does|do|is|in|of)\s+(?P<what>.+?)"
+        r"(?:\s+(?:have|has|contain|long|got|there))?\s*\??$",
+        re.IGNORECASE,
+    )
 
 
-def _on_page(question: str, table: Reference, page: Reference) -> bool:
-    between = question[table.end : page.start] if table.start < page.start else question[page.end : table.start]
-    return re.fullmatch(r"[\s,]*(?:on|of|from|at|in)?(?:\s+the)?\s*", between, re.IGNORECASE) is not None
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked about the parts: to read them, to sum them up, or a fact of the structure itself."""
+
+    what: Want
+    kind: Kind = "section"
+    about: str = ""
+    """The rest of the question that matters: what is counted in, or what the page or section is about."""
 
 
-def _shown(reference: Reference) -> str:
-    if reference.heading is not None:
-        return f"section “{reference.heading}”"
-    order = {number: word for word, number in reversed(ORDINALS.items())}
-    if reference.ordinal is not None:
-        return f"{order[reference.ordinal]} {reference.kind}"
-    return f"{reference.kind} {reference.number}"
+def wanted(question: str, found: Sequence[Reference]) -> Wanted:
+    """What a question asks for; `content` where it asks for something that is written in a part."""
+    low = question.casefold()
+    asking = _words()["asking"]
+    telling = rf"(?:of\b.*?)?\b(?:{_any_of(asking['telling'])})"
+    kinds = _any_of(word for word, kind in _kinds().items() if kind != "item" and word.isalpha())
+    if match := _counting().search(question.strip()):
+        return Wanted("count", _kinds()[match.group("kind").casefold()], match.group("what"))
+    if match := re.search(r"\b(?:which|what)\s+(?:page|slide)s?\s+(?P<rest>.*)", question, re.I):
+        before = question[: match.start()].split()[-1:]
+        if before in (["on"], ["On"], ["at"], ["At"], ["from"]) or re.match(telling, match["rest"], re.I):
+            return Wanted("page", "page", match["rest"])
+    sections = _any_of(word for word, kind in _kinds().items() if kind == "section" and word.isalpha())
+    if match := re.search(rf"\b(?:which|what)\s+(?P<kind>{sections})\b(?P<rest>.*)", question, re.I):
+        follows = re.search(rf"\b(?:{_any_of(_words()['next'])})", match["rest"], re.I)
+        precedes = re.search(rf"\b(?:{_any_of(_words()['previous'])})", match["rest"], re.I)
+        if found and (follows or precedes):
+            return Wanted("next" if follows else "previous", about=match["rest"])
+        if re.search(telling, match["rest"], re.I):
+            return Wanted("section", about=match["rest"])
+    if re.search(rf"\b(?:{kinds})\s+(?:{_any_of(_words()['next'])})|\bnext\s+(?:{kinds})", low) and found:
+        return Wanted("next")
+    if re.search(rf"\b(?:{kinds})\s+(?:{_any_of(_words()['previous'])})|\bprevious\s+(?:{kinds})", low) and found:
+        return Wanted("previous")
+    plural = _any_of(word for word, kind in _kinds().items() if kind == "section" and word.endswith("s"))
+    if match := re.search(
+        rf"^(?:what|which|list|name|give)\b.{{0,20}}?\b(?:sub-?)?(?:{plural})\b(?P<rest>.*)", question, re.I
+    ):
+        return Wanted("parts", about=match["rest"])
+    folder = next((word for word in asking["folder"] if word in low), None)
+    if folder is not None and asks_for_all(low.replace(folder, "")):
+        return Wanted("folder")
+    if re.search(rf"\b(?:{_any_of(asking['compare'])})", low):
+        return Wanted("comparison")
+    rest = without_references(question, found, document_phrases(question))
+    starts = rf"^(?:please\s+)?(?:can you\s+)?(?:{_any_of(asking['summary'])})|\babout\s*(?:\?|,|$)"
+    whole = asks_for_all(rest) or re.search(starts, low) is not None
+    return Wanted("summary" if whole else "content", about=rest)
 
 
-def _where(kb: ArrayKnowledgeBase, documents: Sequence[int]) -> str:
-    return f" in {', '.join(ref.key for ref in kb.refs(documents))}" if documents else ""
+def asks_for_all(rest: str, *, of_a_document: bool = False) -> bool:
+    """Whether a question without its references asks for nothing but the part itself, or the document itself."""
+    words = (*_words()["asking"]["whole"], *_words()["asking"]["compare"], *_words()["joints"], *document_words())
+    parts = () if of_a_document else (*_kinds(), *_ordinals())
+    return set(terms(rest)) <= {term for word in (*words, *parts) for term in terms(word)}
