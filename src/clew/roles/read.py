@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, model_validator
@@ -199,7 +200,7 @@ def read_written(completion: Completion, sources: int) -> Read:
 def salvage_written(completion: Completion, sources: int) -> Read:
     """The whole sentences of a reply that was cut off, or of one in plain text with bracketed numbers."""
     kept = []
-    for value in find_json(completion.text):
+    for value in chain.from_iterable(one if isinstance(one, list) else [one] for one in find_json(completion.text)):
         if isinstance(value, dict) and isinstance(value.get("text"), str):
             with suppress(ValidationError):
                 kept.append(_Sentence.model_validate(value))
