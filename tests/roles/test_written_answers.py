@@ -49,7 +49,7 @@ def test_the_answer_in_words_has_numbers_and_places():
     wrong = read(reply(("The cache holds 65 MB.", [1]), PORT, missing="the name of the server")).in_words(
         READING.sources
     )
-    assert "The cache holds 65 MB. [1] (not confirmed by its source)" in wrong
+    assert "The cache holds 65 MB. [1] (its source may not say this)" in wrong
     assert "Not in the sources: the name of the server" in wrong
     assert Read("Ridley Scott", (2,)).in_words(READING.sources) == "Ridley Scott [1]\n[1] Atlas"
     assert Read(None).in_words(()) == "I did not find this in the sources."

@@ -216,7 +216,7 @@ class Read:
             claim.text
             + (" " if claim.citations else "")
             + "".join(f"[{numbers[citation]}]" for citation in claim.citations)
-            + ("" if claim.is_supported else " (not confirmed by its source)")
+            + ("" if claim.is_supported else " (its source may not say this)")
             for claim in claims
         ]
         lines = [" ".join(sentences) or "I did not find this in the sources."]

@@ -43,6 +43,9 @@ _DENIAL = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[,;:!?]\s|\b(?:but|and|because|so|although|though|if|when|which|since)\b", re.IGNORECASE)
+_FILLER = re.compile(
+    r"\b(?:among other things|in (?:return|addition|particular|turn)|for (?:example|instance))\b", re.IGNORECASE
+)
 _VERDICT = re.compile(r"(?:yes|no)\b\s*[,:;.–—-]\s*", re.IGNORECASE)
 CLOSE = 5
 """Content words between which neighbouring words of a claim may stand in the evidence."""
@@ -56,9 +59,13 @@ SCOPE = 4
 class Weights:
     """A logistic regression over the comparison of a claim with its evidence; 0.5 parts supported from unsupported.
 
-    Fitted to the tuning half of tests/data/claims.jsonl and to 400 answers that people gave to questions about half of
+    Fitted to the tuning half of tests/data/claims.jsonl and to sentences of 400 answers to questions about half of
     thirteen folders of manuals, as they are and with a number, a name or a "not" changed, a detail added, or beside
     another passage. The constant is set so that nine in ten answers that one passage gives count as supported.
+    On the other half of the folders, 87 % of 299 such answers count as supported (52 % of 85 that need several
+    passages), and 2 % with a number changed, 23 % with a "not", 29 % with a detail added, 60 % with a name swapped for
+    another of the same passage, 2 % beside another passage. By words alone it is
+    89, 53, 4, 17, 29, 60 and 2 %: the embedder changes little.
     """
 
     constant: float = -2.45
@@ -164,7 +171,7 @@ def _parse(text: str) -> _Text:
         for place in [len(_content(text[:start]))]
     ]
     values = {_float(digits) for digits in _DIGITS.findall(text)}
-    clauses = [tuple(_content(clause)) for clause in _CLAUSE.split(text)]
+    clauses = [tuple(_content(clause)) for clause in _CLAUSE.split(_FILLER.sub("", text))]
     return _Text(
         tuple(words),
         tuple(clause for clause in clauses if len(clause) > 1),
@@ -229,7 +236,8 @@ def _polarity(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]
         stop = end.start() if end else len(text)
         after = _content(text[found.end() : stop])[:SCOPE]
         rejected.update(after[:1])
-        denied.update(after, _content(text[: found.start()])[-1:])
+        # "A does it while B does not": what is denied stands before.
+        denied.update(after, _content(text[: found.start()])[-1 if after else -2 * SCOPE :])
         rest = rest[: found.start()] + " " * (stop - found.start()) + rest[stop:]
     return frozenset(rejected), frozenset(denied), frozenset(_content(rest))
 
@@ -316,7 +324,7 @@ def _negation(said: _Text, pieces: Sequence[_Text]) -> float:
         return 0.5 if is_denied else 1.0
     if rejected & said.affirmed - said.denied - affirmed:
         return 0.5 if said.is_negative or said.may_deny else 1.0
-    return 0.5 if said.is_negative and not is_denied else 0.0
+    return 0.5 if said.rejected and not is_denied else 0.0
 
 
 @dataclass(frozen=True, slots=True)
