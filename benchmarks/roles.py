@@ -210,7 +210,7 @@ def reading(n: int, model: LanguageModel | None):
     if model is None:
         yield "best span", lambda: play(BestSpan())
     else:
-        yield "model", lambda: play(ModelReader(model))
+        yield "model", lambda: play(ModelReader(model, words=6))
 
 
 def answering(n: int, model: LanguageModel | None):

@@ -17,7 +17,7 @@ from clew.core.query import Constant, Variable
 from clew.models.openai_chat import read_chat_reply
 from clew.models.protocol import Completion
 from clew.roles.choose import read_list, read_pair
-from clew.roles.read import read_answer, salvage_answer
+from clew.roles.read import read_answer, read_written, salvage_answer, salvage_written
 from clew.roles.score import read_score, read_yes_no
 from clew.roles.triplet_replies import read_triplets, salvage_triplets
 from clew.roles.write import read_answers, read_next
@@ -168,6 +168,13 @@ def check_texts(texts: tuple[str, ...], most: int = 5) -> None:
     assert all(text.strip() and len(text) <= 1000 for text in texts)
 
 
+def check_written(read) -> None:
+    assert read.found == bool(read.claims)
+    assert not read.found or read.text.strip()
+    assert all(0 <= place < 5 for claim in read.claims for place in claim.citations)
+    assert len(read.claims) <= 6
+
+
 def check_read(read) -> None:
     assert read.text is None or (read.text.strip() and len(read.text) <= 400)
     assert all(0 <= place < 5 for place in read.citations)
@@ -206,6 +213,16 @@ PARSERS: dict[str, tuple[str, Callable, Callable]] = {
     "next": ('{"enough": false, "next": "The director is"}', lambda t: read_next(Completion(t)), check_texts),
     "answers": ('{"answers": ["Paris", "Lyon", "1789"]}', lambda t: read_answers(Completion(t), 5), check_texts),
     "read": ('{"answer": "Paris", "passages": [1, 3]}', lambda t: read_answer(Completion(t), 5), check_read),
+    "written": (
+        '{"sentences": [{"text": "It is Paris [1].", "passages": [1, "3"]}], "found": true, "missing": ""}',
+        lambda t: read_written(Completion(t), 5),
+        check_written,
+    ),
+    "salvage written": (
+        '{"sentences": [{"text": "It is Paris.", "passages": [9]}], "found": true, "mis',
+        lambda t: salvage_written(Completion(t), 5),
+        check_written,
+    ),
     "salvage read": ('{"answer": "Paris", "passages": [9]}', lambda t: salvage_answer(Completion(t), 5), check_read),
     "http": (json.dumps(CHAT), read_chat_reply, check_completion),
 }

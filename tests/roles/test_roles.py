@@ -313,25 +313,25 @@ class TestReading:
     )
 
     def test_an_answer_comes_with_its_citations(self):
-        [read] = ModelReader(ScriptedModel.saying('{"answer": "Ridley Scott.", "passages": [1, 1]}')).read(
+        [read] = ModelReader(ScriptedModel.saying('{"answer": "Ridley Scott.", "passages": [1, 1]}'), 6).read(
             [self.READING]
         )
         assert (read.text, read.citations) == ("Ridley Scott", (0,))
 
     def test_citations_that_point_nowhere_are_said_back_then_dropped(self):
         model = ScriptedModel.saying('{"answer": "Ridley Scott", "passages": [1, 7]}')
-        [read] = ModelReader(model).read([self.READING])
+        [read] = ModelReader(model, words=6).read([self.READING])
         assert (read.text, read.citations) == ("Ridley Scott", (0,))
         assert "there is no passage 7" in last(model.asked[1])
 
     @pytest.mark.parametrize("answer", ["", "Unknown.", "N/A"])
     def test_no_answer_is_no_answer(self, answer):
         model = ScriptedModel.saying(json.dumps({"answer": answer, "passages": []}))
-        assert ModelReader(model).read([self.READING])[0].text is None
+        assert ModelReader(model, words=6).read([self.READING])[0].text is None
 
     def test_nothing_to_read_is_not_asked(self):
         model = ScriptedModel.saying("never")
-        assert ModelReader(model).read([Reading("q", ())])[0].text is None
+        assert ModelReader(model, words=6).read([Reading("q", ())])[0].text is None
         assert model.asked == []
 
     def test_passages_are_cut_to_the_context_with_the_relevant_parts_kept(self):
@@ -339,7 +339,7 @@ class TestReading:
         reading = Reading("Who was the director?", (Source(long, "A"), Source("Short one.", "B")))
         model = ScriptedModel.saying('{"answer": "Ridley Scott", "passages": [1]}')
         model.context_tokens = 1000
-        ModelReader(model).read([reading])
+        ModelReader(model, words=6).read([reading])
         shown = last(model.asked[0])
         assert count_tokens(shown) < 1000
         assert "The director was Ridley Scott." in shown

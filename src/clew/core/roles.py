@@ -4,7 +4,7 @@ parse    a question into a triplet query             TripletParser
 choose   the best of some options                    Chooser
 score    how well a candidate answers, 0..1          Scorer
 write    the next evidence, or candidate answers     Writer
-read     passages, and answer in a few words         Reader
+read     passages or facts, and answer from them     Reader
 
 A role never raises because of one bad reply: the outcome carries `problem`, which says what went wrong and that the
 role's fallback stands in; the same is said to the trace. Only `PendingError` (batch mode) passes through.
@@ -138,10 +138,25 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A numbered text a reader may cite, with its title where it has one."""
+    """A numbered text a reader may cite: a passage with its place, or a fact or path in words."""
 
     text: str
     title: str = ""
+    section: str = ""
+    """The headings above it, outermost first, such as "Installation › On Windows"."""
+    file: str | None = None
+    page: int | None = None
+
+    def heading(self) -> str:
+        """What it is part of: title, section and page, as far as known."""
+        page = "" if self.page is None else f"page {self.page}"
+        return ", ".join(part for part in (" › ".join(filter(None, (self.title, self.section))), page) if part)
+
+    def place(self) -> str:
+        """Where to look it up: file and page, or else its title, or else the text itself, as a fact has neither."""
+        if self.file is None:
+            return self.heading() or self.text
+        return self.file if self.page is None else f"{self.file}, page {self.page}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +167,62 @@ class Reading:
     sources: tuple[Source, ...]
 
 
+SUPPORTED = 0.5
+"""The support from which on the cited sources say what a claim says."""
+
+
+@dataclass(frozen=True, slots=True)
+class CitedClaim:
+    """One sentence of a written answer with the positions of the sources it rests on."""
+
+    text: str
+    citations: tuple[int, ...] = ()
+    support: float = 0.0
+    """How well the cited sources say it, 0..1."""
+    spans: tuple[tuple[int, int], ...] = ()
+    """For each citation the characters of its source that say most of it."""
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether the cited sources say it."""
+        return self.support >= SUPPORTED
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
-    """An answer in a few words and the positions of the sources it rests on; text None where they hold no answer."""
+    """An answer and the positions of the sources it rests on; text None where they hold no answer."""
 
     text: str | None
+    """A few words, or the claims as sentences."""
     citations: tuple[int, ...] = ()
     problem: str | None = None
+    claims: tuple[CitedClaim, ...] = ()
+    """The sentences of a written answer, checked; none where the answer is a few words."""
+    missing: str = ""
+    """What was asked for and the sources do not say."""
+    notes: tuple[str, ...] = ()
+    """What was changed in the citations."""
+
+    @property
+    def found(self) -> bool:
+        """Whether the sources hold an answer."""
+        return self.text is not None
+
+    def in_words(self, sources: Sequence[Source]) -> str:
+        """The answer with bracketed numbers after each sentence, then the cited places by their numbers."""
+        numbers = {source: number for number, source in enumerate(self.citations, start=1)}
+        claims = self.claims or ((CitedClaim(self.text, self.citations, 1.0),) if self.text else ())
+        sentences = [
+            claim.text
+            + (" " if claim.citations else "")
+            + "".join(f"[{numbers[citation]}]" for citation in claim.citations)
+            + ("" if claim.is_supported else " (its source may not say this)")
+            for claim in claims
+        ]
+        lines = [" ".join(sentences) or "I did not find this in the sources."]
+        lines += [f"Not in the sources: {self.missing}"] if self.missing else []
+        lines += [f"[{number}] {sources[source].place()}" for source, number in numbers.items()] if sentences else []
+        return "\n".join(lines)
 
 
 class Reader(Protocol):

@@ -65,6 +65,8 @@ def chooser_for(toolbox: Toolbox) -> Chooser:
     return ScoredChooser(FusedScorer(toolbox.embedder)) if model is None else ModelChooser(model)
 
 
-def reader_for(toolbox: Toolbox) -> Reader:
-    """Who reads passages: the model, or the search for the best span."""
-    return BestSpan() if toolbox.model is None else ModelReader(toolbox.model)
+def reader_for(toolbox: Toolbox, words: int | None = 6) -> Reader:
+    """Who reads passages: the model, in so many words or, with None, in cited sentences; or the search for a span."""
+    if toolbox.model is None:
+        return BestSpan()
+    return ModelReader(toolbox.model, words, embedder=toolbox.embedder if words is None else None)

@@ -6,23 +6,27 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, model_validator
 
 from clew.core import trace
 from clew.core.errors import ReplyError
-from clew.core.roles import Read, Reader, Reading, Source
+from clew.core.roles import CitedClaim, Read, Reader, Reading, Source
 from clew.models.prompts import Prompt
-from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, ask, read_json
-from clew.models.tokens import count_tokens, cut_to_question
+from clew.models.protocol import Completion, Embedder, LanguageModel, Message, Request
+from clew.models.structured import Ask, ask, find_json, read_json
+from clew.models.tokens import count_request_tokens, count_tokens, cut_to_question
 from clew.reading.extraction.asked import Asked
 from clew.reading.extraction.clues import Candidate, Evidence
 from clew.reading.extraction.comparing import compared
+from clew.reading.language.proper_names import sentences
+from clew.roles.claims import check_claims
 
 
 @lru_cache(maxsize=1)
@@ -82,7 +86,8 @@ def best_candidate(candidates: Sequence[Candidate], weights: Mapping[str, float]
     )[0]
 
 
-READ = Prompt.load("clew.roles.prompts", "read")
+IN_WORDS = Prompt.load("clew.roles.prompts", "read_words")
+WRITTEN = Prompt.load("clew.roles.prompts", "read_written")
 NO_ANSWER = frozenset({"", "unknown", "none", "n/a", "not found", "no answer", "not mentioned", "not provided"})
 LONGEST_ANSWER = 400
 
@@ -118,20 +123,145 @@ def salvage_answer(completion: Completion, sources: int) -> Read:
 
 def _read(reply: _Read, numbers: Sequence[int]) -> Read:
     text = " ".join(str(reply.answer).split()).strip(" .")
-    if re.sub(r"[^\w/ ]", "", text).lower().strip() in NO_ANSWER:
+    if _is_nothing(text):
         return Read(None)
     if len(text) > LONGEST_ANSWER:
         raise ReplyError("the answer is not short")
     return Read(text, tuple(dict.fromkeys(number - 1 for number in numbers)))
 
 
+def _is_nothing(text: str) -> bool:
+    return re.sub(r"[^\w/ ]", "", text).lower().strip() in NO_ANSWER
+
+
+MOST_SENTENCES = 6
+"""Sentences of a reply that are kept; four are asked for."""
+LONGEST_SENTENCE = 600
+_BRACKETS = re.compile(r"\s*[\[(](?:(?:passages?|sources?)\s*)?((?:\d+\s*(?:,|and|;)?\s*)+)[\])]", re.IGNORECASE)
+_SAYS_NOTHING = re.compile(
+    r"\b(?:passages?|sources?|documents?|texts?|facts?)\b[^.]*\b(?:do(?:es)?\s*n[o’']t|no\b|not|never)\b"
+    r"|\bnot (?:mentioned|stated|specified|provided|given|said|found)\b",
+    re.IGNORECASE,
+)
+
+
+class _Sentence(BaseModel):
+    """A sentence as models write it: a bare text, numbers as text and a single number are accepted."""
+
+    model_config = ConfigDict(extra="ignore")
+    text: str = Field(min_length=1)
+    passages: list[int] = Field(default_factory=list)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lenient(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"text": value}
+        if isinstance(value, dict) and "passages" in value:
+            cited = value["passages"] if isinstance(value["passages"], list) else [value["passages"]]
+            return value | {"passages": [int(number) for one in cited for number in re.findall(r"\d{1,6}", str(one))]}
+        return value
+
+
+class _Written(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    sentences: list[_Sentence]
+    found: bool = True
+    missing: str = ""
+
+
+def _schema(*, thinking: bool) -> dict[str, Any]:
+    sentence = {
+        "type": "object",
+        "properties": {"text": {"type": "string"}, "passages": {"type": "array", "items": {"type": "integer"}}},
+        "required": ["text", "passages"],
+        "additionalProperties": False,
+    }
+    properties: dict[str, Any] = {"thinking": {"type": "string"}} if thinking else {}
+    properties |= {
+        "sentences": {"type": "array", "items": sentence},
+        "found": {"type": "boolean"},
+        "missing": {"type": "string"},
+    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _form(*, thinking: bool) -> str:
+    example = {"thinking": "…"} if thinking else {}
+    example |= {"sentences": [{"text": "…", "passages": [1]}], "found": True, "missing": ""}  # type: ignore[dict-item]
+    return json.dumps(example, ensure_ascii=False)
+
+
+def read_written(completion: Completion, sources: int) -> Read:
+    """The sentences with what they cite, unchecked; citations that point nowhere are dropped with a note."""
+    return _written(read_json(completion.text, _Written), sources)
+
+
+def salvage_written(completion: Completion, sources: int) -> Read:
+    """The whole sentences of a reply that was cut off, or of one in plain text with bracketed numbers."""
+    kept = []
+    for value in chain.from_iterable(one if isinstance(one, list) else [one] for one in find_json(completion.text)):
+        if isinstance(value, dict) and isinstance(value.get("text"), str):
+            with suppress(ValidationError):
+                kept.append(_Sentence.model_validate(value))
+    if not kept and "{" not in completion.text:
+        # The bracketed numbers behind a full stop belong to the sentence before it.
+        plain = re.sub(r"([.!?])((?:\s*\[[\d,; ]+\])+)", r"\2\1", " ".join(completion.text.split()))
+        kept = [_Sentence(text=text) for text in sentences(plain)]
+        kept = kept if any(_BRACKETS.search(one.text) for one in kept) else []
+    if not kept:
+        raise ReplyError("the reply holds no whole sentence")
+    read = _written(_Written(sentences=kept), sources)
+    return replace(read, notes=(*read.notes, "the reply was not whole: what could be read of it is kept"))
+
+
+def _written(reply: _Written, sources: int) -> Read:
+    missing = "" if _is_nothing(reply.missing) else " ".join(reply.missing.split())[:LONGEST_SENTENCE]
+    claims: list[CitedClaim] = []
+    notes: list[str] = []
+    for sentence in reply.sentences:
+        bracketed = [int(n) for group in _BRACKETS.findall(sentence.text) for n in re.findall(r"\d{1,6}", group)]
+        inline = bracketed if all(1 <= number <= sources for number in bracketed) else []  # else a year, perhaps
+        text = " ".join((_BRACKETS.sub("", sentence.text) if inline else sentence.text).split())
+        if _is_nothing(text):
+            continue
+        cited = dict.fromkeys([*sentence.passages, *inline])
+        citations = tuple(number - 1 for number in cited if 1 <= number <= sources)
+        if not citations and _SAYS_NOTHING.search(text):
+            missing = missing or text
+            continue
+        wrong = [str(number) for number in cited if not 1 <= number <= sources]
+        if wrong:
+            notes.append(f"sentence {len(claims) + 1} cited {', '.join(wrong)}: there is no such source")
+        claims.append(CitedClaim(text[:LONGEST_SENTENCE], citations))
+    if not reply.found or (missing and not claims):
+        return Read(None, missing=missing)
+    if not claims:
+        raise ReplyError('"sentences" is empty although "found" is true')
+    if len(claims) > MOST_SENTENCES:
+        notes.append(f"{len(claims) - MOST_SENTENCES} further sentences were left out")
+    return _with_claims(Read("", missing=missing, notes=tuple(notes)), claims[:MOST_SENTENCES])
+
+
+def _with_claims(read: Read, claims: Sequence[CitedClaim]) -> Read:
+    cited = tuple(dict.fromkeys(citation for claim in claims for citation in claim.citations))
+    return replace(read, text=" ".join(claim.text for claim in claims), citations=cited, claims=tuple(claims))
+
+
 @dataclass(frozen=True)
 class ModelReader:
-    """Asks a model; passages that do not fit into its context are cut to what the question needs."""
+    """Asks a model for an answer in sentences, each cited and checked, or in a few words.
+
+    Sources that do not fit into the model's context are cut to what the question needs.
+    """
 
     model: LanguageModel
-    words: int = 6
-    """How long an answer may be; the paper's "under six words" for benchmarks."""
+    words: int | None = None
+    """None: one to four sentences for people. A number: the longest answer, as the paper's "under six words"."""
+    thinking: bool = True
+    """Whether the model notes first what each source says: for all but the smallest models. Sentences only."""
+    embedder: Embedder | None = None
+    """Compares claims with sources by meaning, too; by words alone where there is none."""
     fallback: Reader = field(default_factory=BestSpan)
 
     def read(self, readings: Sequence[Reading]) -> list[Read]:
@@ -141,29 +271,50 @@ class ModelReader:
         answers = [Read(None)] * len(readings)
         for place, outcome in zip(filled, outcomes, strict=True):
             if outcome.value is not None:
-                answers[place] = outcome.value
+                answers[place] = self._checked(outcome.value, readings[place].sources)
                 continue
             trace.fallback("read", outcome.problem or "no reply", f"read by {type(self.fallback).__name__}")
             [instead] = self.fallback.read([readings[place]])
             answers[place] = replace(instead, problem=outcome.problem)
         return answers
 
+    def _checked(self, read: Read, sources: Sequence[Source]) -> Read:
+        if not read.claims:
+            return read
+        with trace.span("check claims", claims=len(read.claims)) as span:
+            claims, notes = check_claims(read.claims, sources, self.embedder)
+            span.note(unsupported=sum(not claim.is_supported for claim in claims))
+        return replace(_with_claims(read, claims), notes=(*read.notes, *notes))
+
     def _ask(self, reading: Reading) -> Ask[Read]:
+        read, salvage = (read_written, salvage_written) if self.words is None else (read_answer, salvage_answer)
         shown = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(self._cut(reading), 1))
         count = len(reading.sources)
         return Ask(
-            READ.fill(passages=shown, question=reading.question, words=self.words),
-            lambda completion: read_answer(completion, count),
-            salvage=lambda completion: salvage_answer(completion, count),
-            schema=SCHEMA,
-            max_tokens=120,
+            self._prompt(shown, reading.question),
+            lambda completion: read(completion, count),
+            salvage=lambda completion: salvage(completion, count),
+            schema=SCHEMA if self.words is not None else _schema(thinking=self.thinking),
+            max_tokens=self._reply_tokens(),
         )
+
+    def _prompt(self, shown: str, question: str) -> tuple[Message, ...]:
+        if self.words is not None:
+            return IN_WORDS.fill(passages=shown, question=question, words=self.words)
+        return WRITTEN.fill(sources=shown, question=question, form=_form(thinking=self.thinking))
+
+    def _reply_tokens(self) -> int:
+        """Room for the reply; reasoning models spend some of it before they write, and a small context has less."""
+        if self.words is not None:
+            return 120
+        return min(1200 if self.thinking else 500, self.model.context_tokens // 4)
 
     def _cut(self, reading: Reading) -> list[str]:
         """Each source's fair share of the room: short ones leave theirs to the longer."""
         texts = [_shown(source) for source in reading.sources]
-        sizes = [count_tokens(text) for text in texts]
-        room = self.model.context_tokens - 500 - count_tokens(reading.question)
+        sizes = [count_tokens(text) + 4 for text in texts]  # 4 for its number and the empty line
+        asked = count_request_tokens(Request(self._prompt("", reading.question)))
+        room = self.model.context_tokens - self._reply_tokens() - asked
         share, left = room, len(texts)
         for size in sorted(sizes):
             share = room // left
@@ -171,10 +322,11 @@ class ModelReader:
                 break
             room, left = room - size, left - 1
         return [
-            text if size <= share else cut_to_question(text, reading.question, max(8, share))
+            text if size <= share else cut_to_question(text, reading.question, max(8, share - 4))
             for text, size in zip(texts, sizes, strict=True)
         ]
 
 
 def _shown(source: Source) -> str:
-    return f"{source.title}: {source.text}" if source.title else source.text
+    heading = source.heading()
+    return f"{heading}\n{source.text}" if heading else source.text
