@@ -130,5 +130,15 @@ def drips(seconds_per_byte: float) -> Behaviour:
     return behave
 
 
+def drips_headers(seconds_per_byte: float) -> Behaviour:
+    def behave(handler: Handler, _: dict[str, Any]) -> None:
+        for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}":
+            handler.wfile.write(bytes([byte]))
+            handler.wfile.flush()
+            time.sleep(seconds_per_byte)
+
+    return behave
+
+
 def is_silent(seconds: float) -> Behaviour:
     return lambda handler, _: time.sleep(seconds)
