@@ -26,6 +26,8 @@ class Circuit:
     """In a row: each doubles the time until the next try."""
     failed: int = 0
     """Requests in a row that the server answered, but never with a reply."""
+    heard: bool = False
+    """Whether it has ever replied."""
     greeted: bool = False
     lock: Lock = field(default_factory=Lock)
 
@@ -42,7 +44,7 @@ class Breaking(Wrapping):
     first_pause: float = 30.0
     longest_pause: float = 600.0
     tolerance: int = 2
-    """Requests in a row that may fail on a server that answers."""
+    """Requests in a row that may fail on a server that has replied before; one on a server that never has."""
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
     circuit: Circuit = field(default_factory=Circuit, repr=False, compare=False)
 
@@ -77,11 +79,12 @@ class Breaking(Wrapping):
         failing = done.retry_after is not None
         with circuit.lock:
             if done.error is None:
-                circuit.outages = circuit.failed = 0
+                circuit.outages, circuit.failed, circuit.heard = 0, 0, True
                 return done
             circuit.failed += failing
-            if done.failure in ("outage", "access") or circuit.failed >= self.tolerance:
-                self._give_up(replace(done, failure=done.failure or "outage"))
+            most = self.tolerance if circuit.heard else 1
+            if done.failure in ("outage", "access") or circuit.failed >= most:
+                self._give_up(done)
         return replace(done, failure="failing", retry_after=None) if failing else done
 
     def _give_up(self, refusal: Completion) -> None:
@@ -89,4 +92,4 @@ class Breaking(Wrapping):
         if circuit.refusal is None or self.clock() >= circuit.until:  # else another thread has just given it up
             pause = min(self.longest_pause, self.first_pause * 2**circuit.outages)
             circuit.outages, circuit.failed, circuit.until = circuit.outages + 1, 0, self.clock() + pause
-        circuit.refusal = Completion("", error=refusal.error, failure=refusal.failure)
+        circuit.refusal = Completion("", error=refusal.error, failure=refusal.failure or "outage")

@@ -183,6 +183,7 @@ class Memory:
 @dataclass
 class _Found:
     known: Known | None = None
+    recalled: bool = False
     tried: bool = False
     lock: RLock = field(default_factory=RLock)
 
@@ -199,11 +200,13 @@ class Probed(Wrapping):
     _found: _Found = field(default_factory=_Found, repr=False, compare=False)
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """The inner model's completions."""
+        """The inner model's completions, asked for in the way that earlier runs have learnt."""
+        self._recall()
         return self.inner.complete(requests)
 
     def each(self, requests: Iterable[Request]) -> Iterator[tuple[int, Completion]]:
         """The same, as they come."""
+        self._recall()
         return each(self.inner, requests)
 
     @property
@@ -220,20 +223,24 @@ class Probed(Wrapping):
                 known = self._tried(known)
             return known.capabilities(self.context_given)
 
+    def _recall(self) -> Known | None:
+        """What is known already; nothing is asked."""
+        with self._found.lock:
+            if not self._found.recalled:
+                self._found.recalled = True
+                self._believe(self.memory.recall(self.name))
+            return self._found.known
+
     def _told(self) -> Known:
         with self._found.lock:
-            if self._found.known is None:
-                known = self.memory.recall(self.name)
-                if known is None:
-                    known = Known(name=self.name, asked=self.memory.clock())
-                    if not self.can_ask():
-                        return known
-                    told = ask_server(self.chat)
-                    known = known.model_copy(update=asdict(told))
+            known = self._recall()
+            if known is None:
+                known = Known(name=self.name, asked=self.memory.clock())
+                if self.can_ask():
+                    known = known.model_copy(update=asdict(ask_server(self.chat)))
                     self.memory.keep(known)
-                self._found.known = known
-                self._teach(known)
-            return self._found.known
+                    self._believe(known)
+            return known
 
     def _tried(self, known: Known) -> Known:
         self._found.tried = True
@@ -257,8 +264,10 @@ class Probed(Wrapping):
         self._found.known = known
         return known
 
-    def _teach(self, known: Known) -> None:
-        """What earlier runs have learnt need not be learnt again from refusals."""
+    def _believe(self, known: Known | None) -> None:
+        """Go by what is known: what earlier runs have learnt need not be learnt again from refusals."""
+        self._found.known = known
+        known = known or Known(name=self.name, asked=0.0)
         learnt, found = self.chat.refusals, known.capabilities(self.context_given)
         if known.json_schema is not None:
             learnt.json_mode, learnt.renamed_max_tokens = known.json_mode, known.renamed_max_tokens

@@ -190,7 +190,7 @@ NEXT_JSON_MODE: dict[JsonMode, JsonMode] = {
 SHOWN_ERROR = 500
 SHOWN_MODELS = 8
 REPLY_SECONDS = 120.0
-GREETING_SECONDS = 2.0
+GREETING_SECONDS = 1.7
 """How long a server may take to say what it offers."""
 
 
@@ -316,7 +316,9 @@ class OpenAIChat:
         url = self.base_url.removesuffix("/v1") + path[3:] if path.startswith("/../") else self.base_url + path
         try:  # bounded from outside as well: looking up a name has no time limit of its own
             return within(seconds, lambda: self._client.get(url, headers=self._headers(), timeout=seconds))
-        except (httpx.TransportError, TimeoutError) as outage:
+        except (httpx.ReadTimeout, TimeoutError):
+            raise OutageError(f"{self.base_url}: not a word within {seconds:g} seconds") from None
+        except httpx.TransportError as outage:
             raise OutageError(self._outage(outage, seconds)) from None
 
     def _complete(self, request: Request) -> Completion:
@@ -381,11 +383,12 @@ class OpenAIChat:
     def _refused(self, reply: httpx.Response, content: bytes) -> tuple[Completion, str | None]:
         status = reply.status_code
         message = self._safe(content[: 4 * SHOWN_ERROR].decode("utf-8", "replace"))[:SHOWN_ERROR]
-        error, failure = f"{self.base_url} answered {status}: {_in_words(message)}", None
+        said = f"{status}: {_in_words(message)}"
+        error, failure = f"{self.base_url} answered {said}", None
         if status in WRONG_KEY:
-            error, failure = f"{self._wrong_key()} ({error})", "access"
+            error, failure = f"{self._wrong_key()} ({said})", "access"
         elif status in WRONG_PLACE or (status == 400 and _NO_MODEL.search(message)):
-            error, failure = f"{self._wrong_place()} ({error})", "access"
+            error, failure = f"{self._wrong_place()} ({said})", "access"
         retry = _retry_after(reply) if status in TRANSIENT else None
         if retry:
             error += f" (asks to wait {retry:g} seconds)"
@@ -418,7 +421,7 @@ class OpenAIChat:
             if seconds == self.seconds:
                 what += "; CLEW_MODEL_SECONDS sets how long one may take"
         else:
-            what = str(outage) or type(outage).__name__
+            what = re.sub(r"^\[Errno -?\d+\] ", "", str(outage)) or type(outage).__name__
         return self._safe(f"{self.base_url}: {what}")
 
     def _headers(self) -> dict[str, str]:

@@ -45,7 +45,7 @@ class Wrapping:
 class Retrying(Wrapping):
     """Repeats requests whose completion says that asking again may help, with exponential pauses and jitter."""
 
-    attempts: int = 4
+    attempts: int = 3
     first_pause: float = 0.5
     patience: float = 30.0
     """Seconds that the pauses of a request may come to; a server that asks for more is not asked again."""
