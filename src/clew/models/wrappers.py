@@ -194,7 +194,7 @@ class Ledger:
         """Replace the guess made on admission by what the call really consumed."""
         usage = completion.usage
         with self._lock:
-            if completion.failure in ("outage", "failing"):
+            if completion.failure in ("outage", "failing") or completion.retry_after is not None:
                 self.outage = completion.error
             if completion.failure in ("outage", "access"):  # nothing was answered, and nothing is paid
                 self.calls -= 1
