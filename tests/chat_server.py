@@ -26,6 +26,8 @@ class ChatServer:
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     url: str = ""
+    pages: dict[str, Any] = field(default_factory=lambda: {"/v1/models": {"data": [{"id": "qwen"}, {"id": "other"}]}})
+    gets: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -51,7 +53,11 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def do_GET(self):
-        self.send(200, json.dumps({"data": [{"id": "qwen"}, {"id": "other"}]}).encode())
+        self.chat.gets.append(self.path)
+        if self.path in self.chat.pages:
+            self.send(200, json.dumps(self.chat.pages[self.path]).encode())
+        else:
+            self.send(404, b"")
 
     def send(self, status: int, body: bytes, **headers: str) -> None:
         self.send_response(status)
@@ -75,10 +81,12 @@ class QuietServer(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(reply: Callable[[dict[str, Any]], str] = lambda _: "fine", **options: Any) -> Iterator[ChatServer]:
+def serving(
+    reply: Callable[[dict[str, Any]], str] = lambda _: "fine", *, port: int = 0, **options: Any
+) -> Iterator[ChatServer]:
     chat = ChatServer(reply, **options)
     handler = type("OneServersHandler", (Handler,), {"chat": chat})
-    server = QuietServer(("127.0.0.1", 0), handler)
+    server = QuietServer(("127.0.0.1", port), handler)
     chat.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
@@ -123,6 +131,16 @@ def drips(seconds_per_byte: float) -> Behaviour:
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
         for byte in body:
+            handler.wfile.write(bytes([byte]))
+            handler.wfile.flush()
+            time.sleep(seconds_per_byte)
+
+    return behave
+
+
+def drips_headers(seconds_per_byte: float) -> Behaviour:
+    def behave(handler: Handler, _: dict[str, Any]) -> None:
+        for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}":
             handler.wfile.write(bytes([byte]))
             handler.wfile.flush()
             time.sleep(seconds_per_byte)

@@ -204,7 +204,7 @@ def test_a_batch_is_answered_by_any_model_and_a_failure_is_asked_again(clew, bas
         return '{"best": [2]}' if "best" in body["messages"][-1]["content"] else '{"score": 0.5}'
 
     def fail(handler, _) -> None:
-        handler.send(401, b"not today")
+        handler.send(400, b"not today")
 
     with serving(reply, misbehave=[fail]) as server:
         model = ("--model", f"{server.url}#m", "--json")

@@ -469,7 +469,8 @@ class TestKeysAndSettings:
         assert open_model("none") is None
 
     def test_dollars_need_a_price(self, tmp_path):
-        settings = Settings.load({"CLEW_CONFIG": str(tmp_path / "config.toml"), "CLEW_CACHE": str(tmp_path)})
+        places = {"CLEW_CONFIG": str(tmp_path / "config.toml"), "CLEW_CACHE": str(tmp_path)}
+        settings = Settings.load({**places, "OPENAI_API_KEY": self.KEY})
         ledger = Ledger(Budget(dollars=1))
         with pytest.raises(InputError, match="no price"):
             open_model("openai:some-new-model", ledger=ledger, settings=settings)

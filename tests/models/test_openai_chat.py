@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from chat_server import drips, drops_the_connection, is_silent, raw, says, serving, status, stops_halfway
-from clew.models.openai_chat import OpenAIChat
+from chat_server import drips, drips_headers, drops_the_connection, is_silent, raw, says, serving, status, stops_halfway
+from clew.models.openai_chat import OpenAIChat, read_chat_reply
 from clew.models.prices import Price
 from clew.models.protocol import Message, Request
-from clew.models.settings import Secret
+from clew.models.settings import NO_KEY, Secret
 from clew.models.wrappers import Retrying
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
@@ -41,16 +41,16 @@ def test_a_reply_carries_its_text_tokens_and_price():
         (raw(b'{"choices": []}'), "no chat completion"),
         (raw(b'{"choices": [{"message": {"content": 7}}]}'), "no chat completion"),
         (raw(b"\xff\xfe not even text"), "no chat completion"),
+        (raw(b"<html>Welcome to the hotel"), "a page of HTML"),
+        (raw(b'{"error": {"message": "overloaded", "code": 529}}'), "overloaded (529)"),
         (drops_the_connection, "127.0.0.1"),
         (stops_halfway, "127.0.0.1"),
-        (is_silent(0.6), "timed out"),
-        (drips(0.01), "longer than"),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_what_fails_for_the_moment_is_asked_again(behaviour, words):
     with serving(misbehave=[behaviour, behaviour]) as server:
-        bare = OpenAIChat(server.url, "m", seconds=0.3, idle_seconds=0.4)
+        bare = OpenAIChat(server.url, "m", seconds=5)
         [failed] = bare.complete([request()])
         assert failed.error is not None
         assert words in failed.error
@@ -58,6 +58,23 @@ def test_what_fails_for_the_moment_is_asked_again(behaviour, words):
         [done] = Retrying(bare, first_pause=0.01).complete([request()])
         assert done.text == "fine"
         assert len(server.bodies) == 3
+
+
+@pytest.mark.parametrize("behaviour", [is_silent(0.8), drips(0.01), drips_headers(0.1)], ids=["silent", "slow", "head"])
+def test_what_takes_too_long_is_an_outage_and_not_asked_again(behaviour):
+    with serving(misbehave=[behaviour] * 3) as server:
+        begun = time.perf_counter()
+        [failed] = Retrying(OpenAIChat(server.url, "m", seconds=0.3)).complete([request()])
+        assert time.perf_counter() - begun < 0.6
+        assert failed.failure == "outage"
+        assert "no reply within 0.3 seconds" in (failed.error or "")
+        assert len(server.bodies) == 1
+
+
+def test_a_server_that_is_not_there_is_an_outage():
+    [failed] = Retrying(OpenAIChat("http://127.0.0.1:9/v1", "m")).complete([request()])
+    assert (failed.failure, failed.retry_after) == ("outage", None)
+    assert "refused" in (failed.error or "")
 
 
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 422])
@@ -71,11 +88,74 @@ def test_a_wrong_request_is_not_asked_again(code):
 
 def test_the_server_decides_how_long_to_wait():
     pauses: list[float] = []
-    with serving(misbehave=[status(429, Retry_After="7"), status(429, Retry_After="soon"), status(500)]) as server:
+    answers = [status(429, Retry_After="7"), status(503, Retry_After="soon")]
+    with serving(misbehave=answers) as server:
         model = Retrying(OpenAIChat(server.url, "m"), sleep=pauses.append, jitter=lambda: 1.0)
         [done] = model.complete([request()])
     assert done.text == "fine"
-    assert pauses == [7.0, 1.0, 2.0]
+    assert pauses == [7.0, 1.0]
+
+
+def test_nobody_waits_longer_than_the_budget_or_half_a_minute():
+    pauses: list[float] = []
+    for asked_for, left in (("31", 1e9), ("99999", 1e9), ("inf", 1e9), ("5", 4.0)):
+        with serving(misbehave=[status(429, Retry_After=asked_for)]) as server:
+            model = Retrying(OpenAIChat(server.url, "m"), sleep=pauses.append, seconds_left=lambda left=left: left)
+            [failed] = model.complete([request()])
+        assert "asks to wait" in (failed.error or "")
+    assert pauses == []
+
+
+def test_a_wrong_key_names_its_variable():
+    for key, words in ((NO_KEY, "wants a key: set CLEW_MODEL_KEY"), (Secret("x", "CLEW_MODEL_KEY"), "does not take")):
+        with serving(misbehave=[status(401)]) as server:
+            [failed] = OpenAIChat(server.url, "m", key=key).complete([request()])
+        assert failed.failure == "access"
+        assert words in (failed.error or "")
+        assert "CLEW_MODEL_KEY" in (failed.error or "")
+
+
+def test_a_wrong_model_is_named_beside_those_there_are():
+    body = b'{"error": {"message": "The model `m` does not exist", "code": "model_not_found"}}'
+    for code in (404, 400):
+        with serving(misbehave=[status(code, body)]) as server:
+            [failed] = OpenAIChat(server.url, "m").complete([request()])
+        assert failed.failure == "access"
+        assert "has no model 'm'; it has: qwen, other" in (failed.error or "")
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"content": '<think>7 is odd…</think>\n\n{"a": 1}'}, '{"a": 1}'),
+        ({"content": "7 is odd…</think>yes"}, "yes"),
+        ({"content": "<think>one</think>a <THINK>two</THINK>b"}, "a b"),
+        ({"content": "yes", "reasoning_content": "7 is odd…"}, "yes"),
+        ({"content": [{"type": "thinking", "thinking": []}, {"type": "text", "text": "yes"}]}, "yes"),
+    ],
+)
+def test_thoughts_are_no_part_of_a_reply(message, text):
+    done = read_chat_reply(json.dumps({"choices": [{"message": message}]}))
+    assert (done.text, done.error) == (text, None)
+
+
+@pytest.mark.parametrize("message", [{"content": "<think>hmm"}, {"content": None, "reasoning_content": "hmm"}])
+def test_a_model_that_thinks_is_given_room_and_asked_again(message):
+    cut = json.dumps({"choices": [{"message": message, "finish_reason": "length"}]}).encode()
+    with serving(misbehave=[raw(cut)]) as server:
+        model = OpenAIChat(server.url, "m")
+        [done] = model.complete([request(max_tokens=24)])
+        assert done.text == "fine"
+        model.complete([request("more", max_tokens=24)])
+    limits = [body["max_tokens"] for body in server.bodies]
+    assert limits[0] == 24
+    assert limits[1] == limits[2] > 2000
+
+
+def test_a_key_that_the_model_repeats_does_not_stay_in_its_reply():
+    with serving(lambda _: "your key is sk-very-secret-123") as server:
+        [done] = OpenAIChat(server.url, "m", key=Secret("sk-very-secret-123")).complete([request()])
+    assert done.text == "your key is •••"
 
 
 def test_a_reply_of_ten_megabytes_is_given_up_without_being_kept():

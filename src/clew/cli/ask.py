@@ -87,6 +87,8 @@ def show_estimate(estimate: Estimate, as_json: bool) -> None:
 
 def show_answer(answer: Answer, k: int) -> None:
     """An answer for people: rank, name, type, score, and the evidence below each."""
+    if answer.outage is not None:
+        out.print(f"[yellow]{escape(answer.outage)}[/yellow]")
     if answer.text is not None:
         out.print(f"[bold]{escape(answer.text)}[/bold]")
         for number, piece in enumerate(answer.evidence, start=1):
@@ -108,7 +110,7 @@ def show_answer(answer: Answer, k: int) -> None:
         out.print(f"[bold]{rank:>3}  {escape(node.name)}[/bold]  {about}")
         for piece in candidate.evidence[:MOST_EVIDENCE]:
             out.print(f"       {escape(piece.in_words())}")
-    for note in answer.notes:
+    for note in answer.notes[answer.outage is not None :]:
         out.print(f"[dim]{escape(note)}[/dim]")
     for fallback in answer.fallbacks:
         out.print(f"[yellow]{escape(fallback.step)}: {escape(fallback.reason)}; {escape(fallback.instead)}[/yellow]")

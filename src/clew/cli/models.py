@@ -16,6 +16,7 @@ from clew.models import batch_runner
 from clew.models.batch import answer_batch
 from clew.models.batch_runner import read_lines, waiting
 from clew.models.opening import configured, open_model, probe
+from clew.models.protocol import Capabilities
 from clew.models.settings import NamedModel, Settings
 
 
@@ -23,22 +24,43 @@ def models(
     spec: Annotated[
         list[str] | None, typer.Argument(metavar="MODEL…", help="Only these; a name or what --model takes.")
     ] = None,
+    try_out: Annotated[
+        bool, typer.Option("--try", help="Find out what each can do, with one short request that may cost something.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the language models that are configured, and see whether they answer; nothing is spent."""
+    """List the language models that are configured or run on this machine, and see whether they answer.
+
+    Nothing is spent, unless with --try.
+    """
     settings = Settings.load()
     wanted = configured(settings)
     if spec:
         wanted = {one: settings.models.get(one, NamedModel(one)) for one in spec}
-    probes = concurrently(lambda item: probe(item[0], item[1], settings), list(wanted.items()))
+    probes = concurrently(lambda item: probe(*item, settings, try_out=try_out), list(wanted.items()))
     if as_json:
         print_json([asdict(one) for one in probes])
         return
     if probes:
-        rows = [(one.name, one.spec, "ready" if one.ready else "not ready", one.detail) for one in probes]
-        print_table("", ("name", "model", "state", "detail"), rows)
+        rows = [
+            (one.name, one.spec, "ready" if one.ready else "not ready", one.detail, _in_words(one.capabilities))
+            for one in probes
+        ]
+        print_table("", ("name", "model", "state", "detail", "known"), rows)
     else:
-        say(f"no models are configured: set OPENAI_API_KEY, or name models in {settings.config_file}")
+        say(
+            "no models: start Ollama or LM Studio, set OPENAI_API_KEY, "
+            f"or name a server's models in {settings.config_file} (docs/models.md)"
+        )
+
+
+def _in_words(known: Capabilities | None) -> str:
+    """What a model can do, in a few words."""
+    if known is None:
+        return ""
+    able = {"JSON schema": known.json_schema, "logprobs": known.logprobs, "reasoning": known.reasoning}
+    size = [] if known.size == "unknown" else [known.size]
+    return ", ".join([*size, f"{known.context_tokens:,} tokens", *(name for name, can in able.items() if can)])
 
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of `--model batch:DIR`.", show_default=False)]

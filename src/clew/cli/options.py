@@ -28,7 +28,12 @@ Exclude = Annotated[
     list[str] | None, typer.Option("--exclude", metavar="NAME", help="Words of the question that name nothing.")
 ]
 
-Model = Annotated[str, typer.Option("--model", help="The language model: openai:NAME, http://…#NAME, gguf:FILE, none.")]
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model", help="The language model: openai:NAME, ollama:NAME, lmstudio:NAME, http://…#NAME, gguf:FILE, none."
+    ),
+]
 EmbedderOption = Annotated[
     str | None,
     typer.Option("--embedder", help="The embedder of the base's vectors, where it is none that ships with Clew."),

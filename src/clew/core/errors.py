@@ -14,6 +14,8 @@ ClewError
 ├── ModelError            a language model or an embedder failed (exit code 1)
 │   ├── ReplyError        a reply could not be parsed or validated
 │   ├── BudgetError       a cap on dollars, tokens, calls or seconds was reached
+│   ├── AccessError       the key is missing or wrong, or there is no such model or address
+│   ├── OutageError       the server cannot be reached, or gives no reply that can be used
 │   └── PendingError      a batch waits for its replies
 ├── EmbedderMismatch      the base was embedded by another embedder (exit code 2)
 │   └── UntrustedEmbedder only the base names its embedder, and it is none that ships with Clew
@@ -85,6 +87,14 @@ class ReplyError(ModelError):
 
 class BudgetError(ModelError):
     """A cap on dollars, tokens, calls or seconds was reached."""
+
+
+class AccessError(ModelError):
+    """A server does not let the model be used: the key is missing or wrong, or there is no such model or address."""
+
+
+class OutageError(ModelError):
+    """A server cannot be reached, or gives no reply that can be used."""
 
 
 class PendingError(ModelError):

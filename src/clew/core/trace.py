@@ -22,8 +22,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
 
-Failure = Literal["budget", "access", "outage"]
-"""Why a model call failed: a cap was reached; the key or the model's name is wrong; the server cannot be reached."""
+Failure = Literal["budget", "access", "outage", "failing"]
+"""Why a model call failed: a cap was reached; the key, the model's name or the address is wrong; the server cannot be
+reached or was given up; it answers, but with errors or with what is no reply, however often it is asked."""
 LONGEST_DETAIL = 2000
 GRACE_SECONDS = 3.0
 """How long work under way may go on after Ctrl-C."""
@@ -144,6 +145,16 @@ class Recorder:
         refused = [call for span in self.spans for call in span.calls if call.failure == "budget"]
         return f"cut short: {refused[0].error}; {len(refused)} model calls were not made" if refused else None
 
+    def model(self) -> str:
+        """The name of the model that replied; "none" where none did."""
+        spoke = (span for span in self.spans if any(call.error is None for call in span.calls))
+        return next((str(span.details["model"]) for span in spoke), "none")
+
+    def outage(self) -> str | None:
+        """What a server said, or the network, that gave no reply; None where none failed so."""
+        calls = (call for span in self.spans for call in span.calls)
+        return next((call.error for call in calls if call.failure in ("outage", "failing")), None)
+
     def write(self, file: Path) -> None:
         """One JSON line per span, with its model calls and fallbacks, then one per fallback outside of any span."""
         lines = [
@@ -228,6 +239,29 @@ def fallback(step: str, reason: str, instead: str) -> None:
             recorder.fallbacks.append(stated)
             if current is not None:
                 recorder.spans[current].fallbacks.append(stated)
+
+
+def within(seconds: float, work: Callable[[], R]) -> R:
+    """The result of some work, or TimeoutError: for what cannot be stopped, such as looking up a host's name.
+
+    Work that is given up goes on in its thread, which never holds up an exit.
+    """
+    done: SimpleQueue[tuple[R | None, BaseException | None]] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            done.put((work(), None))
+        except BaseException as failure:  # carried over to the caller's thread
+            done.put((None, failure))
+
+    Thread(target=copy_context().run, args=(run,), daemon=True).start()
+    try:
+        result, failure = done.get(timeout=seconds)
+    except Empty:
+        raise TimeoutError from None
+    if failure is not None:
+        raise failure
+    return cast("R", result)
 
 
 def concurrently(function: Callable[[T], R], items: Iterable[T], limit: int = 8) -> list[R]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, final
 
 import numpy as np
@@ -16,6 +16,8 @@ Direction = Literal["out", "in", "any"]
 IntArray = NDArray[np.int32]
 PRINTED = 5
 """Candidates that `print` shows."""
+GIVEN_UP = "model"
+"""The step of the fallback that says that a model was given up."""
 MANY = 20_000
 """From this many look-ups on, marking all members in a bitmap is faster than searching for each."""
 
@@ -356,6 +358,20 @@ class Answer:
         best = max((candidate.score for candidate in self.candidates), default=0.0)
         return tuple(candidate for candidate in self.candidates if candidate.score >= best - 1e-9)
 
+    @property
+    def outage(self) -> str | None:
+        """The note that stands before all others where a model was given up."""
+        return self.notes[0] if self.fallbacks and self.fallbacks[0].step == GIVEN_UP else None
+
+    def without_model(self, reason: str) -> Answer:
+        """The same answer, saying first and once that the model was given up, and why."""
+        theirs = [fallback for fallback in self.fallbacks if fallback.reason == reason]
+        instead = "; ".join(dict.fromkeys(f"{fallback.step}: {fallback.instead}" for fallback in theirs))
+        stated = Fallback(GIVEN_UP, reason, instead or "answered without it")
+        others = tuple(fallback for fallback in self.fallbacks if fallback not in theirs)
+        partly = "answered without the model" if self.model == "none" else "partly answered without the model"
+        return replace(self, fallbacks=(stated, *others), notes=(f"{partly}: {reason}", *self.notes))
+
     def to_dict(self) -> dict[str, Any]:
         """As `clew ask --json` prints it and the server sends it: the one JSON form of an answer."""
         return {
@@ -387,7 +403,7 @@ class Answer:
         return pandas.DataFrame(rows, columns=["rank", "key", "name", "type", "score", "evidence"])
 
     def __str__(self) -> str:
-        lines = [self.question] if self.text is None else [self.question, self.text]
+        lines = [part for part in (self.question, self.outage, self.text) if part is not None]
         lines += ["I did not find this; what is nearest:"] if self.candidates and not self.found else []
         for rank, one in enumerate(self.candidates[:PRINTED], start=1):
             why = f"  {one.evidence[0].in_words()}" if one.evidence else ""

@@ -11,7 +11,16 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
 
-from clew.core.errors import BudgetError, ClewError, EmbedderMismatch, MissingExtraError, PendingError, StorageError
+from clew.core.errors import (
+    AccessError,
+    BudgetError,
+    ClewError,
+    EmbedderMismatch,
+    MissingExtraError,
+    OutageError,
+    PendingError,
+    StorageError,
+)
 from clew.core.trace import Recorder, as_completed
 from clew.core.types import Answer
 from clew.datasets.questions import Question
@@ -134,12 +143,12 @@ def _answer(
         answer = answering(question, recorder)
     except PendingError as pending:
         return pending
-    except (*FATAL, BudgetError):
+    except (*FATAL, AccessError, BudgetError):
         raise
     except ClewError as failure:
         error = f"{type(failure).__name__}: {failure}"
     seconds = time.perf_counter() - begun
-    _refuse_cut_short(recorder)
+    _refuse_unfinished(recorder)
     judged = score(question, answer, setup.kind, setup.match, names_of)
     failed = judged.metrics[PRIMARY[setup.kind]] < 1
     gold = (question.passages or question.answers)[:SHOWN_GOLD]
@@ -147,9 +156,11 @@ def _answer(
     return make_row(question, shown, answer, judged, recorder, seconds=seconds, failed=failed, error=error)
 
 
-def _refuse_cut_short(recorder: Recorder) -> None:
-    """An answer that a spent budget cut short says nothing about the method: it is not kept, and the run stops."""
+def _refuse_unfinished(recorder: Recorder) -> None:
+    """An answer that a spent budget or a dead server cut short says nothing of the method: the run stops before it."""
     for span in recorder.spans:
         for call in span.calls:
             if call.failure == "budget":
                 raise BudgetError(f"{call.error}; run again with a larger one to go on")
+            if call.failure == "outage":
+                raise OutageError(f"{call.error}; what is finished is kept: run again to go on")

@@ -86,16 +86,17 @@ def ask(method: Method, question: str, tools: Toolbox, recorder: Recorder | None
     begun = time.perf_counter()
     with recording(recorder) as recorded:
         answer = method.answer(question.strip(), tools)
-    fallbacks = tuple(dict.fromkeys((*answer.fallbacks, *recorded.fallbacks)))
     cut_short = recorded.cut_short()
-    return replace(
+    answer = replace(
         answer,
         method=answer.method or method.name,
-        model=tools.model_name if recorded.spending().calls else "none",
+        model=recorded.model(),
         seconds=time.perf_counter() - begun,
-        fallbacks=fallbacks,
+        fallbacks=tuple(dict.fromkeys((*answer.fallbacks, *recorded.fallbacks))),
         notes=answer.notes if cut_short is None else (*answer.notes, cut_short),
     )
+    outage = recorded.outage()
+    return answer if outage is None else answer.without_model(outage)
 
 
 @cache

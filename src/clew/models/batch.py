@@ -16,9 +16,10 @@ from typing import Any
 
 from clew.core.errors import InputError, PendingError, ReplyError
 from clew.models.batch_runner import Reply, append_lines, parse_lines, read_lines, reply_line, waiting
+from clew.models.model_names import capabilities_by_name
 from clew.models.openai_chat import chat_body, read_chat_reply
 from clew.models.prices import FREE, Price
-from clew.models.protocol import Completion, LanguageModel, Message, Request, each
+from clew.models.protocol import Capabilities, Completion, LanguageModel, Message, Request, each
 from clew.models.reply_store import digest
 
 
@@ -44,6 +45,11 @@ class BatchFolder:
     def name(self) -> str:
         """The model the requests are meant for."""
         return f"batch:{self.model}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model's name says: nobody is there to be asked."""
+        return capabilities_by_name(self.model, self.context_tokens)
 
     @property
     def requests_file(self) -> Path:

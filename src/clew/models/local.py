@@ -13,8 +13,10 @@ from typing import Any
 
 from clew.core.errors import MissingExtraError, NotFoundError, ReplyError
 from clew.models.batch_runner import LocalModel
+from clew.models.model_names import capabilities_by_name
 from clew.models.openai_chat import chat_body, read_chat_reply
-from clew.models.protocol import Completion, Request, Usage
+from clew.models.protocol import Capabilities, Completion, Request, Usage
+from clew.models.thoughts import without_thoughts
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,11 @@ class GgufModel:
             begin = opened.read(1 << 20)
         mark = hashlib.sha256(begin + str(self.file.stat().st_size).encode()).hexdigest()[:8]
         return f"gguf:{self.file.name}#{mark}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """A grammar holds its replies to a schema."""
+        return capabilities_by_name(self.file.stem, self.context_tokens, json_schema=True)
 
     @cached_property
     def _llama(self) -> Any:
@@ -97,6 +104,11 @@ class HuggingFaceModel:
         mark = hashlib.sha256(repr((files, self.spec.partition("#")[2])).encode()).hexdigest()[:8]
         return f"hf:{self._folder.resolve().name}#{mark}"
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """Nothing holds its replies to a schema."""
+        return capabilities_by_name(self._folder.resolve().name, self.context_tokens, logprobs=True)
+
     @cached_property
     def _model(self) -> LocalModel:
         try:
@@ -117,5 +129,7 @@ class HuggingFaceModel:
                     {top["token"]: top["logprob"] for top in (*entry["top_logprobs"], entry)}
                     for entry in reply.logprobs
                 )
-                completions[place] = Completion(reply.text, usage, cut=reply.cut, logprobs=alternatives)
+                text = without_thoughts(reply.text)
+                alternatives = alternatives if text == reply.text else ()
+                completions[place] = Completion(text, usage, cut=reply.cut, logprobs=alternatives)
         return completions

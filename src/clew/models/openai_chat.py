@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import email.utils
 import math
+import re
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from clew.core.errors import ReplyError
-from clew.core.trace import Failure
+from clew.core.errors import ModelError, OutageError, ReplyError
+from clew.core.trace import Failure, within
 from clew.models.batch_runner import with_schema_in_words
+from clew.models.model_names import capabilities_by_name
 from clew.models.prices import FREE, Price
-from clew.models.protocol import Completion, Request, Usage
+from clew.models.protocol import Capabilities, Completion, Request, Usage
 from clew.models.reply_store import digest
 from clew.models.settings import NO_KEY, Secret
+from clew.models.thoughts import room_to_think, without_thoughts
 
 if TYPE_CHECKING:
     import httpx
@@ -71,9 +74,22 @@ class _Logprobs(_Lenient):
     content: list[_Token] | None = None
 
 
+class _Part(_Lenient):
+    text: str = ""
+
+
 class _ReplyMessage(_Lenient):
-    content: str | None = None
+    content: str | list[_Part] | None = None
     refusal: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    """What the model thought, where the server parts it from the reply."""
+
+    def said(self) -> str | None:
+        """The text of the reply; some servers send it in parts, thoughts among them."""
+        if not isinstance(self.content, list):
+            return self.content
+        return "".join(part.text for part in self.content)
 
 
 class _Choice(_Lenient):
@@ -89,32 +105,42 @@ class _Usage(_Lenient):
     """Said by our own batch runner."""
 
 
+class _Trouble(_Lenient):
+    message: str = ""
+    code: str | int | None = None
+
+
 class _ChatReply(_Lenient):
     choices: list[_Choice] = Field(min_length=1)
     usage: _Usage | None = None
 
 
+class _Excuse(_Lenient):
+    error: _Trouble | str
+
+
 def read_chat_reply(body: bytes | str | Mapping[str, Any]) -> Completion:
     """The completion in the body of a reply; raises ReplyError where it is no such body."""
     try:
-        if isinstance(body, bytes | str):
-            reply = _ChatReply.model_validate_json(body)
-        else:
-            reply = _ChatReply.model_validate(body)
+        reply = _validated(_ChatReply, body)
     except ValidationError as failure:
-        first = failure.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the body"
-        raise ReplyError(f"the server's reply is no chat completion: {place}: {first['msg']}") from failure
+        raise ReplyError(f"the server's reply is no chat completion: {_excuse(body) or _what(failure, body)}") from None
     choice = reply.choices[0]
     usage = reply.usage or _Usage(prompt_tokens=0, completion_tokens=0, seconds=0.0)
     spent = Usage(usage.prompt_tokens, usage.completion_tokens, seconds=usage.seconds)
-    if choice.message.content is None:
+    cut, said = choice.finish_reason == "length", choice.message.said()
+    thought = bool(choice.message.reasoning_content or choice.message.reasoning)
+    if said is None and not (thought and cut):
         return Completion("", spent, error=f"the model refused: {choice.message.refusal or 'no content'}")
+    text = without_thoughts(said or "")
+    if text != said:  # the alternatives of its thoughts would be taken for those of its answer
+        return Completion(text, spent, cut=cut, thought=True)
     tokens = choice.logprobs.content if choice.logprobs and choice.logprobs.content else []
     return Completion(
-        choice.message.content,
+        text,
         spent,
-        cut=choice.finish_reason == "length",
+        cut=cut,
+        thought=thought,
         logprobs=tuple(
             {one.token: one.logprob for one in (token, *token.top_logprobs) if math.isfinite(one.logprob)}
             for token in tokens
@@ -122,26 +148,62 @@ def read_chat_reply(body: bytes | str | Mapping[str, Any]) -> Completion:
     )
 
 
+B = TypeVar("B", bound=BaseModel)
+
+
+def _validated(kind: type[B], body: bytes | str | Mapping[str, Any]) -> B:
+    return kind.model_validate_json(body) if isinstance(body, bytes | str) else kind.model_validate(body)
+
+
+def _excuse(body: bytes | str | Mapping[str, Any]) -> str | None:
+    """What a server says that answers 200 and means an error."""
+    try:
+        error = _validated(_Excuse, body).error
+    except ValidationError:
+        return None
+    return error if isinstance(error, str) else f"{error.message or 'an error'} ({error.code})"
+
+
+def _what(failure: ValidationError, body: bytes | str | Mapping[str, Any]) -> str:
+    """What arrived instead, in few words."""
+    text = bytes(body[:200], "utf-8") if isinstance(body, str) else body[:200] if isinstance(body, bytes) else b"{"
+    if not text.strip():
+        return "it is empty"
+    if text.lstrip()[:1] == b"<":
+        return "it is a page of HTML; is the address right? Most end in /v1"
+    first = failure.errors()[0]
+    return f"{'.'.join(str(part) for part in first['loc']) or 'the body'}: {first['msg']}"
+
+
 TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 WRONG_REQUEST = frozenset({400, 422, 500, 501})
-NO_ACCESS = frozenset({401, 403, 404})
-"""The key is missing or wrong, or there is no such model."""
 """What servers answer to a parameter they do not know; some of them say 500."""
+WRONG_KEY = frozenset({401, 402, 403, 407})
+WRONG_PLACE = frozenset({301, 302, 307, 308, 404, 405, 410})
+"""There is no such model, or nothing at this address."""
+_NO_MODEL = re.compile(r"model_not_found|model\b.{0,80}\b(not found|does not exist|not exist|unknown)", re.I | re.S)
 NEXT_JSON_MODE: dict[JsonMode, JsonMode] = {
     "json_schema": "json_object with schema",
     "json_object with schema": "json_object",
     "json_object": "prompt",
 }
 SHOWN_ERROR = 500
+SHOWN_MODELS = 8
+REPLY_SECONDS = 120.0
+GREETING_SECONDS = 1.7
+"""How long a server may take to say what it offers."""
 
 
 @dataclass
 class Refusals:
-    """What this server does not understand, learnt from its own refusals and remembered for the later requests."""
+    """What this server does not understand, and whether the model thinks: learnt from replies, for later requests."""
 
     json_mode: JsonMode = "json_schema"
     dropped: set[str] = field(default_factory=set)
     renamed_max_tokens: bool = False
+    thinks: bool = False
+    """Whether the model thinks before it answers, and needs room for it."""
+    thinking_tokens: int = room_to_think(8192)
 
     def learn(self, message: str, body: dict[str, Any]) -> bool:
         """Whether the message names a parameter that can be said otherwise or left out; then it will be."""
@@ -166,6 +228,8 @@ class Refusals:
     def body(self, request: Request, model: str) -> dict[str, Any]:
         """The request in words this server understands."""
         body = chat_body(request, model, json_mode=self.json_mode)
+        if self.thinks:
+            body["max_tokens"] += self.thinking_tokens
         if self.renamed_max_tokens:
             body["max_completion_tokens"] = body.pop("max_tokens")
         return {name: value for name, value in body.items() if name not in self.dropped}
@@ -180,10 +244,12 @@ class OpenAIChat:
     key: Secret = NO_KEY
     price: Price = FREE
     context_tokens: int = 8192
-    seconds: float = 300.0
-    """How long one reply may take, however slowly its bytes arrive."""
-    idle_seconds: float = 300.0
-    """How long the server may be silent; most are until the whole reply is there."""
+    seconds: float = REPLY_SECONDS
+    """How long one reply may take, however slowly its bytes arrive; most servers are silent until it is there."""
+    key_variable: str = "CLEW_MODEL_KEY"
+    """Where the user puts the key."""
+    seconds_left: Callable[[], float] = field(default=lambda: math.inf, repr=False, compare=False)
+    """What the budget leaves."""
     max_bytes: int = 4 << 20
     """Larger replies are given up."""
     refusals: Refusals = field(default_factory=Refusals, repr=False, compare=False)
@@ -195,12 +261,17 @@ class OpenAIChat:
         place = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
         return f"{self.model}@{place}{parts.path.rstrip('/')}"
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """What its name says."""
+        return capabilities_by_name(self.model, self.context_tokens)
+
     @cached_property
     def _client(self) -> httpx.Client:
         import httpx
 
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
-        timeout = httpx.Timeout(self.idle_seconds, connect=min(10.0, self.idle_seconds), pool=None)
+        timeout = httpx.Timeout(self.seconds, connect=min(GREETING_SECONDS, self.seconds), pool=None)
         secure = self.base_url.startswith("https:")  # loading the certificates takes longer than a local reply
         client = httpx.Client(limits=limits, timeout=timeout, verify=secure)
         weakref.finalize(self, client.close)  # models have no end of their own
@@ -212,21 +283,53 @@ class OpenAIChat:
 
     def models(self) -> list[str]:
         """What the server offers; raises ReplyError where it cannot say."""
+        try:
+            return [str(entry["id"]) for entry in self.get("/models")["data"]]
+        except (KeyError, TypeError):
+            raise ReplyError(f"{self.base_url}/models: no list of models") from None
+
+    def get(self, path: str) -> Any:
+        """The JSON behind a path after the base URL; /../ leads to a server's own API.
+
+        Raises ReplyError where it is no JSON, and OutageError where nothing answers.
+        """
         import httpx
 
         try:
-            reply = self._client.get(
-                f"{self.base_url}/models", headers=self._headers(), timeout=min(10.0, self.idle_seconds)
-            )
-            return [str(entry["id"]) for entry in reply.raise_for_status().json()["data"]]
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as failure:
-            raise ReplyError(self._safe(f"{self.base_url}/models: {failure}")) from None
+            reply = self._fetch(path)
+            return reply.raise_for_status().json()
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as failure:
+            raise ReplyError(self._safe(f"{self.base_url}{path}: {failure}")) from None
+
+    def greet(self) -> str | None:
+        """What is wrong with the server, within two seconds; None where it answers, whatever it says."""
+        try:
+            self._fetch("/models")
+        except OutageError as outage:
+            return str(outage)
+        return None
+
+    def _fetch(self, path: str) -> httpx.Response:
+        import httpx
+
+        seconds = min(GREETING_SECONDS, self.seconds)
+        url = self.base_url.removesuffix("/v1") + path[3:] if path.startswith("/../") else self.base_url + path
+        try:  # bounded from outside as well: looking up a name has no time limit of its own
+            return within(seconds, lambda: self._client.get(url, headers=self._headers(), timeout=seconds))
+        except (httpx.ReadTimeout, TimeoutError):
+            raise OutageError(f"{self.base_url}: not a word within {seconds:g} seconds") from None
+        except httpx.TransportError as outage:
+            raise OutageError(self._outage(outage, seconds)) from None
 
     def _complete(self, request: Request) -> Completion:
         begun = time.perf_counter()
-        for _ in range(8):  # each turn but the last taught us a refusal
+        for _ in range(8):  # each turn but the last taught us something
             body = self.refusals.body(request, self.model)
             completion, refused = self._post(request, body)
+            if completion.thought and not self.refusals.thinks:
+                self.refusals.thinks = True
+                if completion.cut and not completion.text:
+                    continue
             if refused is None or not self.refusals.learn(refused, body):
                 break
         usage = completion.usage
@@ -239,39 +342,87 @@ class OpenAIChat:
         import httpx
 
         headers = {**self._headers(), "Idempotency-Key": digest(request, self.name)}
+        seconds = min(self.seconds, max(0.01, self.seconds_left()))
         try:
-            with self._client.stream("POST", f"{self.base_url}/chat/completions", json=body, headers=headers) as reply:
-                content = self._read(reply)
-                if content is None:
-                    return Completion("", error=f"the reply is longer than {self.max_bytes:,} bytes"), None
-                if reply.status_code == 200:
-                    return read_chat_reply(content), None
-                message = self._safe(content[: 4 * SHOWN_ERROR].decode("utf-8", "replace"))[:SHOWN_ERROR]
-                error = f"{self.base_url} answered {reply.status_code}: {message}"
-                retry = _retry_after(reply) if reply.status_code in TRANSIENT else None
-                refused = message if reply.status_code in WRONG_REQUEST else None
-                failure: Failure | None = "access" if reply.status_code in NO_ACCESS else None
-                return Completion("", error=error, failure=failure, retry_after=retry), refused
+            reply, content = within(seconds, lambda: self._exchange(body, headers, seconds))
+            if content is None:
+                return Completion("", error=f"the reply is longer than {self.max_bytes:,} bytes"), None
+            if reply.status_code != 200:
+                return self._refused(reply, content)
+            completion = read_chat_reply(content)
+            return replace(completion, text=self._safe(completion.text)), None
         except ReplyError as unreadable:
-            return Completion("", error=self._safe(str(unreadable)), retry_after=0.0), None
-        except httpx.TransportError as outage:
-            error = self._safe(f"{self.base_url}: {str(outage) or type(outage).__name__}")
-            return Completion("", error=error, failure="outage", retry_after=0.0), None
+            return Completion("", error=self._safe(f"{self.base_url}: {unreadable}"), retry_after=0.0), None
+        except (httpx.TimeoutException, httpx.ConnectError, TimeoutError) as outage:
+            if self.seconds_left() <= 0:
+                return Completion("", error="the budget of seconds ran out before a reply came", failure="budget"), None
+            return Completion("", error=self._outage(outage, seconds), failure="outage"), None
+        except httpx.TransportError as broken:  # such as a connection that was kept and that the server has closed
+            return Completion("", error=self._outage(broken, seconds), retry_after=0.0), None
         except (httpx.HTTPError, httpx.InvalidURL) as wrong:
             return Completion("", error=self._safe(f"{self.base_url}: {wrong}")), None
 
-    def _read(self, reply: httpx.Response) -> bytes | None:
+    def _exchange(
+        self, body: dict[str, Any], headers: dict[str, str], seconds: float
+    ) -> tuple[httpx.Response, bytes | None]:
+        """The reply with its content; None in place of one that is too long."""
         import httpx
 
-        content = bytearray()
-        deadline = time.monotonic() + self.seconds
-        for piece in reply.iter_bytes():
-            content += piece
-            if len(content) > self.max_bytes:
-                return None
-            if time.monotonic() > deadline:
-                raise httpx.ReadTimeout(f"the reply took longer than {self.seconds:g} seconds")
-        return bytes(content)
+        deadline = time.monotonic() + seconds
+        timeout = httpx.Timeout(seconds, connect=min(GREETING_SECONDS, seconds), pool=None)
+        url, content = f"{self.base_url}/chat/completions", bytearray()
+        with self._client.stream("POST", url, json=body, headers=headers, timeout=timeout) as reply:
+            for piece in reply.iter_bytes():
+                content += piece
+                if len(content) > self.max_bytes:
+                    return reply, None
+                if time.monotonic() > deadline:
+                    raise httpx.ReadTimeout("too slow")
+        return reply, bytes(content)
+
+    def _refused(self, reply: httpx.Response, content: bytes) -> tuple[Completion, str | None]:
+        status = reply.status_code
+        message = self._safe(content[: 4 * SHOWN_ERROR].decode("utf-8", "replace"))[:SHOWN_ERROR]
+        said = f"{status}: {_in_words(message)}"
+        error, failure = f"{self.base_url} answered {said}", None
+        if status in WRONG_KEY:
+            error, failure = f"{self._wrong_key()} ({said})", "access"
+        elif status in WRONG_PLACE or (status == 400 and _NO_MODEL.search(message)):
+            error, failure = f"{self._wrong_place()} ({said})", "access"
+        retry = _retry_after(reply) if status in TRANSIENT else None
+        if retry:
+            error += f" (asks to wait {retry:g} seconds)"
+        refused = message if status in WRONG_REQUEST and failure is None else None
+        return Completion("", error=error, failure=cast("Failure | None", failure), retry_after=retry), refused
+
+    def _wrong_key(self) -> str:
+        if self.key is NO_KEY:
+            return f"{self.base_url} wants a key: set {self.key_variable}"
+        return f"{self.base_url} does not take the key in {self.key.source or self.key_variable} for {self.model}"
+
+    def _wrong_place(self) -> str:
+        try:
+            offered = self.models()
+        except ModelError:
+            return f"{self.base_url} is no such address or has no model {self.model!r}; most addresses end in /v1"
+        if self.model in offered:
+            return f"{self.base_url} lists {self.model!r}, but does not serve it as a chat model"
+        shown = ", ".join(offered[:SHOWN_MODELS]) or "none"
+        more = f" and {len(offered) - SHOWN_MODELS} more" if len(offered) > SHOWN_MODELS else ""
+        return f"{self.base_url} has no model {self.model!r}; it has: {shown}{more}"
+
+    def _outage(self, outage: Exception, seconds: float) -> str:
+        import httpx
+
+        if isinstance(outage, httpx.ConnectTimeout):
+            what = "nothing answers at this address"
+        elif isinstance(outage, httpx.TimeoutException | TimeoutError):
+            what = f"no reply within {seconds:.3g} seconds"
+            if seconds == self.seconds:
+                what += "; CLEW_MODEL_SECONDS sets how long one may take"
+        else:
+            what = re.sub(r"^\[Errno -?\d+\] ", "", str(outage)) or type(outage).__name__
+        return self._safe(f"{self.base_url}: {what}")
 
     def _headers(self) -> dict[str, str]:
         return {} if self.key is NO_KEY else {"Authorization": f"Bearer {self.key.reveal()}"}
@@ -281,14 +432,23 @@ class OpenAIChat:
         return self.key.hide_in(message)
 
 
+def _in_words(message: str) -> str:
+    """The message inside an error object, or what was sent instead, in one line."""
+    try:
+        found = _Excuse.model_validate_json(message).error
+    except ValidationError:
+        return " ".join(re.sub(r"<[^>]*>", " ", message).split()) or "nothing"
+    return found if isinstance(found, str) else found.message
+
+
 def _retry_after(reply: httpx.Response) -> float:
     """Seconds from the Retry-After header, given as a number or a date; 0 where there is none."""
     value = reply.headers.get("retry-after", "")
     try:
-        return min(600.0, max(0.0, float(value)))
+        return max(0.0, float(value))
     except ValueError:
         pass
     try:
-        return min(600.0, max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time()))
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
     except (ValueError, TypeError):
         return 0.0

@@ -2,6 +2,8 @@
 
 none                            no model (the default)
 openai:gpt-4o-mini              OpenAI's API, key in OPENAI_API_KEY
+ollama:qwen3                    a model of Ollama on this machine, or where OLLAMA_HOST says; ollama: is its first one
+lmstudio:NAME                   a model of LM Studio on this machine; lmstudio: is its first one
 http://127.0.0.1:8080/v1#qwen   any OpenAI-compatible endpoint, model name after the #
 gguf:/path/file.gguf            a local file through llama.cpp (extra `local`)
 hf:FOLDER                       a folder for the transformers library (torch and transformers installed)
@@ -14,27 +16,33 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from clew.core.errors import ClewError, InputError
+from clew.core.errors import AccessError, ClewError, InputError, ModelError
+from clew.core.trace import concurrently
 from clew.models.batch import BatchFolder
+from clew.models.breaker import Breaking
+from clew.models.capabilities import Memory, Probed, remembered
 from clew.models.local import GgufModel, HuggingFaceModel
+from clew.models.local_servers import PORTS, START
+from clew.models.model_names import can_chat
 from clew.models.openai_chat import OpenAIChat
 from clew.models.prices import FREE, EstimatingModel, Price, PriceTable
-from clew.models.protocol import LanguageModel
+from clew.models.protocol import Capabilities, LanguageModel
 from clew.models.reply_store import ReplyStore
 from clew.models.scripted import ScriptedModel
-from clew.models.settings import NO_KEY, NamedModel, Settings
+from clew.models.settings import NO_KEY, OPENAI_URL, NamedModel, Secret, Settings
 from clew.models.wrappers import Budgeted, Cached, Ledger, Limited, Retrying, Traced
 
-REPLY_SECONDS = 300.0
+DETECTION_SECONDS = 0.5
+"""How long Ollama and LM Studio may take to say that they are there."""
 EXPECTED = (
-    "none, openai:NAME, http://HOST/v1#NAME, gguf:FILE, hf:FOLDER, batch:DIR, scripted:FILE or a name from the "
-    "configuration file"
+    "none, openai:NAME, ollama:NAME, lmstudio:NAME, http://HOST/v1#NAME, gguf:FILE, hf:FOLDER, batch:DIR, "
+    "scripted:FILE or a name from the configuration file"
 )
 
 
@@ -48,6 +56,8 @@ class Adapter:
     price: Price = FREE
     remote: bool = False
     """Whether somebody may send a bill."""
+    context_tokens: int | None = None
+    """Where it is configured or listed; otherwise a server is asked."""
 
 
 def open_model(
@@ -59,7 +69,7 @@ def open_model(
     per_minute: float | None = None,
     settings: Settings | None = None,
 ) -> LanguageModel | None:
-    """The model a spec names, traced, cached, budgeted, limited and retrying; None for `none`.
+    """The model a spec names, traced, cached, budgeted, limited, given up where it is down; None for `none`.
 
     Keep the `ledger` to see afterwards what was spent and whether the budget cut anything short.
     """
@@ -76,17 +86,30 @@ def open_model(
         )
     if named.spec.startswith("batch:"):  # its folder is cache and queue at once
         return Traced(adapter.model)
-    model: LanguageModel = Retrying(adapter.model)
-    model = Limited(
-        model,
-        concurrency=concurrency or named.concurrency or adapter.concurrency,
-        per_minute=per_minute or named.per_minute,
-        batch=adapter.batch,
-    )
-    model = Budgeted(model, ledger)
+
+    def limited(model: LanguageModel) -> LanguageModel:
+        at_once = concurrency or named.concurrency or adapter.concurrency
+        return Budgeted(Limited(model, at_once, per_minute or named.per_minute, adapter.batch), ledger)
+
+    if isinstance(adapter.model, OpenAIChat):
+        _require_key(named.spec, adapter.model)
+        chat = replace(adapter.model, seconds_left=ledger.seconds_left)
+        server = Breaking(Retrying(chat, seconds_left=ledger.seconds_left), chat.greet)
+        model: LanguageModel = Probed(limited(server), chat, _memory(settings), server.answers, adapter.context_tokens)
+    else:
+        model = limited(adapter.model)
     if cache and not named.spec.startswith("scripted:"):
         model = Cached(model, ReplyStore(settings.cache_folder / "replies.sqlite"))
     return Traced(model)
+
+
+def _require_key(spec: str, chat: OpenAIChat) -> None:
+    if chat.base_url == OPENAI_URL and chat.key is NO_KEY:
+        raise AccessError(f"{spec} needs a key: set {chat.key_variable}, or name another model (`clew models`)")
+
+
+def _memory(settings: Settings) -> Memory:
+    return Memory(settings.cache_folder / "models")
 
 
 def open_estimating(spec: str, *, settings: Settings | None = None) -> EstimatingModel:
@@ -97,7 +120,7 @@ def open_estimating(spec: str, *, settings: Settings | None = None) -> Estimatin
     return EstimatingModel(
         adapter.model.name,
         price=adapter.price,
-        context_tokens=adapter.model.context_tokens,
+        capabilities=_known(adapter, settings),
         store=ReplyStore(store) if store.is_file() else None,
     )
 
@@ -110,19 +133,16 @@ def open_adapter(named: NamedModel, settings: Settings) -> Adapter:
     raise InputError(f"no model {named.spec!r}: expected {EXPECTED}")
 
 
+def _known(adapter: Adapter, settings: Settings) -> Capabilities:
+    """What a model can do, without asking it anything."""
+    if isinstance(adapter.model, OpenAIChat):
+        return remembered(adapter.model, _memory(settings), adapter.context_tokens)
+    return adapter.model.capabilities
+
+
 def _openai(named: NamedModel, settings: Settings) -> Adapter:
-    model = named.spec.removeprefix("openai:")
-    price = PriceTable.load(settings.price_file).of(model)
-    chat = OpenAIChat(
-        settings.openai_url,
-        model,
-        key=settings.openai_key(),
-        price=price,
-        context_tokens=named.context_tokens or price.context or 8192,
-        seconds=named.seconds or REPLY_SECONDS,
-        idle_seconds=named.seconds or REPLY_SECONDS,
-    )
-    return Adapter(chat, concurrency=8, price=price, remote=True)
+    model, key = named.spec.removeprefix("openai:"), settings.openai_key()
+    return _chat(settings.openai_url, model, key, named, settings, remote=True, key_variable="OPENAI_API_KEY")
 
 
 def _http(named: NamedModel, settings: Settings) -> Adapter:
@@ -134,17 +154,44 @@ def _http(named: NamedModel, settings: Settings) -> Adapter:
         )
     if parts.username or parts.password:
         raise InputError("a URL with a user name or password in it: put the key into CLEW_MODEL_KEY instead")
+    key, remote = settings.endpoint_key(base_url), not _is_local(parts.hostname)
+    return _chat(base_url.rstrip("/"), model, key, named, settings, remote=remote)
+
+
+def _local_server(named: NamedModel, settings: Settings) -> Adapter:
+    """A model of Ollama or LM Studio; the first one where none is named."""
+    kind, _, model = named.spec.partition(":")
+    url = settings.local_urls[kind]
+    if not model:
+        model = _first_model(kind, url, settings)
+    return _chat(url, model, settings.local_key(url), named, settings, key_variable=f'[keys] "{url}" in the file')
+
+
+def _first_model(kind: str, url: str, settings: Settings) -> str:
+    try:
+        offered = [name for name in OpenAIChat(url, "", settings.local_key(url)).models() if can_chat(name)]
+    except ModelError as failure:
+        raise ModelError(f"{failure}: start it with {START[kind]}, or name another model (`clew models`)") from None
+    if not offered:
+        raise ModelError(f"{url} has no model that chats: add one, such as `ollama pull qwen3`")
+    return offered[0]
+
+
+def _chat(
+    url: str,
+    model: str,
+    key: Secret,
+    named: NamedModel,
+    settings: Settings,
+    *,
+    remote: bool = False,
+    key_variable: str = "CLEW_MODEL_KEY",
+) -> Adapter:
     price = PriceTable.load(settings.price_file).of(model)
-    chat = OpenAIChat(
-        base_url.rstrip("/"),
-        model,
-        key=settings.endpoint_key(base_url),
-        price=price,
-        context_tokens=named.context_tokens or price.context or 8192,
-        seconds=named.seconds or REPLY_SECONDS,
-        idle_seconds=named.seconds or REPLY_SECONDS,
-    )
-    return Adapter(chat, concurrency=8, price=price, remote=not _is_local(parts.hostname))
+    context = named.context_tokens or price.context
+    seconds = named.seconds or settings.reply_seconds
+    chat = OpenAIChat(url, model, key, price, context or 8192, seconds, key_variable=key_variable)
+    return Adapter(chat, concurrency=8, price=price, remote=remote, context_tokens=context)
 
 
 def _gguf(named: NamedModel, _: Settings) -> Adapter:
@@ -178,6 +225,8 @@ def _is_local(host: str) -> bool:
 
 _KINDS: dict[str, Callable[[NamedModel, Settings], Adapter]] = {
     "openai:": _openai,
+    "ollama:": _local_server,
+    "lmstudio:": _local_server,
     "http://": _http,
     "https://": _http,
     "gguf:": _gguf,
@@ -196,32 +245,57 @@ class Probe:
     ready: bool
     detail: str
     seconds: float = 0.0
+    capabilities: Capabilities | None = None
+    """As far as they are known; None where the model is not ready."""
 
 
 def configured(settings: Settings) -> dict[str, NamedModel]:
-    """The models the user has named, and OpenAI's where its key is there."""
+    """The models the user has named, OpenAI's where its key is there, and what Ollama and LM Studio have here."""
     models = dict(settings.models)
     if settings.openai_key() is not NO_KEY:
         models.setdefault("openai:gpt-4o-mini", NamedModel("openai:gpt-4o-mini"))
+    for kinds in concurrently(lambda kind: detected(kind, settings), list(PORTS)):
+        models |= {spec: NamedModel(spec) for spec in kinds if spec not in models}
     return models
 
 
-def probe(name: str, named: NamedModel, settings: Settings) -> Probe:
-    """Ask a server which models it has; look for the files and packages of a local model."""
-    begun = time.perf_counter()
+def detected(kind: str, settings: Settings) -> list[str]:
+    """The models of Ollama or LM Studio where it runs: on loopback, or where its variable says."""
+    url = settings.local_urls[kind]
     try:
-        ready, detail = _look(named, settings)
+        offered = OpenAIChat(url, "", settings.local_key(url), seconds=DETECTION_SECONDS).models()
+    except ModelError:
+        return []
+    return [f"{kind}:{name}" for name in offered if can_chat(name)]
+
+
+def probe(name: str, named: NamedModel, settings: Settings, *, try_out: bool = False) -> Probe:
+    """Ask a server which models it has; look for the files and packages of a local model.
+
+    `try_out` also finds out what the model can do, which costs one short request.
+    """
+    begun = time.perf_counter()
+    known = None
+    try:
+        adapter = open_adapter(named, settings)
+        ready, detail = _look(named, adapter)
+        if ready and try_out:
+            opened = open_model(named.spec if name == named.spec else name, settings=settings)
+            known = opened.capabilities if opened is not None else None
+        elif ready:
+            known = _known(adapter, settings)
     except ClewError as failure:
         ready, detail = False, str(failure)
-    return Probe(name, named.spec, ready, detail, time.perf_counter() - begun)
+    return Probe(name, named.spec, ready, detail, time.perf_counter() - begun, known)
 
 
-def _look(named: NamedModel, settings: Settings) -> tuple[bool, str]:
-    model = open_adapter(named, settings).model
+def _look(named: NamedModel, adapter: Adapter) -> tuple[bool, str]:
+    model = adapter.model
     if isinstance(model, OpenAIChat):
+        _require_key(named.spec, model)
         offered = model.models()
         key = "with a key" if model.key is not NO_KEY else "without a key"
-        if model.model in offered:
+        if model.model in offered or f"{model.model}:latest" in offered:
             return True, f"answers {key}"
         return False, f"answers {key}, but offers {', '.join(offered[:5]) or 'no model'}"
     for prefix, package, extra in (("gguf:", "llama_cpp", "local"), ("hf:", "transformers", "train")):

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core.errors import SourceError
-from clew.models.protocol import Completion, Request, Usage
+from clew.models.protocol import Capabilities, Completion, Request, Usage
 from clew.models.reply_store import ReplyStore, digest
 from clew.models.tokens import count_request_tokens, count_tokens
 
@@ -112,10 +112,15 @@ class EstimatingModel:
 
     name: str
     price: Price = FREE
-    context_tokens: int = 8192
+    capabilities: Capabilities = field(default_factory=Capabilities)
     store: ReplyStore | None = None
     _usages: dict[str, Usage] = field(default_factory=dict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
+
+    @property
+    def context_tokens(self) -> int:
+        """As far as it is known without asking."""
+        return self.capabilities.context_tokens
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
         """Replies that cost nothing; equal requests count once, as the cache would have it."""

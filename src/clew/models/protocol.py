@@ -65,8 +65,27 @@ class Completion:
     """Seconds after which asking again may help; None where it never will, or nothing failed."""
     cut: bool = False
     """Whether the reply reached `max_tokens` before its end."""
+    thought: bool = False
+    """Whether the model thought before it answered; its thoughts are not part of the text."""
     logprobs: tuple[Alternatives, ...] = ()
     """For each token of the reply its alternatives, where the request asked for them and the model has them."""
+
+
+Size = Literal["small", "medium", "large", "unknown"]
+"""Below 7 billion parameters, below 30 billion, more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a model can do, as far as it was found out; by default what any model can."""
+
+    context_tokens: int = 8192
+    json_schema: bool = False
+    """Whether replies keep to the schema of a request because the server makes them."""
+    logprobs: bool = False
+    reasoning: bool = False
+    """Whether it thinks before it answers."""
+    size: Size = "unknown"
 
 
 class LanguageModel(Protocol):
@@ -82,8 +101,13 @@ class LanguageModel(Protocol):
         """How many tokens a prompt and its reply may have together."""
         ...
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do; reading this may ask the model one short question, once."""
+        ...
+
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """Answer every request; raises only `PendingError`, where replies come later."""
+        """Answer every request; raises only `PendingError`, where replies come later, and `AccessError`."""
         ...
 
 

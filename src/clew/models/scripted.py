@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core.errors import SourceError
-from clew.models.protocol import Completion, Request, Usage
+from clew.models.protocol import Capabilities, Completion, Request, Usage
 from clew.models.tokens import count_request_tokens, count_tokens
 
 
@@ -22,6 +22,11 @@ class ScriptedModel:
     name: str = "scripted"
     context_tokens: int = 8192
     asked: list[Request] = field(default_factory=list, repr=False)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What any model can."""
+        return Capabilities(self.context_tokens)
 
     @classmethod
     def saying(cls, *replies: str) -> ScriptedModel:

@@ -3,6 +3,8 @@
 OPENAI_API_KEY     the key for `openai:` models, sent to OpenAI (or OPENAI_BASE_URL) and nowhere else
 OPENAI_BASE_URL    another server for `openai:` models
 CLEW_MODEL_KEY     the key for `--model http…#NAME`
+CLEW_MODEL_SECONDS how long one reply may take, default 120; `seconds` of a named model goes first
+OLLAMA_HOST        where Ollama listens, default 127.0.0.1:11434; LMSTUDIO_HOST likewise, default 127.0.0.1:1234
 CLEW_EMBEDDER      an embedder that bases may use: `openai:NAME`, `http…#NAME` or a folder
 CLEW_EMBEDDER_KEY  the key for `--embedder http…#NAME`
 CLEW_CONFIG        the configuration file, default ~/.config/clew/config.toml
@@ -23,6 +25,7 @@ The configuration file may hold keys, and is refused where others than its owner
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 from collections.abc import Mapping
@@ -34,6 +37,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core.errors import InputError, SourceError
+from clew.models.local_servers import addresses
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -42,10 +46,12 @@ OPENAI_URL = "https://api.openai.com/v1"
 class Secret:
     """A key: shows as dots wherever it is printed, logged, compared or traced."""
 
-    __slots__ = ("_text",)
+    __slots__ = ("_text", "source")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, source: str = "") -> None:
         self._text = text
+        self.source = source
+        """Where it was found, for errors."""
 
     def reveal(self) -> str:
         """The key itself; only to be put into a request."""
@@ -82,6 +88,9 @@ class Settings:
 
     models: Mapping[str, NamedModel] = field(default_factory=dict)
     openai_url: str = OPENAI_URL
+    reply_seconds: float = 120.0
+    local_urls: Mapping[str, str] = field(default_factory=lambda: addresses({}))
+    """Where Ollama and LM Studio listen."""
     cache_folder: Path = Path()
     config_file: Path = Path()
     _keys: Mapping[str, Secret] = field(default_factory=dict, repr=False)
@@ -99,12 +108,14 @@ class Settings:
         config = Path(given.get("CLEW_CONFIG") or config)
         cache = Path(given.get("XDG_CACHE_HOME") or home / ".cache") / "clew"
         file = _read(config) if config.is_file() else _File()
-        keys = {name.rstrip("/"): Secret(key) for name, key in file.keys.items()}
+        keys = {name.rstrip("/"): Secret(key, f"{config}, [keys] {name}") for name, key in file.keys.items()}
         if given.get("OPENAI_API_KEY"):
-            keys["openai"] = Secret(given["OPENAI_API_KEY"].strip())
+            keys["openai"] = _secret(given, "OPENAI_API_KEY")
         return cls(
             models={name: NamedModel(**row.model_dump()) for name, row in file.models.items()},
             openai_url=(given.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/"),
+            reply_seconds=_seconds(given, "CLEW_MODEL_SECONDS"),
+            local_urls=addresses(given),
             cache_folder=Path(given.get("CLEW_CACHE") or cache),
             config_file=config,
             _keys=keys,
@@ -125,6 +136,10 @@ class Settings:
     def endpoint_key(self, base_url: str) -> Secret:
         """The key for a server of models: the one filed under its URL or host, else CLEW_MODEL_KEY; never OpenAI's."""
         return self._filed_key(base_url) or self._endpoint_key
+
+    def local_key(self, base_url: str) -> Secret:
+        """The key filed under the URL or host of Ollama or LM Studio: they want none, and get no other server's."""
+        return self._filed_key(base_url) or NO_KEY
 
     def embedder_key(self, base_url: str) -> Secret:
         """The key for a server of vectors: the one filed under its URL or host, or else CLEW_EMBEDDER_KEY."""
@@ -154,7 +169,18 @@ class _File(BaseModel):
 
 def _secret(environment: Mapping[str, str], name: str) -> Secret:
     key = environment.get(name, "").strip()
-    return Secret(key) if key else NO_KEY
+    return Secret(key, name) if key else NO_KEY
+
+
+def _seconds(environment: Mapping[str, str], name: str) -> float:
+    text = environment.get(name, "").strip() or "120"
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise InputError(f"{name}={text}: expected a number of seconds, such as 120")
+    return seconds
 
 
 def _read(file: Path) -> _File:

@@ -1,8 +1,9 @@
-"""Wrappers of language models: traced(cached(budgeted(limited(retrying(adapter)))))."""
+"""Wrappers of language models: traced(cached(budgeted(limited(breaking(retrying(adapter))))))."""
 
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,9 +11,9 @@ from dataclasses import dataclass, field, fields, replace
 from threading import Event, Lock
 
 from clew.core import trace
-from clew.core.errors import InputError
+from clew.core.errors import AccessError, InputError
 from clew.core.trace import as_completed
-from clew.models.protocol import Completion, LanguageModel, Request, each, in_order
+from clew.models.protocol import Capabilities, Completion, LanguageModel, Request, each, in_order
 from clew.models.reply_store import ReplyStore, digest
 from clew.models.tokens import count_request_tokens
 
@@ -33,26 +34,40 @@ class Wrapping:
         """The inner model's."""
         return self.inner.context_tokens
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """The inner model's; what any model can where it does not say."""
+        found = getattr(self.inner, "capabilities", None)
+        return found if isinstance(found, Capabilities) else Capabilities(self.inner.context_tokens)
+
 
 @dataclass(frozen=True)
 class Retrying(Wrapping):
     """Repeats requests whose completion says that asking again may help, with exponential pauses and jitter."""
 
-    attempts: int = 5
+    attempts: int = 3
     first_pause: float = 0.5
-    longest_pause: float = 60.0
+    patience: float = 30.0
+    """Seconds that the pauses of a request may come to; a server that asks for more is not asked again."""
+    seconds_left: Callable[[], float] = field(default=lambda: math.inf, repr=False)
+    """What the budget leaves."""
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
     jitter: Callable[[], float] = field(default=random.random, repr=False)
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
         """Completions after at most `attempts` tries each."""
         completions = self.inner.complete(requests)
+        paused = 0.0
         for attempt in range(1, self.attempts):
             failed = [place for place, done in enumerate(completions) if done.retry_after is not None]
             if not failed:
                 break
             asked_for = max(completions[place].retry_after or 0.0 for place in failed)
-            self.sleep(self._pause(attempt, asked_for))
+            pause = self._pause(attempt, asked_for)
+            paused += pause
+            if paused > self.patience or pause > self.seconds_left():
+                break
+            self.sleep(pause)
             again = self.inner.complete([requests[place] for place in failed])
             for place, completion in zip(failed, again, strict=True):
                 completions[place] = completion
@@ -60,8 +75,7 @@ class Retrying(Wrapping):
 
     def _pause(self, attempt: int, asked_for: float) -> float:
         """Half the exponential pause and a random part of the other half; at least what the server asked for."""
-        pause = self.first_pause * (1 << (attempt - 1)) * (0.5 + 0.5 * self.jitter())
-        return min(self.longest_pause, max(asked_for, pause))
+        return max(asked_for, self.first_pause * (1 << (attempt - 1)) * (0.5 + 0.5 * self.jitter()))
 
 
 @dataclass
@@ -155,6 +169,10 @@ class Ledger:
         """Since the ledger was opened."""
         return self._clock() - self._begun
 
+    def seconds_left(self) -> float:
+        """What the budget leaves; infinite without a cap."""
+        return math.inf if self.budget.seconds is None else self.budget.seconds - self.seconds
+
     @property
     def cut_short(self) -> str | None:
         """The note an answer carries where calls were refused; None where none were."""
@@ -176,8 +194,10 @@ class Ledger:
         """Replace the guess made on admission by what the call really consumed."""
         usage = completion.usage
         with self._lock:
-            if completion.retry_after is not None:
+            if completion.failure in ("outage", "failing") or completion.retry_after is not None:
                 self.outage = completion.error
+            if completion.failure in ("outage", "access"):  # nothing was answered, and nothing is paid
+                self.calls -= 1
             self._tokens_under_way -= prompt_tokens
             self.tokens += usage.prompt_tokens + usage.completion_tokens
             self.dollars += usage.dollars
@@ -297,23 +317,30 @@ SHOWN_REPLY = 400
 
 @dataclass(frozen=True)
 class Traced(Wrapping):
-    """Records one span per batch of requests."""
+    """Records one span per batch of requests; raises AccessError where the server does not let the model be used."""
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
         """What the inner model says."""
         if not trace.is_recording():
-            return self.inner.complete(requests)
+            return [_let_in(done) for done in self.inner.complete(requests)]
         with trace.span("model", model=self.name, requests=len(requests)) as span:
             completions = self.inner.complete(requests)
             calls = [_call(request, done, self.name) for request, done in zip(requests, completions, strict=True)]
             span.calls.extend(calls)
-            return completions
+            return [_let_in(done) for done in completions]
 
     def each(self, requests: Iterable[Request]) -> Iterator[tuple[int, Completion]]:
         """Completions as they come; all at the end while a trace is recorded, whose spans must end where they began."""
         if trace.is_recording():
             return iter(enumerate(self.complete(list(requests))))
-        return each(self.inner, requests)
+        return ((place, _let_in(done)) for place, done in each(self.inner, requests))
+
+
+def _let_in(done: Completion) -> Completion:
+    """The completion; a wrong key or model is no matter for a fallback, but for whoever has named it."""
+    if done.failure == "access":
+        raise AccessError(done.error)
+    return done
 
 
 def _call(request: Request, completion: Completion, model: str) -> trace.ModelCall:
