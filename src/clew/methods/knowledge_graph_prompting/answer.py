@@ -1,34 +1,53 @@
 """From ranked passages to an answer: what a reader says, and quotations that can be checked.
 
-A quotation is a span of a passage with its file, page and place. An answer that no quotation writes is marked as
-unsupported.
+A quotation is a span of a passage with its file, page, section and place. Without a model the best passage is the
+answer, quoted whole with its telling sentences marked; with one, each sentence it writes is cited and checked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from clew.core import trace
 from clew.core.roles import Read, Reader, Reading, Source
-from clew.core.types import Answer, Candidate, Evidence, Node, NodeRef, Passage, Ranking
+from clew.core.types import Answer, Box, Candidate, Evidence, Node, NodeRef, Passage, Ranking
 from clew.index.tokens import terms
 from clew.kb.protocol import KnowledgeBase
+from clew.methods.knowledge_graph_prompting.close_reading import CloseReading
 from clew.reading.language.proper_names import sentence_spans
 
 LONGEST_QUOTE = 400
 
 
-def quotation(node: Node, start: int, end: int) -> Passage:
-    """The characters start to end of a passage's text as evidence; spans count characters of the file's text."""
-    text = node.text[start:end]
-    file, page = node.attributes.get("file"), node.attributes.get("page")
-    first, last = node.attributes.get("start"), node.attributes.get("end")
+def quotation(node: Node, start: int, end: int, mark: tuple[int, int] | None = None) -> Passage:
+    """The characters start to end of a passage's text as evidence; spans count characters of the file's text.
+
+    `mark` is a span of the same text, inside the quotation.
+    """
     ref = NodeRef(node.id, node.key, node.name, node.type)
-    if first is None or last is None:
-        return Passage(ref, text, file, page, start, end)
-    if last - first != len(node.text):  # rows under a repeated header: the span is that of the rows
-        return Passage(ref, text, file, page, first, last)
-    return Passage(ref, text, file, page, first + start, first + end)
+    first, last = node.attributes.get("start"), node.attributes.get("end")
+    own = node.attributes
+    place = (start, end)
+    if first is not None and last is not None:  # rows under a repeated header: the span is that of the rows
+        place = (first + start, first + end) if last - first == len(node.text) else (first, last)
+    return Passage(
+        ref,
+        node.text[start:end],
+        own.get("file"),
+        own.get("page"),
+        *place,
+        section=own.get("section") or "",
+        mark=None if mark is None else (mark[0] - start, mark[1] - start),
+        boxes=printed_boxes(own.get("lines") or "", *(mark or (start, end))),
+    )
+
+
+def printed_boxes(lines: str, start: int, end: int) -> tuple[Box, ...]:
+    """The boxes of the printed lines that hold some of the characters; of all lines where none does."""
+    placed = [tuple(map(float, line.split(","))) for line in lines.split(";") if line]
+    held = [line for line in placed if line[0] < end and line[1] > start]
+    return tuple((line[2], line[3], line[4], line[5]) for line in held or placed)
 
 
 def most_telling(node: Node, question: str, answer: str | None = None) -> Passage:
@@ -80,30 +99,73 @@ def _lines(text: str) -> list[tuple[int, int]]:
 
 READ = 10
 """Passages that are read."""
+NOT_FOUND = "I did not find this in these documents."
 
 
 def answer_from_passages(
-    kb: KnowledgeBase,
-    question: str,
-    ranking: Ranking,
-    reader: Reader | None,
-    *,
-    paths: Sequence[Evidence] = (),
-    read: int = READ,
+    kb: KnowledgeBase, question: str, ranking: Ranking, reader: Reader | None, *, read: int = READ
 ) -> Answer:
     """The passages as candidates, each with its most telling sentence, and what a reader answers from the best."""
-    refs = kb.refs(ranking.nodes)
     candidates = tuple(
         Candidate(ref, score, (most_telling(kb.node(ref.id), question),))
-        for ref, (_, score) in zip(refs, ranking, strict=True)
+        for ref, (_, score) in zip(kb.refs(ranking.nodes), ranking, strict=True)
     )
-    found = read_passages(kb, question, ranking.nodes[:read].tolist(), reader) if reader else Read(None)
-    if found.text is None:
-        return Answer(question, candidates, evidence=tuple(paths))
-    cited = [int(ranking.nodes[place]) for place in found.citations]
-    quotes, supported = cite(kb, question, found.text, cited)
-    notes = () if supported else (unsupported(found.text, quotes),)
-    return Answer(question, candidates, text=found.text, evidence=(*quotes, *paths), notes=notes)
+    answer = Answer(question, candidates)
+    return answer if reader is None else with_reader(kb, answer, ranking.nodes[:read].tolist(), reader)
+
+
+def answer_from_quotes(kb: KnowledgeBase, question: str, close: CloseReading) -> Answer:
+    """The passages as candidates, each quoted whole with its telling sentences marked; the first is the answer."""
+    candidates = tuple(
+        Candidate(ref, score, (whole(node, close.mark(node)),))
+        for ref, (_, score) in zip(kb.refs(close.ranking.nodes), close.ranking, strict=True)
+        for node in (kb.node(ref.id),)
+    )
+    first = candidates[0].evidence[:1] if candidates else ()
+    answer = Answer(question, candidates, evidence=first, certainty=close.certainty, answer_count=1)
+    if not candidates or not close.found:
+        return replace(answer, text=NOT_FOUND, evidence=(), answer_count=0)
+    return replace(answer, text=kb.node(candidates[0].node.id).text)
+
+
+def whole(node: Node, mark: tuple[int, int] | None = None) -> Passage:
+    """All of a passage, with what says it marked."""
+    return quotation(node, 0, len(node.text), mark)
+
+
+def with_reader(kb: KnowledgeBase, answer: Answer, nodes: Sequence[int], reader: Reader) -> Answer:
+    """The answer with what a reader says from some passages, and what of them it cites."""
+    read = read_passages(kb, answer.question, nodes, reader)
+    cited = [nodes[place] for place in read.citations]
+    if read.claims:
+        return written(kb, answer, nodes, read)
+    if read.text is None:
+        if read.problem is None and read.missing:
+            return replace(answer, text=f"{NOT_FOUND} {read.missing}", evidence=(), answer_count=0, certainty=None)
+        return answer
+    quotes, supported = cite(kb, answer.question, read.text, cited)
+    notes = () if supported else (unsupported(read.text, quotes),)
+    return replace(answer, text=read.text, evidence=quotes, notes=(*answer.notes, *notes))
+
+
+def written(kb: KnowledgeBase, answer: Answer, nodes: Sequence[int], read: Read) -> Answer:
+    """Sentences with the numbers of what they cite: the quotations are the evidence, in the order of the numbers."""
+    spans: dict[int, tuple[int, int]] = {}
+    for claim in read.claims:
+        for citation, span in zip(claim.citations, claim.spans, strict=True):
+            before = spans.get(citation, span)
+            spans[citation] = (min(before[0], span[0]), max(before[1], span[1]))
+    quotes = tuple(whole(kb.node(nodes[place]), spans.get(place)) for place in read.citations)
+    numbers = {place: number for number, place in enumerate(read.citations, start=1)}
+    said = []
+    for claim in read.claims:
+        marks = "".join(f"[{numbers[citation]}]" for citation in claim.citations)
+        doubt = "" if claim.is_supported else " (its source may not say this)"
+        said.append(f"{claim.text} {marks}".rstrip() + doubt)
+    text = " ".join(said) + (f" Not in the documents: {read.missing}" if read.missing else "")
+    support = min(claim.support for claim in read.claims)
+    notes = (*answer.notes, *read.notes)
+    return replace(answer, text=text, evidence=quotes, certainty=support, answer_count=max(1, len(quotes)), notes=notes)
 
 
 def unsupported(answer: str, quotes: Sequence[Evidence]) -> str:
@@ -117,7 +179,8 @@ def read_passages(kb: KnowledgeBase, question: str, nodes: Sequence[int], reader
     """What a reader answers from some passages."""
     sources = []
     for node in map(kb.node, nodes):
-        sources.append(Source(node.text, node.name))
+        own = node.attributes
+        sources.append(Source(node.text, node.name, file=own.get("file"), page=own.get("page")))
     with trace.span("read", passages=len(sources)):
         [answer] = reader.read([Reading(question, tuple(sources))])
     return answer

@@ -1,22 +1,31 @@
 """Knowledge Graph Prompting (Wang et al., AAAI 2024): answers from a graph of passages that a traverser walks.
 
-1  a question about structure (pages, tables) is answered from the nodes it names
+1  a question about structure (pages, tables, sections) is answered from the nodes it names
 2  seeds: the passages that fit best by words, by meaning and by titles in the question
 3  Algorithm 1: paths grow from the seeds; the traverser ranks each path's neighbours, the best join, until the budget
 4  rank everything visited by how well it fits by itself and by what it added to its path
-5  read the best passages; the answer cites them by file, page and span, and what no citation carries is said
+5  read the best closely: a small network ranks them anew, marks what says it, and tells how sure that is
+6  the answer is the value of a table, what a model writes with citations that are checked, or the best passage whole
 
 Deviations from the paper: the default traverser needs no model (missing evidence), seeds are found by hybrid search
-instead of TF-IDF alone, and passages visited twice count once against the budget.
+instead of TF-IDF alone, passages visited twice count once against the budget, and step 5.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from clew.core.types import Answer, Ranking
-from clew.methods.knowledge_graph_prompting.answer import READ, answer_from_passages
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.methods.knowledge_graph_prompting.answer import (
+    READ,
+    answer_from_passages,
+    answer_from_quotes,
+    with_reader,
+)
+from clew.methods.knowledge_graph_prompting.close_reading import CLOSELY, CloseReading, read_closely
 from clew.methods.knowledge_graph_prompting.passages import KINDS, PassageGraph, PassageSearch
 from clew.methods.knowledge_graph_prompting.structure_answer import StructureAnswers
 from clew.methods.knowledge_graph_prompting.tables import TableReader
@@ -25,6 +34,7 @@ from clew.methods.knowledge_graph_prompting.traversal import (
     GenerativeTraverser,
     LexicalTraverser,
     MissingEvidence,
+    ReasoningPath,
     Traverser,
     Walk,
     fused,
@@ -32,9 +42,13 @@ from clew.methods.knowledge_graph_prompting.traversal import (
 )
 from clew.methods.protocol import Method
 from clew.methods.role_choice import reader_for
+from clew.models.passages import PassageNetwork
 from clew.roles.write import ModelWriter
 from clew.toolbox import Toolbox
 
+TABLES, TABLE = 3, 0.6
+"""A value is taken from one of so many first passages, where it is at least so certain."""
+SHOWN_PATHS = 10
 NEAREST = 10
 """Neighbours by vector, where no knn edges are stored."""
 Traversers = Literal["evidence", "lexical", "embedding", "generative", "none"]
@@ -56,20 +70,43 @@ class KnowledgeGraphPrompting(Method):
     beam: int | None = 8
     k: int = 30
     read: int = READ
-    """Passages that are read."""
+    """Passages that a model reads."""
+    closely: int = CLOSELY
+    """Passages that the network reads; 0 leaves the order of the walk."""
+    short: bool = False
+    """Answer in a few words, as benchmarks ask, instead of sentences or a passage."""
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
-        """A written answer with its citations; the candidates are the passages, best first."""
-        reader = reader_for(tools)
+        """What is put forward, with its citations; the candidates are the passages, best first."""
         if "document" in tools.kb.schema.type_names:  # 1
-            structural = structure_of(tools).answer(question, reader)
+            structural = structure_of(tools).answer(question, reader_for(tools, None))
             if structural is not None:
                 return structural
-        ranking = self.rank(question, tools)
-        return answer_from_passages(tools.local, question, ranking, reader, read=self.read)  # 5
+        ranking, paths = self._walked(question, tools)
+        close = self._closely(question, ranking, tools)
+        if self.short:
+            return answer_from_passages(tools.local, question, close.ranking, reader_for(tools), read=self.read)
+        answer = answer_from_quotes(tools.local, question, close)
+        answer = replace(answer, query={"paths": shown_paths(tools.local, paths, close.ranking)})
+        first = [node for node, _ in close.ranking.top(self.read)]
+        if (table := tables_of(tools).answer(question, first[:TABLES])) and table.certainty >= max(
+            TABLE, close.certainty
+        ):
+            quotes = tables_of(tools).quotes(table)
+            told = replace(answer, text=table.text, value=table.value, evidence=quotes)
+            return replace(told, certainty=table.certainty, answer_count=1)
+        return answer if tools.model is None else with_reader(tools.local, answer, first, reader_for(tools, None))
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:
         """The passages that the reader is given, best first."""
+        return self._closely(question, self._walked(question, tools)[0], tools).ranking
+
+    def _closely(self, question: str, ranking: Ranking, tools: Toolbox) -> CloseReading:
+        if not self.closely:
+            return CloseReading(ranking, {}, 1.0)
+        return read_closely(tools.kb, network_of(tools), question, ranking, self.closely)
+
+    def _walked(self, question: str, tools: Toolbox) -> tuple[Ranking, list[ReasoningPath]]:
         search = search_of(tools)
         asked = search.about(question)
 
@@ -81,7 +118,22 @@ class KnowledgeGraphPrompting(Method):
         traverser = traverser_named(self.traverser, tools)
         how = Walk(self.seeds, self.branching, self.hops, self.budget, self.beam)
         paths = [] if traverser is None else walk(asked, graph, traverser, how)  # 2, 3
-        return fused(asked, paths, self.k)  # 4
+        return fused(asked, paths, self.k), paths  # 4
+
+
+def shown_paths(kb: ArrayKnowledgeBase, paths: Sequence[ReasoningPath], ranking: Ranking) -> list[list[str]]:
+    """How the walk came to the first passages that are no seeds: the keys from the seed on."""
+    best: dict[int, ReasoningPath] = {}
+    for path in paths:
+        if path.nodes[-1] not in best or path.gain > best[path.nodes[-1]].gain:
+            best[path.nodes[-1]] = path
+    led = [best[node] for node, _ in ranking.top(SHOWN_PATHS) if node in best and len(best[node].nodes) > 1]
+    return [[ref.key for ref in kb.refs(path.nodes)] for path in led]
+
+
+def network_of(tools: Toolbox) -> PassageNetwork:
+    """The network that reads passages, opened once."""
+    return tools.keep("passage network", PassageNetwork)
 
 
 def search_of(tools: Toolbox) -> PassageSearch:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core import trace
-from clew.core.types import IntArray, NodeSet
+from clew.core.types import IntArray
 from clew.index.tokens import terms
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.methods.knowledge_graph_prompting.passages import AskedPassages, PassageSearch
@@ -38,6 +38,7 @@ from clew.methods.knowledge_graph_prompting.structure_questions import (
     kind_of,
     without_references,
 )
+from clew.methods.knowledge_graph_prompting.tables import rows_of
 from clew.reading.language.phrase_matcher import PhraseMatcher
 from clew.reading.language.proper_names import title_forms
 
@@ -444,10 +445,3 @@ def _ordered_items(reference: Reference, own: DocumentMap, nodes: Sequence[int])
         peers = [heading for heading in own.headings if heading.level == most]
         found += [own.part(heading) for heading in nth(peers, place)]
     return found
-
-
-def rows_of(kb: ArrayKnowledgeBase, table: int) -> list[int]:
-    """The passages that hold the rows of a long table."""
-    if "has_rows" not in kb.schema.relation_names:
-        return []
-    return list(kb.neighbors(NodeSet.of([table]), "has_rows", "out"))
