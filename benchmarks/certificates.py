@@ -13,6 +13,9 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import islice
+from operator import and_
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +24,22 @@ import pyarrow as pa
 import pyoxigraph as ox
 
 from clew.core.query import Best, Condition, Constant, Count, Triplet, TripletQuery, Variable
+from clew.core.types import NodeSet
 from clew.index.protocol import Link
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.iris import node_iri
 from clew.kb.rdf_export import statements
 from clew.kb.tables import Piece, Problems, Tables
-from clew.methods.focus.tiers import finished
+from clew.methods.focus.tiers import finished, tiers, united
 from clew.queries.certificates import certificate
 from clew.queries.claims import Claim
+from clew.queries.path_claims import claim_of_paths
+from clew.queries.relation_paths import Explorer, RelationPath
 
 TYPES = ("drug", "disease", "side effect")
 RELATIONS = ("treats", "associated_with", "is_a", "author")
-NODES, QUERIES = 14, 60
+NODES, QUERIES = 14, 75
 """How many nodes a graph has at most, and how many queries are made for each."""
 KINDS = {
     "dose": pa.int64(),
@@ -85,7 +91,8 @@ def _node(chance: random.Random, place: int) -> dict[str, Any]:
     }
     kept = {name: value for name, value in values.items() if chance.random() < 0.7}
     key = chance.choice(("n{}", "http://x.org/n{}", "n {}'s", 'n"{}\\')).format(place)
-    return {"key": key, "type": chance.choice(TYPES), "name": f"name{chance.randint(0, place)}", **kept}
+    name = f"m.0ab{place}" if chance.random() < 0.15 else f"name{chance.randint(0, place)}"
+    return {"key": key, "type": chance.choice(TYPES), "name": name, **kept}
 
 
 class ByName:
@@ -284,6 +291,24 @@ def queries(kb: ArrayKnowledgeBase, chance: random.Random) -> Iterator[tuple[str
         yield "mixed", make.mixed()
 
 
+def paths(kb: ArrayKnowledgeBase, chance: random.Random) -> Iterator[tuple[str, list[RelationPath]]]:
+    """Relation paths, and pairs of them that may lead to the same nodes."""
+    explorer = Explorer(kb)
+
+    def path(longest: int) -> RelationPath | None:
+        named = kb.refs([chance.randrange(len(kb))])[0].name
+        found = RelationPath(NodeSet.of([ref.id for ref in kb.refs(kb.nodes().array) if ref.name == named]))
+        for _ in range(chance.randint(1, longest)):
+            leads = explorer.leads(explorer.execute(found))
+            found = found.then(chance.choice(leads).hop) if leads else found
+        return found if found.hops else None
+
+    while True:
+        drawn = [one for one in (path(3), path(2), path(2)) if one is not None]
+        yield from (("relation path", [one]) for one in drawn[:1])
+        yield from (("two relation paths", drawn[1:]) for _ in range(len(drawn) > 2))
+
+
 # Databases
 
 
@@ -409,12 +434,31 @@ def carried_out(seed: int, count: int) -> Iterator[tuple[str, Any, list[str]]]:
     while done < count:
         with tempfile.TemporaryDirectory() as folder:
             databases = Databases.of(random_tables(chance), Path(folder) / "random.kb")
-            names = ByName(databases.kb)
-            for (form, query), _ in zip(queries(databases.kb, chance), range(min(QUERIES, count - done)), strict=False):
-                result = finished(databases.kb, names, query)
-                expected = databases.expected(result.claim, result.outcome.nodes, result.outcome.value)
-                yield form, expected, databases.differences(result.claim, expected)
+            for form, claim, expected in islice(claims(databases, chance), min(QUERIES, count - done)):
+                yield form, expected, databases.differences(claim, expected)
                 done += 1
+
+
+def claims(databases: Databases, chance: random.Random) -> Iterator[tuple[str, Claim, Any]]:
+    """What the product claims, and what it gives: queries of every form, and paths among them."""
+    kb, names, explorer = databases.kb, ByName(databases.kb), Explorer(databases.kb)
+    walks = paths(kb, chance)
+    for place, (form, query) in enumerate(queries(kb, chance)):
+        result = finished(kb, names, query)
+        yield form, result.claim, databases.expected(result.claim, result.outcome.nodes, result.outcome.value)
+        if place % 4 == 0 and (found := list(tiers(kb, names, (query,), 20))):
+            first = [tier.focus for tier in found if (tier.level, tier.how) == (found[0].level, found[0].how)]
+            put_forward = united(kb, first)
+            expected = databases.expected(put_forward.claim, put_forward.nodes, None)
+            kind = "hierarchical" if first[0].hierarchical else "as it stands"
+            yield f"tier, {'relaxed' if first[0].relaxations else kind}", put_forward.claim, expected
+        if place % 8 == 0:
+            kind, walked = next(walks)
+            ends = reduce(and_, map(explorer.execute, walked))
+            if chance.random() < 0.2:  # where single walks are followed, not all ends are looked at
+                ends = NodeSet(ends.array[::2])
+            claim = claim_of_paths(explorer, walked, ends)
+            yield kind, claim, databases.expected(claim, ends, None)
 
 
 def main() -> None:

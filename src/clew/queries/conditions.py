@@ -56,7 +56,7 @@ def checks(condition: Condition, schema: Schema) -> Checks:
         return NEVER
     if isinstance(number, float) and kind == "integer":
         return _whole(comparison, number)
-    shown = repr(number)
+    shown = repr(number).replace("e+", "e")
     return Checks((Check("plain", comparison, shown if isinstance(number, int) or "e" in shown else f"{shown}e0"),))
 
 

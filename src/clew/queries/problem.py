@@ -159,7 +159,7 @@ def _day_holds(value: datetime.date, comparison: Comparison, first: datetime.dat
 
 def as_text(wanted: Any) -> str:
     """What is wanted of words, in lower case."""
-    whole = isinstance(wanted, float) and wanted.is_integer()
+    whole = isinstance(wanted, float) and wanted.is_integer() and abs(wanted) < WHOLE
     return str(int(wanted) if whole else wanted).lower()
 
 

@@ -98,14 +98,14 @@ class _Sparql:
             self.lines.append(f"{indent}VALUES ?{variable} {{ {' '.join(self.nodes(nodes))} }}")
         for requirement in block.required:
             self.edge(requirement, indent)
+        tied = {variable for edge in block.required if edge.relation for variable in edge.variables}
         for variable, kind in block.types.items():
-            self.type(variable, kind, indent)
+            if kind is not None or variable not in tied:  # relations lead to nodes alone
+                self.type(variable, kind, indent)
         for variable, nodes in block.never.items():
             self.lines.append(f"{indent}FILTER(?{variable} NOT IN ({', '.join(self.nodes(nodes))}))")
         for variable, wanted in block.nameless.items():
-            name = f"?name{next(self.numbers)}"
-            test = f"REGEX({name}, {_quoted(f'^({OPAQUE.pattern})$')})"
-            self.lines.append(f"{indent}?{variable} <{LABEL}> {name} . FILTER({'' if wanted else '!'}{test})")
+            self.named(variable, wanted, indent)
         for condition in block.conditions:
             self.condition(condition, indent)
         for absence in block.absences:
@@ -122,6 +122,17 @@ class _Sparql:
             return
         shown = f"?type{next(self.numbers)}" if kind is None else f"<{type_iri(kind)}>"
         self.lines.append(f"{indent}?{variable} a {shown} .")
+
+    def named(self, variable: str, is_nameless: bool, indent: str) -> None:
+        """Whether a name is one that only a machine reads; at an endpoint what has no label goes by its IRI."""
+        label, name = f"?name{next(self.numbers)}", ""
+        if isinstance(self.kb, SparqlKnowledgeBase):
+            self.lines.append(f"{indent}OPTIONAL {{ ?{variable} <{self.kb.reading.label}> {label} }}")
+            name = f'COALESCE(STR({label}), REPLACE(STR(?{variable}), "^.*[/#:]", ""))'
+        else:
+            self.lines.append(f"{indent}?{variable} <{LABEL}> {label} .")
+        test = f"REGEX({name or label}, {_quoted(f'^({OPAQUE.pattern})$')})"
+        self.lines.append(f"{indent}FILTER({'' if is_nameless else '!'}{test})")
 
     def condition(self, condition: Condition, indent: str) -> None:
         value = f"?value{next(self.numbers)}"

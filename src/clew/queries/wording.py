@@ -10,6 +10,7 @@ from clew.core.schema import words_of
 from clew.core.types import NodeSet
 from clew.kb.protocol import KnowledgeBase
 from clew.queries.claims import Block, Claim, Named, Requirement
+from clew.queries.problem import as_text
 
 MOST_NAMES = 3
 """Of more nodes than this the first are named and the others counted."""
@@ -195,6 +196,4 @@ def _plural(words: str) -> str:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return as_text(value) if isinstance(value, bool | float) else str(value)

@@ -142,10 +142,15 @@ def weighed(filtered: Sequence[Found], strand: Sequence[Found], share: float) ->
 
 
 def with_query(answer: Answer, kb: KnowledgeBase, focus: Focus, claim: Claim, matches: int | None) -> Answer:
-    """The answer with the query that its first candidates rest on; None matches where nothing was required of them."""
+    """The answer with the query that its first candidates rest on; None matches where nothing was required of them.
+
+    No formal query says which nodes the paper's fixpoint leaves on a cycle of requirements.
+    """
     written = certificate(claim, kb)
     if matches is None:
         written = {"text": f"{written['text']}, by what is written about them"}
+    elif not focus.solution.is_exact:
+        written = {"text": f"{written['text']}, each requirement looked at by itself"}
     return replace(
         answer,
         query={**focus.to_json(kb), **written, "matches": matches},
