@@ -31,15 +31,17 @@ from clew.kb.build import write_graph
 from clew.kb.iris import node_iri
 from clew.kb.rdf_export import statements
 from clew.kb.tables import Piece, Problems, Tables
-from clew.methods.focus.tiers import finished, tiers, united
+from clew.methods.focus.tiers import finished, tiers, united, unrestricted
 from clew.queries.certificates import certificate
-from clew.queries.claims import Claim
+from clew.queries.claims import Claim, as_block
+from clew.queries.grounding import ground, pose
 from clew.queries.path_claims import claim_of_paths
 from clew.queries.relation_paths import Explorer, RelationPath
+from clew.queries.solutions import solve
 
 TYPES = ("drug", "disease", "side effect")
 RELATIONS = ("treats", "associated_with", "is_a", "author")
-NODES, QUERIES = 14, 75
+NODES, QUERIES = 14, 90
 """How many nodes a graph has at most, and how many queries are made for each."""
 KINDS = {
     "dose": pa.int64(),
@@ -452,6 +454,11 @@ def claims(databases: Databases, chance: random.Random) -> Iterator[tuple[str, C
             expected = databases.expected(put_forward.claim, put_forward.nodes, None)
             kind = "hierarchical" if first[0].hierarchical else "as it stands"
             yield f"tier, {'relaxed' if first[0].relaxations else kind}", put_forward.claim, expected
+        if place % 4 == 2:
+            put_forward = united(kb, [unrestricted(kb, names, query)])
+            yield "hierarchical", put_forward.claim, databases.expected(put_forward.claim, put_forward.nodes, None)
+        if place % 4 == 3:
+            yield "direction ignored", *undirected(databases, names, query, chance)
         if place % 8 == 0:
             kind, walked = next(walks)
             ends = reduce(and_, map(explorer.execute, walked))
@@ -459,6 +466,16 @@ def claims(databases: Databases, chance: random.Random) -> Iterator[tuple[str, C
                 ends = NodeSet(ends.array[::2])
             claim = claim_of_paths(explorer, walked, ends)
             yield kind, claim, databases.expected(claim, ends, None)
+
+
+def undirected(databases: Databases, names: ByName, query: TripletQuery, chance: random.Random) -> tuple[Claim, Any]:
+    """A query as 4StepFocus solves it: edges in any direction, mostly of any relation."""
+    kb, groundings = databases.kb, ground(query, names)
+    problem = pose(query, groundings, kb, edge_types=chance.choice(("ignore", "prefer")), direction="any")
+    solved = solve(kb, problem)
+    claim = Claim((as_block(query, problem, groundings, kb.schema, hierarchical=False),))
+    nodes = kb.nodes(query.target.type) if solved.target is None else solved.target
+    return claim, databases.expected(claim, nodes, None)
 
 
 def main() -> None:

@@ -179,7 +179,9 @@ class _Cypher:
             return "false"
         if self.kb.schema.attribute_types.get(condition.attribute) == "list":
             part = f"value{next(self.numbers)}"
-            return f"({value} IS NOT NULL AND any({part} IN {value} WHERE {_compared(part, joined.tests[0])}))"
+            inside = f"any({part} IN {value} WHERE {_compared(part, joined.tests[0])})"
+            # Each in a pattern of its own: Kuzu 0.11 loses rows where one filter looks into lists twice.
+            return self.exists(_node(condition.variable, None), [f"{value} IS NOT NULL", inside])
         tests = joined.joiner("AND", "OR").join(_compared(value, check) for check in joined.tests)
         return f"({tests})" if len(joined.tests) > 1 else tests or f"{value} IS NOT NULL"
 
