@@ -68,15 +68,14 @@ class _Sparql:
     def amounts(self, claim: Claim, best: Best, indent: str) -> None:
         if best.attribute is not None:
             self.matches(claim, indent)
-            self.lines.append(f"{indent}?{TARGET} <{attribute_iri(best.attribute)}> ?stored .")
             kind = self.kb.schema.attribute_types.get(best.attribute)
-            amount = "?stored"
+            stored = "?stored" if kind == "text" else "?amount"
+            self.lines.append(f"{indent}?{TARGET} <{attribute_iri(best.attribute)}> {stored} .")
             if kind in ("boolean", "list"):
                 self.lines.append(f"{indent}FILTER(false)")
             elif kind == "text":
                 self.lines.append(f"{indent}FILTER(REGEX(?stored, {_quoted(f'^{NUMBER}$')}))")
-                amount = f'{DOUBLE}(REPLACE(?stored, ",", ""))'
-            self.lines.append(f"{indent}BIND({amount} AS ?amount)")
+                self.lines.append(f'{indent}BIND({DOUBLE}(REPLACE(?stored, ",", "")) AS ?amount)')
             return
         predicate = self.relation(best.relation) if best.relation else f"?relation{next(self.numbers)}"
         pattern = f"?{TARGET} {predicate} ?other" if best.is_head else f"?other {predicate} ?{TARGET}"

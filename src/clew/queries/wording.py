@@ -44,7 +44,7 @@ def in_words(claim: Claim, kb: KnowledgeBase) -> str:
         whole += f", those {writer.best(claim.best)}"
     match claim.asks:
         case "number":
-            return f"how many {whole}"
+            return f"the number of {whole}"
         case "truth" if claim.asked is not None:
             return f"whether {writer.names(claim.asked)} is one of: {whole}"
         case "truth":
@@ -64,15 +64,16 @@ class _Words:
 
         def described(variable: str) -> str:
             """A variable by its type, and all that is required of it and of what it leads to."""
-            clauses = []
+            clauses: list[tuple[bool, str]] = []  # what ends in a name first: what follows the others could be theirs
             while edge := next((one for one in left if variable in one.variables), None):
                 left.remove(edge)
-                clauses.append(self.clause(edge, variable, other(edge, variable)))
+                clauses.append((len(edge.variables) > 1, self.clause(edge, variable, other(edge, variable))))
             for one in block.absences:
                 if variable in one.edge.variables:
                     said = other(one.edge, variable) if one.inner is None else self.block(one.inner)
-                    clauses.append(self.clause(one.edge, variable, said, negated=True))
-            parts = [f"that {' and '.join(clauses)}"] if clauses else []
+                    clauses.append((len(one.edge.variables) > 1, self.clause(one.edge, variable, said, negated=True)))
+            ordered = [clause for _, clause in sorted(clauses, key=lambda pair: pair[0])]
+            parts = [f"that {' and '.join(ordered)}"] if ordered else []
             return " ".join([self.kind(block.types[variable]), *self.limits(block, variable, parts)])
 
         def other(edge: Requirement, variable: str) -> str:
@@ -87,13 +88,12 @@ class _Words:
         return described(block.target)
 
     def limits(self, block: Block, variable: str, parts: list[str]) -> list[str]:
-        """What is required of a variable by itself, around what is said of its edges."""
+        """What is required of a variable by itself, before what is said of its edges: there it would be unclear."""
         first = [f"among {self.names(block.only[variable], 'and')}"] if variable in block.only else []
-        last = self.conditions([one for one in block.conditions if one.variable == variable])
-        last += [self.count(block, one) for one in block.counts if one.variable == variable]
+        first += self.conditions([one for one in block.conditions if one.variable == variable])
         if variable in block.never:
-            last.append(f"other than {self.names(block.never[variable], 'and')}")
-        return [*first, *parts, *last]
+            first.append(f"other than {self.names(block.never[variable], 'and')}")
+        return [*first, *parts, *(self.count(block, one) for one in block.counts if one.variable == variable)]
 
     def clause(self, edge: Requirement, variable: str, other: str, *, negated: bool = False) -> str:
         """What many things of one kind do with another: "treat X", "do not treat X", "X treats"."""
@@ -108,8 +108,13 @@ class _Words:
             return f"{_many(verb, negated)} {other}"
         if row.inverse:
             return f"{_many(row.inverse, negated)} {other}"
+        first, rest, form = _verb(verb)
+        if form == "noun" or (first == "has" and rest):
+            return f"{are}{rest} of {other}"
         if isinstance(edge.head, Named):
             return f"{other} {_one(verb, negated)}"
+        if any(word in other.split() for word in ("that", "whose", "among", "other", "with")):  # to be said last
+            return f"{are} reached by “{words_of(verb)}” from {other}"
         return f"{'no ' if negated else ''}{other} {_many(verb, False)}"
 
     def conditions(self, conditions: Sequence[Condition]) -> list[str]:
@@ -124,7 +129,9 @@ class _Words:
 
     def best(self, best: Best) -> str:
         if best.attribute is not None:
-            return f"with the {'highest' if best.most else 'lowest'} {words_of(best.attribute)}"
+            is_date = self.kb.schema.attribute_types.get(best.attribute) == "date"
+            most, least = ("latest", "earliest") if is_date else ("highest", "lowest")
+            return f"with the {most if best.most else least} {words_of(best.attribute)}"
         label = "edges" if best.relation is None else f"edges “{words_of(best.relation)}”"
         return f"with the {'most' if best.most else 'fewest'} {label} {'from' if best.is_head else 'to'} them"
 
@@ -159,8 +166,6 @@ def _one(label: str, negated: bool) -> str:
     first, rest, form = _verb(label)
     if form == "be":
         return f"is{' not' if negated else ''}{rest}"
-    if form == "noun":
-        rest = f" as{rest}"
     return f"does not {_base(first)}{rest}" if negated else f"{first}{rest}"
 
 
