@@ -243,15 +243,14 @@ class Maker:
         """Anything with anything."""
         target, chance = self.target(), self.chance
         query = chance.choice((self.some, self.absent, self.counted, self.cyclic))(target)
-        query = replace(
-            query, conditions=(*query.conditions, *([self.condition(target)] if chance.random() < 0.4 else []))
-        )
+        if chance.random() < 0.4:
+            query = replace(query, conditions=(*query.conditions, self.condition(query.target)))
         if chance.random() < 0.3:
             query = replace(query, among=tuple(self.constant(target.type) for _ in range(3)))
         if chance.random() < 0.3:
-            query = replace(
-                query, either=(self.absent(query.target), self.counted(query.target))[: chance.randint(1, 2)]
-            )
+            other = query.target if chance.random() < 0.5 else self.target()
+            others = (self.absent(other), self.counted(query.target))
+            query = replace(query, either=others[: chance.randint(1, 2)])
         if chance.random() < 0.4:
             query = replace(query, best=self.best())
         return replace(query, asks=chance.choice(("nodes", "nodes", "number", "truth")))
@@ -290,6 +289,7 @@ def queries(kb: ArrayKnowledgeBase, chance: random.Random) -> Iterator[tuple[str
         )
         yield "comparison", compared
         yield "comparison, truth", replace(compared, asks="truth")
+        yield "mixed", make.mixed()
         yield "mixed", make.mixed()
 
 

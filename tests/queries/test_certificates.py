@@ -169,6 +169,11 @@ def test_two_conditions_may_look_into_one_list(attributes):
     assert attributes.differences(result.claim, {"d"}) == []
 
 
+def test_either_or_may_be_of_two_types(databases, base):
+    result = finished(base, ByName(base), TripletQuery((CAUSES,), GENE, either=(TripletQuery((), DISEASE),)))
+    assert databases.differences(result.claim, {"BBS2", "FBN1", "BBS", "MFS"}) == []
+
+
 def test_numbers_that_are_texts_are_compared_as_numbers_where_they_are_some(attributes):
     kb = attributes.kb
     assert [comparable(value) for value in ("1,200", "nan", "1_000", " 5 ", "x")] == [1200.0, None, None, None, None]

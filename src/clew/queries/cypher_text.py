@@ -86,7 +86,7 @@ class _Cypher:
     def holds(self, block: Block, *, typed: bool = True) -> list[str]:
         """What is required of a block's target."""
         kind = block.types[block.target]
-        own = [] if typed or kind is None else [f"EXISTS {{ MATCH {_node(block.target, kind)} }}"]
+        own = [] if typed or kind is None else [self.again(block.target, f"same{next(self.numbers)}", kind)]
         return own + self.bound(block, frozenset((block.target,)), block.target, block.required)
 
     def bound(self, block: Block, known: frozenset[str], new: str, edges: Sequence[Requirement]) -> list[str]:
@@ -169,6 +169,10 @@ class _Cypher:
     def exists(self, pattern: str, tests: Sequence[str]) -> str:
         return f"EXISTS {{ MATCH {pattern}{' WHERE ' + ' AND '.join(tests) if tests else ''} }}"
 
+    def again(self, variable: str, same: str, kind: str | None, *tests: str) -> str:
+        """Tests on a node under another name: Kuzu 0.11 loses rows where one filter looks into lists twice."""
+        return self.exists(_node(same, kind), [f"{same}.key = {variable}.key", *tests])
+
     def is_one_of(self, variable: str, nodes: NodeSet) -> str:
         return f"{variable}.key IN [{', '.join(_quoted(ref.key) for ref in self.kb.refs(nodes.array))}]"
 
@@ -179,9 +183,10 @@ class _Cypher:
             return "false"
         if self.kb.schema.attribute_types.get(condition.attribute) == "list":
             part = f"value{next(self.numbers)}"
+            same = f"same{next(self.numbers)}"
+            value = f"{same}.{_name(condition.attribute)}"
             inside = f"any({part} IN {value} WHERE {_compared(part, joined.tests[0])})"
-            # Each in a pattern of its own: Kuzu 0.11 loses rows where one filter looks into lists twice.
-            return self.exists(_node(condition.variable, None), [f"{value} IS NOT NULL", inside])
+            return self.again(condition.variable, same, kind, f"{value} IS NOT NULL", inside)
         tests = joined.joiner("AND", "OR").join(_compared(value, check) for check in joined.tests)
         return f"({tests})" if len(joined.tests) > 1 else tests or f"{value} IS NOT NULL"
 
