@@ -140,3 +140,5 @@ def test_an_endpoint_can_be_asked_where_a_base_can(served, tmp_path, monkeypatch
     answer = ask(create("auto"), "Which phenotype does [Marfan syndrome] have?", tools)
     assert answer.notes[0] == "picked aligned_paths: the base is behind an endpoint"
     assert answer.candidates[0].node.name == "Arachnodactyly"
+    rows = tools.kb.endpoint.page(answer.query["sparql"])
+    assert [content(term) for row in rows for term in row.values()] == [answer.candidates[0].node.key]

@@ -39,7 +39,7 @@ def statements(kb: ArrayKnowledgeBase) -> Iterator[str]:
         if node.text:
             yield f"{subject} {iri(COMMENT)} {literal(node.text)}"
         for name, value in node.attributes.items():
-            for part in value if isinstance(value, list) else [value]:
+            for part in value if isinstance(value, list) else [value] if value == value else []:  # NaN is no value
                 yield f"{subject} {iri(attribute_iri(name))} {_typed(part)}"
     edges = kb.edges(kb.nodes(), None, "out")
     predicates = [iri(relation_iri(name)) for name in kb.schema.relation_names]
@@ -52,7 +52,9 @@ def _typed(value: Any) -> str:
     kind = kinds.get(type(value))
     if kind is None:
         return literal(str(value))
-    shown = (
-        str(value).lower() if kind == "boolean" else value.isoformat() if kind in ("date", "dateTime") else str(value)
-    )
+    shown = value.isoformat() if kind in ("date", "dateTime") else str(value)
+    if kind == "boolean":
+        shown = shown.lower()
+    elif kind == "double":
+        shown = shown.replace("inf", "INF")
     return f"{literal(shown)}^^{iri(XSD + kind)}"

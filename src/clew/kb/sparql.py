@@ -92,7 +92,7 @@ class SparqlKnowledgeBase:
         if type in (None, UNTYPED, VALUE):
             found = self._ask("SELECT DISTINCT ?s WHERE { { ?s ?p ?o } UNION { ?x ?p ?s } }", "?s")
         else:
-            kind = next((i for i, name in self._told.type_names.items() if name == type), None)
+            kind = self.type_iri(type or "")
             if kind is None:
                 raise SchemaError(f"no node type {type!r}; there are: {', '.join(self.schema.type_names)}")
             found = self._ask(f"SELECT DISTINCT ?s WHERE {{ ?s {iri(self.reading.type)} {iri(kind)} }}", "?s")
@@ -198,7 +198,7 @@ class SparqlKnowledgeBase:
     def _portions(
         self, nodes: NodeSet, side: Direction, relation: str | None, select: str
     ) -> Iterable[list[Mapping[str, Term]]]:
-        predicate = "?p" if relation is None else iri(self._predicate(relation))
+        predicate = "?p" if relation is None else iri(self.predicate(relation))
         order = "?s ?p ?o" if relation is None else "?s ?o"
         order = " ".join(name for name in order.split() if name in select)
         for portion in pages_of([self._term(node) for node in nodes if self._asks(node, side)], self.reading.batch):
@@ -208,7 +208,12 @@ class SparqlKnowledgeBase:
     def _is_told(self, row: Mapping[str, Term], relation: str | None) -> bool:
         return "o" in row and (relation is not None or self._relation_name(row["p"]) is not None)
 
-    def _predicate(self, relation: str) -> str:
+    def type_iri(self, type: str) -> str | None:
+        """The IRI of a type; None where its nodes have none."""
+        return next((i for i, name in self._told.type_names.items() if name == type), None)
+
+    def predicate(self, relation: str) -> str:
+        """The IRI of a relation."""
         if relation not in self._told.predicates:
             raise SchemaError(f"no relation {relation!r}; there are: {', '.join(self._told.predicates)}")
         return self._told.predicates[relation]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ from clew.core.query import Best, TripletQuery
 from clew.core.types import NodeSet
 from clew.kb.protocol import KnowledgeBase
 
+NUMBER = r"[-+]?[0-9][0-9,]*([.][0-9]+)?"
+"""A text that is a number: what languages of queries turn into one all alike."""
 MOST_VALUES = 5
 """So many different values are put forward as one."""
 
@@ -25,15 +28,16 @@ class Outcome:
     value: int | float | bool | str | None = None
 
 
-def finish(kb: KnowledgeBase, query: TripletQuery, nodes: NodeSet) -> Outcome:
-    """What the question asks for, from all nodes that satisfy its query."""
-    if query.best is not None:
-        nodes = best_of(kb, query.best, nodes)
+def finish(kb: KnowledgeBase, query: TripletQuery, nodes: NodeSet, asked: NodeSet | None = None) -> Outcome:
+    """What the question asks for of the nodes that satisfy its query, or of the best of them.
+
+    "Is it the highest of them?" asks about one of those that are compared: `asked`.
+    """
     match query.asks:
         case "number":
             return Outcome(nodes, len(nodes))
         case "truth":
-            return Outcome(nodes, len(nodes) > 0)
+            return Outcome(nodes, len(nodes if asked is None else nodes & asked) > 0)
         case "value" if query.attribute is not None:
             return Outcome(nodes, _shown(kb.values(nodes, query.attribute)))
         case _:
@@ -62,16 +66,15 @@ def best_of(kb: KnowledgeBase, best: Best, nodes: NodeSet) -> NodeSet:
 
 def comparable(value: Any) -> float | None:
     """A number or a date as a number that keeps its order; None where it is neither."""
-    if isinstance(value, bool) or value is None:
+    if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return None if value != value else float(value)
-    if isinstance(value, datetime.datetime | datetime.date):
-        return float(value.toordinal())
-    try:
-        return float(str(value).replace(",", ""))
-    except ValueError:
-        return None
+        return None if value != value else value
+    if isinstance(value, datetime.datetime):
+        return (value.replace(tzinfo=None) - datetime.datetime.min) / datetime.timedelta(microseconds=1)
+    if isinstance(value, datetime.date):
+        return value.toordinal()
+    return float(value.replace(",", "")) if isinstance(value, str) and re.fullmatch(NUMBER, value) else None
 
 
 def _shown(values: Sequence[Any]) -> int | float | bool | str | None:

@@ -19,6 +19,11 @@ def below(relation: Relation) -> Direction:
     return "out" if DOWNWARD.match(relation.name) else "in"
 
 
+def follows(relation: Relation, *, upward: bool) -> bool:
+    """Whether edges lead from what a widened constant stands for, below it or `upward`, to what it names."""
+    return (below(relation) == "in") != upward
+
+
 def hierarchies(schema: Schema, type: str | None = None) -> tuple[Relation, ...]:
     """The transitive relations among the nodes of one type, or of every type."""
     return tuple(

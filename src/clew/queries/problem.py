@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import math
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -96,6 +98,10 @@ class Problem:
         return found
 
 
+DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[t ].*)?)?)?")
+"""A year, a month or a day; a time after it is left out."""
+WHOLE = 1 << 53
+"""Below this a floating-point number without a fraction is one whole number and no other."""
 ORDERS: dict[Comparison, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -120,29 +126,73 @@ class Attributes(Protocol):
 
 
 def holds(value: Any, comparison: Comparison, wanted: Any) -> bool:
-    """Whether a value meets a condition; a missing value, or one of another kind, meets none."""
-    if value is None:
+    """Whether a value meets a condition; a missing value, or one of another kind, meets none.
+
+    Words compare in lower case, dates as far as the wanted one is given, and of anything but words `contains` asks
+    for the same: a formal query has to be able to say it.
+    """
+    if value is None or value != value:
         return False
     if isinstance(value, list | tuple):
         return any(holds(part, comparison, wanted) for part in value)
-    if comparison == "contains":
-        return str(wanted).casefold() in str(value).casefold()
-    if isinstance(value, datetime.datetime | datetime.date):
-        return _date_holds(value, comparison, wanted)
     if isinstance(value, str):
-        value, wanted = value.casefold(), str(wanted).casefold()
-    elif isinstance(wanted, str):
-        try:
-            wanted = float(wanted)
-        except ValueError:
-            return False
-    return ORDERS[comparison](value, wanted)
+        text, sought = value.lower(), as_text(wanted)
+        return sought in text if comparison == "contains" else ORDERS[comparison](text, sought)
+    comparison = "=" if comparison == "contains" else comparison
+    if isinstance(value, bool):
+        truth = as_truth(wanted)
+        return truth is not None and comparison in ("=", "!=") and (value == truth) == (comparison == "=")
+    if isinstance(value, datetime.date):
+        days = as_days(wanted)
+        return days is not None and _day_holds(value, comparison, *days)
+    number = as_number(wanted)
+    return number is not None and isinstance(value, int | float) and ORDERS[comparison](value, number)
 
 
-def _date_holds(value: datetime.date, comparison: Comparison, wanted: Any) -> bool:
-    """Dates compare as far as the wanted date is given: a year alone compares years."""
-    given = wanted.isoformat() if isinstance(wanted, datetime.date) else str(wanted)
-    return ORDERS[comparison](value.isoformat()[: len(given)], given)
+def _day_holds(value: datetime.date, comparison: Comparison, first: datetime.date, last: datetime.date) -> bool:
+    day = value.date() if isinstance(value, datetime.datetime) else value
+    inside = first <= day <= last
+    if comparison in ("=", "!="):
+        return inside == (comparison == "=")
+    return ORDERS[comparison](day, last if comparison in ("<=", ">") else first)
+
+
+def as_text(wanted: Any) -> str:
+    """What is wanted of words, in lower case."""
+    whole = isinstance(wanted, float) and wanted.is_integer() and abs(wanted) < WHOLE
+    return str(int(wanted) if whole else wanted).lower()
+
+
+def as_truth(wanted: Any) -> bool | None:
+    """What is wanted of a truth value; None where it says neither."""
+    return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(as_text(wanted))
+
+
+def as_number(wanted: Any) -> int | float | None:
+    """What is wanted of a number, whole where it is; None where it is none."""
+    try:
+        number = float(str(wanted))
+    except ValueError:
+        return None
+    if not math.isfinite(number):
+        return None
+    return wanted if isinstance(wanted, int) else int(number) if number.is_integer() and abs(number) < WHOLE else number
+
+
+def as_days(wanted: Any) -> tuple[datetime.date, datetime.date] | None:
+    """The first and the last day of a wanted date: of a year or a month all its days; None where it is no date."""
+    given = DATE.fullmatch(wanted.isoformat() if isinstance(wanted, datetime.date) else as_text(wanted))
+    if given is None:
+        return None
+    year, month, day = (None if part is None else int(part) for part in given.groups())
+    try:
+        first = datetime.date(year or 0, month or 1, day or 1)
+        after = datetime.date(first.year + 1, 1, 1) if month is None else first + datetime.timedelta(days=1)
+        if month is not None and day is None:
+            after = (first + datetime.timedelta(days=31)).replace(day=1)
+    except (ValueError, OverflowError):
+        return None
+    return first, after - datetime.timedelta(days=1)
 
 
 def condition_filter(kb: Attributes, condition: Condition) -> Filter:

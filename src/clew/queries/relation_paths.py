@@ -170,6 +170,15 @@ class Lead:
     ends: NodeSet | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Where a move leads, which nodes it does not go back to, and whether only nameless nodes, or none, are kept."""
+
+    nodes: NodeSet
+    left_out: NodeSet = EMPTY
+    nameless: bool | None = None
+
+
 class Explorer:
     """Finds where relations lead, past the nodes without a name: they stand for facts, and are no answer."""
 
@@ -210,15 +219,25 @@ class Explorer:
 
     def execute(self, path: RelationPath) -> NodeSet:
         """The nodes at the end of a path."""
+        return self.layers(path)[-1].nodes if path.hops else path.topic
+
+    def layers(self, path: RelationPath) -> list[Layer]:
+        """What each move of a path leads to, and what of that is passed over."""
+        found: list[Layer] = []
         here, before = path.topic, None
         for hop in path.hops:
             reached = self.walk(here, hop[0])
             if len(hop) == 2:
-                reached = self.walk(self._nameless.among(reached), hop[1]) - here
-            reached = self._named(reached)
-            here = reached - path.topic if is_return(before, hop) else reached
+                middle = self._nameless.among(reached)
+                found.append(Layer(middle, nameless=True if len(middle) < len(reached) else None))
+                reached = self.walk(middle, hop[1])
+            passed = reached & here if len(hop) == 2 else EMPTY
+            passed = passed | (reached & path.topic) if is_return(before, hop) else passed
+            left = reached - passed
+            here = self._named(left)
+            found.append(Layer(here, passed, False if len(here) < len(left) else None))
             before = hop
-        return here
+        return found
 
     def leads_to_values(self, move: Move, nodes: NodeSet) -> bool:
         """Whether a relation leads to years, dates or numbers, told from a few of its ends."""

@@ -34,6 +34,8 @@ class Solution:
     """The problem as solved, with forbidden triplets and counts turned into filters."""
     used: frozenset[str]
     """Variables that had a say; any other is tied to the target by no triplet and was ignored."""
+    is_exact: bool = True
+    """False where a cycle was left at its fixpoint, which may keep more nodes than satisfy the problem."""
 
     @property
     def is_empty(self) -> bool:
@@ -46,7 +48,7 @@ def solve(graph: Graph, problem: Problem, *, exact: bool = True) -> Solution:
     group = connected(problem, problem.target)
     rest = tuple(constraint for constraint in problem.constraints if group.isdisjoint(constraint.variables))
     filters = {name: problem.filters[name] for name in problem.filters.keys() & group}
-    used = group
+    used, is_exact = group, exact or not cyclic(problem.bundles(group))
     for constraint in problem.constraints:
         ends = constraint.variables
         if not constraint.negated or group.isdisjoint(ends) or (len(ends) == 2 and group.issuperset(ends)):
@@ -56,6 +58,7 @@ def solve(graph: Graph, problem: Problem, *, exact: bool = True) -> Solution:
         if isinstance(others, str):
             inner = solve(graph, replace(problem, target=others, constraints=rest), exact=exact)
             used |= inner.used
+            is_exact = is_exact and inner.is_exact
             others = graph.nodes(problem.types.get(others)) if inner.target is None else inner.target
         filters[variable] = (*filters.get(variable, ()), without(graph, constraint, variable, others))
     problem = replace(problem, filters=filters)
@@ -65,7 +68,7 @@ def solve(graph: Graph, problem: Problem, *, exact: bool = True) -> Solution:
         kept = [(count.variable, _counted(graph, problem, group, complete, count)) for count in counts]
         problem = replace(problem, filters=_with_members(filters, kept))
     domains = _domains(graph, problem, group, exact)
-    return Solution(domains.get(problem.target), domains, problem, used)
+    return Solution(domains.get(problem.target), domains, problem, used, is_exact)
 
 
 def _with_members(

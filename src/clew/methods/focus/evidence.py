@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from clew.core.query import Constant, Term, TripletQuery, Variable
-from clew.core.types import Answer, Evidence, Judgement, NodeSet
+from clew.core.types import EMPTY, Answer, Evidence, Judgement, NodeSet
 from clew.index.protocol import Link
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.answering import Found
-from clew.queries.formal import as_block, cypher, sparql
+from clew.queries.certificates import certificate
+from clew.queries.claims import Block, Claim, as_block
 from clew.queries.grounding import Grounding, Groundings, is_usable
 from clew.queries.solutions import Relaxation, Solution
 from clew.queries.witnesses import witnesses
@@ -60,10 +61,14 @@ class Focus:
     def _has_required(self) -> bool:
         return any(not constraint.negated for constraint in self.solution.problem.constraints)
 
+    def block(self, kb: KnowledgeBase, never: NodeSet = EMPTY) -> Block:
+        """What its nodes have in common, but for those that are never an answer."""
+        problem, wide = self.solution.problem, self.hierarchical
+        return as_block(self.query, problem, self.groundings, kb.schema, hierarchical=wide, never=never)
+
     def to_json(self, kb: KnowledgeBase) -> dict[str, Any]:
-        """The query as parsed, as grounded, as relaxed, and as formal text that reproduces the filtered set."""
-        shown: dict[str, Any] = {
-            "text": str(self.query),
+        """The query as parsed, as grounded and as relaxed."""
+        return {
             "target": {"name": self.query.target.name, "type": self.query.target.type},
             "triplets": [
                 {"head": _term(t.head), "relation": t.relation, "tail": _term(t.tail), "negated": t.negated}
@@ -80,15 +85,7 @@ class Focus:
             ],
             "relaxed": [relaxation.in_words(self.query) for relaxation in self.relaxations],
             "unexplained": list(self.query.unexplained),
-            "matches": None if self.nodes is None else len(self.nodes),
         }
-        if self.nodes is not None and not (self.query.among or self.query.best or self.query.either):
-            block = as_block(
-                self.query, self.solution.problem, self.groundings, kb.schema, hierarchical=self.hierarchical
-            )
-            target = self.query.target.name
-            shown |= {"sparql": sparql(block, target, kb), "cypher": cypher(block, target, kb)}
-        return shown
 
 
 def shown_triplet(query: TripletQuery, place: int) -> str:
@@ -144,13 +141,18 @@ def weighed(filtered: Sequence[Found], strand: Sequence[Found], share: float) ->
     return sorted(near.values(), key=lambda one: -(one.nearness + one.lead))
 
 
-def with_query(answer: Answer, kb: KnowledgeBase, focus: Focus) -> Answer:
-    """The answer with the query that its first candidates rest on, and their number where that is asked for."""
-    counted = focus.query.asks == "number" and focus.nodes is not None
+def with_query(answer: Answer, kb: KnowledgeBase, focus: Focus, claim: Claim, matches: int | None) -> Answer:
+    """The answer with the query that its first candidates rest on; None matches where nothing was required of them.
+
+    No formal query says which nodes the paper's fixpoint leaves on a cycle of requirements.
+    """
+    written = certificate(claim, kb)
+    if matches is None:
+        written = {"text": f"{written['text']}, by what is written about them"}
+    elif not focus.solution.is_exact:
+        written = {"text": f"{written['text']}, each requirement looked at by itself"}
     return replace(
         answer,
-        query=focus.to_json(kb),
-        value=len(focus.nodes or ()) if counted else None,
-        text=str(len(focus.nodes or ())) if counted else None,
+        query={**focus.to_json(kb), **written, "matches": matches},
         notes=tuple(relaxation.in_words(focus.query) for relaxation in focus.relaxations),
     )

@@ -27,10 +27,11 @@ from clew.index.fusion import min_max_sum, preferring
 from clew.index.protocol import Index
 from clew.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
 from clew.methods.focus.evidence import explained_share, weighed, with_query
-from clew.methods.focus.tiers import Tier, asks_more, first_reading, tiers, unrestricted, without_named
+from clew.methods.focus.tiers import Tier, asks_more, finished, tiers, united, unrestricted
 from clew.methods.protocol import Method
 from clew.methods.role_choice import ParserName, parser_for, reranker_for
-from clew.queries.finishing import finish, in_words
+from clew.queries.claims import Claim
+from clew.queries.finishing import in_words
 from clew.roles.rerank import KeepOrder, RerankerName
 from clew.toolbox import Toolbox
 
@@ -72,9 +73,9 @@ class FocusPlus(Method):
         if parse.is_loose and parse.certainty is not None and parse.certainty < self.sure:
             query = TripletQuery((), query.target, score=0.0, unexplained=(question,))
         if query.asks != "nodes" or query.best is not None or query.among:
-            finished = self._finished(question, parse, tools)
-            if finished is not None:
-                return finished
+            answer = self._finished(question, parse, tools)
+            if answer is not None:
+                return answer
         with trace.span("2 substitution") as span:
             readings = (query, *parse.alternatives) if query is parse.query else (query,)
             found = list(tiers(kb, tools.names, readings, self.k))
@@ -100,11 +101,17 @@ class FocusPlus(Method):
                 groups = self._merge(filtered, strand, self.alpha if more else self.k)
             placed = rerank_groups(reranker, question, groups)
         answer = replace(answer_placed(kb, question, placed, reranker), certainty=parse.certainty)
-        if parse.certainty is not None and parse.certainty < self.sure and query is parse.query:
+        if (
+            parse.certainty is not None and parse.certainty < self.sure and query is parse.query
+        ) or query.best is not None:
             answer = replace(answer, answer_count=0)
         elif found and found[0].level == 0 and sure >= self.doubt:
             answer = replace(answer, answer_count=sum(1 for one in groups[0] if one.how == found[0].how))
-        return with_query(answer, kb, focus)
+        if not found:
+            return with_query(answer, kb, focus, Claim((focus.block(kb),)), None if focus.nodes is None else 0)
+        first = [tier.focus for tier in found if (tier.level, tier.how) == (found[0].level, found[0].how)]
+        result = united(kb, first, focus.query.best)
+        return with_query(answer, kb, focus, result.claim, len(result.nodes))
 
     def _finished(self, question: str, parse: Parse, tools: Toolbox) -> Answer | None:
         """The answer to a question for a number, a truth, a value, or the most of something; None where there is none.
@@ -113,11 +120,8 @@ class FocusPlus(Method):
         """
         kb, query = tools.kb, parse.query
         with trace.span("2 substitution") as span:
-            readings = first_reading(kb, tools.names, query)
-            every = [focus.nodes if focus.nodes is not None else kb.nodes(query.target.type) for focus in readings]
-            outcome = finish(kb, query, reduce(or_, map(without_named, every, readings)))
-            if query.asks == "truth" and query.best is not None and query.among:
-                outcome = replace(outcome, value=bool(outcome.nodes & readings[0].groundings[query.among[0]].nodes))
+            result = finished(kb, tools.names, query)
+            readings, outcome = result.readings, result.outcome
             span.note(nodes=len(outcome.nodes), value=outcome.value)
         if not len(outcome.nodes) and query.asks in ("nodes", "value"):
             return None
@@ -127,8 +131,8 @@ class FocusPlus(Method):
         ]
         reranker = KeepOrder()
         placed = rerank_groups(reranker, question, [listed])
-        answer = with_query(answer_placed(kb, question, placed, reranker), kb, readings[0])
-        answer = replace(answer, query={**answer.query, "matches": len(outcome.nodes)}, value=None, text=None)
+        answer = answer_placed(kb, question, placed, reranker)
+        answer = with_query(answer, kb, readings[0], result.claim, len(outcome.nodes))
         if parse.certainty is not None and parse.certainty < self.sure:
             return replace(answer, certainty=parse.certainty, answer_count=0)
         text = None if outcome.value is None else in_words(outcome.value)

@@ -13,7 +13,7 @@ nodes stands for all of them, and a constant without a match stands for the near
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clew.core import trace
 from clew.core.query import TripletQuery
@@ -22,6 +22,7 @@ from clew.methods.answering import Found, answer_nodes, answer_placed, nodes_of_
 from clew.methods.focus.evidence import Focus, with_query
 from clew.methods.protocol import Method
 from clew.methods.role_choice import ParserName, parser_for, reranker_for
+from clew.queries.claims import Claim
 from clew.queries.grounding import DirectionRule, EdgeTypes, Unmatched, ground, pose
 from clew.queries.solutions import solve_relaxed
 from clew.roles.rerank import RerankerName
@@ -55,7 +56,12 @@ class FourStepFocus(Method):
             groups = self._rank(question, focus, tools)
         with trace.span("4 rerank"):
             placed = rerank_groups(reranker, question, groups)
-        return with_query(answer_placed(tools.kb, question, placed, reranker), tools.kb, focus)
+        answer = answer_placed(tools.kb, question, placed, reranker)
+        matches = None if focus.nodes is None else len(focus.nodes)
+        if focus.query.asks == "number" and matches is not None:
+            answer = replace(answer, value=matches, text=str(matches))
+        claim = Claim((focus.block(tools.kb),), asks="number" if focus.query.asks == "number" else "nodes")
+        return with_query(answer, tools.kb, focus, claim, matches)
 
     def _rank(self, question: str, focus: Focus, tools: Toolbox) -> tuple[list[Found], list[Found]]:
         """The filtered candidates, and the best others to fill up with."""

@@ -15,13 +15,18 @@ as there are enough answers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
-from clew.core.query import Constant, TripletQuery
+from clew.core.query import Best, Constant, TripletQuery
 from clew.core.types import NodeSet
 from clew.index.protocol import Names
 from clew.index.tokens import terms
+from clew.kb.protocol import KnowledgeBase
 from clew.methods.focus.evidence import Focus
+from clew.queries.claims import Claim
+from clew.queries.finishing import Outcome, best_of, finish
 from clew.queries.grounding import Groundings, KnowledgeGraph, ground, pose, widened
 from clew.queries.hierarchies import hierarchies
 from clew.queries.solutions import Step, solve_relaxed
@@ -89,9 +94,10 @@ def _levels(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery]) -
             if asks_hierarchy or not asks_more(query):
                 yield level
                 level = []
-            wide = _solved(kb, query, groundings, hierarchical=True)
-            level.append((wide, "satisfies the query with what is below the named nodes in a hierarchy"))
-            found_any = found_any or _finds(wide)
+            how = "satisfies the query with what is below the named nodes in a hierarchy"
+            wide = [_solved(kb, one, ground(one, names), hierarchical=True) for one in (query, *query.either)]
+            level += [(focus, how) for focus in wide]
+            found_any = found_any or any(map(_finds, wide))
         yield level
         if found_any:
             for near in _near_names(kb, query, groundings, hierarchical):
@@ -132,12 +138,48 @@ def _solved(
     return Focus(query, groundings, relaxed.solution, relaxed.relaxations, hierarchical)
 
 
-def first_reading(kb: KnowledgeGraph, names: Names, query: TripletQuery) -> list[Focus]:
+@dataclass(frozen=True)
+class Result:
+    """All nodes that some readings of a question put forward, and the claim that says so."""
+
+    nodes: NodeSet
+    claim: Claim
+
+
+def united(kb: KnowledgeBase, readings: Sequence[Focus], best: Best | None = None) -> Result:
+    """What any of the readings finds, or the best of it; what the question names is left out, as the claim says."""
+    every = [focus.nodes if focus.nodes is not None else kb.nodes(focus.query.target.type) for focus in readings]
+    kept = list(map(without_named, every, readings))
+    blocks = [focus.block(kb, never=a - b) for focus, a, b in zip(readings, every, kept, strict=True)]
+    nodes = reduce(or_, kept)
+    return Result(nodes if best is None else best_of(kb, best, nodes), Claim(tuple(blocks), best))
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A query carried out to its end: how it was read, what came of it, and the claim that says so."""
+
+    readings: tuple[Focus, ...]
+    outcome: Outcome
+    claim: Claim
+
+
+def finished(kb: KnowledgeBase, names: Names, query: TripletQuery) -> Finished:
+    """What a query asks for: its nodes, the best of them, their number, whether there are any, a value of theirs."""
+    readings = first_reading(kb, names, query)
+    result = united(kb, readings, query.best)
+    is_one = query.asks == "truth" and query.best is not None and bool(query.among)
+    asked = readings[0].groundings[query.among[0]].nodes if is_one else None
+    claim = replace(result.claim, asks=query.asks, attribute=query.attribute, asked=asked)
+    return Finished(readings, finish(kb, query, result.nodes, asked), claim)
+
+
+def first_reading(kb: KnowledgeGraph, names: Names, query: TripletQuery) -> tuple[Focus, ...]:
     """What satisfies a query just as it stands, or with what lies below the named nodes where nothing else does."""
-    strict = [_solved(kb, one, ground(one, names), hierarchical=False) for one in (query, *query.either)]
+    strict = tuple(_solved(kb, one, ground(one, names), hierarchical=False) for one in (query, *query.either))
     if any(_finds(focus) or focus.nodes is None for focus in strict) or not hierarchies(kb.schema):
         return strict
-    return [_solved(kb, one, ground(one, names), hierarchical=True) for one in (query, *query.either)]
+    return tuple(_solved(kb, one, ground(one, names), hierarchical=True) for one in (query, *query.either))
 
 
 def unrestricted(kb: KnowledgeGraph, names: Names, query: TripletQuery) -> Focus:

@@ -59,7 +59,7 @@ class AlignedPaths(Method):
             return Answer(question, notes=(nothing_found(bool(found.topics)),))
         paths, ends = best_ends(answered)
         nodes = [int(node) for node in ends.array[:MOST_SHOWN]]
-        return answer_paths(aligner.explorer, question, self.name, paths, nodes)  # 3
+        return answer_paths(aligner.explorer, question, self.name, paths, ends, nodes)  # 3
 
     def learned(self, tools: Toolbox) -> Mapping[str, Any]:
         """The weights fitted to confirmed answers of this base."""

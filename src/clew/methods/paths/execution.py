@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clew.core.types import Answer, Candidate, Direction, Fact, Judgement, NodeSet, Path, RelationUse
-from clew.kb.iris import node_iri, relation_iri
 from clew.kb.protocol import KnowledgeBase
-from clew.queries.relation_paths import Explorer, RelationPath, is_return
+from clew.queries.certificates import certificate
+from clew.queries.path_claims import claim_of_paths
+from clew.queries.relation_paths import Explorer, RelationPath
 from clew.reading.paths.topics import Topic
 
 MANY = 20
@@ -78,10 +78,6 @@ def paths(kb: KnowledgeBase, trails: Sequence[Trail]) -> list[Path]:
     return found
 
 
-MOST_KEYS = 50
-"""A formal query names at most this many nodes of a topic."""
-
-
 def evidence(explorer: Explorer, path: RelationPath, answers: list[int]) -> list[Path]:
     """For each answer one walk from the topic to it, as facts."""
     layers = [path.topic]
@@ -102,46 +98,6 @@ def _trail(explorer: Explorer, path: RelationPath, layers: list[NodeSet], answer
     return Trail(here, tuple(reversed(steps)))
 
 
-def formal_query(kb: KnowledgeBase, path: RelationPath) -> dict[str, str]:
-    """The path in words, as SPARQL and as Cypher."""
-    keys = [ref.key for ref in kb.refs(path.topic.array[:MOST_KEYS])]
-    return {"path": path.in_words(), "sparql": _sparql(path, keys), "cypher": _cypher(path, keys)}
-
-
-def _apart(path: RelationPath) -> set[int]:
-    """The variables that must not be the topic: where the path takes a relation back, or passes a nameless node."""
-    apart, place = set(), 0
-    before = None
-    for hop in path.hops:
-        place += len(hop)
-        if is_return(before, hop) or len(hop) == 2:
-            apart.add(place)
-        before = hop
-    return apart
-
-
-def _sparql(path: RelationPath, keys: list[str]) -> str:
-    topic = " ".join(f"<{node_iri(key)}>" for key in keys)
-    lines = [f"  VALUES ?x0 {{ {topic} }}"]
-    apart = _apart(path)
-    for place, move in enumerate(path.moves, 1):
-        ends = (place - 1, place) if move.direction == "out" else (place, place - 1)
-        lines.append(f"  ?x{ends[0]} <{relation_iri(move.relation)}> ?x{ends[1]} .")
-        if place in apart:
-            lines.append(f"  FILTER(?x{place} NOT IN ({topic.replace(' ', ', ')}))")
-    return "\n".join([f"SELECT DISTINCT ?x{len(path.moves)} WHERE {{", *lines, "}"])
-
-
-def _cypher(path: RelationPath, keys: list[str]) -> str:
-    pattern = "(x0)"
-    for place, move in enumerate(path.moves, 1):
-        name = move.relation.replace("`", "``")
-        pattern += f"-[:`{name}`]->(x{place})" if move.direction == "out" else f"<-[:`{name}`]-(x{place})"
-    listed = json.dumps(keys, ensure_ascii=False)
-    conditions = [f"x0.key IN {listed}", *(f"NOT x{place}.key IN {listed}" for place in sorted(_apart(path)))]
-    return f"MATCH {pattern}\nWHERE {' AND '.join(conditions)}\nRETURN DISTINCT x{len(path.moves)}.key AS key"
-
-
 MOST_SHOWN = 1000
 WITH_EVIDENCE = 20
 PAIRED = 20
@@ -150,16 +106,19 @@ Scored = list[tuple[RelationPath, float, NodeSet]]
 """Paths with their scores and where they lead, best first."""
 
 
-def answer_paths(explorer: Explorer, question: str, by: str, best: list[RelationPath], nodes: list[int]) -> Answer:
-    """The ends of paths, all with the same score, each with the walk that leads to it."""
+def answer_paths(
+    explorer: Explorer, question: str, by: str, best: list[RelationPath], ends: NodeSet, nodes: list[int]
+) -> Answer:
+    """The ends of paths, all with the same score, each with the walk that leads to it; `nodes` are those to show."""
     kb, shown = explorer.kb, nodes[:WITH_EVIDENCE]
     threads = [evidence(explorer, path, shown) for path in best]
     candidates = [
         Candidate(ref, 1.0, tuple(thread[place] for thread in threads) if place < len(shown) else ())
         for place, ref in enumerate(kb.refs(nodes))
     ]
-    judgement = Judgement(by, None, "; ".join(path.in_words() for path in best))
-    return Answer(question, tuple(candidates), evidence=(judgement,), query=formal_query(kb, best[0]))
+    said = "; ".join(path.in_words() for path in best)
+    query = {"path": said, **certificate(claim_of_paths(explorer, best, ends), kb), "matches": len(ends)}
+    return Answer(question, tuple(candidates), evidence=(Judgement(by, None, said),), query=query)
 
 
 def several(topics: Sequence[Topic]) -> list[Topic]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Any
 
 from clew.core.roles import Choice, Chooser, Read, Reader, Reading, Source
 from clew.core.trace import span
@@ -21,6 +22,9 @@ from clew.kb.protocol import KnowledgeBase
 from clew.methods.paths.execution import Trail, extend, in_words, leads, paths
 from clew.methods.protocol import Method
 from clew.methods.role_choice import chooser_for, reader_for
+from clew.queries.certificates import certificate
+from clew.queries.path_claims import claim_of_walk
+from clew.queries.relation_paths import Move, RelationPath
 from clew.reading.paths.topics import find_topics
 from clew.toolbox import Toolbox
 
@@ -105,4 +109,14 @@ def _answered(question: str, trails: list[Trail], read: Read, kb: KnowledgeBase)
         text=read.text,
         answer_count=1,
         notes=notes,
+        query=_query(ordered[0], kb) if ordered else {},
     )
+
+
+def _query(trail: Trail, kb: KnowledgeBase) -> dict[str, Any]:
+    """That the walk is there which leads to the answer: which of its ends is meant, the walk alone does not say."""
+    path = RelationPath(
+        NodeSet.of([trail.start]),
+        tuple((Move(s.relation, "out" if s.direction == "out" else "in"),) for s in trail.steps),
+    )
+    return {"path": path.in_words(), **certificate(claim_of_walk(path, trail.end), kb), "matches": 1}

@@ -69,7 +69,7 @@ class TournamentOnPath(Method):
             return Answer(question, notes=(nothing_found(bool(found.topics)),))
         paths, ends = best_ends(answered)
         nodes = self._chosen(question, ends, chooser, tools)
-        return answer_paths(aligner_of(tools).explorer, question, self.name, paths, nodes)  # 5
+        return answer_paths(aligner_of(tools).explorer, question, self.name, paths, ends, nodes)  # 5
 
     @property
     def _search(self) -> PathSearch:

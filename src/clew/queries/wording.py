@@ -1,0 +1,204 @@
+"""A claim in plain words: "drugs that treat Marfan syndrome and do not cause nausea, those with the highest dose"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clew.core.query import Best, Condition, Count
+from clew.core.schema import words_of
+from clew.core.types import NodeSet
+from clew.kb.protocol import KnowledgeBase
+from clew.queries.claims import Block, Claim, Named, Requirement
+from clew.queries.problem import as_text
+
+MOST_NAMES = 3
+"""Of more nodes than this the first are named and the others counted."""
+COMPARED = {
+    "=": "is",
+    "!=": "is not",
+    "<": "is less than",
+    "<=": "is at most",
+    ">": "is more than",
+    ">=": "is at least",
+    "contains": "contains",
+}
+COUNTED = {
+    "=": "exactly",
+    "!=": "not exactly",
+    "<": "fewer than",
+    "<=": "at most",
+    ">": "more than",
+    ">=": "at least",
+}
+PREPOSITIONS = tuple(
+    f" {word}" for word in ("about", "as", "at", "by", "for", "from", "in", "into", "of", "on", "to", "under", "with")
+)
+
+
+def in_words(claim: Claim, kb: KnowledgeBase) -> str:
+    """What was understood and carried out, as one sentence without its full stop."""
+    writer = _Words(kb)
+    whole = ", or ".join(dict.fromkeys(map(writer.block, claim.blocks)))
+    if claim.best is not None:
+        whole += f", those {writer.best(claim.best)}"
+    match claim.asks:
+        case "number":
+            return f"the number of {whole}"
+        case "truth" if claim.asked is not None:
+            return f"whether {writer.names(claim.asked)} is one of: {whole}"
+        case "truth":
+            return f"whether there are {whole}"
+        case "value":
+            return f"the {words_of(claim.attribute or '')} of {whole}"
+        case _:
+            return whole
+
+
+@dataclass(frozen=True)
+class _Words:
+    kb: KnowledgeBase
+
+    def block(self, block: Block) -> str:
+        left, seen = list(block.required), {block.target}
+
+        def described(variable: str) -> str:
+            """A variable by its type, and all that is required of it and of what it leads to."""
+            clauses: list[tuple[bool, str]] = []  # what ends in a name first: what follows the others could be theirs
+            while edge := next((one for one in left if variable in one.variables), None):
+                left.remove(edge)
+                clauses.append((len(edge.variables) > 1, self.clause(edge, variable, other(edge, variable))))
+            for one in block.absences:
+                if variable in one.edge.variables:
+                    said = other(one.edge, variable) if one.inner is None else self.block(one.inner)
+                    clauses.append((len(one.edge.variables) > 1, self.clause(one.edge, variable, said, negated=True)))
+            ordered = [clause for _, clause in sorted(clauses, key=lambda pair: pair[0])]
+            parts = [f"that {' and '.join(ordered)}"] if ordered else []
+            return " ".join([self.kind(block.types[variable]), *self.limits(block, variable, parts)])
+
+        def other(edge: Requirement, variable: str) -> str:
+            end = edge.tail if edge.head == variable else edge.head
+            if isinstance(end, Named):
+                return self.names(end)
+            if end in seen:
+                return f"the same {self.kind(block.types[end])}"
+            seen.add(end)
+            return described(end)
+
+        return described(block.target)
+
+    def limits(self, block: Block, variable: str, parts: list[str]) -> list[str]:
+        """What is required of a variable by itself, before what is said of its edges: there it would be unclear."""
+        first = [f"among {self.names(block.only[variable], 'and')}"] if variable in block.only else []
+        first += self.conditions([one for one in block.conditions if one.variable == variable])
+        if variable in block.never:
+            first.append(f"other than {self.names(block.never[variable], 'and')}")
+        return [*first, *parts, *(self.count(block, one) for one in block.counts if one.variable == variable)]
+
+    def clause(self, edge: Requirement, variable: str, other: str, *, negated: bool = False) -> str:
+        """What many things of one kind do with another: "treat X", "do not treat X", "X treats"."""
+        are = "are not" if negated else "are"
+        if edge.relation is None:
+            return f"{are} connected with {other}"
+        row = self.kb.schema.relation_rows(edge.relation)[0]
+        verb = row.display or row.name
+        if edge.any_direction:
+            return f"{are} connected with {other} by “{words_of(verb)}”"
+        if edge.head == variable:
+            return f"{_many(verb, negated)} {other}"
+        if row.inverse:
+            return f"{_many(row.inverse, negated)} {other}"
+        first, rest, form = _verb(verb)
+        if form == "noun" or (first == "has" and rest):
+            return f"{are}{rest} of {other}"
+        if isinstance(edge.head, Named):
+            return f"{other} {_one(verb, negated)}"
+        if any(word in other.split() for word in ("that", "whose", "among", "other", "with")):  # to be said last
+            return f"{are} reached by “{words_of(verb)}” from {other}"
+        return f"{'no ' if negated else ''}{other} {_many(verb, False)}"
+
+    def conditions(self, conditions: Sequence[Condition]) -> list[str]:
+        """Each condition; two that bound one attribute are said together."""
+        said: dict[str, list[str]] = {}
+        for one in conditions:
+            said.setdefault(one.attribute, []).append(f"{COMPARED[one.comparison]} {_shown(one.value)}")
+        return [f"whose {words_of(name)} {' and '.join(tests)}" for name, tests in said.items()]
+
+    def count(self, block: Block, counted: Count) -> str:
+        return f"with {COUNTED[counted.comparison]} {counted.value} such {self.kind(block.types.get(counted.of))}"
+
+    def best(self, best: Best) -> str:
+        if best.attribute is not None:
+            is_date = self.kb.schema.attribute_types.get(best.attribute) == "date"
+            most, least = ("latest", "earliest") if is_date else ("highest", "lowest")
+            return f"with the {most if best.most else least} {words_of(best.attribute)}"
+        label = "edges" if best.relation is None else f"edges “{words_of(best.relation)}”"
+        return f"with the {'most' if best.most else 'fewest'} {label} {'from' if best.is_head else 'to'} them"
+
+    def kind(self, type: str | None) -> str:
+        if type is None:
+            return "things"
+        named = next((one for one in self.kb.schema.node_types if one.name == type), None)
+        return _plural(words_of((named.display if named else "") or type))
+
+    def names(self, named: Named | NodeSet, word: str = "or") -> str:
+        nodes = named.nodes if isinstance(named, Named) else named
+        names = list(dict.fromkeys(ref.name for ref in self.kb.refs(nodes.array[: MOST_NAMES + 1])))
+        more = len(nodes) - MOST_NAMES
+        if more > 0 and len(names) > 1:
+            names = [*names[:MOST_NAMES], f"{more} more"]
+        said = f" {word} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+        if isinstance(named, Named) and named.expansions:
+            return f"{said} or anything {'above' if named.expansions[0].upward else 'below'} it"
+        return said
+
+
+def _many(label: str, negated: bool) -> str:
+    """A relation as a verb of many things: treats → "treat", associated_with → "are associated with"."""
+    first, rest, form = _verb(label)
+    if form == "be":
+        return f"are{' not' if negated else ''}{rest}"
+    return f"{'do not ' if negated else ''}{_base(first)}{rest}"
+
+
+def _one(label: str, negated: bool) -> str:
+    """A relation as a verb of one thing that stands before what it is about."""
+    first, rest, form = _verb(label)
+    if form == "be":
+        return f"is{' not' if negated else ''}{rest}"
+    return f"does not {_base(first)}{rest}" if negated else f"{first}{rest}"
+
+
+def _verb(label: str) -> tuple[str, str, str]:
+    """The verb, what follows it, and whether it is a form of "be", a verb, or was put before a noun."""
+    words = words_of(label).split()
+    first, rest = words[0], "".join(f" {word}" for word in words[1:])
+    if first in ("is", "are", "was", "were"):
+        return "is", " a kind of" if rest == " a" else rest, "be"
+    if first in ("has", "have", "can") or (first.endswith("s") and not first.endswith("ss")):
+        return ("has" if first == "have" else first), rest, "verb"
+    if rest.endswith(PREPOSITIONS):
+        return "is", f" {first}{rest}", "be"
+    return "has", f" {first}{rest}", "noun"
+
+
+def _base(verb: str) -> str:
+    """A verb of one as a verb of many."""
+    irregular = {"has": "have", "does": "do", "goes": "go", "can": "can", "do": "do"}
+    if verb in irregular or not verb.endswith("s"):
+        return irregular.get(verb, verb)
+    if verb.endswith("ies"):
+        return f"{verb[:-3]}y"
+    return verb[:-2] if verb.endswith(("sses", "ches", "shes", "xes")) else verb[:-1]
+
+
+def _plural(words: str) -> str:
+    if words.endswith("s") and not words.endswith(("ss", "us", "is")):
+        return words
+    if words.endswith("y") and words[-2:-1] not in "aeiou":
+        return f"{words[:-1]}ies"
+    return f"{words}es" if words.endswith(("s", "x", "ch", "sh")) else f"{words}s"
+
+
+def _shown(value: object) -> str:
+    return as_text(value) if isinstance(value, bool | float) else str(value)
