@@ -60,7 +60,7 @@ def test_content_questions_cite_the_right_page_and_span(folder, answered, questi
     answer = answered(question)
     quotes = [piece for candidate in answer.candidates[:3] for piece in candidate.evidence]
     quotes += [piece for piece in answer.evidence if isinstance(piece, Passage)]
-    assert (file, page, quoted) in {(quote.file, quote.page, quote.text) for quote in quotes}
+    assert any((quote.file, quote.page) == (file, page) and quoted in quote.text for quote in quotes)
     for quote in quotes:
         extracted = READERS[Path(quote.file).suffix](folder / quote.file)
         assert extracted.text[quote.start : quote.end] == quote.text

@@ -180,7 +180,7 @@ def test_a_process_whose_parent_is_gone_ends(tmp_path):
 
 
 def test_readers_import_nothing_heavy():
-    heavy = "{'numpy', 'pyarrow', 'pandas', 'pydantic'}"
+    heavy = "{'pyarrow', 'pandas', 'pydantic'}"
     check = f"import sys, clew.documents.reading_process; print({heavy} & set(sys.modules))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     found = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, env=environment, check=True)

@@ -207,7 +207,8 @@ def with_captions(blocks: Sequence[PageBlock]) -> list[PageBlock]:
                 continue
             above, below = box.top - named.lines[-1].box.bottom, named.lines[0].box.top - box.bottom
             across = named.lines[0].box.x0 < box.x1 and named.lines[0].box.x1 > box.x0
-            if across and (-4 <= above < 40 or -4 <= below < 40):
+            beside = across or abs(other - place) == 1  # a short caption at the margin of a narrow table
+            if beside and (-4 <= above < 40 or -4 <= below < 40):
                 near.append((below >= -4, abs(max(above, below)), other))
         if near:
             captions[place] = min(near)[2]

@@ -86,13 +86,14 @@ def _level(lines: Lines, row: int) -> int:
     if CAPITALS.match(line) and (lines.is_blank(row + 1) or lines.indent(row + 1) > lines.indent(row)):
         return 1
     numbered = NUMBERED.match(line)
-    if numbered and lines.is_blank(row + 1) and len(line.split()) <= 10 and not _next_is_item(lines, row + 1):
+    if numbered and lines.is_blank(row + 1) and len(line.split()) <= 10 and not _next_is_item(lines, row + 1, numbered.group(1)):
         return 1 + numbered.group(1).count(".")
     return 0
 
 
-def _next_is_item(lines: Lines, row: int) -> bool:
-    """Whether the next text is one more numbered line: then both are items of a list."""
+def _next_is_item(lines: Lines, row: int, number: str) -> bool:
+    """Whether the next text is one more numbered line, but no subsection: then both are items of a list."""
     while row < len(lines) and lines.is_blank(row):
         row += 1
-    return row < len(lines) and bool(NUMBERED.match(lines[row].strip()))
+    following = NUMBERED.match(lines[row].strip()) if row < len(lines) else None
+    return following is not None and not following.group(1).startswith(f"{number}.")
