@@ -27,7 +27,7 @@ from clew.cli.options import (
 )
 from clew.cli.output import out, print_json, print_table
 from clew.core.trace import Recorder
-from clew.core.types import Answer
+from clew.core.types import Answer, Passage
 from clew.methods.catalog import DEFAULT_METHOD, describe, method_names
 from clew.models.wrappers import Budget
 
@@ -90,9 +90,7 @@ def show_answer(answer: Answer, k: int) -> None:
     if answer.outage is not None:
         out.print(f"[yellow]{escape(answer.outage)}[/yellow]")
     if answer.text is not None:
-        out.print(f"[bold]{escape(answer.text)}[/bold]")
-        for number, piece in enumerate(answer.evidence, start=1):
-            out.print(f"  \\[{number}] {escape(piece.in_words())}")
+        show_text(answer)
     if answer.certainty is not None and answer.query.get("text"):
         out.print(f"[dim]read as: {escape(answer.query['text'])} ({answer.certainty:.0%} sure)[/dim]")
     matches = answer.query.get("matches")
@@ -101,7 +99,7 @@ def show_answer(answer: Answer, k: int) -> None:
     if not answer.candidates:
         out.print("no answer found")
     elif not answer.found:
-        out.print("[bold]I did not find this.[/bold] What is nearest:")
+        out.print("What is nearest:" if answer.text else "[bold]I did not find this.[/bold] What is nearest:")
     for rank, candidate in enumerate(answer.candidates[:k], start=1):
         if answer.answer_count and rank == answer.answer_count + 1:
             out.print("[dim]near, not put forward:[/dim]")
@@ -115,6 +113,21 @@ def show_answer(answer: Answer, k: int) -> None:
     for fallback in answer.fallbacks:
         out.print(f"[yellow]{escape(fallback.step)}: {escape(fallback.reason)}; {escape(fallback.instead)}[/yellow]")
     out.print(f"[dim]{answer.method}, model {answer.model}, {answer.seconds:.3f} s[/dim]")
+
+
+def show_text(answer: Answer) -> None:
+    """A written answer with its citations, or the passage that is the answer, its telling sentences in bold."""
+    first = answer.evidence[0] if answer.evidence else None
+    if isinstance(first, Passage) and first.mark is not None and first.text == answer.text:
+        start, end = first.mark
+        parts = (escape(first.text[:start]), escape(first.text[start:end]), escape(first.text[end:]))
+        out.print(f"{parts[0]}[bold]{parts[1]}[/bold]{parts[2]}")
+        sure = "" if answer.certainty is None else f"{answer.certainty:.0%} sure that this says it"
+        out.print(f"[dim]{escape('; '.join(filter(None, (first.place, first.section, sure))))}[/dim]")
+        return
+    out.print(f"[bold]{escape(answer.text or '')}[/bold]")
+    for number, piece in enumerate(answer.evidence, start=1):
+        out.print(f"  \\[{number}] {escape(piece.in_words())}")
 
 
 def methods(as_json: AsJson = False) -> None:

@@ -196,6 +196,8 @@ class Path:
         return {"kind": "path", "facts": [fact.triple() for fact in self.facts], "text": self.in_words()}
 
 
+LONGEST_SHOWN = 400
+"""Characters of a quotation in words."""
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom in points from the top left of a page."""
 
@@ -228,8 +230,10 @@ class Passage:
         return "" if self.file is None else f"{self.file}{'' if self.page is None else f', page {self.page}'}"
 
     def in_words(self) -> str:
-        """The quotation with its place."""
-        return f"“{self.marked}”" + (f" [{self.place}]" if self.file else "")
+        """The quotation with its place, on one line; what is long is cut."""
+        quoted = " ".join(self.marked.split())
+        quoted = quoted if len(quoted) <= LONGEST_SHOWN else f"{quoted[:LONGEST_SHOWN]}…"
+        return f"“{quoted}”" + (f" [{self.place}]" if self.file else "")
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values; the place as far as it is known."""

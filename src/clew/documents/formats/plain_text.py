@@ -86,7 +86,12 @@ def _level(lines: Lines, row: int) -> int:
     if CAPITALS.match(line) and (lines.is_blank(row + 1) or lines.indent(row + 1) > lines.indent(row)):
         return 1
     numbered = NUMBERED.match(line)
-    if numbered and lines.is_blank(row + 1) and len(line.split()) <= 10 and not _next_is_item(lines, row + 1, numbered.group(1)):
+    if (
+        numbered
+        and lines.is_blank(row + 1)
+        and len(line.split()) <= 10
+        and not _next_is_item(lines, row + 1, numbered.group(1))
+    ):
         return 1 + numbered.group(1).count(".")
     return 0
 

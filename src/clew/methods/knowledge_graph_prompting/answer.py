@@ -14,7 +14,7 @@ from clew.core.roles import Read, Reader, Reading, Source
 from clew.core.types import Answer, Box, Candidate, Evidence, Node, NodeRef, Passage, Ranking
 from clew.index.tokens import terms
 from clew.kb.protocol import KnowledgeBase
-from clew.methods.knowledge_graph_prompting.close_reading import CloseReading
+from clew.methods.knowledge_graph_prompting.close_reading import CloseReading, is_table, table_lines
 from clew.reading.language.proper_names import sentence_spans
 
 LONGEST_QUOTE = 400
@@ -54,8 +54,8 @@ def most_telling(node: Node, question: str, answer: str | None = None) -> Passag
     """The sentence that writes the answer, or else shares most with the question."""
     asked = set(terms(question))
     spans = sentence_spans(node.text) or [(0, len(node.text))]
-    if node.type == "table" or "\n|" in node.text:
-        spans = _lines(node.text)
+    if is_table(node):
+        spans = table_lines(node.text)
 
     def value(span: tuple[int, int]) -> tuple[bool, int]:
         sentence = node.text[span[0] : span[1]]
@@ -88,15 +88,6 @@ def _words(text: str) -> list[str]:
     return "".join(letter.lower() if letter.isalnum() else " " for letter in text).split()
 
 
-def _lines(text: str) -> list[tuple[int, int]]:
-    spans, start = [], 0
-    for line in text.split("\n"):
-        if line.strip() and not set(line) <= set("|-: "):
-            spans.append((start, start + len(line)))
-        start += len(line) + 1
-    return spans or [(0, len(text))]
-
-
 READ = 10
 """Passages that are read."""
 NOT_FOUND = "I did not find this in these documents."
@@ -125,7 +116,9 @@ def answer_from_quotes(kb: KnowledgeBase, question: str, close: CloseReading) ->
     answer = Answer(question, candidates, evidence=first, certainty=close.certainty, answer_count=1)
     if not candidates or not close.found:
         return replace(answer, text=NOT_FOUND, evidence=(), answer_count=0)
-    return replace(answer, text=kb.node(candidates[0].node.id).text)
+    node, mark = kb.node(candidates[0].node.id), close.mark(kb.node(candidates[0].node.id))
+    is_long_table = is_table(node) and len(node.text) > LONGEST_QUOTE
+    return replace(answer, text=node.text[slice(*mark)] if mark and is_long_table else node.text)
 
 
 def whole(node: Node, mark: tuple[int, int] | None = None) -> Passage:

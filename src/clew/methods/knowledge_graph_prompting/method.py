@@ -46,8 +46,8 @@ from clew.models.passages import PassageNetwork
 from clew.roles.write import ModelWriter
 from clew.toolbox import Toolbox
 
-TABLES, TABLE = 3, 0.6
-"""A value is taken from one of so many first passages, where it is at least so certain."""
+TABLES, TABLE = 3, 0.8
+"""A value is taken from the first passage, or from one of so many where it is at least so certain."""
 SHOWN_PATHS = 10
 NEAREST = 10
 """Neighbours by vector, where no knn edges are stored."""
@@ -89,11 +89,9 @@ class KnowledgeGraphPrompting(Method):
         answer = answer_from_quotes(tools.local, question, close)
         answer = replace(answer, query={"paths": shown_paths(tools.local, paths, close.ranking)})
         first = [node for node, _ in close.ranking.top(self.read)]
-        if (table := tables_of(tools).answer(question, first[:TABLES])) and table.certainty >= max(
-            TABLE, close.certainty
-        ):
-            quotes = tables_of(tools).quotes(table)
-            told = replace(answer, text=table.text, value=table.value, evidence=quotes)
+        table = tables_of(tools).answer(question, first[:TABLES])
+        if table is not None and (table.table in tables_of(tools).tables(first[:1]) or table.certainty >= TABLE):
+            told = replace(answer, text=table.text, value=table.value, evidence=tables_of(tools).quotes(table))
             return replace(told, certainty=table.certainty, answer_count=1)
         return answer if tools.model is None else with_reader(tools.local, answer, first, reader_for(tools, None))
 
