@@ -6,7 +6,7 @@ The constants were fitted on passages of folders that the network of each fold h
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,8 @@ from clew.reading.language.proper_names import sentence_spans
 
 CLOSELY = 30
 """Passages that are read closely."""
+READ_AGAIN = 15
+"""Passages that are read a second time, knowing what led to them."""
 PRIOR = 14.0
 """What the best passage of the search gains over one that fits by nothing, in log-odds; flat between 6 and 16."""
 TELLING = 0.5
@@ -53,23 +55,39 @@ class CloseReading:
 
 
 def read_closely(
-    kb: KnowledgeBase, network: PassageNetwork, question: str, ranking: Ranking, closely: int = CLOSELY
+    kb: KnowledgeBase,
+    network: PassageNetwork,
+    question: str,
+    ranking: Ranking,
+    closely: int = CLOSELY,
+    led: Mapping[int, int] | None = None,
 ) -> CloseReading:
-    """Read the best passages beside the question; what is not read keeps its place behind them."""
-    nodes = [kb.node(node) for node, _ in ranking.top(closely)]
+    """Read the best passages beside the question; what is not read keeps its place behind them.
+
+    `led` names for passages that a walk came to the one before: such a passage is read a second time, knowing what that
+    one says, and counts by the better of the two.
+    """
+    nodes = {node: kb.node(node) for node, _ in ranking.top(closely)}
     if not nodes:
         return CloseReading(ranking, {}, 0.0)
     with trace.span("read closely", passages=len(nodes)) as span:
-        read = network.read(question, [(node.name, node.text) for node in nodes])
+        read = network.read(question, [(node.name, node.text) for node in nodes.values()])
+        seen = dict(zip(nodes, read, strict=True))
+        relevance = {node: one.relevance for node, one in seen.items()}
+        steps = [(node, before) for node, before in (led or {}).items() if node in seen and before in seen]
+        for node, before in steps[:READ_AGAIN]:
+            start, end = telling_sentences(nodes[before], seen[before])
+            content = nodes[node]
+            [again] = network.read(question, [(content.name, content.text)], known=nodes[before].text[start:end])
+            relevance[node] = max(relevance[node], again.relevance)
         priors = np.asarray(ranking.scores[: len(nodes)], dtype=np.float64)
-        scores = np.array([seen.relevance for seen in read]) + PRIOR * priors / max(float(priors[0]), 1e-9)
+        scores = np.array(list(relevance.values())) + PRIOR * priors / max(float(priors[0]), 1e-9)
         rest = np.asarray(ranking.scores[len(nodes) :], dtype=np.float64)
         behind = float(scores.min()) - 1 - (rest[:1].sum() - rest)
-        again = Ranking.of(ranking.nodes, np.concatenate((scores, behind)))
-        seen = dict(zip((node.id for node in nodes), read, strict=True))
-        certainty = certainty_of([seen[node] for node, _ in again.top(2)])
-        span.note(certainty=round(certainty, 3))
-    return CloseReading(again, seen, certainty)
+        ordered = Ranking.of(ranking.nodes, np.concatenate((scores, behind)))
+        certainty = certainty_of([seen[node] for node, _ in ordered.top(2)])
+        span.note(certainty=round(certainty, 3), again=len(steps))
+    return CloseReading(ordered, seen, certainty)
 
 
 def certainty_of(best: Sequence[Seen]) -> float:

@@ -83,7 +83,7 @@ class KnowledgeGraphPrompting(Method):
             if structural is not None:
                 return structural
         ranking, paths = self._walked(question, tools)
-        close = self._closely(question, ranking, tools)
+        close = self._closely(question, ranking, paths, tools)
         if self.short:
             return answer_from_passages(tools.local, question, close.ranking, reader_for(tools), read=self.read)
         answer = answer_from_quotes(tools.local, question, close)
@@ -97,12 +97,14 @@ class KnowledgeGraphPrompting(Method):
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:
         """The passages that the reader is given, best first."""
-        return self._closely(question, self._walked(question, tools)[0], tools).ranking
+        return self._closely(question, *self._walked(question, tools), tools).ranking
 
-    def _closely(self, question: str, ranking: Ranking, tools: Toolbox) -> CloseReading:
+    def _closely(self, question: str, ranking: Ranking, paths: Sequence[ReasoningPath], tools: Toolbox) -> CloseReading:
         if not self.closely:
             return CloseReading(ranking, {}, 1.0)
-        return read_closely(tools.kb, network_of(tools), question, ranking, self.closely)
+        led = sorted(best_paths(paths).values(), key=lambda path: -path.gain)
+        steps = {path.nodes[-1]: path.nodes[-2] for path in led}
+        return read_closely(tools.kb, network_of(tools), question, ranking, self.closely, steps)
 
     def _walked(self, question: str, tools: Toolbox) -> tuple[Ranking, list[ReasoningPath]]:
         search = search_of(tools)
@@ -121,12 +123,19 @@ class KnowledgeGraphPrompting(Method):
 
 def shown_paths(kb: ArrayKnowledgeBase, paths: Sequence[ReasoningPath], ranking: Ranking) -> list[list[str]]:
     """How the walk came to the first passages that are no seeds: the keys from the seed on."""
+    best = best_paths(paths)
+    led = [best[node] for node, _ in ranking.top(SHOWN_PATHS) if node in best]
+    return [[ref.key for ref in kb.refs(path.nodes)] for path in led]
+
+
+def best_paths(paths: Sequence[ReasoningPath]) -> dict[int, ReasoningPath]:
+    """For each passage that a walk came to after a seed, the path that gained most."""
     best: dict[int, ReasoningPath] = {}
     for path in paths:
-        if path.nodes[-1] not in best or path.gain > best[path.nodes[-1]].gain:
-            best[path.nodes[-1]] = path
-    led = [best[node] for node, _ in ranking.top(SHOWN_PATHS) if node in best and len(best[node].nodes) > 1]
-    return [[ref.key for ref in kb.refs(path.nodes)] for path in led]
+        last = path.nodes[-1]
+        if len(path.nodes) > 1 and (last not in best or path.gain > best[last].gain):
+            best[last] = path
+    return best
 
 
 def network_of(tools: Toolbox) -> PassageNetwork:
