@@ -8,6 +8,7 @@ export interface Answer {
   rank: number;
   score: number;
   evidence: Evidence[];
+  group: "match" | "near";
 }
 
 /** A finished run: the answers, the query behind them, the trace and the cost. */
@@ -18,6 +19,8 @@ export interface Ask {
   method: string;
   model: string;
   answers: Answer[];
+  understood: string | null;
+  matches: number;
   text: string | null;
   value: boolean | number | string | null;
   found: boolean;
@@ -149,6 +152,9 @@ export interface Evidence {
   page?: number | null;
   start?: number | null;
   end?: number | null;
+  section?: string | null;
+  mark?: unknown[] | null;
+  boxes?: unknown[][];
   score?: number | null;
 }
 

@@ -378,11 +378,17 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """As `clew ask --json` prints it and the server sends it: the one JSON form of an answer."""
+        put_forward = len(self.answer_set) if self.found else 0
         return {
             "question": self.question,
             "method": self.method,
             "model": self.model,
-            "answers": [candidate.to_dict(rank) for rank, candidate in enumerate(self.candidates, start=1)],
+            "understood": self.query.get("text"),
+            "matches": self.query.get("matches", len(self.answer_set) if self.found else 0),
+            "answers": [
+                {**candidate.to_dict(rank), "group": "match" if rank <= put_forward else "near"}
+                for rank, candidate in enumerate(self.candidates, start=1)
+            ],
             "fallbacks": [{"step": f.step, "reason": f.reason, "instead": f.instead} for f in self.fallbacks],
             "text": self.text,
             "value": self.value,

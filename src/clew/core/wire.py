@@ -88,6 +88,8 @@ class AnswerReply(NodeReply):
     rank: int
     score: float
     evidence: tuple[EvidenceReply, ...] = ()
+    group: Literal["match", "near"] = "match"
+    """Whether it is put forward as an answer, or only near."""
 
 
 class FallbackReply(_Reply):
@@ -192,6 +194,10 @@ class AskReply(_Reply):
     method: str
     model: str
     answers: tuple[AnswerReply, ...]
+    understood: str | None = None
+    """The question as it was understood, in words."""
+    matches: int = 0
+    """How many answers there are, listed or not."""
     text: str | None = None
     value: bool | int | float | str | None = None
     """A number, true or false, or the value of an attribute, where the question asks for one."""

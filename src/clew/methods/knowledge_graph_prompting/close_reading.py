@@ -75,11 +75,11 @@ def read_closely(
         seen = dict(zip(nodes, read, strict=True))
         relevance = {node: one.relevance for node, one in seen.items()}
         steps = [(node, before) for node, before in (led or {}).items() if node in seen and before in seen]
-        for node, before in steps[:READ_AGAIN]:
-            start, end = telling_sentences(nodes[before], seen[before])
-            content = nodes[node]
-            [again] = network.read(question, [(content.name, content.text)], known=nodes[before].text[start:end])
-            relevance[node] = max(relevance[node], again.relevance)
+        steps = steps[:READ_AGAIN]
+        known = [nodes[before].text[slice(*telling_sentences(nodes[before], seen[before]))] for _, before in steps]
+        again = network.read(question, [(nodes[node].name, nodes[node].text) for node, _ in steps], known)
+        for (node, _), reading in zip(steps, again, strict=True):
+            relevance[node] = max(relevance[node], reading.relevance)
         priors = np.asarray(ranking.scores[: len(nodes)], dtype=np.float64)
         scores = np.array(list(relevance.values())) + PRIOR * priors / max(float(priors[0]), 1e-9)
         rest = np.asarray(ranking.scores[len(nodes) :], dtype=np.float64)

@@ -57,14 +57,23 @@ class PassageNetwork:
         """What tells these weights from any other."""
         return str(self._card["digest"])[:12]
 
-    def read(self, question: str, passages: Sequence[tuple[str, str]], known: str = "") -> list[Seen]:
-        """One reading per (title, text), each by itself, so that no passage changes what is said of another."""
-        first = [FIRST_TOKEN, *self._tokens(question, LONGEST_QUESTION).ids]
-        if known:
-            first += [SEMICOLON, *self._tokens(known, LONGEST_KNOWN).ids]
-        first.append(LAST_TOKEN)
+    def read(
+        self, question: str, passages: Sequence[tuple[str, str]], known: Sequence[str] | None = None
+    ) -> list[Seen]:
+        """One reading per (title, text), each by itself, so that no passage changes what is said of another.
+
+        `known` says for each passage what is known already; empty where nothing is.
+        """
+        firsts = {told: self._first(question, told) for told in {"", *(known or ())}}
+        told = known or [""] * len(passages)
         with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(lambda passage: self._read(first, *passage), passages))
+            return list(pool.map(lambda one, before: self._read(firsts[before], *one), passages, told))
+
+    def _first(self, question: str, known: str) -> list[int]:
+        ids = [FIRST_TOKEN, *self._tokens(question, LONGEST_QUESTION).ids]
+        if known:
+            ids += [SEMICOLON, *self._tokens(known, LONGEST_KNOWN).ids]
+        return [*ids, LAST_TOKEN]
 
     def _read(self, first: list[int], title: str, text: str) -> Seen:
         titled = [*first, *self._tokens(title, LONGEST_TITLE).ids, COLON]
