@@ -126,8 +126,11 @@ def show_text(answer: Answer) -> None:
         out.print(f"[dim]{escape('; '.join(filter(None, (first.place, first.section, sure))))}[/dim]")
         return
     out.print(f"[bold]{escape(answer.text or '')}[/bold]")
+    said = " ".join((answer.text or "").split())
     for number, piece in enumerate(answer.evidence, start=1):
-        out.print(f"  \\[{number}] {escape(piece.in_words())}")
+        is_said = isinstance(piece, Passage) and bool(piece.file) and " ".join(piece.marked.split()) in said
+        shown = piece.place if isinstance(piece, Passage) and is_said else piece.in_words()
+        out.print(f"  \\[{number}] {escape(shown)}")
 
 
 def methods(as_json: AsJson = False) -> None:

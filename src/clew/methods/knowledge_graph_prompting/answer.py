@@ -90,6 +90,9 @@ def _words(text: str) -> list[str]:
 
 READ = 10
 """Passages that are read."""
+UNSURE = 3
+"""Passages that are quoted where it is not sure which of them says it."""
+MAYBE = "Not sure; one of these may say it:"
 NOT_FOUND = "I did not find this in these documents."
 
 
@@ -116,9 +119,17 @@ def answer_from_quotes(kb: KnowledgeBase, question: str, close: CloseReading) ->
     answer = Answer(question, candidates, evidence=first, certainty=close.certainty, answer_count=1)
     if not candidates or not close.found:
         return replace(answer, text=NOT_FOUND, evidence=(), answer_count=0)
-    node, mark = kb.node(candidates[0].node.id), close.mark(kb.node(candidates[0].node.id))
+    if not close.is_sure:
+        quotes = tuple(_passage(one) for one in candidates[:UNSURE])
+        lines = [f"[{number}] {' '.join(quote.marked.split())}" for number, quote in enumerate(quotes, start=1)]
+        return replace(answer, text="\n".join((MAYBE, *lines)), evidence=quotes, answer_count=len(quotes))
+    node, quote = kb.node(candidates[0].node.id), _passage(candidates[0])
     is_long_table = is_table(node) and len(node.text) > LONGEST_QUOTE
-    return replace(answer, text=node.text[slice(*mark)] if mark and is_long_table else node.text)
+    return replace(answer, text=quote.marked if is_long_table else quote.text)
+
+
+def _passage(candidate: Candidate) -> Passage:
+    return next(piece for piece in candidate.evidence if isinstance(piece, Passage))
 
 
 def whole(node: Node, mark: tuple[int, int] | None = None) -> Passage:
