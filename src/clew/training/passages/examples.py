@@ -1,7 +1,7 @@
 """Folders of documents with questions as examples: passages as Clew cuts them, candidates as it finds them, gold spans.
 
-A source is a folder with `docs/` and `questions.jsonl` (plain or gzipped; see benchmarks/data/documents/README.md), or a
-file in the form of HotpotQA, which 2WikiMultihopQA shares: each question brings its own paragraphs.
+A source is a folder with `docs/` and `questions.jsonl` (plain or gzipped; see benchmarks/data/documents), or a file
+in the form of HotpotQA, which 2WikiMultihopQA shares: each question brings its own paragraphs.
 """
 
 from __future__ import annotations
