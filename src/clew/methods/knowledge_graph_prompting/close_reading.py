@@ -67,7 +67,7 @@ def read_closely(
         behind = float(scores.min()) - 1 - (rest[:1].sum() - rest)
         again = Ranking.of(ranking.nodes, np.concatenate((scores, behind)))
         seen = dict(zip((node.id for node in nodes), read, strict=True))
-        certainty = certainty_of([seen[node] for node, _ in again.top(2)])
+        certainty = certainty_of([seen[node] for node, _ in again.top(min(2, len(nodes)))])
         span.note(certainty=round(certainty, 3))
     return CloseReading(again, seen, certainty)
 

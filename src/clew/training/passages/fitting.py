@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -187,17 +187,19 @@ class Fitting:
             return network, self.fit_labels(network, settings.epochs, settings.rate)
         identity = self._identity(teacher)
         judged = [*self.lessons.made_up, *self.lessons.candidates]
-        first, second, distilled = (self.steps / f"{name}-{identity}" for name in ("public.npy", "tuned.npy", "six.pt"))
+        first, second, distilled = (self.steps / f"{identity}-{name}" for name in ("public.npy", "tuned.npy", "six.pt"))
         if not (first.is_file() and second.is_file()):
             tutor = teacher_network(torch, teacher).to(self.device)
-            _keep(first, self.judge(tutor, judged))
+            public = self.judge(tutor, judged)
+            _keep(first, lambda file: np.save(file, public))
             self.fit_labels(tutor, settings.teacher_epochs, settings.teacher_rate)
-            _keep(second, self.judge(tutor, self.lessons.candidates))
+            tuned = self.judge(tutor, self.lessons.candidates)
+            _keep(second, lambda file: np.save(file, tuned))
         if distilled.is_file():
             network.load_state_dict(torch.load(distilled, map_location=self.device, weights_only=True))
         else:
             self.fit_judgement(network, judged, np.load(first))
-            torch.save(network.state_dict(), distilled)
+            _keep(distilled, lambda file: torch.save(network.state_dict(), file))
         return network, self.fit_labels(network, settings.epochs, settings.rate, np.load(second))
 
     def _identity(self, teacher: Path) -> str:
@@ -331,9 +333,13 @@ class Fitting:
         return self.torch.as_tensor(values, device=self.device)
 
 
-def _keep(file: Path, scores: Floats) -> None:
+def _keep(file: Path, write: Callable[[IO[bytes]], None]) -> None:
+    """Write a file whole, or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    np.save(file, scores)
+    part = file.with_suffix(".part")
+    with part.open("wb") as opened:
+        write(opened)
+    part.replace(file)
 
 
 # 5 Files
