@@ -39,6 +39,7 @@ COMMANDS = {
     "synth": "clew.cli.synth:synth",
     "train ranker": "clew.cli.train:ranker",
     "train reader": "clew.cli.train:reader",
+    "train passages": "clew.cli.train:passages",
     "serve": "clew.cli.serve:serve",
     "mcp": "clew.cli.serve:mcp",
     "completion": "clew.cli.completion:completion",

@@ -92,7 +92,7 @@ def read_closely(
         rest = np.asarray(ranking.scores[len(nodes) :], dtype=np.float64)
         behind = float(scores.min()) - 1 - (rest[:1].sum() - rest)
         ordered = Ranking.of(ranking.nodes, np.concatenate((scores, behind)))
-        certainty = certainty_of([seen[node] for node, _ in ordered.top(2)])
+        certainty = certainty_of([seen[node] for node, _ in ordered.top(min(2, len(nodes)))])
         span.note(certainty=round(certainty, 3), again=len(steps))
     return CloseReading(ordered, seen, certainty)
 

@@ -20,8 +20,8 @@ FILES = ("meaning.onnx", "choice.onnx", "heads.npz")
 def export_reader(torch: Any, meaning: Any, choice: Any, folder: Path, card: dict[str, Any]) -> None:
     """Write both encoders, their heads and the card, which also gets the digest of the other files."""
     folder.mkdir(parents=True, exist_ok=True)
-    _export(torch, meaning.encoder, folder / "meaning.onnx", is_pooled=True)
-    _export(torch, choice.encoder, folder / "choice.onnx", is_pooled=False)
+    export_encoder(torch, meaning.encoder, folder / "meaning.onnx", is_pooled=True)
+    export_encoder(torch, choice.encoder, folder / "choice.onnx", is_pooled=False)
     heads = meaning_heads(meaning) | choice_heads(choice)
     heads["pairs"] = heads["pairs"].astype(np.float16)
     np.savez_compressed(folder / "heads.npz", **heads)  # type: ignore[arg-type]  # the names are no options
@@ -34,7 +34,9 @@ def write_card(folder: Path, card: dict[str, Any]) -> None:
     (folder / "card.json").write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
-def _export(torch: Any, encoder: Any, file: Path, *, is_pooled: bool) -> None:
+def export_encoder(torch: Any, encoder: Any, file: Path, *, is_pooled: bool) -> None:
+    """Write an encoder from the word vectors on, as int8: the mean of its states, or all of them."""
+
     class FromWords(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
         """The encoder from the word vectors on, for one text at a time."""
 

@@ -29,6 +29,7 @@ from clew.reading.plan import Wording
 from clew.reading.proposals import Proposer
 from clew.reading.reader import BUDGET, PLANS
 from clew.reading.scoring import HEADS, Labels, Scorer, masked, shared_words
+from clew.training.folds import names_of_fold, parse_fold
 from clew.training.reader import network as networks
 from clew.training.reader.examples import Example, Hops, SchemaExamples, normal, read_sources
 from clew.training.reader.exporting import export_reader, write_card
@@ -400,8 +401,7 @@ class Fitting:
 
 def split(schemas: Schemas, fold: int, folds: int, seed: int) -> tuple[Schemas, Schemas]:
     """The schemas of the other folds, and those of this one."""
-    names = sorted(one.name for one in schemas)
-    own = set(random.Random(seed).sample(names, len(names))[fold::folds])
+    own = names_of_fold((one.name for one in schemas), fold, folds, seed)
     return [one for one in schemas if one.name not in own], [one for one in schemas if one.name in own]
 
 
@@ -451,10 +451,7 @@ def train_reader(
     settings, schemas = Settings(epochs=epochs, seed=seed), read_sources(sources)
     left: Schemas = []
     if left_out is not None:
-        fold, _, folds = left_out.partition("/")
-        if not (fold.isdecimal() and folds.isdecimal() and int(fold) < int(folds)):
-            raise InputError(f"what to leave out is written as 0/3, 1/3 or 2/3, not {left_out}")
-        schemas, left = split(schemas, int(fold), int(folds), seed)
+        schemas, left = split(schemas, *parse_fold(left_out), seed)
     package = f"{networks.PACKAGE} {version(networks.PACKAGE)}"
     card: dict[str, Any] = {
         "start": {"name": "all-MiniLM-L6-v2", "package": package, "licence": "Apache-2.0"},

@@ -1,0 +1,1 @@
+"""Trains the small network that reads passages beside a question."""

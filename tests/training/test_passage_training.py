@@ -1,0 +1,191 @@
+"""The passage network is trained on folders of documents with questions, and written as it is opened."""
+
+import gzip
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.core.errors import InputError, NotFoundError, SourceError
+from clew.models.passages import PassageNetwork
+from clew.training.folds import names_of_fold, parse_fold
+from clew.training.passages.examples import quoted, read_source
+from clew.training.passages.fitting import joined, tokenised
+
+PUMP = """# Pump
+
+The pump starts when the water rises above forty litres. It stops after ten minutes.
+
+## Care
+
+Clean the filter of the pump once a month. A worn filter has to be replaced by a new one from the shop.
+"""
+LAMP = """# Lamp
+
+The lamp is switched on by a sensor at dusk. Its bulb is a halogen bulb of fifty watts.
+"""
+QUESTIONS = [
+    {
+        "id": "1",
+        "kind": "single",
+        "question": "When does the pump begin to work?",
+        "answer": "Above forty litres.",
+        "short": "forty litres",
+        "gold": [
+            {"file": "pump.md", "page": None, "quote": "The pump starts when the water rises above forty litres."}
+        ],
+    },
+    {
+        "id": "2",
+        "kind": "multi",
+        "question": "How often is the filter cleaned, and which bulb has the lamp?",
+        "answer": "Once a month; halogen.",
+        "short": "",
+        "gold": [
+            {"file": "pump.md", "page": None, "quote": "Clean the filter of the pump once a month."},
+            {"file": "lamp.md", "page": None, "quote": "Its bulb is a halogen\nbulb of fifty watts."},
+        ],
+    },
+    {"id": "3", "kind": "unanswerable", "question": "Who made the lamp?", "answer": "", "short": "", "gold": []},
+]
+HOTPOT = {
+    "question": "Where was the author of Dune born?",
+    "answer": "Tacoma",
+    "context": [
+        ["Dune", ["Dune is a novel.", " It is by Frank Herbert."]],
+        ["Frank Herbert", ["He was born in Tacoma."]],
+        ["Sand", ["Sand is a stuff."]],
+    ],
+    "supporting_facts": [["Dune", 1], ["Frank Herbert", 0]],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sources") / "house"
+    (folder / "docs").mkdir(parents=True)
+    (folder / "docs" / "pump.md").write_text(PUMP, "utf-8")
+    (folder / "docs" / "lamp.md").write_text(LAMP, "utf-8")
+    (folder / "questions.jsonl").write_text("\n".join(map(json.dumps, QUESTIONS)), "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def house(folder):
+    return read_source(folder, folder.parent / "work")
+
+
+def test_a_folder_becomes_passages_candidates_and_gold_spans(house):
+    first, second, third = house.questions
+    ((place, gold),) = first.gold.items()
+    text = house.passages[place][1]
+    assert text[slice(*gold.span)] == "The pump starts when the water rises above forty litres"
+    assert text[slice(*gold.short)] == "forty litres"
+    assert place in first.candidates
+    assert {gold.part for gold in second.gold.values()} == {0, 1}
+    assert second.is_answered(list(second.gold))
+    assert not second.is_answered(list(second.gold)[:1])
+    assert third.gold == {}
+    assert house.made_up
+
+
+def test_questions_with_several_parts_are_also_asked_with_one_of_them_known(house):
+    lessons = tokenised([house]).lessons
+    assert [bool(lesson.known) for lesson in lessons] == [False, False, True, True, False]
+    known = lessons[2]
+    assert len(known.right) == 1
+    assert not set(known.right) & set(known.wrong)
+
+
+def test_a_file_in_the_form_of_hotpotqa_brings_its_own_paragraphs(tmp_path):
+    file = tmp_path / "hotpot.jsonl.gz"
+    file.write_bytes(gzip.compress(json.dumps(HOTPOT).encode()))
+    (question,) = read_source(file, tmp_path).questions
+    assert question.quotes == ("It is by Frank Herbert.", "He was born in Tacoma.")
+    assert question.candidates == (0, 1, 2)
+    assert question.gold[1].short == (15, 21)
+
+
+def test_sources_that_cannot_be_read_are_refused(tmp_path):
+    (tmp_path / "wrong.json").write_text('[{"question": 3}]')
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SourceError, match="HotpotQA"):
+        read_source(tmp_path / "wrong.json", tmp_path)
+    with pytest.raises(NotFoundError, match=r"questions\.jsonl"):
+        read_source(tmp_path / "empty", tmp_path)
+
+
+def test_a_quote_is_found_whatever_its_line_breaks_and_damaged_letters():
+    found = quoted(
+        "vos messages seront soumis \ufffd l'approbation", {0: "Alors vos mes-\nsages seront soumis à l’approbation."}
+    )
+    assert found == {0: (6, 50)}
+    assert quoted("of fifty watts and more than that", {1: "nothing", 2: "a bulb of fifty watts and more"}) == {
+        2: (7, 30)
+    }
+    assert quoted("…", {0: "any text"}) == {}
+
+
+@given(st.text(min_size=1), st.text(), st.text())
+def test_a_quote_that_is_in_a_text_is_found_there(quote, before, after):
+    found = quoted(quote, {0: before + quote + after})
+    for start, end in found.values():
+        assert 0 <= start < end <= len(before + quote + after)
+    assert bool(found) == any(sign.isalnum() and (sign.isascii() or sign > "\u024f") for sign in quote)
+
+
+@given(st.sets(st.text(max_size=3)), st.integers(1, 5), st.integers(0, 3))
+def test_every_name_is_left_out_once(names, folds, seed):
+    parts = [names_of_fold(names, fold, folds, seed) for fold in range(folds)]
+    assert sorted(name for part in parts for name in part) == sorted(names)
+
+
+@pytest.mark.parametrize("told", ["3/3", "1", "a/b", "-1/3", ""])
+def test_a_part_that_does_not_exist_is_refused(told):
+    with pytest.raises(InputError, match="0/3"):
+        parse_fold(told)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_training_lowers_the_loss_and_writes_what_reads_the_same(house, tmp_path):
+    for package in ("torch", "transformers", "onnx"):
+        pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew[train]'")
+    from clew.training.passages.fitting import Fitting, Settings, fit_passages, measure
+    from clew.training.reader.network import EncoderSize
+
+    settings = Settings(epochs=2, rate=1e-3, size=EncoderSize(1, 4, 64))
+    figures = fit_passages([house], tmp_path, settings, {"seed": 0}, lambda _: None)
+    assert figures["loss"] < figures["first_loss"]
+    read = PassageNetwork(tmp_path)
+    assert {"single in 1", "multi in 10 by search"} <= set(measure([house], read))
+    fitting = Fitting.open(settings, tokenised([house]), tmp_path, lambda _: None)
+    network, _ = fitting.fit(None)
+    pairs = fitting.lessons.candidates[:3]
+    exact = fitting.judge(network, pairs)
+    asked = house.questions[0].text
+    seen = read.read(asked, [house.passages[place] for _, _, place in pairs])
+    assert [one.relevance for one in seen] == pytest.approx(exact.tolist(), abs=0.1)
+    assert all(len(joined(pair, fitting.lessons.passages[pair[2]])[0]) <= 384 for pair in pairs)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_teacher_is_heard_and_its_judgement_is_kept(house, tmp_path):
+    for package in ("torch", "transformers", "onnx"):
+        pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew[train]'")
+    from transformers import BertConfig, BertForSequenceClassification
+
+    from clew.training.passages.fitting import Settings, fit_passages
+    from clew.training.reader.network import EncoderSize
+
+    shape = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    BertForSequenceClassification(BertConfig(num_labels=1, **shape)).save_pretrained(tmp_path / "teacher")
+    BertForSequenceClassification(BertConfig(num_labels=2, **shape)).save_pretrained(tmp_path / "other")
+    settings = Settings(epochs=1, teacher_epochs=1, distillation_epochs=1, size=EncoderSize(1, 4, 64))
+    said = []
+    fit_passages([house], tmp_path / "out", settings, {}, said.append, tmp_path / "teacher")
+    assert [line.split(":")[0] for line in said] == ["Teacher", "Passages", "Passages"]
+    fit_passages([house], tmp_path / "out", settings, {}, said.append, tmp_path / "teacher")
+    assert len(said) == 4
+    with pytest.raises(InputError, match="one output"):
+        fit_passages([house], tmp_path / "new", settings, {}, said.append, tmp_path / "other")
