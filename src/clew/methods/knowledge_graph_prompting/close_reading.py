@@ -84,7 +84,8 @@ def read_closely(
         steps = [(node, before) for node, before in (led or {}).items() if node in seen and before in seen]
         steps = steps[:READ_AGAIN]
         known = [nodes[before].text[slice(*telling_sentences(nodes[before], seen[before]))] for _, before in steps]
-        again = network.read(question, [(nodes[node].name, nodes[node].text) for node, _ in steps], known)
+        twice = [(nodes[node].name, nodes[node].text) for node, _ in steps]
+        again = network.read(question, twice, known) if steps else []
         for (node, _), reading in zip(steps, again, strict=True):
             relevance[node] = max(relevance[node], reading.relevance)
         priors = np.asarray(ranking.scores[: len(nodes)], dtype=np.float64)
