@@ -20,7 +20,11 @@ MOST_PIXELS = 40_000_000
 
 
 def render_page(
-    file: Path, page: int, boxes: Iterable[tuple[float, float, float, float]] = (), scale: float = 1.5
+    file: Path,
+    page: int,
+    boxes: Iterable[tuple[float, float, float, float]] = (),
+    scale: float = 1.5,
+    most_pixels: int = MOST_PIXELS,
 ) -> bytes:
     """The page (from 1) as PNG; boxes are x0, top, x1, bottom in points from its top left."""
     try:
@@ -35,7 +39,7 @@ def render_page(
                 raise NotFoundError(f"there is no page {page} in {file.name}: it has {len(opened)} pages")
             sheet = opened[page - 1]
             width, height = sheet.get_size()
-            scale = min(scale, (MOST_PIXELS / max(width * height, 1.0)) ** 0.5)
+            scale = min(scale, (most_pixels / max(width * height, 1.0)) ** 0.5)
             pixels = sheet.render(scale=scale, rev_byteorder=True).to_numpy()[:, :, :3].copy()
         finally:
             opened.close()
