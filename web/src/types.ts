@@ -149,6 +149,9 @@ export interface Evidence {
   page?: number | null;
   start?: number | null;
   end?: number | null;
+  section?: string | null;
+  mark?: [number, number] | null;
+  boxes?: [number, number, number, number][];
   score?: number | null;
 }
 

@@ -48,14 +48,16 @@ def find_original(base: Path, name: str, digest: str | None, files: Path | None 
     if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\0" in name:
         raise SourceError(f"the base names {name!r}, which is no file below a folder: do not use it")
     if not digest:
-        raise InputError(f"{base} does not say what was in {name}: build it again with this version")
+        raise InputError(f"the base does not say what was in {name}: build it again with this version")
     places = [files] if files is not None else [*remembered_sources(base), Path.cwd()]
     there = list(dict.fromkeys(file for place in places for file in _candidates(place, name)))
     for file in there:
         if content_digest(file) == digest:
             return file
     if there:
-        raise InputError(f"{there[0]} has changed since {base} was built from it: build it again")
+        raise InputError(f"{name} has changed since the base was built from it: build it again")
+    if files is not None:
+        raise NotFoundError(f"{name} is not in the folder that was named for it")
     looked = ", ".join(map(str, dict.fromkeys(places)))
     raise NotFoundError(f"{name} is not in {looked}: name its folder (--files FOLDER)")
 
