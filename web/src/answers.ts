@@ -26,10 +26,11 @@ export function answerCard(base: BaseDetails, answer: Answer, onOpen: () => void
 
 export function writtenAnswer(base: BaseDetails, run: Run): HTMLElement | null {
   if (!run.text || !run.found) return null;
+  const sure = run.certainty !== null && isFromDocuments(run) && h("p", { class: "certainty muted" }, certaintyInWords(run.certainty));
   const best = wholePassage(run);
   if (best) return h("section", { class: "written best", "aria-label": "The passage that says it" },
-    quoted(best), source(base, best), run.certainty !== null && h("p", { class: "certainty muted" }, certaintyInWords(run.certainty)));
-  return h("section", { class: "written" }, h("p", {}, run.text),
+    quoted(best), source(base, best), sure);
+  return h("section", { class: "written" }, h("p", {}, run.text), sure,
     (run.evidence ?? []).length > 0 && h("ol", { class: "evidence" }, run.evidence!.map((piece, place) => shownEvidence(base, piece, place + 1))));
 }
 

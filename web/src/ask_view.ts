@@ -76,9 +76,9 @@ export async function askView(host: HTMLElement, base: api.BaseDetails, given: U
     const sure = run.certainty === null ? "" : `, the question read with ${Math.round(100 * run.certainty)} % certainty`;
     fill(status, count && run.found && !documents ? count + sure : "");
     const top = list.previousElementSibling?.matches("h2.others") ? list.previousElementSibling : list;
-    if (run.answers.length && !run.found) top.before(h("div", { class: "empty" }, h("h2", {}, documents ? run.text : "I did not find this"),
-      h("p", { class: "muted" }, "What is nearest follows; none of it is put forward as the answer.")));
-    if (!run.answers.length && !written) list.before(h("div", { class: "empty" }, h("h2", {}, "No answer was found"),
+    if (!run.found && (run.answers.length || run.text)) top.before(h("div", { class: "empty" }, h("h2", {}, run.text ?? "I did not find this"),
+      run.answers.length > 0 && h("p", { class: "muted" }, "What is nearest follows; none of it is put forward as the answer.")));
+    else if (!run.answers.length && !written) list.before(h("div", { class: "empty" }, h("h2", {}, "No answer was found"),
       h("p", { class: "muted" }, "Other words or another method may find one. ", h("a", { href: href("explore", { base: base.name }) }, "Explore"), " looks names up as you type.")));
     if (written) top.before(written);
     fill(queryHost, shownQuery(base, run, (fixes) => go(link(base.name, { ...asked, fixes }))));
