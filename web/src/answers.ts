@@ -2,7 +2,7 @@
 
 import type { Answer, BaseDetails, Evidence, Run } from "./api";
 import { h, number, words } from "./dom";
-import { glimpse, placeOf, quoted, shownEvidence, source } from "./evidence";
+import { glimpse, markedText, placeOf, quoted, shownEvidence, source } from "./evidence";
 import { cost } from "./trace";
 
 export function answerCard(base: BaseDetails, answer: Answer, onOpen: () => void, beside?: string): HTMLDetailsElement {
@@ -38,7 +38,7 @@ export function writtenAnswer(base: BaseDetails, run: Run): HTMLElement | null {
 function wholePassage(run: Run): Evidence | null {
   const first = run.evidence[0];
   if (!first || first.kind !== "passage" || !first.file || run.evidence.length > 1) return null;
-  return first.mark && first.text.includes(run.text!) ? first : null;
+  return run.value === null && (run.text === first.text || run.text === markedText(first)) ? first : null;
 }
 
 /** Whether a run answers from documents: with a passage or with sentences, or by saying that there is none. */
