@@ -3,6 +3,7 @@
 import type { Answer, BaseDetails, Evidence, Run } from "./api";
 import { h, number, words } from "./dom";
 import { glimpse, markedText, placeOf, quoted, shownEvidence, source } from "./evidence";
+import { withTables } from "./pipe_table";
 import { cost } from "./trace";
 
 export function answerCard(base: BaseDetails, answer: Answer, onOpen: () => void, beside?: string): HTMLDetailsElement {
@@ -26,11 +27,11 @@ export function answerCard(base: BaseDetails, answer: Answer, onOpen: () => void
 
 export function writtenAnswer(base: BaseDetails, run: Run): HTMLElement | null {
   if (!run.text || !run.found) return null;
-  const sure = run.certainty !== null && isFromDocuments(run) && h("p", { class: "certainty muted" }, certaintyInWords(run.certainty));
   const best = wholePassage(run);
+  const sure = run.certainty !== null && isFromDocuments(run) && h("p", { class: "certainty muted" }, certaintyInWords(run.certainty, best !== null));
   if (best) return h("section", { class: "written best", "aria-label": "The passage that says it" },
     quoted(best), source(base, best), sure);
-  return h("section", { class: "written" }, h("p", {}, run.text), sure,
+  return h("section", { class: "written" }, h("div", { class: "said" }, withTables(run.text, null)), sure,
     (run.evidence ?? []).length > 0 && h("ol", { class: "evidence" }, run.evidence!.map((piece, place) => shownEvidence(base, piece, place + 1))));
 }
 
@@ -51,10 +52,9 @@ export function otherPassages(run: Run): Answer[] {
   return run.answers.filter((answer) => !cited.has(answer.key));
 }
 
-export function certaintyInWords(certainty: number): string {
-  const sure = certainty >= 0.9 ? "This almost certainly says it" : certainty >= 0.7 ? "This very likely says it"
-    : certainty >= 0.45 ? "This probably says it" : "This may say it, read it yourself";
-  return `${sure} (${Math.round(100 * certainty)} %)`;
+function certaintyInWords(certainty: number, quotes: boolean): string {
+  const sure = certainty >= 0.9 ? "almost certainly" : certainty >= 0.7 ? "very likely" : certainty >= 0.45 ? "probably" : "perhaps";
+  return `This ${quotes ? `${sure} says it` : `is ${sure} right`} (${Math.round(100 * certainty)} %)`;
 }
 
 export function remarks(run: Run): HTMLElement {

@@ -68,13 +68,6 @@ const digits = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximu
 export const number = (value: number): string => digits.format(value);
 export const words = (name: string): string => name.replaceAll("_", " ");
 
-/** A text with some of its characters marked; they are counted as the server counts, by code points. */
-export function markedSpan(text: string, span: readonly number[] | null | undefined): Child[] {
-  if (!span) return [text];
-  const letters = [...text], part = (from: number, to?: number) => letters.slice(from, to).join("");
-  return [part(0, span[0]), h("mark", {}, part(span[0]!, span[1])), part(span[1]!)];
-}
-
 export function marked(text: string, quote: string | null): Child[] {
   const place = quote ? text.indexOf(quote) : -1;
   if (!quote || place < 0) return [text];

@@ -1,9 +1,10 @@
 // Evidence in words: paths as chips one can open, quotations with their place, judgements in small print.
 
 import type { BaseDetails, Evidence, Fact, NodeRef } from "./api";
-import { button, h, markedSpan, words } from "./dom";
+import { button, h, words } from "./dom";
 import { chip, showNode } from "./node_dialog";
 import { showPage } from "./page_dialog";
+import { withTables } from "./pipe_table";
 import { href } from "./route";
 
 export function shownEvidence(base: BaseDetails, piece: Evidence, number?: number): HTMLElement {
@@ -13,10 +14,9 @@ export function shownEvidence(base: BaseDetails, piece: Evidence, number?: numbe
   return h("li", { class: "judgement" }, mark, piece.text);
 }
 
-/** A quotation with what says it marked; a table keeps its lines. */
+/** A quotation with what says it marked. */
 export function quoted(piece: Evidence): HTMLElement {
-  const text = markedSpan(piece.text, piece.mark);
-  return h("blockquote", {}, /^\|/m.test(piece.text) ? h("pre", { tabindex: 0 }, text) : text);
+  return h("blockquote", {}, withTables(piece.text, piece.mark));
 }
 
 export const markedText = (piece: Evidence): string => piece.mark ? [...piece.text].slice(piece.mark[0], piece.mark[1]).join("") : piece.text;
