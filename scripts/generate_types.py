@@ -47,6 +47,8 @@ def _type(schema: dict[str, Any]) -> str:
         return " | ".join(f'"{choice}"' for choice in schema["enum"])
     if "anyOf" in schema:
         return " | ".join(dict.fromkeys(_type(part) for part in schema["anyOf"]))
+    if "prefixItems" in schema:
+        return f"[{', '.join(_type(item) for item in schema['prefixItems'])}]"
     if schema.get("type") == "array":
         inner = _type(schema.get("items", {}))
         return f"({inner})[]" if "|" in inner else f"{inner}[]"

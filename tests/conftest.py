@@ -17,6 +17,15 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 DATA = Path(os.environ.get("CLEW_DATA", ROOT.parent / "shared" / "data"))
 
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    """Builds note where they read from: not among the files of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLEW_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 NODES = [
     ("BBS2", "gene", "BBS2", ["Bardet-Biedl syndrome 2 gene"], "A gene of the BBSome."),
     ("FBN1", "gene", "FBN1", [], "Encodes fibrillin 1."),

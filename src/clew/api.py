@@ -139,6 +139,18 @@ class Base:
 
         return exploring.show(self.tools, node, most)
 
+    def page_image(self, node: str, files: str | Path | None = None, *, scale: float = 1.5) -> bytes:
+        """The PDF page of a passage, table or page as PNG, its lines marked.
+
+        The file is looked for in the folder `files`, or else where this user built the base from and in the current
+        folder; one that has changed since is refused.
+        """
+        from clew import exploring
+        from clew.documents.formats.pdf_render import render_page
+
+        found = exploring.printed_page(self.tools, node, None if files is None else Path(files))
+        return render_page(found.file, found.page, found.boxes, scale)
+
     def neighbours(
         self, node: str, relation: str | None = None, direction: Direction = "any", k: int = 20
     ) -> dict[str, Any]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from clew.core.errors import InputError
-from clew.core.types import EMPTY, Direction, NodeSet, plain
+from clew.core.types import EMPTY, Box, Direction, NodeSet, plain
 from clew.index.protocol import Link
 from clew.kb.description import node_page
 from clew.kb.paths import PathLimits
 from clew.kb.protocol import KnowledgeBase
+from clew.methods.knowledge_graph_prompting.answer import printed_boxes
 from clew.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
 from clew.methods.subgraph_reranking.graph_to_text import linearize
 from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
@@ -162,6 +164,37 @@ def document(tools: Toolbox, name: str) -> dict[str, Any]:
             for piece in pieces
         ],
     }
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedPage:
+    """A page of a PDF, and where it is to be marked."""
+
+    file: Path
+    page: int
+    boxes: tuple[Box, ...]
+
+
+def printed_page(
+    tools: Toolbox, key: str, files: Path | None = None, boxes: Iterable[Box] | None = None
+) -> PrintedPage:
+    """Where a passage, table or page is printed: its file as it was read, its page and the boxes of its lines.
+
+    The file is looked for in `files`, or else where this user built the base from and in the current folder; `boxes`
+    marks other places of the page.
+    """
+    from clew.documents.originals import find_original
+
+    node = tools.kb.node(tools.find_node(key))
+    name, page = node.attributes.get("file"), node.attributes.get("page")
+    if not isinstance(name, str) or not isinstance(page, int):
+        raise InputError(f"{node.key} is a {node.type} without a page: give the key of a passage, table or page")
+    if not name.lower().endswith(".pdf"):
+        raise InputError(f"{name} is no PDF: only pages of a PDF can be shown as printed")
+    digest = tools.kb.node(tools.kb.find(name)).attributes.get("digest")
+    found = find_original(tools.local.folder, name, digest if isinstance(digest, str) else None, files)
+    own = printed_boxes(str(node.attributes.get("lines") or ""), 0, len(node.text)) if boxes is None else tuple(boxes)
+    return PrintedPage(found, page, own)
 
 
 def _found(tools: Toolbox, links: Sequence[Link]) -> list[Found]:

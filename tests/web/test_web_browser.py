@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from browser_fixtures import HOSTILE, ROOT
+from documents_made import ruled_pdf
 
 QUESTION = "abnormally long fingers and lens dislocation"
 TEXT = """# The labyrinth
@@ -168,6 +169,36 @@ def test_a_document_is_uploaded_asked_and_opened_at_the_marked_span(page, site):
     page.wait_for_selector("#cited mark")
     assert "Ariadne" in page.locator("#cited mark").inner_text()
     picture(page, "marked")
+
+
+def test_a_pdf_answers_with_the_passage_itself_and_its_printed_page(page, site, tmp_path):
+    ruled_pdf(tmp_path / "report.pdf")
+    page.goto(f"{site}/#/documents?base=papers")
+    page.locator("#upload").set_input_files(tmp_path / "report.pdf")
+    page.get_by_role("link", name="report.pdf").wait_for()
+    page.goto(f"{site}/#/ask?base=papers&q=Who will build the fifth station near Schwerte?")
+    best = page.get_by_label("The passage that says it")
+    best.wait_for()
+    assert "Lenz company" in best.locator("blockquote mark").inner_text()
+    assert "says it" in best.locator(".certainty").inner_text()
+    others = page.get_by_role("list", name="Other passages")
+    assert page.get_by_role("heading", name="Other passages").is_visible()
+    assert "Lenz company" not in others.inner_text()
+    picture(page, "passage")
+    best.get_by_role("button", name="report.pdf, page 3").click()
+    sheet = page.locator("dialog.printed img")
+    sheet.wait_for()
+    page.wait_for_function("document.querySelector('dialog.printed img').naturalWidth > 800")
+    picture(page, "printed")
+    page.get_by_role("link", name="Read it as text").click()
+    page.wait_for_selector("#cited mark")
+    for question, near in (("Which goalkeeper played on the rivers?", 1), ("Quel goal Barcelona?", 0)):
+        page.goto(f"{site}/#/ask?base=papers&q={question}")
+        page.get_by_role("heading", name="I did not find this in these documents").wait_for()
+        assert page.get_by_role("heading", name="Other passages").count() == near
+        assert page.get_by_label("The passage that says it").count() == 0
+        page.goto(f"{site}/#/documents?base=papers")
+        page.locator("#upload").wait_for(state="attached")
 
 
 def test_dark_mode_follows_the_system_and_the_button(browser, site):

@@ -13,6 +13,7 @@ from clew.core.errors import InputError
 from clew.web.app import create_app
 from clew.web.documents import DocumentFolder, check_content, checked_name
 from clew.web.settings import Limits, ServerSettings
+from documents_made import ruled_pdf
 
 TEXT = b"# The thread\n\nAriadne gave Theseus a clew of thread. With it he left the labyrinth of Crete."
 
@@ -119,3 +120,40 @@ def test_hostile_texts_leave_the_server_as_data(hostile):
     text = page.get("/v1/bases/hostile/subgraph", params={"entity": ["BBS2", "P1"], "format": "text"})
     assert text.headers["content-type"].startswith("text/plain")
     assert text.headers["x-content-type-options"] == "nosniff"
+
+
+def test_the_page_of_an_uploaded_pdf_is_drawn_and_nothing_else(tmp_path):
+    ruled_pdf(tmp_path / "report.pdf")
+    content = (tmp_path / "report.pdf").read_bytes()
+    with client(tmp_path / "papers") as page:
+        page.put("/v1/bases/papers/documents/report.pdf", content=content)
+        page.put("/v1/bases/papers/documents/thread.md", content=TEXT)
+        assert finished(page)["build"]["state"] == "idle"
+        asked = {"question": "Who will build the fifth station?"}
+        best = page.post("/v1/bases/papers/ask", json=asked).json()["evidence"][0]
+        assert (best["file"], best["page"]) == ("report.pdf", 3)
+
+        def drawn(key: str, *boxes: str):
+            return page.get("/v1/bases/papers/page", params={"key": key, "box": list(boxes)})
+
+        picture = drawn(best["node"]["key"], *(",".join(map(str, box)) for box in best["boxes"]))
+        assert picture.headers["content-type"] == "image/png"
+        assert picture.content.startswith(b"\x89PNG")
+        assert drawn("report.pdf#page=00001").status_code == 200
+        assert drawn("thread.md#passage=000001").status_code == 422
+        assert drawn("nothing").status_code == 404
+        for box in ("1,2,3", "a,b,c,d", "nan,0,1,1", "inf,0,1,1", "-1,0,1,1", "0,0,1,1e9", ""):
+            assert drawn(best["node"]["key"], box).status_code == 422
+        assert drawn(best["node"]["key"], *["0,0,1,1"] * 201).status_code == 422
+        file = tmp_path / "papers" / "files" / "report.pdf"
+        file.write_bytes(content + b"\n%")
+        told = drawn(best["node"]["key"])
+        assert told.status_code == 422
+        assert "changed" in told.json()["error"]
+        assert str(tmp_path) not in told.text
+        file.unlink()
+        assert drawn(best["node"]["key"]).status_code == 404
+    other = TestClient(
+        create_app(ServerSettings({"plain": tmp_path / "papers" / "base.kb"})), base_url="http://localhost"
+    )
+    assert other.get("/v1/bases/plain/page", params={"key": best["node"]["key"]}).status_code == 409

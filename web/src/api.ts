@@ -58,6 +58,8 @@ const entities = (keys: string[]) => keys.map((key) => `entity=${encodeURICompon
 export const subgraph = (base: string, keys: string[]): Promise<Graph> => get(at(base, `/subgraph?${entities(keys)}`));
 export const picture = async (base: string, keys: string[]): Promise<Blob> =>
   (await send(at(base, `/subgraph?format=svg&${entities(keys)}`))).blob();
+export const page = async (base: string, key: string, boxes: string[]): Promise<Blob> =>
+  (await send(at(base, `/page?key=${encodeURIComponent(key)}${boxes.map((box) => `&box=${encodeURIComponent(box)}`).join("")}`))).blob();
 export const documents = (base: string): Promise<Documents> => get(at(base, "/documents"));
 export const reading = (base: string, name: string): Promise<Reading> => get(at(base, `/documents/${encodeURIComponent(name)}`));
 export const upload = (base: string, file: File) =>

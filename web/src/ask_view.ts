@@ -1,7 +1,7 @@
 // Ask: the question, the answers as they are ranked, and beside them graph, query and trace.
 
 import * as api from "./api";
-import { answerCard, remarks, writtenAnswer } from "./answers";
+import { answerCard, isFromDocuments, otherPassages, remarks, writtenAnswer } from "./answers";
 import { announce, button, copyButton, fill, h, notice, save } from "./dom";
 import { graphOf } from "./evidence";
 import { GraphPanel } from "./graph_panel";
@@ -66,13 +66,21 @@ export async function askView(host: HTMLElement, base: api.BaseDetails, given: U
     if (!list.childElementCount) run.answers.forEach(show);
     const written = writtenAnswer(base, run);
     const count = run.answers.length === 1 ? "1 answer" : run.answers.length ? `${run.answers.length} answers` : "";
+    const documents = isFromDocuments(run);
+    if (documents) {
+      list.replaceChildren();
+      otherPassages(run).forEach(show);
+      list.setAttribute("aria-label", "Other passages");
+      if (list.childElementCount) list.before(h("h2", { class: "others" }, "Other passages"));
+    }
     const sure = run.certainty === null ? "" : `, the question read with ${Math.round(100 * run.certainty)} % certainty`;
-    fill(status, count && run.found ? count + sure : "");
-    if (run.answers.length && !run.found) list.before(h("div", { class: "empty" }, h("h2", {}, "I did not find this"),
-      h("p", { class: "muted" }, "What is nearest follows; none of it is put forward as the answer.")));
-    if (!run.answers.length && !written) list.before(h("div", { class: "empty" }, h("h2", {}, "No answer was found"),
+    fill(status, count && run.found && !documents ? count + sure : "");
+    const top = list.previousElementSibling?.matches("h2.others") ? list.previousElementSibling : list;
+    if (!run.found && (run.answers.length || run.text)) top.before(h("div", { class: "empty" }, h("h2", {}, run.text ?? "I did not find this"),
+      run.answers.length > 0 && h("p", { class: "muted" }, "What is nearest follows; none of it is put forward as the answer.")));
+    else if (!run.answers.length && !written) list.before(h("div", { class: "empty" }, h("h2", {}, "No answer was found"),
       h("p", { class: "muted" }, "Other words or another method may find one. ", h("a", { href: href("explore", { base: base.name }) }, "Explore"), " looks names up as you type.")));
-    if (written) list.before(written);
+    if (written) top.before(written);
     fill(queryHost, shownQuery(base, run, (fixes) => go(link(base.name, { ...asked, fixes }))));
     const address = link(base.name, asked, run.run);
     note(address);
@@ -80,7 +88,11 @@ export async function askView(host: HTMLElement, base: api.BaseDetails, given: U
       copyButton(location.href, "Copy link"),
       button("JSON", () => save(`clew-${run.run}.json`, new Blob([JSON.stringify(run, null, 1)], { type: "application/json" })), { class: "quiet", "aria-label": "Download the answers as JSON" }),
       h("a", { class: "quiet button", href: href("compare", { base: base.name, q: asked.question, method: asked.method }) }, "Compare methods")), remarks(run));
-    announce(`${run.answers.length} answers. The first is ${run.answers[0]?.name ?? "none"}.`);
+    announce(documents ? `${run.text}` : `${run.answers.length} answers. The first is ${run.answers[0]?.name ?? "none"}.`);
+    if (documents) {
+      if (run.answers[0]) void drawn(base, asked.question, run.answers[0], graphHost, side.choose);
+      return;
+    }
     const first = list.querySelector<HTMLDetailsElement>("details.answer");
     if (first && !list.querySelector("details[open]")) first.open = true;
   };

@@ -3,18 +3,29 @@
 import type { BaseDetails, Evidence, Fact, NodeRef } from "./api";
 import { button, h, words } from "./dom";
 import { chip, showNode } from "./node_dialog";
+import { showPage } from "./page_dialog";
+import { withTables } from "./pipe_table";
 import { href } from "./route";
 
 export function shownEvidence(base: BaseDetails, piece: Evidence, number?: number): HTMLElement {
   const mark = number === undefined ? null : h("span", { class: "number" }, `[${number}]`);
   if (piece.kind === "path" || piece.kind === "fact") return h("li", { class: "path" }, mark, factsOf(piece).map((fact) => shownFact(base, fact)));
-  if (piece.kind === "passage") return h("li", { class: "passage" }, mark, h("blockquote", {}, piece.text), source(base, piece));
+  if (piece.kind === "passage") return h("li", { class: "passage" }, mark, quoted(piece), source(base, piece));
   return h("li", { class: "judgement" }, mark, piece.text);
 }
 
+/** A quotation with what says it marked. */
+export function quoted(piece: Evidence): HTMLElement {
+  return h("blockquote", {}, withTables(piece.text, piece.mark));
+}
+
+export const markedText = (piece: Evidence): string => piece.mark ? [...piece.text].slice(piece.mark[0], piece.mark[1]).join("") : piece.text;
+
+export const placeOf = (piece: Evidence): string => !piece.file ? "" : piece.page ? `${piece.file}, page ${piece.page}` : piece.file;
+
 export function glimpse(base: BaseDetails, piece: Evidence): string {
   const facts = factsOf(piece);
-  return facts.length ? facts.map((fact) => `${fact.head.name} — ${labelOf(base, fact.relation)} → ${fact.tail.name}`).join("; ") : piece.text;
+  return facts.length ? facts.map((fact) => `${fact.head.name} — ${labelOf(base, fact.relation)} → ${fact.tail.name}`).join("; ") : markedText(piece);
 }
 
 const labelOf = (base: BaseDetails, relation: string) => base.relations.find((row) => row.name === relation)?.label ?? words(relation);
@@ -29,15 +40,18 @@ function shownFact(base: BaseDetails, fact: Fact): HTMLElement {
     more.length > 0 && h("small", { class: "muted" }, more.map(([name, value]) => `${name} ${value}`).join(", ")));
 }
 
-function source(base: BaseDetails, piece: Evidence): HTMLElement | null {
+export function source(base: BaseDetails, piece: Evidence): HTMLElement | null {
   if (!piece.node) return null;
   if (!piece.file) {
     const node = piece.node;
     return button(node.name, () => void showNode(base, node.key, piece.text), { class: "source", "aria-label": `Read the source: ${node.name}` });
   }
-  const place = piece.page ? `${piece.file}, page ${piece.page}` : piece.file;
-  const address = href("documents", { base: base.name, doc: piece.file, piece: piece.node.key, quote: piece.text });
-  return h("a", { class: "source", href: address }, place);
+  const address = href("documents", { base: base.name, doc: piece.file, piece: piece.node.key, quote: markedText(piece) });
+  const printed = base.documents && piece.page && /\.pdf$/i.test(piece.file);
+  return h("span", { class: "place" },
+    printed ? button(placeOf(piece), () => void showPage(base, piece, address), { class: "source", "aria-label": `Show the page: ${placeOf(piece)}` })
+      : h("a", { class: "source", href: address }, placeOf(piece)),
+    piece.section && h("small", { class: "muted section" }, piece.section));
 }
 
 export function graphOf(evidence: Evidence[]): { nodes: NodeRef[]; edges: { head: string; relation: string; tail: string }[] } {

@@ -14,7 +14,7 @@ export function shownQuery(base: BaseDetails, run: Run, again: (fixes: Record<st
   const fixed = Object.keys(fixes).length > 0 && h("p", { class: "muted" },
     "Corrected: ", Object.entries(fixes).map(([name, keys]) => `“${name}” ${keys.length ? `means ${keys.join(", ")}` : "names nothing"}; `),
     button("undo all", () => again({}), { class: "quiet" }));
-  if (!query.triplets && !query.constants) {
+  if (!query.triplets && !query.constants && !query.sparql) {
     return h("div", { class: "query" }, fixed,
       h("p", { class: "muted" }, `No formal query was read: ${words(run.method)} ranks texts by their words or their meaning.`));
   }

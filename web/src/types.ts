@@ -153,8 +153,8 @@ export interface Evidence {
   start?: number | null;
   end?: number | null;
   section?: string | null;
-  mark?: unknown[] | null;
-  boxes?: unknown[][];
+  mark?: [number, number] | null;
+  boxes?: [number, number, number, number][];
   score?: number | null;
 }
 

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
+from clew.api import Base as OpenBase
 from clew.api import open as open_kb
 from clew.building import check
 from clew.cli.options import AsJson, Base, EmbedderOption, find_node, open_base, open_tools
 from clew.cli.output import out, print_json, print_table
-from clew.core.errors import CorruptError
+from clew.core.errors import CorruptError, InputError
 from clew.index.build import vector_folder
 from clew.index.vector_store import remembered_embedder
 from clew.kb.description import describe, node_page
@@ -64,9 +65,22 @@ def show(
     base: Base,
     node: Annotated[str, typer.Argument(help="The key of a node, or a name.")],
     most: Annotated[int, typer.Option("--most", min=1, help="Neighbours shown per relation.")] = 10,
+    page_file: Annotated[
+        Path | None,
+        typer.Option("--page", metavar="OUT.png", help="Write its page of the PDF as a picture, its lines marked."),
+    ] = None,
+    files: Annotated[
+        Path | None,
+        typer.Option("--files", metavar="FOLDER", help="Where the PDF lies, if not where the base was built from."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one node: its document, aliases and neighbours by relation."""
+    """Show one node: its document, aliases and neighbours by relation; or its page of a PDF."""
+    if page_file is not None:
+        write_page(open_kb(base), node, page_file, files, as_json)
+        return
+    if files is not None:
+        raise InputError("--files says where the PDF of --page OUT.png lies: give both")
     tools = open_tools(base)
     page = node_page(tools.local, find_node(tools, node), most)
     if as_json:
@@ -80,6 +94,21 @@ def show(
         more = group["count"] - len(group["nodes"])
         ending = f" and {more} more" if more else ""
         out.print(f"{arrow} {group['relation']} ({group['count']}): {names}{ending}", markup=False)
+
+
+def write_page(base: OpenBase, node: str, target: Path, files: Path | None, as_json: bool) -> None:
+    """The page of a node as a picture in a file."""
+    if target.suffix.lower() != ".png":
+        raise InputError(f"{target}: the picture is a PNG, name a file that ends in .png")
+    picture = base.page_image(node, files)
+    try:
+        target.write_bytes(picture)
+    except OSError as error:
+        raise InputError(f"{target} cannot be written: {error.strerror}") from error
+    if as_json:
+        print_json({"node": node, "page": str(target), "bytes": len(picture)})
+    else:
+        out.print(f"wrote {target}", markup=False)
 
 
 def verify(base: Base, as_json: AsJson = False) -> None:

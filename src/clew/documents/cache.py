@@ -18,11 +18,20 @@ OWN = re.compile(r"[0-9a-f]{32}(\.\w+)?-\d+\.json")
 """What a kept text is called."""
 
 
+def content_digest(file: Path) -> str:
+    """What tells the bytes of a file apart."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()[:32]
+
+
 def content_key(file: Path) -> str:
     """What identifies a file's text: its bytes, its format and the version of the readers."""
-    with file.open("rb") as opened:
-        digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    return f"{digest[:32]}{file.suffix.lower()}-{VERSION}"
+    return f"{content_digest(file)}{file.suffix.lower()}-{VERSION}"
+
+
+def digest_of(key: str) -> str:
+    """The digest of the bytes in what identifies a file's text."""
+    return key[:32]
 
 
 class ExtractedCache:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew.core.errors import NotFoundError, SourceError
-from clew.documents.cache import ExtractedCache, content_key, from_json
+from clew.documents.cache import ExtractedCache, content_key, digest_of, from_json
 from clew.documents.extracted import Extracted
 from clew.documents.passages import outline
 from clew.documents.processes import ReadingProcesses
@@ -68,14 +68,14 @@ def read_folder(
     with closing(_read_all([file for _, file in found], options, cache, jobs or os.cpu_count() or 1)) as results:
         for done, (name, file) in enumerate(found):
             progress(name, done, len(found))
-            result = next(results)
+            result, digest = next(results)
             if isinstance(result, str):
                 skipped.append(Skipped(name, result))
                 continue
             skipped += [Skipped(name, note) for note in result.notes]
             title = result.title or file.stem.replace("_", " ")
             cut = outline(result, options.passage_length)
-            outlined.append(OutlinedFile(name, title, result.pages, cut, result.labels))
+            outlined.append(OutlinedFile(name, title, result.pages, cut, result.labels, digest))
     if cache is not None:
         cache.drop_unused()
     if not any(file.outline.passages or file.outline.tables for file in outlined):
@@ -87,16 +87,15 @@ def read_folder(
 
 def _read_all(
     files: Sequence[Path], options: DocumentOptions, cache: ExtractedCache | None, jobs: int
-) -> Generator[Extracted | str, None, None]:
-    """The text of each file in order, or why there is none; what is read is kept at once."""
+) -> Generator[tuple[Extracted | str, str | None], None, None]:
+    """The text of each file in order, or why there is none, with its digest; what is read is kept at once."""
     results: dict[int, Extracted | str] = {}
     keys: dict[int, str] = {}
     unread: list[int] = []
     for place, file in enumerate(files):
         try:
             check_file(file, options.most_megabytes)
-            if cache is not None:
-                keys[place] = content_key(file)
+            keys[place] = content_key(file)
         except SourceError as error:
             results[place] = reason(error, file)
         except OSError as error:
@@ -121,7 +120,7 @@ def _read_all(
                 results[place] = known
             elif place not in results:
                 keep(place, replied(file))
-            yield results.pop(place)
+            yield results.pop(place), digest_of(keys[place]) if place in keys else None
 
 
 def _read_apart(files: Sequence[Path], unread: Sequence[int]) -> list[int]:

@@ -50,9 +50,11 @@ NODES = pa.schema(
         ("section", STRING),
         ("label", STRING),
         ("lines", STRING),
+        ("digest", STRING),
     ]
 )
-"""`section` holds the headings above; `label` what a page is called; `lines` where text is printed, see `placed`."""
+"""`section` holds the headings above; `label` what a page is called; `lines` where text is printed, see `placed`;
+`digest` of a document tells the bytes that were read, see `originals`."""
 HEADINGS = " › "
 """What stands between a heading and the next below it."""
 TABLE_NUMBER = re.compile(r"\s*\w+\.?\s+([A-Z]?\d+|[IVXLC]+)\b")
@@ -68,6 +70,8 @@ class OutlinedFile:
     outline: Outline
     labels: tuple[str, ...] = ()
     """What its pages are called, where not 1, 2, 3."""
+    digest: str | None = None
+    """What tells its bytes apart."""
 
 
 @dataclass
@@ -147,7 +151,7 @@ TYPES = {
 
 def _add_file(rows: _Rows, file: OutlinedFile, number: int) -> None:
     name, cut = file.name, file.outline
-    rows.add(name, "document", file.title, name, aliases=[*title_forms(file.title)[1:], name])
+    rows.add(name, "document", file.title, name, aliases=[*title_forms(file.title)[1:], name], digest=file.digest)
     for page in range(1, file.pages + 1):
         label = file.labels[page - 1] if page <= len(file.labels) else ""
         rows.add(

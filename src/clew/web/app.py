@@ -74,6 +74,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     app.state.clew = state
     for module in (routes_ask, routes_documents, routes_bases, chat, mcp_http):
         app.include_router(module.router)
+    app.include_router(routes_documents.pages)
     _add_errors(app)
     _add_pages(app)
     app.add_middleware(Guard, settings=settings, metrics=metrics)

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi.responses import Response
+from pydantic import Field, TypeAdapter, ValidationError
 
+from clew import exploring
+from clew.core.errors import InputError
+from clew.core.types import Box
 from clew.core.wire import DocumentReply, DocumentsReply
 from clew.documents.formats import READERS
 from clew.web.documents import DocumentFolder
+from clew.web.page_render import rendered
 from clew.web.serving import ServedBase
 from clew.web.state import BaseOf, StateOf, WritableBaseOf
 
 router = APIRouter(prefix="/v1/bases/{base}/documents", tags=["documents"])
+pages = APIRouter(prefix="/v1/bases/{base}/page", tags=["documents"])
+MOST_BOXES = 200
+MOST_LINES = 1000
+"""Lines of a node that are marked; a command line holds no more."""
+FARTHEST = 20_000.0
+"""Points from the top left of a page."""
+Side = Annotated[float, Field(ge=0, le=FARTHEST, allow_inf_nan=False)]
+SIDES = TypeAdapter(tuple[Side, Side, Side, Side])
 
 
 @router.get("")
@@ -48,6 +62,34 @@ async def delete(base: WritableBaseOf, state: StateOf, name: str) -> DocumentsRe
     folder = _folder(base)
     await state.asker.in_thread(lambda: folder.delete(name))
     return _listing(folder, state.served.settings.limits.upload_bytes)
+
+
+@pages.get("", response_class=Response, responses={200: {"content": {"image/png": {}}}})
+async def page(
+    base: BaseOf,
+    state: StateOf,
+    key: Annotated[str, Query(min_length=1, max_length=500)],
+    box: Annotated[
+        list[Annotated[str, Query(max_length=100)]] | None,
+        Query(max_length=MOST_BOXES, description="left,top,right,bottom in points; left out: all lines of the node"),
+    ] = None,
+) -> Response:
+    """The page of an uploaded PDF that a passage, table or page stands on, its lines marked."""
+    folder = _folder(base)
+    boxes = None if box is None else [_box(text) for text in box]
+
+    def work() -> bytes:
+        found = exploring.printed_page(base.base().tools, key, folder.files, boxes)
+        return rendered(found.file, found.page, found.boxes[:MOST_LINES])
+
+    return Response(await state.asker.in_thread(work), media_type="image/png")
+
+
+def _box(text: str) -> Box:
+    try:
+        return SIDES.validate_python(tuple(text.split(",")))
+    except ValidationError:
+        raise InputError(f"box={text}: expected left,top,right,bottom in points") from None
 
 
 def _folder(base: ServedBase) -> DocumentFolder:
