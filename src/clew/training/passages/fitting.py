@@ -43,7 +43,8 @@ TELLING, SHORT, TAUGHT = 0.5, 0.25, 0.3
 MOST_RIGHT = 3
 HARD = 12
 """Of the wrong candidates, so many of the best are drawn from first; three places are left for any."""
-READ_AT_ONCE = 256
+READ_AT_ONCE = {"cuda": 256, "cpu": 24}
+"""Pairs read together: a step with more of them adds up the gradients of its parts where memory is small."""
 
 
 @dataclass(frozen=True)
@@ -213,8 +214,7 @@ class Fitting:
         found = np.zeros(len(pairs), dtype=np.float32)
         network.eval()
         with self.torch.inference_mode():
-            for at in range(0, len(order), READ_AT_ONCE):
-                part = order[at : at + READ_AT_ONCE]
+            for part in _parts(order, READ_AT_ONCE[self.device]):
                 found[part] = self._read(network, [pairs[place] for place in part])[0].cpu().numpy()
         return found
 
@@ -227,7 +227,7 @@ class Fitting:
             return ((self._read(network, [pairs[at] for at in batch])[0] - told) ** 2).mean()
 
         epochs, rate = self.settings.distillation_epochs, self.settings.distillation_rate
-        return self._descend(network, len(pairs), size, loss, epochs, rate)
+        return self._descend(network, len(pairs), (size, READ_AT_ONCE[self.device]), loss, epochs, rate)
 
     def fit_labels(self, network: Any, epochs: int, rate: float, taught: Floats | None = None) -> list[float]:
         """Learn the lessons; `taught` is what a teacher says about their candidates."""
@@ -240,7 +240,9 @@ class Fitting:
         def loss(batch: Sequence[int]) -> Any:
             return self._labels_loss(network, batch, soft)
 
-        return self._descend(network, len(self.lessons.lessons), self.settings.questions, loss, epochs, rate)
+        size = self.settings.questions
+        at_once = max(1, size if self.device == "cuda" else READ_AT_ONCE["cpu"] // self.settings.passages)
+        return self._descend(network, len(self.lessons.lessons), (size, at_once), loss, epochs, rate)
 
     def _labels_loss(self, network: Any, batch: Sequence[int], soft: dict[tuple[int, int], float]) -> Any:
         torch, functional = self.torch, self.torch.nn.functional
@@ -289,12 +291,19 @@ class Fitting:
         return right, hard + self.rng.sample(rest, min(len(rest), room - len(hard)))
 
     def _descend(
-        self, network: Any, count: int, size: int, loss: Callable[[Sequence[int]], Any], epochs: int, rate: float
+        self,
+        network: Any,
+        count: int,
+        sizes: tuple[int, int],
+        loss: Callable[[Sequence[int]], Any],
+        epochs: int,
+        rate: float,
     ) -> list[float]:
+        """Learn in steps of the first size, each read in parts of the second."""
         torch, means = self.torch, []
         learned = [part for part in network.parameters() if part.requires_grad]
         optimizer = torch.optim.AdamW(learned, lr=rate, weight_decay=0.01)
-        steps = epochs * -(-count // size)
+        steps = epochs * -(-count // sizes[0])
 
         def share(step: int) -> float:
             """A short rise, then down to nearly nothing."""
@@ -304,15 +313,16 @@ class Fitting:
         for epoch in range(epochs):
             order, losses = self.rng.sample(range(count), count), []
             network.train()
-            for at in range(0, count, size):
+            for batch in _parts(order, sizes[0]):
                 optimizer.zero_grad(set_to_none=True)
-                found = loss(order[at : at + size])
-                found.backward()
+                for part in _parts(batch, sizes[1]):
+                    found = loss(part) * len(part) / len(batch)
+                    found.backward()
+                    losses.append(found.detach())
                 torch.nn.utils.clip_grad_norm_(learned, 1.0)
                 optimizer.step()
                 schedule.step()
-                losses.append(found.detach())
-            means.append(float(torch.stack(losses).mean()))
+            means.append(float(torch.stack(losses).sum()) / -(-count // sizes[0]))
             self.say(f"{type(network).__name__}: epoch {epoch + 1} of {epochs}, loss {means[-1]:.3f}")
         network.eval()
         return means
@@ -331,6 +341,10 @@ class Fitting:
 
     def _tensor(self, values: Any) -> Any:
         return self.torch.as_tensor(values, device=self.device)
+
+
+def _parts(whole: list[int], size: int) -> list[list[int]]:
+    return [whole[at : at + size] for at in range(0, len(whole), size)]
 
 
 def _keep(file: Path, write: Callable[[IO[bytes]], None]) -> None:
