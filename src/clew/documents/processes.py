@@ -114,7 +114,7 @@ class _Worker(Thread):
             length = process.stdout.read(LENGTH)
             reply = process.stdout.read(int.from_bytes(length, "big"))
             complete = len(length) == LENGTH and len(reply) == int.from_bytes(length, "big")
-        except BrokenPipeError:
+        except (BrokenPipeError, ValueError):  # ended, or closed by `stop` while it was read
             complete = False
         finally:
             timer.cancel()

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.core import trace
 from clew.core.types import Node, Ranking
@@ -21,7 +22,7 @@ CLOSELY = 30
 """Passages that are read closely."""
 READ_AGAIN = 15
 """Passages that are read a second time, knowing what led to them."""
-PRIOR = 14.0
+PRIOR = 8.0
 """What the best passage of the search gains over one that fits by nothing, in log-odds; flat between 6 and 16."""
 TELLING = 0.5
 """A sentence beside the best one is marked with it where it is at least so telling."""
@@ -68,8 +69,11 @@ def read_closely(
     ranking: Ranking,
     closely: int = CLOSELY,
     led: Mapping[int, int] | None = None,
+    fits: NDArray[np.float64] | None = None,
 ) -> CloseReading:
     """Read the best passages beside the question; what is not read keeps its place behind them.
+
+    `fits` says how well each of the ranking fits by itself; by default its score there.
 
     `led` names for passages that a walk came to the one before: such a passage is read a second time, knowing what that
     one says, and counts by the better of the two.
@@ -88,8 +92,8 @@ def read_closely(
         again = network.read(question, twice, known) if steps else []
         for (node, _), reading in zip(steps, again, strict=True):
             relevance[node] = max(relevance[node], reading.relevance)
-        priors = np.asarray(ranking.scores[: len(nodes)], dtype=np.float64)
-        scores = np.array(list(relevance.values())) + PRIOR * priors / max(float(priors[0]), 1e-9)
+        priors = np.asarray(ranking.scores if fits is None else fits, dtype=np.float64)[: len(nodes)]
+        scores = np.array(list(relevance.values())) + PRIOR * priors / max(float(priors.max()), 1e-9)
         rest = np.asarray(ranking.scores[len(nodes) :], dtype=np.float64)
         behind = float(scores.min()) - 1 - (rest[:1].sum() - rest)
         ordered = Ranking.of(ranking.nodes, np.concatenate((scores, behind)))

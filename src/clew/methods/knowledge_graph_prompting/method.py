@@ -104,7 +104,8 @@ class KnowledgeGraphPrompting(Method):
             return CloseReading(ranking, {}, 1.0)
         led = sorted(best_paths(paths).values(), key=lambda path: -path.gain)
         steps = {path.nodes[-1]: path.nodes[-2] for path in led}
-        return read_closely(tools.kb, network_of(tools), question, ranking, self.closely, steps)
+        fits = search_of(tools).about(question).prior(ranking.nodes)  # what the walk adds, the second reading judges
+        return read_closely(tools.kb, network_of(tools), question, ranking, self.closely, steps, fits)
 
     def _walked(self, question: str, tools: Toolbox) -> tuple[Ranking, list[ReasoningPath]]:
         search = search_of(tools)
