@@ -23,7 +23,7 @@ CLOSELY = 30
 READ_AGAIN = 15
 """Passages that are read a second time, knowing what led to them."""
 PRIOR = 8.0
-"""What the best passage of the search gains over one that fits by nothing, in log-odds; flat between 6 and 16 over the left-out folders."""
+"""What the passage that fits best gains over one that does not fit, in log-odds; flat between 6 and 16."""
 TELLING = 0.5
 """A sentence beside the best one is marked with it where it is at least so telling."""
 MOST_MARKED = 3
