@@ -445,9 +445,16 @@ def _check(
         headings = " ".join(dict.fromkeys(one.heading for one in chosen))
         comparison = compare(claim.text, [one.text for one in chosen], headings)
         support = replace(comparison, cosine=cosine).support(weights) if chosen else 0.0
+        if any(_is_copied(claim.text, one.text) for citation in claim.citations for one in sentences[citation]):
+            support = 1.0
         spans = tuple(_span(claim.text, citation, chosen, sentences[citation]) for citation in claim.citations)
         checked.append(replace(claim, support=support, spans=spans))
     return checked
+
+
+def _is_copied(claim: str, sentence: str) -> bool:
+    """Whether a claim is a sentence of its source, word for word."""
+    return " ".join(claim.casefold().split()) == " ".join(sentence.casefold().split())
 
 
 def _span(claim: str, citation: int, chosen: Sequence[_Sentence], sentences: Sequence[_Sentence]) -> tuple[int, int]:
