@@ -19,6 +19,7 @@ export interface Ask {
   method: string;
   model: string;
   answers: Answer[];
+  form: string | null;
   understood: string | null;
   matches: number;
   text: string | null;
@@ -27,6 +28,7 @@ export interface Ask {
   certainty: number | null;
   evidence: Evidence[];
   query: Query;
+  dropped: string[];
   notes: string[];
   fallbacks: Fallback[];
   seconds: number;

@@ -194,6 +194,8 @@ class AskReply(_Reply):
     method: str
     model: str
     answers: tuple[AnswerReply, ...]
+    form: str | None = None
+    """What is asked for: list, count, yes/no, value, superlative, comparison, describe or text."""
     understood: str | None = None
     """The question as it was understood, in words."""
     matches: int = 0
@@ -207,6 +209,8 @@ class AskReply(_Reply):
     """How likely the question was read rightly."""
     evidence: tuple[EvidenceReply, ...] = ()
     query: QueryReply = QueryReply()
+    dropped: tuple[str, ...] = ()
+    """Words of the question and requirements that were not used."""
     notes: tuple[str, ...] = ()
     fallbacks: tuple[FallbackReply, ...] = ()
     seconds: float

@@ -90,7 +90,7 @@ def test_where_a_query_explains_little_of_a_question_satisfying_it_only_adds_to_
 
 
 def test_a_number_is_given_where_one_is_asked_for(toolbox):
-    assert ask(create("focus_plus"), "How many phenotypes has Bardet-Biedl syndrome?", toolbox).text == "2"
+    assert ask(create("focus_plus"), "How many phenotypes has Bardet-Biedl syndrome?", toolbox).value == 2
 
 
 def test_where_the_strict_query_has_no_answer_the_relation_is_given_up_and_that_is_said(toolbox, monkeypatch):

@@ -31,12 +31,15 @@ from clew.methods.focus.tiers import Tier, asks_more, finished, tiers, united, u
 from clew.methods.protocol import Method
 from clew.methods.role_choice import ParserName, parser_for, reranker_for
 from clew.queries.claims import Claim
-from clew.queries.finishing import in_words
+from clew.queries.descriptions import description
 from clew.roles.rerank import KeepOrder, RerankerName
 from clew.toolbox import Toolbox
 
 WRITTEN = 0.3
 """From this share of nodes with a text on, a question may be about texts alone."""
+
+DESCRIBED = 3
+"""So many nodes of one name are described."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ class FocusPlus(Method):
             return with_query(answer, kb, focus, Claim((focus.block(kb),)), None if focus.nodes is None else 0)
         first = [tier.focus for tier in found if (tier.level, tier.how) == (found[0].level, found[0].how)]
         result = united(kb, first, focus.query.best)
-        return with_query(answer, kb, focus, result.claim, len(result.nodes))
+        return replace(with_query(answer, kb, focus, result.claim, len(result.nodes)), matched=result.nodes)
 
     def _finished(self, question: str, parse: Parse, tools: Toolbox) -> Answer | None:
         """The answer to a question for a number, a truth, a value, or the most of something; None where there is none.
@@ -135,9 +138,12 @@ class FocusPlus(Method):
         answer = with_query(answer, kb, readings[0], result.claim, len(outcome.nodes))
         if parse.certainty is not None and parse.certainty < self.sure:
             return replace(answer, certainty=parse.certainty, answer_count=0)
-        text = None if outcome.value is None else in_words(outcome.value)
+        count = len(answer.candidates)
+        if answer.query["form"] == "describe":
+            told = " ".join(description(kb, node) for node in outcome.nodes.array[:DESCRIBED].tolist())
+            answer = replace(answer, text=told)
         return replace(
-            answer, value=outcome.value, text=text, certainty=parse.certainty, answer_count=len(answer.candidates)
+            answer, value=outcome.value, certainty=parse.certainty, answer_count=count, matched=outcome.nodes
         )
 
     def _rank_level(self, question: str, level: Sequence[Tier], tools: Toolbox) -> list[Found]:
