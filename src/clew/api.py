@@ -13,6 +13,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from clew.conversation import Conversation
 from clew.core.errors import InputError
 from clew.core.schema import Schema
 from clew.core.trace import Recorder, Span
@@ -74,6 +75,10 @@ class Base:
         tools = self.tools.corrected({name: tuple(keys) for name, keys in (fixes or {}).items()})
         answer = catalog.ask(chosen, question, tools, recorder)
         return replace(answer, trace=tuple(recorder.spans))
+
+    def conversation(self, method: str | Method = catalog.DEFAULT_METHOD, **options: object) -> Conversation:
+        """A conversation: questions one after another, each of which may lean on those before it."""
+        return Conversation(self.tools, self.method(method, options))
 
     async def aask(self, question: str, method: str | Method = catalog.DEFAULT_METHOD, **given: Any) -> Answer:
         """Ask without blocking the event loop."""

@@ -45,6 +45,7 @@ export interface AskRequest {
   k?: number;
   options?: Record<string, string | number | boolean>;
   fixes?: Record<string, string[]>;
+  history?: string[];
 }
 
 /** A base with its schema, its methods, the models and some questions to begin with. */

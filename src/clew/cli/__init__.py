@@ -27,6 +27,7 @@ COMMANDS = {
     "embed": "clew.cli.build:embed",
     "demo": "clew.cli.demo:demo",
     "ask": "clew.cli.ask:ask",
+    "chat": "clew.cli.chat:chat",
     "methods": "clew.cli.ask:methods",
     "models": "clew.cli.models:models",
     "batch run": "clew.cli.models:run",

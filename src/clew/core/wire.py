@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from clew.core.notebook import AnswerRow, answer_card
 
 LONGEST_QUESTION = 2000
+MOST_EARLIER = 20
+"""Earlier questions that a request may hold."""
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
@@ -35,6 +37,10 @@ class AskRequest(BaseModel):
     options: Annotated[dict[Name, str | int | float | bool], Field(max_length=20)] = {}
     fixes: Annotated[dict[Name, Annotated[list[Name], Field(max_length=20)]], Field(max_length=20)] = {}
     """Name in the question → keys of the nodes it stands for; an empty list where it names nothing."""
+    history: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]], Field(max_length=MOST_EARLIER)
+    ] = []
+    """The earlier questions of the conversation, the oldest first: this one may lean on them."""
 
 
 class NodeReply(_Reply):

@@ -32,6 +32,8 @@ def reader_parser(toolbox: Toolbox) -> TripletParser:
 
 def parser_for(toolbox: Toolbox, name: ParserName = "auto") -> TripletParser:
     """By name; `auto` asks the model only where the learned reader is unsure, and the reader alone without a model."""
+    if toolbox.parser is not None:
+        return toolbox.parser
     reader = reader_parser(toolbox)
     if name == "model" and toolbox.model is None:
         raise InputError("parser=model asks a language model: give one with --model, or use parser=reader")

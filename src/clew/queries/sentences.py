@@ -21,7 +21,7 @@ def sentence(answer: Answer) -> str:
     matches = answer.query.get("matches")
     if not answer.candidates:
         return "I did not find this."
-    if matches is None:
+    if not matches:
         return f"Ranked by what is written about them, nothing was checked: {_listed(answer.candidates)}."
     named = _listed(answer.matches, matches)
     if answer.query.get("form") in ("superlative", "comparison"):

@@ -120,13 +120,18 @@ class _Words:
         verb = row.display or row.name
         if edge.any_direction:
             return f"{are} connected with {other} by “{words_of(verb)}”"
+        called = plural(words_of(verb))
+        is_kind = called == self.kind(row.tail)  # a relation that is called like what it leads to
         if edge.head == variable:
-            return f"{_many(verb, negated)} {other}"
+            return (
+                f"{'do not have' if negated else 'have'} {called} {other}"
+                if is_kind
+                else f"{_many(verb, negated)} {other}"
+            )
         if row.inverse:
             return f"{_many(row.inverse, negated)} {other}"
         first, rest, form = _verb(verb)
-        called = plural(words_of(verb))
-        if called == self.kind(row.tail):  # a relation that is called like what it leads to
+        if is_kind:
             return f"{are} {called} of {other}"
         if form == "noun" or (first == "has" and rest):
             return f"{are}{rest} of {other}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from clew.core.query import Best, Comparison, Condition, Constant, Term, Triplet, TripletQuery, Variable
 from clew.reading.mentions import Named, Sense
 from clew.reading.plan import Branch, Plan, Requirement
-from clew.reading.quantities import Quantity
+from clew.reading.quantities import Quantity, in_units_of
 from clew.reading.vocabulary import Vocabulary
 
 TARGET = "x"
@@ -75,7 +75,8 @@ class Translator:
             return
         quantity = self.numbers[requirement.quantity]
         if not quantity.is_date or (attribute.kind != "date" and quantity.value is not None):
-            yield Condition(variable, attribute.name, comparison, quantity.value)
+            value = None if quantity.value is None else in_units_of(quantity.value, attribute.name)
+            yield Condition(variable, attribute.name, comparison, value)
             return
         low, high = (day if attribute.kind == "date" else float(day[:4]) for day in (quantity.low, quantity.high))
         if comparison == "=":

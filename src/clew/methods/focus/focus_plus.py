@@ -104,14 +104,20 @@ class FocusPlus(Method):
                 groups = self._merge(filtered, strand, self.alpha if more else self.k)
             placed = rerank_groups(reranker, question, groups)
         answer = replace(answer_placed(kb, question, placed, reranker), certainty=parse.certainty)
-        if (
-            parse.certainty is not None and parse.certainty < self.sure and query is parse.query
-        ) or query.best is not None:
+        is_doubtful = parse.certainty is not None and parse.certainty < self.sure and query is parse.query
+        is_relaxed = bool(found) and bool(found[0].focus.relaxations)
+        is_empty = not found and focus.nodes is not None and not parse.is_loose
+        if is_doubtful or is_relaxed or is_empty or query.best is not None:
             answer = replace(answer, answer_count=0)
         elif found and found[0].level == 0 and sure >= self.doubt:
             answer = replace(answer, answer_count=sum(1 for one in groups[0] if one.how == found[0].how))
         if not found:
             return with_query(answer, kb, focus, Claim((focus.block(kb),)), None if focus.nodes is None else 0)
+        if is_relaxed:
+            asked = unrestricted(kb, tools.names, focus.query)
+            relaxed = tuple(relaxation.in_words(focus.query) for relaxation in focus.relaxations)
+            answer = with_query(answer, kb, asked, Claim((asked.block(kb),)), 0)
+            return replace(answer, query={**answer.query, "relaxed": list(relaxed)}, notes=relaxed)
         first = [tier.focus for tier in found if (tier.level, tier.how) == (found[0].level, found[0].how)]
         result = united(kb, first, focus.query.best)
         return replace(with_query(answer, kb, focus, result.claim, len(result.nodes)), matched=result.nodes)
