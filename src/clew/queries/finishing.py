@@ -56,6 +56,9 @@ def best_of(kb: KnowledgeBase, best: Best, nodes: NodeSet) -> NodeSet:
         return NodeSet.of([node for node, value in known if value == goal])
     found = kb.edges(nodes, best.relation, "out" if best.is_head else "in")
     own, others = (found.heads, found.tails) if best.is_head else (found.tails, found.heads)
+    if best.of is not None:
+        counted = kb.nodes(best.of).holds(others)
+        own, others = own[counted], others[counted]
     packed = np.unique((own.astype(np.int64) << 32) | others)
     counts = np.bincount(nodes.array.searchsorted(packed >> 32), minlength=len(nodes))
     if not len(counts):

@@ -157,7 +157,10 @@ class _Words:
             most, least = ("latest", "earliest") if is_date else ("highest", "lowest")
             return f"with the {most if best.most else least} {words_of(best.attribute)}"
         label = "edges" if best.relation is None else f"edges “{words_of(best.relation)}”"
-        return f"with the {'most' if best.most else 'fewest'} {label} {'from' if best.is_head else 'to'} them"
+        amount = f"with the {'most' if best.most else 'fewest'}"
+        if best.of is None:
+            return f"{amount} {label} {'from' if best.is_head else 'to'} them"
+        return f"{amount} {label} {'to' if best.is_head else 'from'} {self.kind(best.of)}"
 
     def kind(self, type: str | None) -> str:
         return plural(kind_in_words(self.kb.schema, type))

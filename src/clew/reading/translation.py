@@ -64,7 +64,10 @@ class Translator:
             return Best(plan.form.endswith("max"), attribute)
         if plan.hop is not None:
             hop = self.vocabulary.hops[plan.hop]
-            return Best(plan.form == "most", relation=hop.relation, is_head=hop.direction == "out")
+            rows = self.vocabulary.schema.relation_rows(hop.relation)
+            ends = {row.tail if hop.direction == "out" else row.head for row in rows}
+            end = hop.end if len(ends) > 1 else None
+            return Best(plan.form == "most", relation=hop.relation, is_head=hop.direction == "out", of=end)
         return None
 
     def _conditions(self, requirement: Requirement, variable: str) -> Iterator[Condition]:

@@ -134,6 +134,7 @@ class FocusPlus(Method):
             span.note(nodes=len(outcome.nodes), value=outcome.value)
         if not len(outcome.nodes) and query.asks in ("nodes", "value"):
             return None
+        is_known = query.asks != "value" or outcome.value is not None
         listed = [
             Found(node, 0.0, readings[0], "satisfies the query", lead=1.0)
             for node in outcome.nodes.array[: self.k].tolist()
@@ -142,7 +143,7 @@ class FocusPlus(Method):
         placed = rerank_groups(reranker, question, [listed])
         answer = answer_placed(kb, question, placed, reranker)
         answer = with_query(answer, kb, readings[0], result.claim, len(outcome.nodes))
-        if parse.certainty is not None and parse.certainty < self.sure:
+        if not is_known or (parse.certainty is not None and parse.certainty < self.sure):
             return replace(answer, certainty=parse.certainty, answer_count=0)
         count = len(answer.candidates)
         if answer.query["form"] == "describe":
