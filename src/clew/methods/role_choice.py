@@ -19,6 +19,11 @@ from clew.toolbox import Toolbox
 ParserName = Literal["auto", "model", "reader"]
 
 
+def can_write(toolbox: Toolbox) -> bool:
+    """Whether there is a model that parses and writes better than no model: by measurement, none below 7 billion."""
+    return toolbox.model is not None and toolbox.model.capabilities.size != "small"
+
+
 def reader_of(toolbox: Toolbox) -> LearnedReader:
     """The learned reader over a base."""
     cache = Settings.load().cache_folder / "reader"
@@ -31,13 +36,13 @@ def reader_parser(toolbox: Toolbox) -> TripletParser:
 
 
 def parser_for(toolbox: Toolbox, name: ParserName = "auto") -> TripletParser:
-    """By name; `auto` asks the model only where the learned reader is unsure, and the reader alone without a model."""
+    """By name; `auto` asks a model that is not small where the learned reader is unsure, and else the reader alone."""
     if toolbox.parser is not None:
         return toolbox.parser
     reader = reader_parser(toolbox)
     if name == "model" and toolbox.model is None:
         raise InputError("parser=model asks a language model: give one with --model, or use parser=reader")
-    if toolbox.model is None or name == "reader":
+    if toolbox.model is None or name == "reader" or (name == "auto" and not can_write(toolbox)):
         return reader
     model = ModelParser(toolbox.model, reader)
     return model if name == "model" else ReaderFirst(reader, model)
@@ -53,7 +58,7 @@ def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:
     if model is None:
         raise InputError(f"{name} reranking asks a language model: give one with --model, or use reranker=embedding")
     if name == "listwise":
-        return Listwise(kb, ModelChooser(model))
+        return Listwise(kb, ModelChooser(model), window=20, step=10)
     if name == "pairwise":
         return Pairwise(kb, ModelChooser(model))
     if name == "likelihood":

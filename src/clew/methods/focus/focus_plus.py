@@ -28,11 +28,13 @@ from clew.index.protocol import Index
 from clew.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
 from clew.methods.focus.evidence import explained_share, weighed, with_query
 from clew.methods.focus.tiers import Tier, asks_more, finished, tiers, united, unrestricted
+from clew.methods.focus.two_readings import read_twice
+from clew.methods.focus.writing import written
 from clew.methods.protocol import Method
-from clew.methods.role_choice import ParserName, parser_for, reranker_for
+from clew.methods.role_choice import ParserName, can_write, parser_for, reranker_for
 from clew.queries.claims import Claim
 from clew.queries.descriptions import description
-from clew.roles.rerank import KeepOrder, RerankerName
+from clew.roles.rerank import KeepOrder, Reranker, RerankerName
 from clew.toolbox import Toolbox
 
 WRITTEN = 0.3
@@ -61,17 +63,30 @@ class FocusPlus(Method):
     other_types: float = 0.7
     """What words and meaning count in the strand where a candidate is not of the type that was asked for."""
     parser: ParserName = "auto"
-    """By default the learned reader, and a model where that is unsure."""
+    """By default the learned reader; where that is not certain, a model that is not small reads it as well."""
     reranker: RerankerName = "auto"
+    """By default a model that is not small orders what only texts can tell."""
+    write: bool = True
+    """Whether a model that is not small writes the answer from its evidence."""
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
-        """Ranked candidates with the tier each comes from."""
-        kb, reranker = tools.kb, reranker_for(tools, self.reranker)
+        """Ranked candidates with the tier each comes from, and the answer in words."""
+        answer = self._ranked(question, tools)
+        if not (self.write and can_write(tools) and answer.matches and answer.value is None and answer.query):
+            return answer
+        with trace.span("5 write"):
+            return written(answer, tools)
+
+    def _ranked(self, question: str, tools: Toolbox) -> Answer:
+        kb = tools.kb
         with trace.span("1 triplets") as span:
-            parse = parser_for(tools, self.parser).parse(question, kb.schema)
+            if self.parser == "auto" and tools.parser is None and can_write(tools):
+                parse = read_twice(question, tools)
+            else:
+                parse = parser_for(tools, self.parser).parse(question, kb.schema)
             span.note(query=str(parse.query), alternatives=len(parse.alternatives), problem=parse.problem)
             span.note(certainty=parse.certainty)
-        query = parse.query
+        query, reranker = parse.query, self._reranker(parse, tools)
         parse = replace(parse, is_loose=parse.is_loose and _is_written_about(tools, query.target.type))
         if parse.is_loose and parse.certainty is not None and parse.certainty < self.sure:
             query = TripletQuery((), query.target, score=0.0, unexplained=(question,))
@@ -121,6 +136,12 @@ class FocusPlus(Method):
         first = [tier.focus for tier in found if (tier.level, tier.how) == (found[0].level, found[0].how)]
         result = united(kb, first, focus.query.best)
         return replace(with_query(answer, kb, focus, result.claim, len(result.nodes)), matched=result.nodes)
+
+    def _reranker(self, parse: Parse, tools: Toolbox) -> Reranker:
+        if self.reranker != "auto":
+            return reranker_for(tools, self.reranker)
+        by_text = parse.is_loose or parse.certainty is None
+        return reranker_for(tools, "listwise" if by_text and can_write(tools) else "none")
 
     def _finished(self, question: str, parse: Parse, tools: Toolbox) -> Answer | None:
         """The answer to a question for a number, a truth, a value, or the most of something; None where there is none.
