@@ -20,6 +20,7 @@ from clew.core.trace import Recorder, Span
 from clew.core.types import Answer, Direction
 from clew.methods import catalog
 from clew.methods.protocol import Method
+from clew.methods.role_choice import CorrectedRelations, parser_for
 from clew.models.protocol import Embedder, LanguageModel
 from clew.models.wrappers import Budget, Budgeted, Ledger, Traced
 from clew.toolbox import Toolbox
@@ -62,17 +63,21 @@ class Base:
         method: str | Method = catalog.DEFAULT_METHOD,
         *,
         fixes: Fixes | None = None,
+        relations: Mapping[str, str] | None = None,
         on_step: Callable[[Span], None] | None = None,
         recorder: Recorder | None = None,
         **options: object,
     ) -> Answer:
         """Answer a question by a method: its name with options, or `clew.methods.NAME(…)`.
 
-        `fixes` says what names in the question stand for, `on_step` is told each step as it begins and ends.
+        `fixes` says what names in the question stand for, `relations` which relation is meant in the place of another
+        (as `answer.query["triplets"]` names it), `on_step` is told each step as it begins and ends.
         """
         chosen = self.method(method, options)
         recorder = recorder or Recorder(on_span=on_step)
         tools = self.tools.corrected({name: tuple(keys) for name, keys in (fixes or {}).items()})
+        if relations:
+            tools = tools.with_parser(CorrectedRelations(parser_for(tools), dict(relations)))
         answer = catalog.ask(chosen, question, tools, recorder)
         return replace(answer, trace=tuple(recorder.spans))
 

@@ -45,6 +45,7 @@ export interface AskRequest {
   k?: number;
   options?: Record<string, string | number | boolean>;
   fixes?: Record<string, string[]>;
+  relations?: Record<string, string>;
   history?: string[];
 }
 

@@ -22,6 +22,7 @@ from clew.cli.options import (
     MaxTokens,
     Model,
     Options,
+    RelationFix,
     assignments,
     corrections,
 )
@@ -45,6 +46,7 @@ def ask(
     option: Options = None,
     fix: Fix = None,
     exclude: Exclude = None,
+    relation: RelationFix = None,
     model: Model = "none",
     embedder: EmbedderOption = None,
     max_calls: MaxCalls = None,
@@ -63,10 +65,11 @@ def ask(
     if estimate:
         show_estimate(opened.estimate(question, opened.method(method, assignments(option)), model=model), as_json)
         return
+    relations = assignments(relation, "--relation")
     recorder = Recorder()
     try:
         chosen = opened.method(method, assignments(option))
-        answer = opened.ask(question, chosen, fixes=corrections(fix, exclude), recorder=recorder)
+        answer = opened.ask(question, chosen, fixes=corrections(fix, exclude), relations=relations, recorder=recorder)
     finally:
         if trace is not None:
             recorder.write(trace)

@@ -37,6 +37,8 @@ class AskRequest(BaseModel):
     options: Annotated[dict[Name, str | int | float | bool], Field(max_length=20)] = {}
     fixes: Annotated[dict[Name, Annotated[list[Name], Field(max_length=20)]], Field(max_length=20)] = {}
     """Name in the question → keys of the nodes it stands for; an empty list where it names nothing."""
+    relations: Annotated[dict[Name, Name], Field(max_length=20)] = {}
+    """Relation by which the question was understood → the one that is meant."""
     history: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]], Field(max_length=MOST_EARLIER)
     ] = []

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from clew.core.errors import InputError
-from clew.core.roles import Chooser, Reader, TripletParser
+from clew.core.roles import Chooser, Parse, Reader, TripletParser
+from clew.core.schema import Schema
 from clew.models.settings import Settings
+from clew.queries.corrections import with_relations
 from clew.reading.parsing import LearnedParser
 from clew.reading.reader import LearnedReader
 from clew.roles.choose import ModelChooser, ScoredChooser
@@ -46,6 +50,19 @@ def parser_for(toolbox: Toolbox, name: ParserName = "auto") -> TripletParser:
         return reader
     model = ModelParser(toolbox.model, reader)
     return model if name == "model" else ReaderFirst(reader, model)
+
+
+@dataclass(frozen=True)
+class CorrectedRelations:
+    """A parser whose queries have other relations in the place of some."""
+
+    parser: TripletParser
+    relations: Mapping[str, str]
+
+    def parse(self, question: str, schema: Schema) -> Parse:
+        """The first reading, corrected; it is what the user means, so that no other is tried."""
+        parse = self.parser.parse(question, schema)
+        return replace(parse, query=with_relations(parse.query, self.relations, schema), alternatives=(), certainty=1.0)
 
 
 def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:

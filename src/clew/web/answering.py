@@ -23,7 +23,9 @@ def answer_run(
     if request.history:
         shown = base.conversation(method).after(request.history).ask(request.question, recorder).to_dict()
     else:
-        shown = base.ask(request.question, method, fixes=request.fixes, recorder=recorder).to_dict()
+        shown = base.ask(
+            request.question, method, fixes=request.fixes, relations=request.relations, recorder=recorder
+        ).to_dict()
     answers = shown["answers"][: request.k]
     for candidate in answers:
         place_passages(base.tools.kb, candidate["evidence"])

@@ -136,7 +136,9 @@ def test_a_model_may_rerank_by_how_likely_it_says_yes_while_the_reader_parses(to
 def test_a_model_reads_only_what_the_reader_is_not_sure_of_unless_it_is_told_to_read_all(toolbox):
     def asked(question, **options):
         model = ScriptedModel.saying("nothing of use")
-        ask(create("focus_plus", {"reranker": "none", "write": "false", **options}), question, toolbox.with_model(model))
+        ask(
+            create("focus_plus", {"reranker": "none", "write": "false", **options}), question, toolbox.with_model(model)
+        )
         return len(model.asked)
 
     assert asked(BOTH) == 0
