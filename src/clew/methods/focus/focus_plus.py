@@ -28,8 +28,8 @@ from clew.index.protocol import Index
 from clew.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
 from clew.methods.focus.evidence import explained_share, weighed, with_query
 from clew.methods.focus.tiers import Tier, asks_more, finished, tiers, united, unrestricted
-from clew.methods.focus.two_readings import read_twice
-from clew.methods.focus.writing import written
+from clew.methods.focus.two_readings import CERTAIN, read_twice
+from clew.methods.focus.writing import DOUBTED, written
 from clew.methods.protocol import Method
 from clew.methods.role_choice import ParserName, can_write, parser_for, reranker_for
 from clew.queries.claims import Claim
@@ -71,21 +71,37 @@ class FocusPlus(Method):
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """Ranked candidates with the tier each comes from, and the answer in words."""
-        answer = self._ranked(question, tools)
+        parse = self._parse(question, tools)
+        answer = self._written(self._ranked(question, parse, tools), tools)
+        is_doubted = not answer.found and (answer.certainty or 0.0) == DOUBTED
+        if is_doubted and self._reads_twice(tools) and (parse.certainty or 0.0) >= CERTAIN:
+            # The reader was certain and was not asked about, but the model doubts what it found.
+            again = self._ranked(question, self._parse(question, tools, certain=1.1), tools)
+            again = self._written(again, tools)
+            answer = again if again.found else answer
+        return answer
+
+    def _written(self, answer: Answer, tools: Toolbox) -> Answer:
         if not (self.write and can_write(tools) and answer.matches and answer.value is None and answer.query):
             return answer
         with trace.span("5 write"):
             return written(answer, tools)
 
-    def _ranked(self, question: str, tools: Toolbox) -> Answer:
-        kb = tools.kb
+    def _reads_twice(self, tools: Toolbox) -> bool:
+        return self.parser == "auto" and tools.parser is None and can_write(tools)
+
+    def _parse(self, question: str, tools: Toolbox, certain: float = CERTAIN) -> Parse:
         with trace.span("1 triplets") as span:
-            if self.parser == "auto" and tools.parser is None and can_write(tools):
-                parse = read_twice(question, tools)
+            if self._reads_twice(tools):
+                parse = read_twice(question, tools, certain)
             else:
-                parse = parser_for(tools, self.parser).parse(question, kb.schema)
+                parse = parser_for(tools, self.parser).parse(question, tools.kb.schema)
             span.note(query=str(parse.query), alternatives=len(parse.alternatives), problem=parse.problem)
             span.note(certainty=parse.certainty)
+        return parse
+
+    def _ranked(self, question: str, parse: Parse, tools: Toolbox) -> Answer:
+        kb = tools.kb
         query, reranker = parse.query, self._reranker(parse, tools)
         parse = replace(parse, is_loose=parse.is_loose and _is_written_about(tools, query.target.type))
         if parse.is_loose and parse.certainty is not None and parse.certainty < self.sure:

@@ -18,16 +18,17 @@ AGREED = 0.97
 """How sure it is what both find, and"""
 ALONE = 0.8
 """what the model alone finds, where the reader was not sure."""
+BY_TEXT = 0.5
+"""How sure it is that texts say what the model says they do."""
 STANDS = 0.6
 """A reading at least this certain stands where the model sees no answer, or finds nothing."""
 
 
-def read_twice(question: str, tools: Toolbox) -> Parse:
+def read_twice(question: str, tools: Toolbox, certain: float = CERTAIN) -> Parse:
     """The reader's parse where it is certain; otherwise the one of the two that finds something, the model's first."""
     schema, model = tools.kb.schema, tools.required_model("reading a question twice")
     ours = reader_parser(tools).parse(question, schema)
-    sure = ours.certainty or 0.0
-    if sure >= CERTAIN and not ours.is_loose:
+    if (ours.certainty or 0.0) >= certain and not ours.is_loose:
         return ours
     theirs = ModelQueryParser(model, reader_of(tools).values).parse(question, schema)
     with trace.span("two readings", ours=str(ours.query), theirs=None if theirs is None else str(theirs.query)) as span:
@@ -41,6 +42,8 @@ def _decide(ours: Parse, theirs: Parse, tools: Toolbox) -> tuple[Parse, str]:
     if theirs.certainty == 0.0:
         return (ours if sure >= STANDS else replace(ours, certainty=0.0)), "the model sees no answer"
     found, other = _outcome(ours, tools), _outcome(theirs, tools)
+    if other is None and theirs.query.unexplained and not theirs.query.triplets:
+        return replace(theirs, certainty=BY_TEXT, is_loose=True), "the model says that texts tell it"
     if other is None:
         stands = ours if found is not None and sure >= STANDS else replace(theirs, certainty=min(sure, ALONE))
         return stands, "the model's query finds nothing"
