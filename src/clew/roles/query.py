@@ -73,7 +73,9 @@ def reply_schema(schema: Schema) -> dict[str, Any]:
             "value": {"type": ["string", "number", "boolean"]},
         }
     )
-    best = object_schema({"most": flag, "attribute": text, "relation": text})
+    best = object_schema(
+        {"most": flag, "attribute": text, "relation": text, "answer_is": {"enum": ["", "head", "tail"]}}
+    )
     return object_schema(
         {
             "thinking": text,

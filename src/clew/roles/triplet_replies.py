@@ -58,6 +58,7 @@ class _Best(_Lenient):
     most: bool
     attribute: str = ""
     relation: str = ""
+    answer_is: str = ""
 
 
 Asks = Literal["list", "count", "yes_no", "value", "describe"]
@@ -140,7 +141,11 @@ def _best(said: _Best | None, reading: _Reading, kind: str | None) -> Best | Non
     if attribute is not None:
         return Best(said.most, attribute)
     rows = reading.schema.relation_rows(relation or "")
-    return Best(said.most, relation=relation, is_head=kind is None or any(row.head == kind for row in rows))
+    heads, tails = (
+        kind is None or any(end == kind for end in ends) for ends in zip(*((r.head, r.tail) for r in rows), strict=True)
+    )
+    is_head = heads and not (tails and said.answer_is == "tail")
+    return Best(said.most, relation=relation, is_head=is_head)
 
 
 def read_triplets(text: str, question: str, schema: Schema) -> Parse:

@@ -53,11 +53,11 @@ def written(answer: Answer, tools: Toolbox) -> Answer:
 
 
 def _piece(candidate: Candidate) -> tuple[str, Evidence]:
-    """What speaks for a match, in words, and the first piece of it."""
+    """What speaks for a match, in words and as one piece of evidence."""
     shown = [piece for piece in candidate.evidence if isinstance(piece, Path | Passage) or _is_value(piece)]
     name = f"{candidate.node.name} ({candidate.node.type})"
-    first = shown[0] if shown else Judgement("query", reason=f"{name} satisfies the query")
-    return f"{name}: {'; '.join(piece.in_words() for piece in shown) or 'satisfies the query'}", first
+    told = "; ".join(piece.in_words() for piece in shown) or "satisfies the query"
+    return f"{name}: {told}", shown[0] if len(shown) == 1 else Judgement(candidate.node.name, reason=told)
 
 
 def _is_value(piece: Evidence) -> bool:
