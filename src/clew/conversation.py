@@ -128,7 +128,8 @@ class Conversation:
             return replace(self.turns[-1], question=question, answer=reasons(question, self.turns[-1].answer))
         if not self._has_graph:
             return self._whole(question, self._complete(said, recorder), recorder)
-        if not self._leans(said):
+        is_tied = said != question and is_fragment(said)  # "and racing games?"
+        if not is_tied and not self._leans(said):
             return self._whole(question, said, recorder)
         found = max(self._readings(said), key=lambda one: one.certainty, default=None)
         if found is not None and (found.parse is None or found.certainty >= SURE or self.tools.model is None):
@@ -304,7 +305,9 @@ class Conversation:
         if points.is_several and any(len(turn.nodes) > 1 for turn in turns):
             turns = [turn for turn in turns if len(turn.nodes) > 1]
         for turn in turns:
-            spoken = [*self._by_kind(turn.nodes), *((one.senses[0].type, one.senses[0].nodes) for one in turn.named)]
+            spoken = self._by_kind(turn.nodes)
+            if not points.is_part:  # "which of them" asks for some of what was found
+                spoken += [(one.senses[0].type, one.senses[0].nodes) for one in turn.named]
             fitting = [(kind, nodes) for kind, nodes in spoken if points.kind in (None, kind)]
             single = [(kind, nodes) for kind, nodes in fitting if len(nodes) == 1]
             if fitting:

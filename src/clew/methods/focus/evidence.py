@@ -42,8 +42,9 @@ class Focus:
             if isinstance(term, Constant)
         }
         paths = witnesses(kb, self.solution, named, node, limit) if self._has_required else ()
+        (ref,) = kb.refs([node])
         checked = tuple(
-            Judgement("absent", reason=shown_triplet(self.query, place))
+            Judgement("absent", reason=shown_triplet(self.query, place, ref.name))
             for place, triplet in enumerate(self.query.triplets)
             if triplet.negated and is_usable(triplet, self.groundings)
         )
@@ -88,16 +89,16 @@ class Focus:
         }
 
 
-def shown_triplet(query: TripletQuery, place: int) -> str:
-    """One triplet in words."""
+def shown_triplet(query: TripletQuery, place: int, answer: str) -> str:
+    """One triplet in words, with the name of an answer in the place of the target."""
     triplet = query.triplets[place]
-    return f"no edge {_words(triplet.head)} —{triplet.relation or 'any relation'}→ {_words(triplet.tail)}"
 
+    def words(term: Term) -> str:
+        if isinstance(term, Constant):
+            return term.text
+        return answer if term.name == query.target.name else f"any {term.type or 'node'}"
 
-def _words(term: Term) -> str:
-    if isinstance(term, Variable):
-        return f"any {term.type or 'node'}" if term.name else "the answer"
-    return term.text
+    return f"no edge {words(triplet.head)} —{triplet.relation or 'any relation'}→ {words(triplet.tail)}"
 
 
 def _term(term: Term) -> dict[str, Any]:

@@ -82,7 +82,8 @@ class FocusPlus(Method):
         return answer
 
     def _written(self, answer: Answer, tools: Toolbox) -> Answer:
-        if not (self.write and can_write(tools) and answer.matches and answer.value is None and answer.query):
+        is_told = answer.value is not None or answer.text is not None  # a value, or a description
+        if not self.write or is_told or not answer.matches or not answer.query or not can_write(tools):
             return answer
         with trace.span("5 write"):
             return written(answer, tools)
