@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from clew.reading.quantities import number_of, quantities
+from clew.reading.quantities import in_units_of, joint, number_of, quantities
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,22 @@ def test_no_number_lies_inside_another_and_all_are_in_reading_order():
 def test_grouping_and_decimal_signs_are_told_apart():
     assert [number_of(text) for text in ("1,200", "1.200", "1.2", "1,2", "1'000'000")] == [1200, 1200, 1.2, 1.2, 1e6]
     assert number_of("no number") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [(" or ", "joined"), (", ", "joined"), (" nor ", "denied"), (" and not ", ""), (" ", ""), (" but ", "")],
+)
+def test_words_between_names_join_them_or_deny_them_all(text, how):
+    assert joint(text) == how
+
+
+def test_a_number_is_in_the_units_that_its_attribute_says():
+    assert in_units_of(18_000_000, "population_millions") == 18
+    assert in_units_of(18, "population_millions") == 18
+    assert in_units_of(18_000_000, "population") == 18_000_000
+
+
+def test_decades_have_names():
+    (nineties,) = quantities("films of the nineties")
+    assert (nineties.low, nineties.high) == ("1990-01-01", "1999-12-31")

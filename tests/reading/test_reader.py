@@ -56,6 +56,7 @@ def put_forward(answer):
         ("Which is older, Glenfoyle or Kilbrae?", {"Glenfoyle"}),
         ("distilleries founded after 1850", {"Ardmorran", "Kilbrae"}),
         ("Are there more distilleries in Islay or in Speyside?", {"Islay"}),
+        ("Which distilleries were founded neither by Morag Sinclair nor by Ewan Baird?", {"Kilbrae"}),
     ],
 )
 def test_nodes_are_found_whatever_is_asked(base, question, names):

@@ -30,6 +30,10 @@ DROPPED = -3.0
 """What it costs to leave a mention out."""
 DOUBLED = -1.5
 """What it costs to take two paths from one mention."""
+JOINED = 0.5
+"""What is added where everything that is joined with a denied name is denied, too."""
+ALIKE = -0.3
+"""What it costs to deny of one name what is said of another by the same relation, where another one seemed likelier."""
 COUNTED = -1.0
 """What it costs to compare two names by the number of their edges instead of by an attribute."""
 RANGE = 1.0
@@ -95,6 +99,8 @@ class Scores:
     quantities: tuple[QuantityScores, ...] = ()
     categories: tuple[tuple[int, str], ...] = ()
     """Attributes with a value that stands in the question."""
+    groups: tuple[tuple[int, ...], ...] = ()
+    """Mentions of one type that the question joins: "neither A nor B"."""
 
 
 Path = tuple[int, ...]
@@ -149,8 +155,10 @@ class Proposer:
             likely = float(scores.forms[place])
             if form != "none" and np.exp(likely) > DOUBT / 4:
                 for plan, score in self._of_form(form, scores, paths):
-                    found[plan] = max(found.get(plan, -np.inf), score + likely)
-        best = sorted(found.items(), key=lambda pair: -pair[1])[:most]
+                    for variant, more in ((plan, 0.0), *self._denied_alike(plan, scores)):
+                        found[variant] = max(found.get(variant, -np.inf), score + likely + more)
+        kept = [(plan, score) for plan, score in found.items() if _is_even(plan, scores)]
+        best = sorted(kept, key=lambda pair: -pair[1])[:most]
         return [Proposal(plan, score) for plan, score in best]
 
     def paths(self, scores: Scores, mention: int, leads: Leads) -> Paths:
@@ -356,6 +364,27 @@ class Proposer:
                 plan = Plan(form, int(self.ends[path[-1]]), branches)
                 yield plan, own + likely + left + float(np.log(mention.negated))
 
+    def _denied_alike(self, plan: Plan, scores: Scores) -> Iterator[tuple[Plan, float]]:
+        """The plan with all denied that is joined with what is denied; or denied by the hops of something like it."""
+        denied = [branch for branch in plan.branches if branch.negated and branch.mention is not None]
+        for one in denied:
+            group = next((group for group in scores.groups if one.mention in group), ())
+            if len(group) > 1:
+                others = tuple(branch for branch in plan.branches if branch.mention not in group)
+                joined = tuple(Branch(mention, one.hops, negated=True) for mention in group)
+                added = len(group) - sum(branch.mention in group for branch in plan.branches)
+                yield replace(plan, branches=(*others, *joined)), JOINED - DROPPED * added
+            for kept in plan.branches:
+                is_alike = kept.mention is not None and self._type(scores, kept) == self._type(scores, one)
+                if not kept.negated and is_alike and kept.hops != one.hops:
+                    alike = replace(one, hops=kept.hops)
+                    branches = tuple(alike if branch is one else branch for branch in plan.branches)
+                    yield replace(plan, branches=branches), ALIKE
+
+    @staticmethod
+    def _type(scores: Scores, branch: Branch) -> int | None:
+        return None if branch.mention is None else scores.mentions[branch.mention].type
+
     def _all_but(self, form: Form, scores: Scores, denied: int, left: float) -> Iterator[tuple[Plan, float]]:
         """Everything of a type without what a mention leads to."""
         mention = scores.mentions[denied]
@@ -440,6 +469,19 @@ class Proposer:
         values = values - np.logaddexp.reduce(values)
         order = np.argsort(-values)[:most]
         return [(int(places[place]), float(values[place])) for place in order]
+
+
+SURELY_DENIED = 0.98
+
+
+def _is_even(plan: Plan, scores: Scores) -> bool:
+    """Whether a plan takes joined names alike: all denied or none, and denied where the question says so for sure."""
+    for group in scores.groups:
+        said = {branch.negated for branch in plan.branches if branch.mention in group}
+        is_denied = len(group) > 1 and scores.mentions[group[0]].negated > SURELY_DENIED
+        if len(group) > 1 and (len(said) > 1 or (is_denied and said == {False})):
+            return False
+    return True
 
 
 def _between(requirements: Sequence[Requirement]) -> float:

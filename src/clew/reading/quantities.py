@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
+from typing import Literal
 
 from clew.core.schema import words_of
 
@@ -47,6 +48,8 @@ class _Words:
     months: dict[str, int]
     joints: tuple[str, ...]
     decades: dict[str, int]
+    joining: tuple[str, ...]
+    denying: tuple[str, ...]
 
     @property
     def decade(self) -> str:
@@ -68,7 +71,9 @@ class _Words:
 @cache
 def _words(language: str = "en") -> _Words:
     raw = tomllib.loads(files("clew.reading").joinpath(language, "quantities.toml").read_text("utf-8"))
-    return _Words(raw["numbers"], raw["scales"], raw["halves"], raw["months"], tuple(raw["joints"]), raw["decades"])
+    joints, joining, denying = (tuple(raw[name]) for name in ("joints", "joining", "denying"))
+    numbers, scales, halves, months = (raw[name] for name in ("numbers", "scales", "halves", "months"))
+    return _Words(numbers, scales, halves, months, joints, raw["decades"], joining, denying)
 
 
 @cache
@@ -153,6 +158,19 @@ def _date(place: tuple[int, int, str], groups: dict[str, str]) -> Quantity | Non
         day = f"{year}-{month:02}-{int(groups['day']):02}"
         return Quantity(*place, low=day, high=day)
     return Quantity(*place, low=f"{year}-{month:02}-01", high=f"{year}-{month:02}-31")
+
+
+Joint = Literal["", "joined", "denied"]
+
+
+def joint(text: str) -> Joint:
+    """Whether a text between two names only joins them, as ", " or "or" do, and whether it denies them: "nor"."""
+    words, known = re.findall(r"[^\s,]+", text.lower()), _words()
+    if not all(word in (*known.joints, *known.joining, *known.denying) for word in words):
+        return ""
+    if any(word in known.denying for word in words):
+        return "denied"
+    return "joined" if "," in text or words else ""
 
 
 def number_of(text: str) -> float | None:

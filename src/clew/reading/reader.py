@@ -33,7 +33,7 @@ from clew.reading.encoders import SHIPPED, Encoders
 from clew.reading.mentions import Named, Sense, find_named
 from clew.reading.plan import Plan, Wording
 from clew.reading.proposals import Proposer
-from clew.reading.quantities import Quantity, quantities
+from clew.reading.quantities import Quantity, joint, quantities
 from clew.reading.scoring import Labels, Scorer, Span, lettered, masked, shared_words
 from clew.reading.vocabulary import Vocabulary
 
@@ -49,6 +49,8 @@ LESSER = -0.7
 """What it costs to take a name for something less prominent."""
 IGNORED = {True: -2.5, False: -1.2}
 """What it costs to take a doubtful name for none: where something is called just so, and where nothing is."""
+SURELY = 0.99
+"""How likely a name is denied that is joined with another by a word that denies both."""
 MOST_VALUES = 60
 """A text attribute with at most so many different values is a category."""
 LONGEST_VALUE = 40
@@ -204,7 +206,14 @@ class LearnedReader:
             replace(mention, first=self._first_hops(sense.type, reached(place, ())))
             for place, (mention, sense) in enumerate(zip(scores.mentions, senses, strict=True))
         )
-        proposals = self.proposer.propose(replace(scores, mentions=mentions), PLANS, self._leads(reached))
+        groups, is_denied = joined_names(question, [one for one, _ in taken], types)
+        for group, denied in zip(groups, is_denied, strict=True):
+            likely = SURELY if denied else max(mentions[place].negated for place in group)
+            mentions = tuple(
+                replace(one, negated=likely) if place in group else one for place, one in enumerate(mentions)
+            )
+        scores = replace(scores, mentions=mentions, groups=groups)
+        proposals = self.proposer.propose(scores, PLANS, self._leads(reached))
         proposals = [one for one in proposals if _may_hold(one.plan, reached)] or proposals
         proposals = [one for one in proposals if self.is_worth_choosing(one.plan, senses, numbers)]
         asked, wording = lettered(question, spans, numbers), Wording(self.vocabulary)
@@ -381,6 +390,23 @@ def _assignments(named: Sequence[Named]) -> list[tuple[list[tuple[Named, Sense]]
         )
         for chosen in every[:ASSIGNMENTS]
     ]
+
+
+def joined_names(
+    question: str, named: Sequence[Named], types: Sequence[int]
+) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
+    """The names in groups, and which are denied: those of one type with only a joining word between stand together."""
+    groups: list[list[int]] = []
+    denied: list[bool] = []
+    for place, one in enumerate(named):
+        how = joint(question[named[place - 1].end : one.start]) if place and types[place] == types[place - 1] else ""
+        if how:
+            groups[-1].append(place)
+            denied[-1] = denied[-1] or how == "denied"
+        else:
+            groups.append([place])
+            denied.append(False)
+    return tuple(map(tuple, groups)), tuple(denied)
 
 
 def explained_part(question: str, meaning: Meaning) -> float:
