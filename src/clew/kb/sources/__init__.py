@@ -1,5 +1,6 @@
-"""Import: files and Python objects → tables, one file per format; deltas; and export."""
+"""Import: files, databases and Python objects → tables, one file per format; deltas; and export."""
 
+from clew.kb.sources.databases import is_url
 from clew.kb.sources.delta import Delta, apply_delta, read_delta
 from clew.kb.sources.files import SourceOptions, parse_columns
 from clew.kb.sources.objects import from_networkx, from_tables, to_networkx, write_graphml
@@ -11,6 +12,7 @@ __all__ = [
     "apply_delta",
     "from_networkx",
     "from_tables",
+    "is_url",
     "parse_columns",
     "read_delta",
     "read_sources",

@@ -9,11 +9,13 @@ from typing import Literal
 
 from clew.core.errors import InputError, SourceError
 from clew.kb.sources.columns import kind_of_columns
+from clew.kb.sources.databases import SQLITE_FILES, is_sqlite, is_url
 from clew.kb.sources.delimited import looks_like_triples, read_delimited, read_triples, sniff
 from clew.kb.sources.files import SourceOptions, kind_of, read_utf8
 from clew.kb.sources.jsonl import read_json, read_json_lines, read_parquet
 from clew.kb.sources.pieces import RawTable, as_edges, as_nodes, is_plainly, kind_of_table
 from clew.kb.sources.rdf import FORMATS, RdfGraph
+from clew.kb.sources.relational import ReadDatabase, read_database
 from clew.kb.sources.stark import read_stark, stark_folder
 from clew.kb.sources.wide import agreed, end_columns, split_wide
 from clew.kb.tables import Piece, Problem, Tables
@@ -23,7 +25,7 @@ DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
 """Suffixes of separated text."""
 _JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
 _PARQUET = {".parquet", ".pq"}
-_READABLE = (DELIMITED | _JSON_LINES | _PARQUET | {".json"} | set(FORMATS)) - {""}
+_READABLE = (DELIMITED | _JSON_LINES | _PARQUET | {".json"} | set(FORMATS) | SQLITE_FILES) - {""}
 
 
 @dataclass
@@ -47,20 +49,29 @@ class _Found:
         else:
             self.edge_tables.append(raw)
 
+    def take(self, read: ReadDatabase) -> None:
+        self.nodes += read.nodes
+        self.edges += read.edges
+        self.notes += read.notes
+        self.columns.update(dict.fromkeys(read.columns))
+
 
 def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = None, *, partial: bool = False) -> Tables:
-    """All nodes and edges of some files and folders; triples make nodes of the entities they name.
+    """All nodes and edges of some files, folders and databases; triples make nodes of the entities they name.
 
     Where they are `partial`, changes to a base, nothing is filled in that the sources do not say.
     """
     options = options or SourceOptions()
-    said: list[tuple[Path, Said]] = [(Path(path), None) for path in paths]
+    databases = [str(path) for path in paths if is_url(path)]
+    said: list[tuple[Path, Said]] = [(Path(path), None) for path in paths if not is_url(path)]
     said += [(Path(path), "nodes") for path in options.nodes]
     said += [(Path(path), "edges") for path in options.edges]
     said += [(Path(path), "triples") for path in options.triples]
-    if not said:
+    if not said and not databases:
         raise InputError("no sources: name files or folders to read")
     found = _Found(RdfGraph(options.language), partial)
+    for url in databases:
+        found.take(read_database(url, options))
     for path, kind in said:
         if path.is_dir() and (folder := stark_folder(path)):
             nodes, edges = read_stark(folder, options)
@@ -104,6 +115,8 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
             found.add(raw, said, options)
     elif kind in FORMATS:
         found.rdf.read(path, options)
+    elif kind in SQLITE_FILES:
+        found.take(read_database(path, options))
     elif kind in DELIMITED:
         _read_delimited(path, said, options, found)
     else:
@@ -130,7 +143,7 @@ def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Foun
 
 def _files(folder: Path, found: _Found) -> list[Path]:
     """The readable files of a folder; where some are called nodes and edges, only those; a note names the others."""
-    files = sorted(path for path in folder.iterdir() if path.is_file() and kind_of(path) in _READABLE)
+    files = sorted(path for path in folder.iterdir() if path.is_file() and _is_readable(path))
     if not files:
         raise SourceError(f"nothing readable in this folder; readable are {', '.join(sorted(_READABLE))}", file=folder)
     plain = {kind: [path for path in files if is_plainly(kind, path)] for kind in ("nodes", "edges")}
@@ -141,6 +154,11 @@ def _files(folder: Path, found: _Found) -> list[Path]:
     if others:
         found.notes.append(f"Not read, as {folder} has files called nodes and edges: {', '.join(others)}.")
     return named
+
+
+def _is_readable(path: Path) -> bool:
+    kind = kind_of(path)
+    return kind in _READABLE and (kind not in SQLITE_FILES or is_sqlite(path))
 
 
 def _check_mapping(found: _Found, options: SourceOptions) -> None:
