@@ -20,7 +20,8 @@ CREATE TABLE Album (AlbumId INTEGER PRIMARY KEY, Title NVARCHAR(160) NOT NULL, R
   ArtistId INTEGER NOT NULL REFERENCES Artist (ArtistId));
 CREATE TABLE Genre (GenreId INTEGER PRIMARY KEY, Name NVARCHAR(120));
 CREATE TABLE MediaType (MediaTypeId INTEGER PRIMARY KEY, Name NVARCHAR(120));
-CREATE TABLE Track (TrackId INTEGER PRIMARY KEY, Name NVARCHAR(200) NOT NULL, AlbumId INTEGER REFERENCES Album (AlbumId),
+CREATE TABLE Track (TrackId INTEGER PRIMARY KEY, Name NVARCHAR(200) NOT NULL,
+  AlbumId INTEGER REFERENCES Album (AlbumId),
   MediaTypeId INTEGER NOT NULL REFERENCES MediaType (MediaTypeId), GenreId INTEGER REFERENCES Genre (GenreId),
   Composer NVARCHAR(220), Milliseconds INTEGER NOT NULL, UnitPrice NUMERIC(10,2) NOT NULL);
 CREATE TABLE Playlist (PlaylistId INTEGER PRIMARY KEY, Name NVARCHAR(120));
@@ -137,29 +138,39 @@ QUESTIONS = [
     ("Which customers live in Germany?", "SELECT FirstName || ' ' || LastName FROM Customer WHERE Country = 'Germany'"),
     (
         "Who is the support rep of Emma Jones?",
-        "SELECT e.FirstName || ' ' || e.LastName FROM Customer c JOIN Employee e ON SupportRepId = EmployeeId "
-        "WHERE c.LastName = 'Jones'",
+        (
+            "SELECT e.FirstName || ' ' || e.LastName FROM Customer c JOIN Employee e ON SupportRepId = EmployeeId "
+            "WHERE c.LastName = 'Jones'"
+        ),
     ),
     (
         "Who reports to Nancy Edwards?",
-        "SELECT e.FirstName || ' ' || e.LastName FROM Employee e JOIN Employee m ON e.ReportsTo = m.EmployeeId "
-        "WHERE m.LastName = 'Edwards'",
+        (
+            "SELECT e.FirstName || ' ' || e.LastName FROM Employee e JOIN Employee m ON e.ReportsTo = m.EmployeeId "
+            "WHERE m.LastName = 'Edwards'"
+        ),
     ),
     ("How many customers are there?", "SELECT count(*) FROM Customer"),
     (
         "Which tracks are in the playlist Late Night Jazz?",
-        "SELECT t.Name FROM Track t JOIN PlaylistTrack USING (TrackId) JOIN Playlist p USING (PlaylistId) "
-        "WHERE p.Name = 'Late Night Jazz'",
+        (
+            "SELECT t.Name FROM Track t JOIN PlaylistTrack USING (TrackId) JOIN Playlist p USING (PlaylistId) "
+            "WHERE p.Name = 'Late Night Jazz'"
+        ),
     ),
     (
         "Which playlists contain Dreams?",
-        "SELECT p.Name FROM Track t JOIN PlaylistTrack USING (TrackId) JOIN Playlist p USING (PlaylistId) "
-        "WHERE t.Name = 'Dreams'",
+        (
+            "SELECT p.Name FROM Track t JOIN PlaylistTrack USING (TrackId) JOIN Playlist p USING (PlaylistId) "
+            "WHERE t.Name = 'Dreams'"
+        ),
     ),
     (
         "Which customers are supported by Jane Peacock?",
-        "SELECT c.FirstName || ' ' || c.LastName FROM Customer c JOIN Employee e ON SupportRepId = EmployeeId "
-        "WHERE e.LastName = 'Peacock'",
+        (
+            "SELECT c.FirstName || ' ' || c.LastName FROM Customer c JOIN Employee e ON SupportRepId = EmployeeId "
+            "WHERE e.LastName = 'Peacock'"
+        ),
     ),
     ("What is the longest track?", "SELECT Name FROM Track ORDER BY Milliseconds DESC LIMIT 1"),
     (
@@ -169,8 +180,10 @@ QUESTIONS = [
     ("What is the job title of Michael Mitchell?", "SELECT Title FROM Employee WHERE LastName = 'Mitchell'"),
     (
         "Which jazz albums came out after 1960?",
-        "SELECT DISTINCT Title FROM Track t JOIN Album USING (AlbumId) JOIN Genre g USING (GenreId) "
-        "WHERE g.Name = 'Jazz' AND ReleaseYear > 1960",
+        (
+            "SELECT DISTINCT Title FROM Track t JOIN Album USING (AlbumId) JOIN Genre g USING (GenreId) "
+            "WHERE g.Name = 'Jazz' AND ReleaseYear > 1960"
+        ),
     ),
 ]
 

@@ -4,12 +4,13 @@ from clew.kb.sources.databases import is_url
 from clew.kb.sources.delta import Delta, apply_delta, read_delta
 from clew.kb.sources.files import SourceOptions, parse_columns
 from clew.kb.sources.objects import from_networkx, from_tables, to_networkx, write_graphml
-from clew.kb.sources.read import read_sources
+from clew.kb.sources.read import from_database, read_sources
 
 __all__ = [
     "Delta",
     "SourceOptions",
     "apply_delta",
+    "from_database",
     "from_networkx",
     "from_tables",
     "is_url",

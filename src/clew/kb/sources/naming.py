@@ -22,7 +22,7 @@ _LONGEST = 80
 def names_of_rows(table: SqlTable, held: Mapping[str, list[Any]], said: str | None = None) -> tuple[list[str], str]:
     """The name of every row, and the column that it was taken from; where nothing names it, `Invoice 12`."""
     count = len(next(iter(held.values()), ()))
-    by_plain = {plain(name): name for name in reversed(held)}
+    by_plain = {plain(name): name for name in reversed(list(held))}
     found = said if said in held else _named(by_plain, _FULL, held, 0)
     if found is None and (parts := next((pair for pair in _PARTS if set(pair) <= by_plain.keys()), None)):
         both = zip(*(held[by_plain[part]] for part in parts), strict=True)

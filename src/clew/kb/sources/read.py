@@ -102,6 +102,13 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
     )
 
 
+def from_database(url: str, options: SourceOptions | None = None) -> Tables:
+    """The tables of an SQL database: `sqlite:///shop.db`, or any URL that SQLAlchemy and an installed driver take."""
+    if not is_url(url):
+        raise InputError(f"{url}: expected the URL of a database, such as sqlite:///shop.db")
+    return read_sources([url], options)
+
+
 def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None:
     kind = kind_of(path)
     if kind in _PARQUET:

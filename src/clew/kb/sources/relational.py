@@ -174,7 +174,7 @@ def _references(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded], 
     """An edge from each row to the row that it refers to."""
     tails = _targets(loaded, key, found)
     rows = [row for row, tail in enumerate(tails) if tail is not None]
-    columns = {
+    columns: dict[str, list[Any]] = {
         _HEAD: [loaded.keys[row] for row in rows],
         _RELATION: [_relation(loaded.table, key)] * len(rows),
         _TAIL: [tails[row] for row in rows],
@@ -216,7 +216,7 @@ def _targets(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded]) -> 
 
 
 def _relation(table: SqlTable, key: ForeignKey) -> str:
-    """`AlbumId` → `album`, `ReportsTo` → `reports_to`; several columns, or a table's own key, by the table they name."""
+    """`AlbumId` → `album`, `ReportsTo` → `reports_to`; several columns, or the table's own key: the other table."""
     if len(key.columns) > 1 or key.columns == table.key:
         return plain(key.table)
     name = plain(key.columns[0])
