@@ -3,7 +3,8 @@
 from clew.kb.sources.databases import is_url
 from clew.kb.sources.delta import Delta, apply_delta, read_delta
 from clew.kb.sources.files import SourceOptions, parse_columns
-from clew.kb.sources.objects import from_networkx, from_tables, to_networkx, write_graphml
+from clew.kb.sources.objects import from_networkx, from_tables, to_arrow, to_networkx, write_graphml
+from clew.kb.sources.pyg import from_pyg, to_pyg
 from clew.kb.sources.read import from_database, read_sources
 
 __all__ = [
@@ -12,11 +13,14 @@ __all__ = [
     "apply_delta",
     "from_database",
     "from_networkx",
+    "from_pyg",
     "from_tables",
     "is_url",
     "parse_columns",
     "read_delta",
     "read_sources",
+    "to_arrow",
     "to_networkx",
+    "to_pyg",
     "write_graphml",
 ]

@@ -13,11 +13,14 @@ from clew.kb.sources.databases import SQLITE_FILES, is_sqlite, is_url
 from clew.kb.sources.delimited import looks_like_triples, read_delimited, read_triples, sniff
 from clew.kb.sources.files import SourceOptions, kind_of, read_utf8
 from clew.kb.sources.jsonl import read_json, read_json_lines, read_parquet
+from clew.kb.sources.neo4j import is_neo4j, plain_tables
+from clew.kb.sources.obo import read_obo
 from clew.kb.sources.pieces import RawTable, as_edges, as_nodes, is_plainly, kind_of_table
 from clew.kb.sources.rdf import FORMATS, RdfGraph
-from clew.kb.sources.relational import ReadDatabase, read_database
+from clew.kb.sources.relational import read_database
 from clew.kb.sources.stark import read_stark, stark_folder
 from clew.kb.sources.wide import agreed, end_columns, split_wide
+from clew.kb.sources.wikidata import is_wikidata, read_wikidata
 from clew.kb.tables import Piece, Problem, Tables
 
 Said = Literal["nodes", "edges", "triples"] | None
@@ -25,7 +28,7 @@ DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
 """Suffixes of separated text."""
 _JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
 _PARQUET = {".parquet", ".pq"}
-_READABLE = (DELIMITED | _JSON_LINES | _PARQUET | {".json"} | set(FORMATS) | SQLITE_FILES) - {""}
+_READABLE = (DELIMITED | _JSON_LINES | _PARQUET | {".json", ".obo"} | set(FORMATS) | SQLITE_FILES) - {""}
 
 
 @dataclass
@@ -49,11 +52,12 @@ class _Found:
         else:
             self.edge_tables.append(raw)
 
-    def take(self, read: ReadDatabase) -> None:
-        self.nodes += read.nodes
-        self.edges += read.edges
-        self.notes += read.notes
-        self.columns.update(dict.fromkeys(read.columns))
+    def take(self, tables: Tables, columns: Sequence[str] = ()) -> None:
+        """Add what a format gives whole; `columns` are those that the user may map."""
+        self.nodes += tables.nodes
+        self.edges += tables.edges
+        self.notes += tables.notes
+        self.columns.update(dict.fromkeys(columns))
 
 
 def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = None, *, partial: bool = False) -> Tables:
@@ -71,7 +75,7 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
         raise InputError("no sources: name files or folders to read")
     found = _Found(RdfGraph(options.language), partial)
     for url in databases:
-        found.take(read_database(url, options))
+        found.take(*read_database(url, options))
     for path, kind in said:
         if path.is_dir() and (folder := stark_folder(path)):
             nodes, edges = read_stark(folder, options)
@@ -113,6 +117,8 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
     kind = kind_of(path)
     if kind in _PARQUET:
         found.add(read_parquet(path, options.columns), said, options)
+    elif kind in _JSON_LINES | {".json"} and is_wikidata(path):
+        found.take(read_wikidata(path, options))
     elif kind in _JSON_LINES:
         raw, skipped = read_json_lines(read_utf8(path, options.encoding), str(path), skip_bad=options.skip_bad)
         found.skipped += skipped
@@ -122,8 +128,10 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
             found.add(raw, said, options)
     elif kind in FORMATS:
         found.rdf.read(path, options)
+    elif kind == ".obo":
+        found.take(read_obo(read_utf8(path, options.encoding), str(path), options.node_type))
     elif kind in SQLITE_FILES:
-        found.take(read_database(path, options))
+        found.take(*read_database(path, options))
     elif kind in DELIMITED:
         _read_delimited(path, said, options, found)
     else:
@@ -135,7 +143,7 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
 def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Found) -> None:
     data = read_utf8(path, options.encoding)
     dialect = sniff(data, path)
-    has_header = kind_of_columns(dialect.header, options.columns) is not None
+    has_header = is_neo4j(dialect.header) or kind_of_columns(dialect.header, options.columns) is not None
     if said == "triples" or (said is None and not has_header and looks_like_triples(dialect, path)):
         piece, skipped = read_triples(data, dialect, str(path), options)
         found.edges.append(piece)
@@ -144,7 +152,8 @@ def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Foun
         raw, skipped = read_delimited(data, dialect, str(path), skip_bad=options.skip_bad)
         if not raw.table.num_rows:
             raise SourceError("a header and no rows", file=path)
-        found.add(raw, said, options)
+        for part in plain_tables(raw):
+            found.add(part, said, options)
     found.skipped += skipped
 
 

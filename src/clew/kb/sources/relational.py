@@ -22,7 +22,7 @@ from clew.kb.sources.files import SourceOptions
 from clew.kb.sources.jsonl import column_of
 from clew.kb.sources.naming import names_of_rows
 from clew.kb.sources.pieces import RawTable, as_edges, as_nodes
-from clew.kb.tables import Piece
+from clew.kb.tables import Piece, Tables
 
 _KEY, _TYPE, _NAME = "\0key", "\0type", "\0name"
 _HEAD, _RELATION, _TAIL = "\0head", "\0relation", "\0tail"
@@ -33,17 +33,6 @@ _GENERAL_KEYS = frozenset({"id", "key", "code", "uid", "uuid", "name", "rowid", 
 
 Columns = Mapping[str, list[Any]]
 Values = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class ReadDatabase:
-    """The nodes and edges of a database, and what was left out of it."""
-
-    nodes: tuple[Piece, ...]
-    edges: tuple[Piece, ...]
-    notes: tuple[str, ...]
-    columns: tuple[str, ...]
-    """The names of all columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +49,8 @@ class _Loaded:
         return list(zip(*(self.columns[name] for name in names), strict=True))
 
 
-def read_database(source: str | Path, options: SourceOptions | None = None) -> ReadDatabase:
-    """All tables of a database: `sqlite:///shop.db`, the file itself, or the URL of another one."""
-    options = options or SourceOptions()
+def read_database(source: str | Path, options: SourceOptions) -> tuple[Tables, list[str]]:
+    """A database by URL or file as a graph, and the names of all its columns."""
     shown = str(source).rpartition("@")[2]
     with open_database(source) as database:
         found = {table.name: _loaded(table, list(database.rows(table))) for table in database.tables()}
@@ -83,7 +71,7 @@ def read_database(source: str | Path, options: SourceOptions | None = None) -> R
         edges += [_references(loaded, key, found, file) for key in loaded.table.foreign]
     edges = [piece for piece in edges if piece.table.num_rows]
     columns = dict.fromkeys(column for loaded in found.values() for column in loaded.columns)
-    return ReadDatabase(tuple(nodes), tuple(edges), _notes(found, shown), tuple(columns))
+    return Tables(tuple(nodes), tuple(edges), notes=_notes(found, shown)), list(columns)
 
 
 def _loaded(table: SqlTable, rows: list[Values]) -> _Loaded:
