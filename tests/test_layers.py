@@ -12,7 +12,7 @@ LAYERS = [
     {"kb", "models"},
     {"index"},
     {"toolbox", "building"},
-    {"queries"},
+    {"queries", "curation"},
     {"reading"},
     {"roles"},
     {"documents", "methods"},

@@ -9,7 +9,7 @@ import typer
 
 from clew.cli.options import AsJson, Base, open_base
 from clew.cli.output import out, print_json
-from clew.kb.checks import check_data
+from clew.curation.checks import check_data
 
 PROBLEMS_FOUND = 3
 """The exit status of `clew check` where the data has problems."""

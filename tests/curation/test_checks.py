@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.kb.checks import _within_cycles, check_data
+from clew.curation.checks import _within_cycles, check_data
 from clew.kb.sources import from_tables
 from conftest import build_graph
 
