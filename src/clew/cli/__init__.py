@@ -21,6 +21,7 @@ COMMANDS = {
     "update": "clew.cli.build:update",
     "verify": "clew.cli.inspect:verify",
     "check": "clew.cli.curate:check",
+    "dedup": "clew.cli.curate:dedup",
     "info": "clew.cli.inspect:info",
     "schema": "clew.cli.inspect:schema",
     "show": "clew.cli.inspect:show",
