@@ -27,6 +27,7 @@ COMMANDS = {
     "show": "clew.cli.inspect:show",
     "find": "clew.cli.inspect:find",
     "embed": "clew.cli.build:embed",
+    "doctor": "clew.cli.doctor:doctor",
     "demo": "clew.cli.demo:demo",
     "ask": "clew.cli.ask:ask",
     "methods": "clew.cli.ask:methods",
