@@ -59,12 +59,12 @@ def test_what_leaves_the_machine_is_named_without_its_key(monkeypatch):
 
 
 def test_what_does_not_work_is_a_problem(run, monkeypatch, tmp_path):
-    monkeypatch.setattr(diagnosis, "_version", lambda package: None if package in ("scipy", "fastapi") else "1")
+    monkeypatch.setattr(diagnosis, "_version", lambda package: None if package in ("rapidfuzz", "fastapi") else "1")
     monkeypatch.setattr(diagnosis, "LEAST_SPACE", 10**18)
     (tmp_path / "config.toml").write_text("[models\n")
     code, out, _ = run("doctor")
     assert code == 1
-    assert "PROBLEM: scipy is missing" in out
+    assert "PROBLEM: rapidfuzz is missing" in out
     assert "config.toml: no TOML" in out
     assert "pip install 'clew-kb[web]'" in out
     (tmp_path / "config.toml").unlink()

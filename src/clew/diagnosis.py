@@ -20,7 +20,7 @@ from clew.models.opening import configured
 from clew.models.settings import Settings
 
 NEEDED = (
-    *("numpy", "scipy", "pyarrow", "rapidfuzz", "rustworkx", "onnxruntime", "tokenizers", "pydantic", "httpx"),
+    *("numpy", "pyarrow", "rapidfuzz", "rustworkx", "onnxruntime", "tokenizers", "pydantic", "httpx"),
     *("typer", "rich"),
 )
 """What every installation has."""
