@@ -110,6 +110,34 @@ def test_every_database_is_read_as_sqlite_is(library):
     assert edges_of(direct) == edges_of(through)
 
 
+def test_duckdb_files_are_read_with_their_keys_and_types(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    file = tmp_path / "shop.duckdb"
+    with duckdb.connect(str(file)) as connection:
+        connection.execute(
+            """CREATE TABLE artist (id INTEGER PRIMARY KEY, name VARCHAR);
+            CREATE TABLE album (id INTEGER PRIMARY KEY, title VARCHAR, released DATE, price DECIMAL(9, 2),
+              artist_id INTEGER REFERENCES artist (id));
+            CREATE TABLE guest (artist INTEGER REFERENCES artist (id), album INTEGER REFERENCES album (id),
+              part VARCHAR, PRIMARY KEY (artist, album));
+            CREATE VIEW cheap AS SELECT * FROM album;
+            INSERT INTO artist VALUES (1, 'Radiohead'), (2, 'Humphrey Lyttelton');
+            INSERT INTO album VALUES (7, 'Amnesiac', '2001-05-30', 9.50, 1);
+            INSERT INTO guest VALUES (2, 7, 'trumpet')"""
+        )
+    for source in (file, f"duckdb:///{file}"):
+        tables = read_sources([source])
+        assert nodes_of(tables)["album/7"] == {
+            "type": "album", "name": "Amnesiac", "released": datetime.date(2001, 5, 30), "price": 9.5
+        }  # fmt: skip
+        assert edges_of(tables) == {("album/7", "artist", "artist/1"), ("artist/2", "guest", "album/7")}
+    (tmp_path / "bad.duckdb").write_bytes(b"x" * 5000)
+    with pytest.raises(SourceError, match="the database cannot be read"):
+        read_sources([tmp_path / "bad.duckdb"])
+    with pytest.raises(NotFoundError, match="duckdb:////FILE absolute"):
+        read_sources(["duckdb:///nowhere.duckdb"])
+
+
 def test_references_that_nobody_declared_are_seen_from_names_and_values(tmp_path):
     file = database(
         tmp_path / "plain.sqlite",

@@ -1,6 +1,6 @@
 """SQL databases: which tables there are, how they refer to each other, and their rows.
 
-SQLite is read by the standard library, read-only; every other database through SQLAlchemy, which takes the same URLs.
+SQLite is read by the standard library, read-only; DuckDB and every database that SQLAlchemy knows by their packages.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from clew.core.errors import InputError, MissingExtraError, NotFoundError, SourceError
+from clew.core.errors import NotFoundError, SourceError
 
 SQLITE_FILES = frozenset({".sqlite", ".sqlite3", ".db", ".db3"})
 """Endings of files that may be SQLite databases."""
+DATABASE_FILES = SQLITE_FILES | {".duckdb"}
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SQLITE_URL = "sqlite:///"
+DUCKDB_URL = "duckdb:///"
 _MAGIC = b"SQLite format 3\0"
 
 Row = tuple[Any, ...]
@@ -72,14 +74,18 @@ def is_sqlite(file: Path) -> bool:
 @contextmanager
 def open_database(source: str | Path) -> Iterator[Database]:
     """A database by URL or file; nothing is written to it."""
+    if isinstance(source, Path) and source.suffix.lower() == ".duckdb":
+        source = f"{DUCKDB_URL}{source}"
     if isinstance(source, str) and source.startswith(_SQLITE_URL):
         source = Path(source.removeprefix(_SQLITE_URL).partition("?")[0])
     if isinstance(source, Path):
         with _sqlite(source) as opened:
             yield opened
-    else:
-        with _other(source) as other:
-            yield other
+        return
+    from clew.kb.sources.other_databases import open_duckdb, open_other  # seldom needed
+
+    with open_duckdb(source) if source.startswith(DUCKDB_URL) else open_other(source) as other:
+        yield other
 
 
 @contextmanager
@@ -114,9 +120,9 @@ class Sqlite:
 
     def rows(self, table: SqlTable) -> Iterator[Row]:
         """The rows in the order of the key, or else as they lie."""
-        columns, key = (", ".join(map(_quoted, names)) for names in (table.columns, table.key))
+        columns, key = (", ".join(map(quoted, names)) for names in (table.columns, table.key))
         order = f" ORDER BY {key}" if key else ""
-        yield from self.connection.execute(f"SELECT {columns} FROM {_quoted(table.name)}{order}")  # noqa: S608 - quoted
+        yield from self.connection.execute(f"SELECT {columns} FROM {quoted(table.name)}{order}")  # noqa: S608 - quoted
 
     def _table(self, name: str) -> SqlTable:
         columns = self._pragma("table_info", name)
@@ -141,65 +147,9 @@ class Sqlite:
         return tuple(sorted(keys, key=lambda key: key.columns))
 
     def _pragma(self, pragma: str, name: str) -> list[Row]:
-        return self.connection.execute(f"PRAGMA {pragma}({_quoted(name)})").fetchall()
+        return self.connection.execute(f"PRAGMA {pragma}({quoted(name)})").fetchall()
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name as SQL writes it, whatever is in it."""
     return '"' + name.replace('"', '""') + '"'
-
-
-@contextmanager
-def _other(url: str) -> Iterator[Database]:
-    try:
-        import sqlalchemy
-    except ImportError as missing:
-        raise MissingExtraError("sqlalchemy", "sql") from missing
-    shown = re.sub(r"//[^@/]*@", "//…@", url)  # no password in a message
-    try:
-        engine = sqlalchemy.create_engine(url)
-    except ImportError as missing:
-        raise InputError(f"{shown}: its driver is not installed ({missing}): pip install it") from missing
-    except sqlalchemy.exc.ArgumentError as wrong:
-        raise InputError(f"{shown}: expected the URL of a database, such as sqlite:///shop.db ({wrong})") from wrong
-    try:
-        with engine.connect() as connection:
-            yield Other(connection, sqlalchemy.inspect(connection))
-    except sqlalchemy.exc.SQLAlchemyError as broken:
-        raise SourceError(
-            f"the database cannot be read: {getattr(broken, 'orig', None) or broken}", file=shown
-        ) from broken
-    finally:
-        engine.dispose()
-
-
-@dataclass(frozen=True)
-class Other:
-    """A database behind SQLAlchemy."""
-
-    connection: Any
-    inspector: Any
-
-    def tables(self) -> list[SqlTable]:
-        """The tables of the default schema."""
-        return [self._table(name) for name in sorted(self.inspector.get_table_names())]
-
-    def rows(self, table: SqlTable) -> Iterator[Row]:
-        """The rows in the order of the key, or else as they come."""
-        import sqlalchemy as sql
-
-        chosen = sql.table(table.name, *map(sql.column, table.columns))
-        for row in self.connection.execute(sql.select(chosen).order_by(*map(sql.column, table.key))):
-            yield tuple(row)
-
-    def _table(self, name: str) -> SqlTable:
-        foreign = [
-            ForeignKey(tuple(key["constrained_columns"]), key["referred_table"], tuple(key["referred_columns"]))
-            for key in self.inspector.get_foreign_keys(name)
-        ]
-        return SqlTable(
-            name,
-            tuple(column["name"] for column in self.inspector.get_columns(name)),
-            tuple(self.inspector.get_pk_constraint(name)["constrained_columns"]),
-            tuple(sorted(foreign, key=lambda key: key.columns)),
-            tuple(frozenset(unique["column_names"]) for unique in self.inspector.get_unique_constraints(name)),
-        )

@@ -9,7 +9,7 @@ from typing import Literal
 
 from clew.core.errors import InputError, SourceError
 from clew.kb.sources.columns import kind_of_columns
-from clew.kb.sources.databases import SQLITE_FILES, is_sqlite, is_url
+from clew.kb.sources.databases import DATABASE_FILES, SQLITE_FILES, is_sqlite, is_url
 from clew.kb.sources.delimited import looks_like_triples, read_delimited, read_triples, sniff
 from clew.kb.sources.files import SourceOptions, kind_of, read_utf8
 from clew.kb.sources.jsonl import read_json, read_json_lines, read_parquet
@@ -28,7 +28,7 @@ DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
 """Suffixes of separated text."""
 _JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
 _PARQUET = {".parquet", ".pq"}
-_READABLE = (DELIMITED | _JSON_LINES | _PARQUET | {".json", ".obo"} | set(FORMATS) | SQLITE_FILES) - {""}
+_READABLE = (DELIMITED | _JSON_LINES | _PARQUET | {".json", ".obo"} | set(FORMATS) | DATABASE_FILES) - {""}
 
 
 @dataclass
@@ -130,7 +130,7 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
         found.rdf.read(path, options)
     elif kind == ".obo":
         found.take(read_obo(read_utf8(path, options.encoding), str(path), options.node_type))
-    elif kind in SQLITE_FILES:
+    elif kind in DATABASE_FILES:
         found.take(*read_database(path, options))
     elif kind in DELIMITED:
         _read_delimited(path, said, options, found)
