@@ -189,10 +189,14 @@ def test_a_dump_of_wikidata_has_labels_descriptions_and_claims(tmp_path, name):
     assert build_graph(tables, tmp_path / "wikidata.kb").count == 4
 
 
-def test_a_broken_line_of_a_dump_is_named(tmp_path):
-    path = written(tmp_path, "dump.json", json.dumps(DUMP[1]) + "\n{broken\n")
-    with pytest.raises(SourceError, match=r"dump.json, line 2: not JSON"):
+def test_a_broken_line_of_a_dump_is_named_or_skipped(tmp_path):
+    lines = [json.dumps(DUMP[1]), "{broken", '{"id": "Q7"}']
+    path = written(tmp_path, "dump.json", "\n".join(lines) + "\n")
+    with pytest.raises(SourceError, match=r"dump.json, line 2: no entity as Wikidata writes it"):
         read_sources([path])
+    tables = read_sources([path], SourceOptions(skip_bad=True))
+    assert [problem.line for problem in tables.skipped] == [2, 3]
+    assert nodes_of(tables).keys() == {"Q5"}
 
 
 def test_an_import_of_neo4j_keeps_its_id_spaces_types_and_labels(tmp_path):

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from clew.cli.options import AsJson, Base, open_base, open_tools
+from clew.cli.options import AsJson, Base, EmbedderOption, open_base
 from clew.cli.output import out, print_json, stages
 from clew.core.errors import InputError
 from clew.curation.checks import check_data
 from clew.curation.duplicates import LEAST, find_duplicates, groups
 from clew.curation.merging import merge as merge_groups
 from clew.curation.undo import undo as undo_change
+from clew.toolbox import Toolbox
 
 PROBLEMS_FOUND = 3
 """The exit status of `clew check` where the data has problems."""
@@ -53,6 +54,7 @@ def dedup(
         bool, typer.Option("--merge", help="Make each group one node, instead of only showing it.")
     ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Put the base back as it was before the last --merge.")] = False,
+    embedder: EmbedderOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Show which nodes are likely the same thing, and why; with --merge make them one."""
@@ -62,7 +64,7 @@ def dedup(
         undone = undo_change(base)
         print_json({"base": str(base), "undone": undone}) if as_json else out.print(f"undone: {undone}", markup=False)
         return
-    tools = open_tools(base)
+    tools = Toolbox.open(base, embedder=embedder)
     with stages("comparing") as say:
         say("names, neighbours and documents")
         pairs = find_duplicates(tools, type, least=least)

@@ -3,6 +3,7 @@
     KB/manifest.json         format, counts, schema, the size and SHA-256 of every file
     KB/clew-data-<digest>/…  one generation: nodes, graph and indexes; named after their content
     KB/vectors/…             embeddings by content, shared by all generations
+    KB/.clew-undo/…          what the last merge of duplicates changed, as it was before
     KB/.clew-lock            held by the process that writes; names the folders it makes and replaces
 
 A generation is written beside the old one and the manifest is replaced in one step, so a kill at any moment leaves the

@@ -97,6 +97,7 @@ def _sqlite(file: Path) -> Iterator[Database]:
     connection = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True)
     connection.text_factory = lambda data: data.decode("utf-8", errors="replace")
     try:
+        connection.execute("PRAGMA trusted_schema = OFF")  # no function that the file names is called
         yield Sqlite(connection)
     except sqlite3.DatabaseError as broken:
         raise SourceError(f"the database cannot be read: {broken}", file=file) from broken

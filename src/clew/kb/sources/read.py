@@ -57,6 +57,7 @@ class _Found:
         self.nodes += tables.nodes
         self.edges += tables.edges
         self.notes += tables.notes
+        self.skipped += tables.skipped
         self.columns.update(dict.fromkeys(columns))
 
 

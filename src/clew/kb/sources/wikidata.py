@@ -7,20 +7,22 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from clew.core.errors import SourceError
 from clew.kb.sources.files import SourceOptions
 from clew.kb.sources.jsonl import column_of, table_of_records
-from clew.kb.tables import NODE_COLUMNS, Piece, Tables
+from clew.kb.tables import NODE_COLUMNS, Piece, Problem, Tables
 
 INSTANCE_OF = "P31"
-_ENTITY = re.compile(r"[QPL]\d+")
+_MARKS = tuple(map(re.compile, (rb'"type"\s*:\s*"(item|property|lexeme)"', rb'"id"\s*:\s*"[QPL]\d+"')))
+_BEGINNING = 2000
 _LEFT_OUT = frozenset({"external-id", "commonsMedia", "geo-shape", "tabular-data"})
 """Kinds of values that say nothing to a reader."""
 _TIME = re.compile(r"\+?(\d{4})-(\d\d)-(\d\d)T")
@@ -42,26 +44,27 @@ class _Dump:
 
 
 def is_wikidata(path: Path) -> bool:
-    """Whether the first record of a file is an entity of Wikidata."""
+    """Whether the first record of a file begins as an entity of Wikidata does; no more of it is looked at."""
     try:
-        first = next((line for _, line in _lines(path)), b"")
-        record = json.loads(first)
-    except (OSError, EOFError, zlib.error, ValueError):
+        with _opened(path) as lines:
+            beginning = lines.read(_BEGINNING)
+    except (OSError, EOFError, zlib.error):
         return False
-    return isinstance(record, dict) and _is_entity(record)
+    return all(mark.search(beginning) for mark in _MARKS)
 
 
 def read_wikidata(path: Path, options: SourceOptions) -> Tables:
     """Items as nodes, a claim about another item as an edge; a type is what an item is first an instance of."""
     dump = _Dump()
+    skipped = []
     for number, line in _lines(path):
         try:
-            entity = json.loads(line)
-        except ValueError as broken:
-            raise SourceError(f"not JSON: {broken}", file=path, line=number) from broken
-        if not isinstance(entity, dict) or not _is_entity(entity):
-            raise SourceError("expected an entity with id and labels", file=path, line=number)
-        _take(entity, number, dump, options.language)
+            _take(json.loads(line), number, dump, options.language)
+        except (ValueError, KeyError, TypeError, AttributeError) as wrong:
+            problem = Problem(f"no entity as Wikidata writes it: {type(wrong).__name__}: {wrong}", str(path), number)
+            if not options.skip_bad:
+                raise SourceError(problem.message, file=path, line=number) from wrong
+            skipped.append(problem)
     if not dump.items:
         raise SourceError("no item in this dump, only properties", file=path)
     known = {item["key"] for item in dump.items}
@@ -75,27 +78,28 @@ def read_wikidata(path: Path, options: SourceOptions) -> Tables:
     ]
     empty = pa.table({name: pa.array([], pa.string()) for name in ("head", "relation", "tail")})
     edges = Piece(table_of_records(rows) if rows else empty, str(path))
-    return Tables((_nodes(dump, options, str(path)),), (edges,), notes=tuple(notes))
+    return Tables((_nodes(dump, options, str(path)),), (edges,), notes=tuple(notes), skipped=tuple(skipped))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
+    with path.open("rb") as opened:
+        packed = opened.read(2) == b"\x1f\x8b"
+    with gzip.open(path) if packed else path.open("rb") as lines:
+        yield lines
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines of a dump, which is a JSON list with an item a line, or the items alone; never held at once."""
-    with path.open("rb") as opened:
-        packed = opened.read(2) == b"\x1f\x8b"
-    with gzip.open(path) if packed else path.open("rb") as lines:
+    with _opened(path) as lines:
         for number, line in enumerate(lines, 1):
             content = line.strip().rstrip(b",")
             if content not in (b"", b"[", b"]"):
                 yield number, content
 
 
-def _is_entity(record: Mapping[str, Any]) -> bool:
-    return bool(_ENTITY.fullmatch(str(record.get("id", "")))) and "labels" in record and "claims" in record
-
-
 def _take(entity: Mapping[str, Any], line: int, dump: _Dump, language: str) -> None:
-    key = entity["id"]
-    label = _in_language(entity.get("labels"), language)
+    key, label = entity["id"], _in_language(entity["labels"], language)
     if label:
         dump.labels[key] = label
     if not key.startswith("Q"):
