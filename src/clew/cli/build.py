@@ -70,7 +70,7 @@ SchemaFile = Annotated[
     typer.Option("--schema", help="A TOML file that edits the schema; by default schema.toml beside the sources."),
 ]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of text files; UTF-8 by default.")]
-Language = Annotated[str, typer.Option("--language", help="The language of RDF labels.")]
+Language = Annotated[str, typer.Option("--language", help="The language of labels in RDF and Wikidata.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Read STaRK's pickles, through a restricted reader.")]
 Embed = Annotated[
     Literal["lazy", "all"], typer.Option("--embed", help="Compute vectors when they matter, or all of them now.")
