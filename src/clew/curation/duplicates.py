@@ -14,6 +14,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from clew.core.types import IntArray, NodeRef
 from clew.curation.likeness import NEAREST, Likeness, Sign, alike
@@ -102,18 +103,18 @@ def groups(kb: ArrayKnowledgeBase, pairs: Iterable[Pair]) -> list[tuple[NodeRef,
 def _by_name(kb: ArrayKnowledgeBase, nodes: IntArray) -> Candidates:
     """Pairs that a name or an alias joins; of several ways the one that says most."""
     forms: dict[str, list[tuple[int, str]]] = {}
-    columns = kb.columns()
-    names = {node: columns.column("name")[node].as_py() for node in nodes.tolist()}
-    for node, name in names.items():
-        for called in dict.fromkeys([name, *(columns.column("aliases")[node].as_py() or ())]):
+    names, aliases = (kb.columns().column(name).take(pa.array(nodes)).to_pylist() for name in ("name", "aliases"))
+    called_first = dict(zip(nodes.tolist(), names, strict=True))
+    for (node, name), others in zip(called_first.items(), aliases, strict=True):
+        for called in dict.fromkeys([name, *(others or ())]):
             if shared := form(called):
                 forms.setdefault(shared, []).append((node, called))
     found: Candidates = {}
     for holders in forms.values():
-        _join(combinations(holders, 2) if len(holders) <= LARGEST_BLOCK else (), names, found)
+        _join(combinations(holders, 2) if len(holders) <= LARGEST_BLOCK else (), called_first, found)
     for one, other in close_forms(list(forms)):
         near = ((ours, theirs) for ours in forms[one] for theirs in forms[other])
-        _join(near if len(forms[one]) * len(forms[other]) <= LARGEST_BLOCK else (), names, found, misspelt=True)
+        _join(near if len(forms[one]) * len(forms[other]) <= LARGEST_BLOCK else (), called_first, found, misspelt=True)
     return found
 
 
