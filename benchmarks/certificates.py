@@ -178,9 +178,9 @@ class Maker:
         most = self.chance.random() < 0.5
         if self.chance.random() < 0.5:
             return Best(most, self.chance.choice(ORDERED))
-        return Best(
-            most, relation=self.chance.choice(self.kb.schema.relation_names), is_head=self.chance.random() < 0.5
-        )
+        relation, of = self.chance.choice(self.kb.schema.relation_names), self.chance.choice(self.kb.schema.type_names)
+        is_head, is_typed = self.chance.random() < 0.5, self.chance.random() < 0.5
+        return Best(most, relation=relation, is_head=is_head, of=of if is_typed else None)
 
     def some(self, target: Variable) -> TripletQuery:
         """A query that likely has several answers."""

@@ -12,6 +12,7 @@ import argparse
 import json
 import tempfile
 from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 
 import clew
@@ -21,9 +22,20 @@ from clew.evaluation.judging import score
 QUESTIONS = Path(__file__).parent / "data" / "real_bases"
 
 
-def judged(folder: Path, base: str, method: str) -> dict[str, list[tuple[float, float]]]:
-    """(Hit@1, exact) of every question, by kind."""
-    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+@dataclass(frozen=True)
+class Row:
+    """How one question was answered."""
+
+    hit: float
+    exact: float
+    answerable: bool
+    found: bool
+    certainty: float
+
+
+def judged(folder: Path, base: str, method: str) -> dict[str, list[Row]]:
+    """Every question, by kind."""
+    rows: dict[str, list[Row]] = defaultdict(list)
     sources = [folder / base / "nodes.jsonl", folder / base / "edges.tsv"]
     with tempfile.TemporaryDirectory() as target:
         schema = QUESTIONS / base / "schema.toml"
@@ -32,8 +44,10 @@ def judged(folder: Path, base: str, method: str) -> dict[str, list[tuple[float, 
         for question in load_dataset(str(QUESTIONS / base / "questions.jsonl")).questions:
             answer = opened.ask(question.text, method=method)
             told = score(question, answer, "graph", "key", lambda _node: ()).metrics
-            found[question.type or ""].append((told["hit@1"], told["exact"]))
-    return found
+            answerable = question.value is not None or bool(question.answers)
+            row = Row(told["hit@1"], told["exact"], answerable, answer.found, answer.certainty or 0.0)
+            rows[question.type or ""].append(row)
+    return rows
 
 
 def main() -> None:
@@ -41,7 +55,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--method", default="auto")
     given = parser.parse_args()
-    every: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    every: dict[str, list[Row]] = defaultdict(list)
     for base in sorted(
         path.name for path in QUESTIONS.iterdir() if (given.folder / path.name / "nodes.jsonl").is_file()
     ):
@@ -54,9 +68,20 @@ def main() -> None:
     report("all", [row for rows in every.values() for row in rows])
 
 
-def report(label: str, rows: list[tuple[float, float]]) -> None:
-    hit, exact = (100 * sum(column) / len(rows) for column in zip(*rows, strict=True))
-    print(json.dumps({"what": label, "n": len(rows), "hit@1": round(hit, 1), "exact": round(exact, 1)}))
+def report(label: str, rows: list[Row]) -> None:
+    """Hit@1 and exact in percent; refusals; and how many wrong answers were said with certainty."""
+    answerable = [row for row in rows if row.answerable]
+    without = [row for row in rows if not row.answerable]
+    shown = {
+        "what": label,
+        "n": len(rows),
+        "hit@1": round(100 * sum(row.hit for row in rows) / len(rows), 1),
+        "exact": round(100 * sum(row.exact for row in rows) / len(rows), 1),
+        "refused": f"{sum(not row.found for row in without)}/{len(without)}",
+        "falsely refused": f"{sum(not row.found for row in answerable)}/{len(answerable)}",
+        "wrong at 90 %": sum(row.found and row.certainty >= 0.9 and not row.hit for row in rows),
+    }
+    print(json.dumps(shown))
 
 
 if __name__ == "__main__":

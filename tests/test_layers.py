@@ -18,7 +18,7 @@ LAYERS = [
     {"documents", "methods"},
     {"datasets", "training", "synthesis"},
     {"evaluation"},
-    {"exploring", "diagnosis"},
+    {"exploring", "conversation", "diagnosis"},
     {"api"},
     {"web", "client", "adapters"},
     {"cli"},

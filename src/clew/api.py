@@ -13,12 +13,14 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from clew.conversation import Conversation
 from clew.core.errors import InputError
 from clew.core.schema import Schema
 from clew.core.trace import Recorder, Span
 from clew.core.types import Answer, Direction
 from clew.methods import catalog
 from clew.methods.protocol import Method
+from clew.methods.role_choice import CorrectedRelations, parser_for
 from clew.models.protocol import Embedder, LanguageModel
 from clew.models.wrappers import Budget, Budgeted, Ledger, Traced
 from clew.toolbox import Toolbox
@@ -61,19 +63,27 @@ class Base:
         method: str | Method = catalog.DEFAULT_METHOD,
         *,
         fixes: Fixes | None = None,
+        relations: Mapping[str, str] | None = None,
         on_step: Callable[[Span], None] | None = None,
         recorder: Recorder | None = None,
         **options: object,
     ) -> Answer:
         """Answer a question by a method: its name with options, or `clew.methods.NAME(…)`.
 
-        `fixes` says what names in the question stand for, `on_step` is told each step as it begins and ends.
+        `fixes` says what names in the question stand for, `relations` which relation is meant in the place of another
+        (as `answer.query["triplets"]` names it), `on_step` is told each step as it begins and ends.
         """
         chosen = self.method(method, options)
         recorder = recorder or Recorder(on_span=on_step)
         tools = self.tools.corrected({name: tuple(keys) for name, keys in (fixes or {}).items()})
+        if relations:
+            tools = tools.with_parser(CorrectedRelations(parser_for(tools), dict(relations)))
         answer = catalog.ask(chosen, question, tools, recorder)
         return replace(answer, trace=tuple(recorder.spans))
+
+    def conversation(self, method: str | Method = catalog.DEFAULT_METHOD, **options: object) -> Conversation:
+        """A conversation: questions one after another, each of which may lean on those before it."""
+        return Conversation(self.tools, self.method(method, options))
 
     async def aask(self, question: str, method: str | Method = catalog.DEFAULT_METHOD, **given: Any) -> Answer:
         """Ask without blocking the event loop."""

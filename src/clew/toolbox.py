@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from clew.core.errors import InputError, NotFoundError
+from clew.core.roles import TripletParser
 from clew.core.types import NodeSet, Ranking
 from clew.index.build import index_vectors, open_lexical, open_names, open_vectors, vector_folder
 from clew.index.lexical import LexicalIndex
@@ -37,6 +38,8 @@ class Toolbox:
     model: LanguageModel | None = None
     embedder_given: str | Embedder | None = None
     """None means the one the base remembers, or the one that ships with Clew."""
+    parser: TripletParser | None = None
+    """Who reads questions, where it is not for the methods to choose."""
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
     _lock: RLock = field(default_factory=RLock, repr=False, compare=False)
 
@@ -150,6 +153,10 @@ class Toolbox:
 
         nodes = {name: tuple(self.kb.find(key) for key in keys) for name, keys in fixes.items()}
         return self._sharing(names=CorrectedNames(self.names, nodes), _kept={})
+
+    def with_parser(self, parser: TripletParser) -> Toolbox:
+        """The same tools, where this parser reads every question."""
+        return self._sharing(parser=parser)
 
     def _sharing(self, **changes: object) -> Toolbox:
         copied = copy.copy(self)

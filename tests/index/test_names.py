@@ -216,3 +216,28 @@ def test_two_builds_of_the_same_names_are_the_same_bytes(tmp_path: Path):
     assert files
     for file in files:
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("programs written in C++", "C++"),
+        ("programs written in C", "C"),
+        ("is mercury a transition metal", "Transition metals"),
+        ("which lanthanide melts first", "Lanthanides"),
+        ("who managed the 1986 Mets?", "1986 New York Mets"),
+        ("did the Mets of 1986 win?", "New York Mets"),
+    ],
+)
+def test_punctuation_number_and_years_tell_names_apart(tmp_path: Path, text: str, expected: str):
+    nodes = [
+        ("C", "film", []),
+        ("C++", "film", []),
+        ("Transition metals", "film", []),
+        ("Lanthanides", "film", []),
+        ("New York Mets", "film", ["Mets"]),
+        ("1986 New York Mets", "film", []),
+        ("1987 New York Mets", "film", []),
+    ]
+    found = opened(tmp_path, nodes).mentions(text)
+    assert expected in [nodes[mention.links[0].node][0] for mention in found]

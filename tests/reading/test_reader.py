@@ -20,6 +20,7 @@ NODES = [
     {"id": "p2", "name": "Ewan Baird", "type": "Person"},
     {"id": "w1", "name": "Foyle Ten", "type": "Whisky", "strength": 43.0},
     {"id": "w2", "name": "Storm Cask", "type": "Whisky", "strength": 58.2},
+    {"id": "w3", "name": "Harbour Dram", "type": "Whisky"},
 ]
 EDGES = [
     ("m1", "located_in", "r1"),
@@ -54,6 +55,7 @@ def put_forward(answer):
         ("Which distillery has the most stills?", {"Ardmorran"}),
         ("Which is older, Glenfoyle or Kilbrae?", {"Glenfoyle"}),
         ("distilleries founded after 1850", {"Ardmorran", "Kilbrae"}),
+        ("Are there more distilleries in Islay or in Speyside?", {"Islay"}),
     ],
 )
 def test_nodes_are_found_whatever_is_asked(base, question, names):
@@ -126,3 +128,14 @@ def test_a_text_has_one_vector_whatever_it_is_read_with():
         200,
     )
     assert told[1] > told[2]
+
+
+def test_a_value_that_the_base_does_not_have_is_not_found(base):
+    answer = base.ask("What is the strength of Harbour Dram?")
+    assert answer.value is None
+    assert not answer.found
+
+
+def test_a_value_is_no_answer_to_a_question_for_yes_or_no(base):
+    answer = base.ask("Is Ardmorran founded far from the sea?")
+    assert answer.value is None or isinstance(answer.value, bool)

@@ -19,6 +19,7 @@ export interface Ask {
   method: string;
   model: string;
   answers: Answer[];
+  form: string | null;
   understood: string | null;
   matches: number;
   text: string | null;
@@ -27,6 +28,7 @@ export interface Ask {
   certainty: number | null;
   evidence: Evidence[];
   query: Query;
+  dropped: string[];
   notes: string[];
   fallbacks: Fallback[];
   seconds: number;
@@ -43,6 +45,8 @@ export interface AskRequest {
   k?: number;
   options?: Record<string, string | number | boolean>;
   fixes?: Record<string, string[]>;
+  relations?: Record<string, string>;
+  history?: string[];
 }
 
 /** A base with its schema, its methods, the models and some questions to begin with. */

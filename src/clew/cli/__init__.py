@@ -30,6 +30,7 @@ COMMANDS = {
     "doctor": "clew.cli.doctor:doctor",
     "demo": "clew.cli.demo:demo",
     "ask": "clew.cli.ask:ask",
+    "chat": "clew.cli.chat:chat",
     "methods": "clew.cli.ask:methods",
     "models": "clew.cli.models:models",
     "batch run": "clew.cli.models:run",

@@ -22,6 +22,7 @@ from clew.cli.options import (
     MaxTokens,
     Model,
     Options,
+    RelationFix,
     assignments,
     corrections,
 )
@@ -45,6 +46,7 @@ def ask(
     option: Options = None,
     fix: Fix = None,
     exclude: Exclude = None,
+    relation: RelationFix = None,
     model: Model = "none",
     embedder: EmbedderOption = None,
     max_calls: MaxCalls = None,
@@ -63,10 +65,11 @@ def ask(
     if estimate:
         show_estimate(opened.estimate(question, opened.method(method, assignments(option)), model=model), as_json)
         return
+    relations = assignments(relation, "--relation")
     recorder = Recorder()
     try:
         chosen = opened.method(method, assignments(option))
-        answer = opened.ask(question, chosen, fixes=corrections(fix, exclude), recorder=recorder)
+        answer = opened.ask(question, chosen, fixes=corrections(fix, exclude), relations=relations, recorder=recorder)
     finally:
         if trace is not None:
             recorder.write(trace)
@@ -91,14 +94,14 @@ def show_answer(answer: Answer, k: int) -> None:
         out.print(f"[yellow]{escape(answer.outage)}[/yellow]")
     if answer.text is not None:
         show_text(answer)
-    if answer.certainty is not None and answer.query.get("text"):
-        out.print(f"[dim]read as: {escape(answer.query['text'])} ({answer.certainty:.0%} sure)[/dim]")
-    matches = answer.query.get("matches")
-    if answer.found and answer.text is None and answer.answer_count and matches:
-        out.print(f"[bold]{matches} match[/bold]" if matches > 1 else "[bold]1 matches[/bold]")
-    if not answer.candidates:
+    if answer.found and answer.query.get("text"):
+        sure = "" if answer.certainty is None else f" ({answer.certainty:.0%} sure)"
+        out.print(f"[dim]understood: {escape(answer.query['text'])}{sure}[/dim]")
+    if answer.dropped and answer.found:
+        out.print(f"[dim]not used: {escape('; '.join(answer.dropped))}[/dim]")
+    if not answer.candidates and answer.text is None:
         out.print("no answer found")
-    elif not answer.found:
+    elif answer.candidates and not answer.found:
         out.print("What is nearest:" if answer.text else "[bold]I did not find this.[/bold] What is nearest:")
     for rank, candidate in enumerate(answer.candidates[:k], start=1):
         if answer.answer_count and rank == answer.answer_count + 1:

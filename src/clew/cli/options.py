@@ -28,6 +28,13 @@ Exclude = Annotated[
     list[str] | None, typer.Option("--exclude", metavar="NAME", help="Words of the question that name nothing.")
 ]
 
+RelationFix = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--relation", metavar="OLD=NEW", help="Read the question by another relation than it was understood by."
+    ),
+]
+
 Model = Annotated[
     str,
     typer.Option(

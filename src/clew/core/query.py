@@ -66,6 +66,8 @@ class Best:
     relation: str | None = None
     is_head: bool = True
     """Whether the answers are the heads of the edges that are counted, or their tails."""
+    of: str | None = None
+    """The type of what lies at their other end, where only edges to some are counted."""
 
     def __str__(self) -> str:
         what = self.attribute or f"edges of {self.relation}"

@@ -13,9 +13,13 @@ from clew.core.errors import MissingExtraError
 from clew.core.notebook import AnswerRow, answer_card
 
 Direction = Literal["out", "in", "any"]
+Value = int | float | bool | str
+"""What a question may ask for instead of nodes."""
 IntArray = NDArray[np.int32]
 PRINTED = 5
 """Candidates that `print` shows."""
+SURE = 0.6
+"""From this certainty on, words of a question without a counterpart in its query count as said in other words."""
 GIVEN_UP = "model"
 """The step of the fallback that says that a model was given up."""
 MANY = 20_000
@@ -331,7 +335,7 @@ class Answer:
     model: str = "none"
     """The model that was asked on the way; none where none was."""
     text: str | None = None
-    """A written answer, where a method reads passages."""
+    """The answer in words; `ask` writes the sentence where the method has not."""
     evidence: tuple[Evidence, ...] = ()
     """Evidence for the written answer or for the answer as a whole."""
     query: Mapping[str, Any] = field(default_factory=dict)
@@ -342,12 +346,14 @@ class Answer:
     seconds: float = 0.0
     trace: tuple[Any, ...] = field(default=(), repr=False, compare=False)
     """The steps that led to it, as `clew.core.trace.Span`."""
-    value: int | float | bool | str | None = None
+    value: Value | None = None
     """A number, yes or no, or the value of an attribute, where the question asks for one."""
     certainty: float | None = None
     """How likely the question was read rightly, 0..1, where the method can tell."""
     answer_count: int | None = None
     """How many of the first candidates are the answer, where a method knows; None: those that share the best score."""
+    matched: NodeSet | None = field(default=None, repr=False, compare=False)
+    """Everything that matches, listed or not, where a query was carried out."""
 
     @property
     def found(self) -> bool:
@@ -361,6 +367,22 @@ class Answer:
             return self.candidates[: self.answer_count]
         best = max((candidate.score for candidate in self.candidates), default=0.0)
         return tuple(candidate for candidate in self.candidates if candidate.score >= best - 1e-9)
+
+    @property
+    def matches(self) -> tuple[Candidate, ...]:
+        """The listed candidates that are put forward as answers; `query["matches"]` counts those not listed, too."""
+        return self.answer_set if self.found else ()
+
+    @property
+    def near(self) -> tuple[Candidate, ...]:
+        """The candidates that do not match, but come near."""
+        return self.candidates[len(self.matches) :]
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Requirements that were relaxed, and words that nothing stands for unless the reading is sure."""
+        is_sure = self.certainty is not None and self.certainty >= SURE
+        return (*self.query.get("relaxed", ()), *(() if is_sure else self.query.get("unexplained", ())))
 
     @property
     def outage(self) -> str | None:
@@ -378,13 +400,14 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """As `clew ask --json` prints it and the server sends it: the one JSON form of an answer."""
-        put_forward = len(self.answer_set) if self.found else 0
+        put_forward = len(self.matches)
         return {
             "question": self.question,
             "method": self.method,
             "model": self.model,
+            "form": self.query.get("form"),
             "understood": self.query.get("text"),
-            "matches": self.query.get("matches", len(self.answer_set) if self.found else 0),
+            "matches": self.query.get("matches", put_forward),
             "answers": [
                 {**candidate.to_dict(rank), "group": "match" if rank <= put_forward else "near"}
                 for rank, candidate in enumerate(self.candidates, start=1)
@@ -396,6 +419,7 @@ class Answer:
             "certainty": None if self.certainty is None else round(self.certainty, 4),
             "evidence": [piece.to_dict() for piece in self.evidence],
             "query": dict(self.query),
+            "dropped": list(self.dropped),
             "notes": list(self.notes),
             "seconds": round(self.seconds, 6),
         }

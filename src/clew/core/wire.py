@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from clew.core.notebook import AnswerRow, answer_card
 
 LONGEST_QUESTION = 2000
+MOST_EARLIER = 20
+"""Earlier questions that a request may hold."""
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
@@ -35,6 +37,12 @@ class AskRequest(BaseModel):
     options: Annotated[dict[Name, str | int | float | bool], Field(max_length=20)] = {}
     fixes: Annotated[dict[Name, Annotated[list[Name], Field(max_length=20)]], Field(max_length=20)] = {}
     """Name in the question → keys of the nodes it stands for; an empty list where it names nothing."""
+    relations: Annotated[dict[Name, Name], Field(max_length=20)] = {}
+    """Relation by which the question was understood → the one that is meant."""
+    history: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]], Field(max_length=MOST_EARLIER)
+    ] = []
+    """The earlier questions of the conversation, the oldest first: this one may lean on them."""
 
 
 class NodeReply(_Reply):
@@ -194,6 +202,8 @@ class AskReply(_Reply):
     method: str
     model: str
     answers: tuple[AnswerReply, ...]
+    form: str | None = None
+    """What is asked for: list, count, yes/no, value, superlative, comparison, describe or text."""
     understood: str | None = None
     """The question as it was understood, in words."""
     matches: int = 0
@@ -207,6 +217,8 @@ class AskReply(_Reply):
     """How likely the question was read rightly."""
     evidence: tuple[EvidenceReply, ...] = ()
     query: QueryReply = QueryReply()
+    dropped: tuple[str, ...] = ()
+    """Words of the question and requirements that were not used."""
     notes: tuple[str, ...] = ()
     fallbacks: tuple[FallbackReply, ...] = ()
     seconds: float

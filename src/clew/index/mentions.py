@@ -19,7 +19,7 @@ WIDEST = 4
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Tokens first .. last that are the form of a name; `is_exact` unless a plural was read as its singular."""
+    """Tokens first .. last that are the form of a name; `is_exact` unless its number was changed."""
 
     first: int
     last: int
@@ -51,9 +51,9 @@ def find_matches(tokens: Sequence[Token], forms: SortedStrings) -> list[Match]:
             if is_form:
                 found.append(Match(first, last, place))
             else:
-                singular = _singular(prefix, tokens[last].text, forms)
-                if singular is not None:
-                    found.append(Match(first, last, singular, is_exact=False))
+                other = _other_number(prefix, tokens[last].text, forms)
+                if other is not None:
+                    found.append(Match(first, last, other, is_exact=False))
             prefix = wanted + b" "
             following = place + is_form  # a space sorts before all else, so continuations follow at once
             if following >= len(forms) or not forms[following].startswith(prefix):
@@ -146,10 +146,15 @@ def _is_letter(word: str) -> bool:
     return len(word) == 1 and word.isascii()
 
 
-def _singular(prefix: bytes, word: str, forms: SortedStrings) -> int | None:
-    for ending, replacement in (("ies", "y"), ("es", ""), ("s", "")):
-        if word.endswith(ending) and len(word) > len(ending) + 2:
-            place = forms.find(prefix + (word[: -len(ending)] + replacement).encode())
+NUMBERS = (("ies", "y"), ("es", ""), ("s", ""), ("y", "ies"), ("", "s"))
+"""Endings of plurals and of their singulars, and the other way round."""
+
+
+def _other_number(prefix: bytes, word: str, forms: SortedStrings) -> int | None:
+    """The form with the last word in the singular instead of the plural, or in the plural instead of the singular."""
+    for ending, replacement in NUMBERS:
+        if word.endswith(ending) and len(word) > len(ending) + 2 and word.isalpha():
+            place = forms.find(prefix + (word.removesuffix(ending) + replacement).encode())
             if place is not None:
                 return place
     return None

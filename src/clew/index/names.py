@@ -55,6 +55,7 @@ DERIVED = 0.87
 """How sure a name is that a word was made from."""
 MOST_RARE = 3
 """In small letters, a word beside other names stands only for names that are hardly more than these."""
+YEAR = re.compile(r"1\d{3}|20\d{2}")
 ACRONYM = re.compile(r"(?<![\w-])[A-Z][A-Z&]{1,5}(?![\w-])")
 FEWEST_INITIALS, MOST_FORMS = 3, 300_000
 """Names of fewer words have no acronym; with more forms than this, acronyms are not looked for."""
@@ -135,6 +136,7 @@ class NameIndex:
         matches = find_matches(tokens, self.table.forms)
         meant = [match for match in matches if self._is_meant(match, tokens, text)]
         found = [self._mention(match, tokens, text) for match in longest(meant, tokens)]
+        found = [self._dated(mention, tokens, text) for mention in found]
         if fuzzy:
             found += self._misspelt(text, tokens, found)
         if fuzzy:  # "Romney" may stand for "Mitt Romney", and so may "romney" where nothing else is named
@@ -234,10 +236,26 @@ class NameIndex:
 
     def _mention(self, match: Match, tokens: Sequence[Token], text: str) -> Mention:
         start, end = tokens[match.first].start, tokens[match.last].end
+        if match.is_exact:  # "C++" is no "C"
+            aliases = (self.table.alias(entry) for entry in self._entries(match.form, None).tolist())
+            end = max([end, *(start + len(alias) for alias in aliases if text.startswith(alias, start))])
         links = self._exact(match.form, text[start:end], None)[:MOST_IN_TEXT]
         if not match.is_exact:
             links = [Link(link.node, link.alias, "fuzzy", min(link.score, 0.95)) for link in links]
         return Mention(start, end, text[start:end], tuple(links))
+
+    def _dated(self, mention: Mention, tokens: Sequence[Token], text: str) -> Mention:
+        """A name with a year beside it, where few names have both: "1986 Mets" may stand for "1986 New York Mets"."""
+        inside = [token.text for token in tokens if mention.start <= token.start < mention.end]
+        for token in tokens:
+            gap = text[token.end : mention.start] if token.end <= mention.start else text[mention.end : token.start]
+            if YEAR.fullmatch(token.text) and gap.strip() == "" and token.text not in inside:
+                longer = self._longer([token.text, *inside], None)
+                if 0 < len(longer) <= MOST_RARE:
+                    start, end = min(token.start, mention.start), max(token.end, mention.end)
+                    links = [link for form, score in longer for link in self._all_of(form, score)]
+                    return Mention(start, end, text[start:end], tuple(links[:MOST_IN_TEXT]))
+        return mention
 
     def _misspelt(self, text: str, tokens: Sequence[Token], found: Sequence[Mention]) -> list[Mention]:
         """Runs of words that are nearly a name, around words that neither names nor texts of the base know."""

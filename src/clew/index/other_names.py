@@ -23,9 +23,9 @@ class CorrectedNames:
     """Name, case aside → the nodes it stands for; none where it names nothing."""
 
     def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
-        """The corrected nodes, whatever their type, or else what the name stood for before."""
+        """The corrected nodes, all of them and whatever their type, or else what the name stood for before."""
         fixed = self._fixed(text)
-        return self.names.link(text, type=type, k=k) if fixed is None else fixed[:k]
+        return self.names.link(text, type=type, k=k) if fixed is None else fixed
 
     def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:
         """The names in a text, those that name nothing left out."""

@@ -15,6 +15,7 @@ from clew.core.trace import Recorder, recording
 from clew.core.types import Answer
 from clew.methods.options import describe_options, parse_options
 from clew.methods.protocol import Method
+from clew.queries.sentences import sentence
 from clew.toolbox import Toolbox
 
 METHODS: dict[str, str | type[Method]] = {
@@ -89,6 +90,7 @@ def ask(method: Method, question: str, tools: Toolbox, recorder: Recorder | None
     cut_short = recorded.cut_short()
     answer = replace(
         answer,
+        text=sentence(answer) if answer.text is None and answer.query else answer.text,
         method=answer.method or method.name,
         model=recorded.model(),
         seconds=time.perf_counter() - begun,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from clew.core.errors import InputError
-from clew.core.roles import Chooser, Reader, TripletParser
+from clew.core.roles import Chooser, Parse, Reader, TripletParser
+from clew.core.schema import Schema
 from clew.models.settings import Settings
+from clew.queries.corrections import with_relations
 from clew.reading.parsing import LearnedParser
 from clew.reading.reader import LearnedReader
 from clew.roles.choose import ModelChooser, ScoredChooser
@@ -17,6 +21,11 @@ from clew.roles.score import FusedScorer, ModelScorer
 from clew.toolbox import Toolbox
 
 ParserName = Literal["auto", "model", "reader"]
+
+
+def can_write(toolbox: Toolbox) -> bool:
+    """Whether there is a model that parses and writes better than no model: by measurement, none below 7 billion."""
+    return toolbox.model is not None and toolbox.model.capabilities.size != "small"
 
 
 def reader_of(toolbox: Toolbox) -> LearnedReader:
@@ -31,14 +40,29 @@ def reader_parser(toolbox: Toolbox) -> TripletParser:
 
 
 def parser_for(toolbox: Toolbox, name: ParserName = "auto") -> TripletParser:
-    """By name; `auto` asks the model only where the learned reader is unsure, and the reader alone without a model."""
+    """By name; `auto` asks a model that is not small where the learned reader is unsure, and else the reader alone."""
+    if toolbox.parser is not None:
+        return toolbox.parser
     reader = reader_parser(toolbox)
     if name == "model" and toolbox.model is None:
         raise InputError("parser=model asks a language model: give one with --model, or use parser=reader")
-    if toolbox.model is None or name == "reader":
+    if toolbox.model is None or name == "reader" or (name == "auto" and not can_write(toolbox)):
         return reader
     model = ModelParser(toolbox.model, reader)
     return model if name == "model" else ReaderFirst(reader, model)
+
+
+@dataclass(frozen=True)
+class CorrectedRelations:
+    """A parser whose queries have other relations in the place of some."""
+
+    parser: TripletParser
+    relations: Mapping[str, str]
+
+    def parse(self, question: str, schema: Schema) -> Parse:
+        """The first reading, corrected; it is what the user means, so that no other is tried."""
+        parse = self.parser.parse(question, schema)
+        return replace(parse, query=with_relations(parse.query, self.relations, schema), alternatives=(), certainty=1.0)
 
 
 def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:
@@ -51,7 +75,7 @@ def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:
     if model is None:
         raise InputError(f"{name} reranking asks a language model: give one with --model, or use reranker=embedding")
     if name == "listwise":
-        return Listwise(kb, ModelChooser(model))
+        return Listwise(kb, ModelChooser(model), window=20, step=10)
     if name == "pairwise":
         return Pairwise(kb, ModelChooser(model))
     if name == "likelihood":

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core.errors import SourceError
+from clew.models.model_names import capabilities_by_name
 from clew.models.protocol import Capabilities, Completion, Request, Usage
 from clew.models.tokens import count_request_tokens, count_tokens
 
@@ -25,8 +26,8 @@ class ScriptedModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What any model can."""
-        return Capabilities(self.context_tokens)
+        """What its name says."""
+        return capabilities_by_name(self.name, self.context_tokens)
 
     @classmethod
     def saying(cls, *replies: str) -> ScriptedModel:

@@ -82,6 +82,14 @@ class Claim:
     """Where one of several is asked about: "is it the highest of them?"."""
 
     @property
+    def names_only(self) -> bool:
+        """Whether nothing is required of the answers but to be among what the question names."""
+        if len(self.blocks) != 1 or list(self.blocks[0].only) != [self.blocks[0].target]:
+            return False
+        block = self.blocks[0]
+        return not (block.required or block.absences or block.conditions or block.counts or block.never)
+
+    @property
     def type(self) -> str | None:
         """The type of the answers where it is one."""
         kinds = {block.types[block.target] for block in self.blocks}

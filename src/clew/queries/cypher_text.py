@@ -75,7 +75,8 @@ class _Cypher:
             yield f"WITH {TARGET}, {amount} AS amount WHERE amount IS NOT NULL"
         else:
             relation = "" if best.relation is None else f":{_name(best.relation)}"
-            pattern = f"-[{relation}]->(other)" if best.is_head else f"<-[{relation}]-(other)"
+            other = _node("other", best.of)
+            pattern = f"-[{relation}]->{other}" if best.is_head else f"<-[{relation}]-{other}"
             yield f"OPTIONAL MATCH ({TARGET}){pattern}"
             yield f"WITH {TARGET}, count(DISTINCT other) AS amount"
         yield f"WITH {goal}(amount) AS goal, collect({{key: {TARGET}.key, amount: amount}}) AS rows"

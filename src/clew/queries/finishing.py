@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.query import Best, TripletQuery
-from clew.core.types import NodeSet
+from clew.core.types import NodeSet, Value
 from clew.kb.protocol import KnowledgeBase
 
 NUMBER = r"[-+]?[0-9][0-9,]*([.][0-9]+)?"
@@ -25,7 +25,7 @@ class Outcome:
     """The nodes put forward, and the value where one was asked for."""
 
     nodes: NodeSet
-    value: int | float | bool | str | None = None
+    value: Value | None = None
 
 
 def finish(kb: KnowledgeBase, query: TripletQuery, nodes: NodeSet, asked: NodeSet | None = None) -> Outcome:
@@ -56,6 +56,9 @@ def best_of(kb: KnowledgeBase, best: Best, nodes: NodeSet) -> NodeSet:
         return NodeSet.of([node for node, value in known if value == goal])
     found = kb.edges(nodes, best.relation, "out" if best.is_head else "in")
     own, others = (found.heads, found.tails) if best.is_head else (found.tails, found.heads)
+    if best.of is not None:
+        counted = kb.nodes(best.of).holds(others)
+        own, others = own[counted], others[counted]
     packed = np.unique((own.astype(np.int64) << 32) | others)
     counts = np.bincount(nodes.array.searchsorted(packed >> 32), minlength=len(nodes))
     if not len(counts):
@@ -77,7 +80,7 @@ def comparable(value: Any) -> float | None:
     return float(value.replace(",", "")) if isinstance(value, str) and re.fullmatch(NUMBER, value) else None
 
 
-def _shown(values: Sequence[Any]) -> int | float | bool | str | None:
+def _shown(values: Sequence[Any]) -> Value | None:
     known = [value for value in values if value is not None and value != ""]
     if len(known) == 1 and isinstance(known[0], int | float | bool):
         single: int | float | bool = known[0]
@@ -90,12 +93,3 @@ def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
     return value.isoformat() if isinstance(value, datetime.date | datetime.datetime) else str(value)
-
-
-def in_words(value: int | float | bool | str) -> str:
-    """A value as it is put forward."""
-    if isinstance(value, bool):
-        return "Yes" if value else "No"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)

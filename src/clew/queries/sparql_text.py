@@ -81,7 +81,11 @@ class _Sparql:
         pattern = f"?{TARGET} {predicate} ?other" if best.is_head else f"?other {predicate} ?{TARGET}"
         self.lines.append(f"{indent}{{ SELECT ?{TARGET} (COUNT(DISTINCT ?other) AS ?amount) WHERE {{")
         self.matches(claim, indent + "  ")
-        self.lines.append(f"{indent}  OPTIONAL {{ {pattern} }}")
+        self.lines.append(f"{indent}  OPTIONAL {{")
+        self.lines.append(f"{indent}    {pattern} .")
+        if best.of is not None:
+            self.type("other", best.of, indent + "    ")
+        self.lines.append(f"{indent}  }}")
         self.lines.append(f"{indent}}} GROUP BY ?{TARGET} }}")
 
     def block(self, block: Block, indent: str) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clew.core.query import Best, Condition, Count
-from clew.core.schema import words_of
-from clew.core.types import NodeSet
+from clew.core.schema import Schema, words_of
+from clew.core.types import NodeSet, Value
 from clew.kb.protocol import KnowledgeBase
 from clew.queries.claims import Block, Claim, Named, Requirement
 from clew.queries.problem import as_text
@@ -39,6 +39,8 @@ PREPOSITIONS = tuple(
 def in_words(claim: Claim, kb: KnowledgeBase) -> str:
     """What was understood and carried out, as one sentence without its full stop."""
     writer = _Words(kb)
+    if claim.names_only and claim.asks in ("nodes", "value"):
+        return writer.about_named(claim)
     whole = ", or ".join(dict.fromkeys(map(writer.block, claim.blocks)))
     if claim.best is not None:
         whole += f", those {writer.best(claim.best)}"
@@ -55,9 +57,23 @@ def in_words(claim: Claim, kb: KnowledgeBase) -> str:
             return whole
 
 
+def kind_in_words(schema: Schema, type: str | None) -> str:
+    """What one thing of a type is called."""
+    named = next((one for one in schema.node_types if one.name == type), None)
+    return "thing" if type is None else words_of((named.display if named else "") or type)
+
+
 @dataclass(frozen=True)
 class _Words:
     kb: KnowledgeBase
+
+    def about_named(self, claim: Claim) -> str:
+        """What is asked of the things that a question names: "the population of France"."""
+        (block,) = claim.blocks
+        named = self.names(block.only[block.target], "and")
+        if claim.best is not None:
+            return f"which of {named} is the one {self.best(claim.best)}"
+        return f"the {words_of(claim.attribute)} of {named}" if claim.attribute else f"what is known about {named}"
 
     def block(self, block: Block) -> str:
         left, seen = list(block.required), {block.target}
@@ -104,11 +120,19 @@ class _Words:
         verb = row.display or row.name
         if edge.any_direction:
             return f"{are} connected with {other} by “{words_of(verb)}”"
+        called = plural(words_of(verb))
+        is_kind = called == self.kind(row.tail)  # a relation that is called like what it leads to
         if edge.head == variable:
-            return f"{_many(verb, negated)} {other}"
+            return (
+                f"{'do not have' if negated else 'have'} {called} {other}"
+                if is_kind
+                else f"{_many(verb, negated)} {other}"
+            )
         if row.inverse:
             return f"{_many(row.inverse, negated)} {other}"
         first, rest, form = _verb(verb)
+        if is_kind:
+            return f"{are} {called} of {other}"
         if form == "noun" or (first == "has" and rest):
             return f"{are}{rest} of {other}"
         if isinstance(edge.head, Named):
@@ -133,13 +157,13 @@ class _Words:
             most, least = ("latest", "earliest") if is_date else ("highest", "lowest")
             return f"with the {most if best.most else least} {words_of(best.attribute)}"
         label = "edges" if best.relation is None else f"edges “{words_of(best.relation)}”"
-        return f"with the {'most' if best.most else 'fewest'} {label} {'from' if best.is_head else 'to'} them"
+        amount = f"with the {'most' if best.most else 'fewest'}"
+        if best.of is None:
+            return f"{amount} {label} {'from' if best.is_head else 'to'} them"
+        return f"{amount} {label} {'to' if best.is_head else 'from'} {self.kind(best.of)}"
 
     def kind(self, type: str | None) -> str:
-        if type is None:
-            return "things"
-        named = next((one for one in self.kb.schema.node_types if one.name == type), None)
-        return _plural(words_of((named.display if named else "") or type))
+        return plural(kind_in_words(self.kb.schema, type))
 
     def names(self, named: Named | NodeSet, word: str = "or") -> str:
         nodes = named.nodes if isinstance(named, Named) else named
@@ -192,7 +216,8 @@ def _base(verb: str) -> str:
     return verb[:-2] if verb.endswith(("sses", "ches", "shes", "xes")) else verb[:-1]
 
 
-def _plural(words: str) -> str:
+def plural(words: str) -> str:
+    """A noun for several things: "city" → "cities"."""
     if words.endswith("s") and not words.endswith(("ss", "us", "is")):
         return words
     if words.endswith("y") and words[-2:-1] not in "aeiou":
@@ -202,3 +227,16 @@ def _plural(words: str) -> str:
 
 def _shown(value: object) -> str:
     return as_text(value) if isinstance(value, bool | float) else str(value)
+
+
+MANY_DIGITS = 10_000
+"""From here on a number is easier to read in groups of three; years are below."""
+
+
+def value_in_words(value: Value) -> str:
+    """A value as it is put forward."""
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return f"{value:,}" if isinstance(value, int) and abs(value) >= MANY_DIGITS else str(value)

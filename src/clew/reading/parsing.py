@@ -43,12 +43,17 @@ class LearnedParser:
         for meaning in rest[:OTHERS]:
             if meaning.share >= UNLIKELY:
                 queries.append(self.query(understanding.question, meaning))
+        if queries[0].asks == "value" and asks_whether(understanding.question) and not self._is_truth(queries[0]):
+            return Parse(queries[0], tuple(queries[1:]), certainty=0.0)  # whether it is so, a value does not say
         explained = explained_part(understanding.question, first)
         left = len(queries[0].unexplained[0].split()) if queries[0].unexplained else 0
         is_doubtful = all(one.is_doubtful for one in first.named)
         is_loose = explained < EXPLAINED and left > MOST_UNEXPLAINED[is_doubtful]
         certainty = understanding.certainty * (explained if is_loose else 1.0)
         return Parse(queries[0], tuple(queries[1:]), certainty=certainty, is_loose=is_loose)
+
+    def _is_truth(self, query: TripletQuery) -> bool:
+        return self.reader.kb.schema.attribute_types.get(query.attribute or "") == "boolean"
 
     def query(self, question: str, meaning: Meaning) -> TripletQuery:
         """One meaning as a query."""

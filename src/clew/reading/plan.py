@@ -100,7 +100,8 @@ class Wording:
             case "compare_max" | "compare_min":
                 return f"{plan.form.removeprefix('compare_')} {attribute} of {named}"
             case "most" | "fewest":
-                return f"{plan.form} {'' if plan.hop is None else self._hop(plan.hop)} : {body}"
+                counted = "" if plan.hop is None else self._hop(plan.hop)
+                return f"{plan.form} {counted} of {named}" if named else f"{plan.form} {counted} : {body}"
             case _:
                 return f"{plan.form} : {body}"
 

@@ -30,6 +30,8 @@ DROPPED = -3.0
 """What it costs to leave a mention out."""
 DOUBLED = -1.5
 """What it costs to take two paths from one mention."""
+COUNTED = -1.0
+"""What it costs to compare two names by the number of their edges instead of by an attribute."""
 RANGE = 1.0
 """What is added where two numbers are the ends of a range, and taken where they are compared with two attributes."""
 RARER, RAREST = 0.25, -1.5
@@ -210,12 +212,16 @@ class Proposer:
                     yield replace(plan, attribute=attribute), score + likely
         elif form in ("most", "fewest"):
             for plan, score in self._bodies(form, scores, paths):
-                allowed = np.zeros(len(self.ends), dtype=bool)
-                allowed[list(self.leaving.get(-1 if plan.target is None else plan.target, ()))] = True
-                for hop, likely in self._likeliest(scores.counted, allowed, 2):
+                for hop, likely in self._likeliest(scores.counted, self._leave(plan.target), 2):
                     yield replace(plan, hop=hop), score + likely
         else:
             yield from self._bodies(form, scores, paths)
+
+    def _leave(self, kind: int | None) -> NDArray[np.bool_]:
+        """The hops that start at a type."""
+        allowed = np.zeros(len(self.ends), dtype=np.bool_)
+        allowed[list(self.leaving.get(-1 if kind is None else kind, ()))] = True
+        return allowed
 
     def _comparisons(self, form: Form, scores: Scores) -> Iterator[tuple[Plan, float]]:
         by_type: dict[int, list[int]] = {}
@@ -224,8 +230,11 @@ class Proposer:
         for kind, places in by_type.items():
             if len(places) >= 2:
                 left = DROPPED * (len(scores.mentions) - len(places))
-                for attribute, likely in self._likeliest(scores.extremes, self.owners == kind, 3):
+                for attribute, likely in self._likeliest(scores.extremes, (self.owners == kind) & self.is_ordered, 3):
                     yield Plan(form, kind, attribute=attribute, mentions=tuple(places)), left + likely
+                counting: Form = "most" if form == "compare_max" else "fewest"
+                for hop, likely in self._likeliest(scores.counted, self._leave(kind), 2):
+                    yield Plan(counting, kind, hop=hop, mentions=tuple(places)), left + likely + COUNTED
 
     def _values(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
         for place, mention in enumerate(scores.mentions):

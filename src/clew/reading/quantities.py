@@ -13,6 +13,8 @@ from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 
+from clew.core.schema import words_of
+
 YEARS = range(1000, 2200)
 """Four digits that may be a year."""
 
@@ -44,6 +46,11 @@ class _Words:
     halves: dict[str, float]
     months: dict[str, int]
     joints: tuple[str, ...]
+    decades: dict[str, int]
+
+    @property
+    def decade(self) -> str:
+        return "|".join(map(re.escape, self.decades))
 
     @property
     def number(self) -> str:
@@ -61,7 +68,7 @@ class _Words:
 @cache
 def _words(language: str = "en") -> _Words:
     raw = tomllib.loads(files("clew.reading").joinpath(language, "quantities.toml").read_text("utf-8"))
-    return _Words(raw["numbers"], raw["scales"], raw["halves"], raw["months"], tuple(raw["joints"]))
+    return _Words(raw["numbers"], raw["scales"], raw["halves"], raw["months"], tuple(raw["joints"]), raw["decades"])
 
 
 @cache
@@ -79,7 +86,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
             rf"\b{month}\s+{day},?\s+{year}\b",
             rf"\b{month}\s+(?:of\s+)?{year}\b",
             r"(?<!\d)(?P<year>[12]\d{3})-(?P<month>\d\d)(?![\d-])",
-            r"\b(?:the\s+)?(?P<decade>[12]\d{2}0)s\b",
+            rf"\b(?:the\s+)?(?:(?P<decade>[12]\d{{2}}0)'?s|(?P<tens>{words.decade}))\b",
             rf"\b(?P<half>{'|'.join(words.halves)})\s+an?\s+(?P<scale>{words.scale})\b",
             rf"(?:\b(?P<article>an?)\s+|(?P<number>{digits}|\b{spelt})\s?)(?P<scale>{words.scale})\b",
             rf"(?P<number>{digits})(?P<thousands>k\b)?(?P<percent>\s?%)?",
@@ -117,7 +124,7 @@ def _with_common_scale(text: str, found: list[Quantity]) -> list[Quantity]:
 def _quantity(match: re.Match[str]) -> Quantity | None:
     groups, words = {name: value for name, value in match.groupdict().items() if value}, _words()
     place = (match.start(), match.end(), match.group())
-    if "year" in groups or "decade" in groups:
+    if groups.keys() & {"year", "decade", "tens"}:
         return _date(place, groups)
     if "half" in groups:
         return Quantity(*place, value=words.halves[groups["half"].lower()] * words.scales[groups["scale"].lower()])
@@ -135,8 +142,8 @@ def _quantity(match: re.Match[str]) -> Quantity | None:
 
 
 def _date(place: tuple[int, int, str], groups: dict[str, str]) -> Quantity | None:
-    if "decade" in groups:
-        first = int(groups["decade"])
+    if "decade" in groups or "tens" in groups:
+        first = int(groups["decade"]) if "decade" in groups else _words().decades[groups["tens"].lower()]
         return Quantity(*place, low=f"{first}-01-01", high=f"{first + 9}-12-31")
     year, named = groups["year"], groups["month"].lower().rstrip(".")
     month = int(named) if named.isdecimal() else _words().months[named]
@@ -163,3 +170,13 @@ def number_of(text: str) -> float | None:
         return float(plain.replace(",", "."))
     except ValueError:
         return None
+
+
+def in_units_of(value: float, attribute: str) -> float:
+    """A number as an attribute holds it whose name says in what: 18 million are 18 in `population_millions`."""
+    scales = _words().scales
+    for word in words_of(attribute).split():
+        factor = scales.get(word) or scales.get(word.removesuffix("s"))
+        if factor and len(word) > 1 and abs(value) >= factor:
+            return value / factor
+    return value

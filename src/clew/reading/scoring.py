@@ -28,6 +28,8 @@ HEADS = (
 )
 """What each of the stacked matrices in the weights compares, in their order."""
 FOCUS, OTHER = "§", "•"
+SAID = 4.0
+"""What is added to the score of a type that a question calls by its name."""
 COMPARED = frozenset({"number", "integer", "date", "category", "text"})
 
 
@@ -64,9 +66,14 @@ def lettered(question: str, named: Sequence[Span], numbers: Sequence[Quantity]) 
 BRACKETED = re.compile(r"\([^)]*\)")
 
 
+def without_names(masked: str) -> str:
+    """A masked question without what stands for its names."""
+    return re.sub(rf"[{FOCUS}{OTHER}][^{FOCUS}{OTHER}]*[{FOCUS}{OTHER}]", " ", masked)
+
+
 def shared_words(said: str, text: str) -> tuple[float, float]:
     """The shares of a question's telling words that are in a plan's names, and only in its descriptions."""
-    asked = set(terms(re.sub(rf"[{FOCUS}{OTHER}][^{FOCUS}{OTHER}]*[{FOCUS}{OTHER}]", " ", said)))
+    asked = set(terms(without_names(said)))
     if not asked:
         return 0.0, 0.0
     names = asked & set(terms(BRACKETED.sub(" ", text)))
@@ -166,7 +173,7 @@ class Scorer:
         )
         return Scores(
             forms,
-            _logged(self._compared("type", whole, self.labels.types)),
+            _logged(self._compared("type", whole, self.labels.types) + self._said_types(texts[0])),
             float(flags[0]),
             self._compared("lacked", whole, self.labels.hops),
             float(flags[1]),
@@ -183,6 +190,16 @@ class Scorer:
 
     def _compared(self, head: str, vector: Floats, labels: Floats) -> Floats:
         return np.asarray(labels @ (vector @ self.encoders.heads["pairs"][HEADS.index(head)]), dtype=np.float32)
+
+    def _said_types(self, text: str) -> Floats:
+        """What is added for types whose words stand in a question, names aside."""
+        said = set(terms(without_names(text)))
+        return np.array([SAID if words <= said else 0.0 for words in self._type_terms], dtype=np.float32)
+
+    @cached_property
+    def _type_terms(self) -> list[set[str]]:
+        words = self.vocabulary.type_words
+        return [set(terms(words(name))) or {""} for name in self.vocabulary.schema.type_names]
 
     @cached_property
     def _is_switch(self) -> NDArray[np.bool_]:

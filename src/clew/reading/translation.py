@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from clew.core.query import Best, Comparison, Condition, Constant, Term, Triplet, TripletQuery, Variable
 from clew.reading.mentions import Named, Sense
 from clew.reading.plan import Branch, Plan, Requirement
-from clew.reading.quantities import Quantity
+from clew.reading.quantities import Quantity, in_units_of
 from clew.reading.vocabulary import Vocabulary
 
 TARGET = "x"
@@ -64,7 +64,10 @@ class Translator:
             return Best(plan.form.endswith("max"), attribute)
         if plan.hop is not None:
             hop = self.vocabulary.hops[plan.hop]
-            return Best(plan.form == "most", relation=hop.relation, is_head=hop.direction == "out")
+            rows = self.vocabulary.schema.relation_rows(hop.relation)
+            ends = {row.tail if hop.direction == "out" else row.head for row in rows}
+            end = hop.end if len(ends) > 1 else None
+            return Best(plan.form == "most", relation=hop.relation, is_head=hop.direction == "out", of=end)
         return None
 
     def _conditions(self, requirement: Requirement, variable: str) -> Iterator[Condition]:
@@ -75,7 +78,8 @@ class Translator:
             return
         quantity = self.numbers[requirement.quantity]
         if not quantity.is_date or (attribute.kind != "date" and quantity.value is not None):
-            yield Condition(variable, attribute.name, comparison, quantity.value)
+            value = None if quantity.value is None else in_units_of(quantity.value, attribute.name)
+            yield Condition(variable, attribute.name, comparison, value)
             return
         low, high = (day if attribute.kind == "date" else float(day[:4]) for day in (quantity.low, quantity.high))
         if comparison == "=":

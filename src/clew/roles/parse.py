@@ -131,8 +131,8 @@ def reply_schema(schema: Schema) -> dict[str, Any]:
     """The JSON schema of a reply: relations and types are among those that exist."""
     text = {"type": "string"}
     # A triplet as an object, not as an array of three: grammars of small servers cannot fix the second item's values.
-    triplet = _object({"head": text, "relation": {"enum": list(schema.relation_names)}, "tail": text})
-    variable = _object({"name": text, "type": {"enum": list(schema.type_names)}})
+    triplet = object_schema({"head": text, "relation": {"enum": list(schema.relation_names)}, "tail": text})
+    variable = object_schema({"name": text, "type": {"enum": list(schema.type_names)}})
     parts: dict[str, Any] = {
         "names": {"type": "array", "items": text},  # first: small models forget names that they have not written down
         "answer": text,
@@ -141,7 +141,7 @@ def reply_schema(schema: Schema) -> dict[str, Any]:
         "absent": {"type": "array", "items": triplet},
     }
     if schema.attribute_types:
-        condition = _object(
+        condition = object_schema(
             {
                 "variable": text,
                 "attribute": {"enum": list(schema.attribute_types)},
@@ -150,10 +150,11 @@ def reply_schema(schema: Schema) -> dict[str, Any]:
             }
         )
         parts["conditions"] = {"type": "array", "items": condition}
-    return _object(parts)
+    return object_schema(parts)
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema of an object with just these properties."""
     return {
         "type": "object",
         "properties": properties,

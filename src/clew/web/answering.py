@@ -20,7 +20,12 @@ def answer_run(
     """Ask, and encode the answer with its trace as JSON in one line."""
     base = served.base().with_model(model)
     method = checked_method(request.method, request.options)
-    shown = base.ask(request.question, method, fixes=request.fixes, recorder=recorder).to_dict()
+    if request.history:
+        shown = base.conversation(method).after(request.history).ask(request.question, recorder).to_dict()
+    else:
+        shown = base.ask(
+            request.question, method, fixes=request.fixes, relations=request.relations, recorder=recorder
+        ).to_dict()
     answers = shown["answers"][: request.k]
     for candidate in answers:
         place_passages(base.tools.kb, candidate["evidence"])

@@ -15,7 +15,7 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from clew.core.wire import LONGEST_QUESTION, AskRequest
+from clew.core.wire import LONGEST_QUESTION, MOST_EARLIER, AskRequest
 from clew.methods import catalog
 from clew.web.serving import ServedBase
 from clew.web.state import GrantOf, State, StateOf, base_of
@@ -83,13 +83,16 @@ async def models(state: StateOf, grant: GrantOf) -> ModelList:
 
 @router.post("/chat/completions", response_model=dict[str, Any])
 async def complete(asked: ChatRequest, request: Request, state: StateOf) -> Response:
-    """Answer the last question of a conversation."""
+    """Answer the last question of a conversation, in the light of those before it."""
     name, _, method = asked.model.partition("/")
     base = await base_of(name, request)
     questions = [message.words().strip() for message in asked.messages if message.role == "user"]
     if not questions or not questions[-1]:
         raise HTTPException(422, "there is no question: the last message of role user is empty")
-    question = AskRequest(question=questions[-1][:LONGEST_QUESTION], method=method or None, model=asked.language_model)
+    *earlier, last = (question[:LONGEST_QUESTION] for question in questions if question)
+    question = AskRequest(
+        question=last, method=method or None, model=asked.language_model, history=earlier[-MOST_EARLIER:]
+    )
     state.served.model(question.model)
     if method and method not in catalog.method_names():
         raise HTTPException(404, f"no method {method[:100]!r}")

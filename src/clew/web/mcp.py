@@ -36,6 +36,9 @@ class _Ask(_Arguments):
     question: str = Field(min_length=1, max_length=2000, description="The question, in words.")
     method: str | None = Field(None, max_length=100, description="How to answer; left out for the default.")
     k: int = Field(5, ge=1, le=50, description="How many answers.")
+    history: list[str] = Field(
+        [], max_length=20, description="Earlier questions of the conversation, the oldest first: this may lean on them."
+    )
 
 
 class _Find(_Arguments):
@@ -73,8 +76,10 @@ class Tool:
 
 
 def _ask(asker: Asker, base: ServedBase, given: _Ask) -> tuple[str, dict[str, Any]]:
-    run = json.loads(asker.run(base, AskRequest(question=given.question, method=given.method, k=given.k)))
-    return written(run)[0], {name: run[name] for name in ("run", "answers", "method", "seconds")}
+    request = AskRequest(question=given.question, method=given.method, k=given.k, history=given.history)
+    run = json.loads(asker.run(base, request))
+    told = ("run", "text", "value", "found", "certainty", "understood", "matches", "answers", "method", "seconds")
+    return written(run)[0], {name: run[name] for name in told}
 
 
 def _find(_: Asker, base: ServedBase, given: _Find) -> tuple[str, dict[str, Any]]:

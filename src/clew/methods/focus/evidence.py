@@ -148,11 +148,16 @@ def with_query(answer: Answer, kb: KnowledgeBase, focus: Focus, claim: Claim, ma
     """
     written = certificate(claim, kb)
     if matches is None:
-        written = {"text": f"{written['text']}, by what is written about them"}
+        written = _in_words_only(written, "by what is written about them") | {"form": "text"}
     elif not focus.solution.is_exact:
-        written = {"text": f"{written['text']}, each requirement looked at by itself"}
+        written = _in_words_only(written, "each requirement looked at by itself")
     return replace(
         answer,
         query={**focus.to_json(kb), **written, "matches": matches},
         notes=tuple(relaxation.in_words(focus.query) for relaxation in focus.relaxations),
     )
+
+
+def _in_words_only(written: dict[str, str], how: str) -> dict[str, str]:
+    """A certificate without the formal queries, which would say something else."""
+    return {"form": written["form"], "kind": written["kind"], "text": f"{written['text']}, {how}"}

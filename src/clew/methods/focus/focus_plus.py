@@ -28,15 +28,20 @@ from clew.index.protocol import Index
 from clew.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
 from clew.methods.focus.evidence import explained_share, weighed, with_query
 from clew.methods.focus.tiers import Tier, asks_more, finished, tiers, united, unrestricted
+from clew.methods.focus.two_readings import CERTAIN, read_twice
+from clew.methods.focus.writing import DOUBTED, written
 from clew.methods.protocol import Method
-from clew.methods.role_choice import ParserName, parser_for, reranker_for
+from clew.methods.role_choice import ParserName, can_write, parser_for, reranker_for
 from clew.queries.claims import Claim
-from clew.queries.finishing import in_words
-from clew.roles.rerank import KeepOrder, RerankerName
+from clew.queries.descriptions import description
+from clew.roles.rerank import KeepOrder, Reranker, RerankerName
 from clew.toolbox import Toolbox
 
 WRITTEN = 0.3
 """From this share of nodes with a text on, a question may be about texts alone."""
+
+DESCRIBED = 3
+"""So many nodes of one name are described."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +63,46 @@ class FocusPlus(Method):
     other_types: float = 0.7
     """What words and meaning count in the strand where a candidate is not of the type that was asked for."""
     parser: ParserName = "auto"
-    """By default the learned reader, and a model where that is unsure."""
+    """By default the learned reader; where that is not certain, a model that is not small reads it as well."""
     reranker: RerankerName = "auto"
+    """By default a model that is not small orders what only texts can tell."""
+    write: bool = True
+    """Whether a model that is not small writes the answer from its evidence."""
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
-        """Ranked candidates with the tier each comes from."""
-        kb, reranker = tools.kb, reranker_for(tools, self.reranker)
+        """Ranked candidates with the tier each comes from, and the answer in words."""
+        parse = self._parse(question, tools)
+        answer = self._written(self._ranked(question, parse, tools), tools)
+        is_doubted = not answer.found and (answer.certainty or 0.0) == DOUBTED
+        if is_doubted and self._reads_twice(tools) and (parse.certainty or 0.0) >= CERTAIN:
+            # The reader was certain and was not asked about, but the model doubts what it found.
+            again = self._ranked(question, self._parse(question, tools, certain=1.1), tools)
+            again = self._written(again, tools)
+            answer = again if again.found else answer
+        return answer
+
+    def _written(self, answer: Answer, tools: Toolbox) -> Answer:
+        if not (self.write and can_write(tools) and answer.matches and answer.value is None and answer.query):
+            return answer
+        with trace.span("5 write"):
+            return written(answer, tools)
+
+    def _reads_twice(self, tools: Toolbox) -> bool:
+        return self.parser == "auto" and tools.parser is None and can_write(tools)
+
+    def _parse(self, question: str, tools: Toolbox, certain: float = CERTAIN) -> Parse:
         with trace.span("1 triplets") as span:
-            parse = parser_for(tools, self.parser).parse(question, kb.schema)
+            if self._reads_twice(tools):
+                parse = read_twice(question, tools, certain)
+            else:
+                parse = parser_for(tools, self.parser).parse(question, tools.kb.schema)
             span.note(query=str(parse.query), alternatives=len(parse.alternatives), problem=parse.problem)
             span.note(certainty=parse.certainty)
-        query = parse.query
+        return parse
+
+    def _ranked(self, question: str, parse: Parse, tools: Toolbox) -> Answer:
+        kb = tools.kb
+        query, reranker = parse.query, self._reranker(parse, tools)
         parse = replace(parse, is_loose=parse.is_loose and _is_written_about(tools, query.target.type))
         if parse.is_loose and parse.certainty is not None and parse.certainty < self.sure:
             query = TripletQuery((), query.target, score=0.0, unexplained=(question,))
@@ -101,17 +135,29 @@ class FocusPlus(Method):
                 groups = self._merge(filtered, strand, self.alpha if more else self.k)
             placed = rerank_groups(reranker, question, groups)
         answer = replace(answer_placed(kb, question, placed, reranker), certainty=parse.certainty)
-        if (
-            parse.certainty is not None and parse.certainty < self.sure and query is parse.query
-        ) or query.best is not None:
+        is_doubtful = parse.certainty is not None and parse.certainty < self.sure and query is parse.query
+        is_relaxed = bool(found) and bool(found[0].focus.relaxations)
+        is_empty = not found and focus.nodes is not None and not parse.is_loose
+        if is_doubtful or is_relaxed or is_empty or query.best is not None:
             answer = replace(answer, answer_count=0)
         elif found and found[0].level == 0 and sure >= self.doubt:
             answer = replace(answer, answer_count=sum(1 for one in groups[0] if one.how == found[0].how))
         if not found:
             return with_query(answer, kb, focus, Claim((focus.block(kb),)), None if focus.nodes is None else 0)
+        if is_relaxed:
+            asked = unrestricted(kb, tools.names, focus.query)
+            relaxed = tuple(relaxation.in_words(focus.query) for relaxation in focus.relaxations)
+            answer = with_query(answer, kb, asked, Claim((asked.block(kb),)), 0)
+            return replace(answer, query={**answer.query, "relaxed": list(relaxed)}, notes=relaxed)
         first = [tier.focus for tier in found if (tier.level, tier.how) == (found[0].level, found[0].how)]
         result = united(kb, first, focus.query.best)
-        return with_query(answer, kb, focus, result.claim, len(result.nodes))
+        return replace(with_query(answer, kb, focus, result.claim, len(result.nodes)), matched=result.nodes)
+
+    def _reranker(self, parse: Parse, tools: Toolbox) -> Reranker:
+        if self.reranker != "auto":
+            return reranker_for(tools, self.reranker)
+        by_text = parse.is_loose or parse.certainty is None
+        return reranker_for(tools, "listwise" if by_text and can_write(tools) else "none")
 
     def _finished(self, question: str, parse: Parse, tools: Toolbox) -> Answer | None:
         """The answer to a question for a number, a truth, a value, or the most of something; None where there is none.
@@ -125,6 +171,7 @@ class FocusPlus(Method):
             span.note(nodes=len(outcome.nodes), value=outcome.value)
         if not len(outcome.nodes) and query.asks in ("nodes", "value"):
             return None
+        is_known = query.asks != "value" or outcome.value is not None
         listed = [
             Found(node, 0.0, readings[0], "satisfies the query", lead=1.0)
             for node in outcome.nodes.array[: self.k].tolist()
@@ -133,11 +180,14 @@ class FocusPlus(Method):
         placed = rerank_groups(reranker, question, [listed])
         answer = answer_placed(kb, question, placed, reranker)
         answer = with_query(answer, kb, readings[0], result.claim, len(outcome.nodes))
-        if parse.certainty is not None and parse.certainty < self.sure:
+        if not is_known or (parse.certainty is not None and parse.certainty < self.sure):
             return replace(answer, certainty=parse.certainty, answer_count=0)
-        text = None if outcome.value is None else in_words(outcome.value)
+        count = len(answer.candidates)
+        if answer.query["form"] == "describe":
+            told = " ".join(description(kb, node) for node in outcome.nodes.array[:DESCRIBED].tolist())
+            answer = replace(answer, text=told)
         return replace(
-            answer, value=outcome.value, text=text, certainty=parse.certainty, answer_count=len(answer.candidates)
+            answer, value=outcome.value, certainty=parse.certainty, answer_count=count, matched=outcome.nodes
         )
 
     def _rank_level(self, question: str, level: Sequence[Tier], tools: Toolbox) -> list[Found]:
