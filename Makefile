@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DEVELOPED := $(VENV)/.developed
 
-.PHONY: demo test check format clean
+.PHONY: demo test check format release clean
 
 demo: $(INSTALLED)
 	$(BIN)/clew demo --folder .demo
@@ -31,6 +31,9 @@ $(INSTALLED): pyproject.toml
 $(DEVELOPED): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet -e '.[web,documents,sparql,networkx,demo]' --group dev
 	touch $(DEVELOPED)
+
+release:
+	$(PYTHON) scripts/release.py
 
 clean:
 	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache build dist

@@ -11,6 +11,7 @@ from browser_fixtures import browser, hostile, page, site  # noqa: F401 - fixtur
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.tables import Piece, Problems, Tables
+from command_line import run  # noqa: F401 - a fixture
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background inherits it ignored
 TESTS = Path(__file__).parent

@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from clew.core import errors
     from clew.core.types import Answer, Candidate, Evidence, Fact, Fallback, Judgement, NodeRef, Passage, Path
     from clew.documents import DocumentOptions
-    from clew.kb.sources import SourceOptions, from_networkx, from_tables, to_networkx
+    from clew.kb.sources import (
+        SourceOptions,
+        from_database,
+        from_networkx,
+        from_pyg,
+        from_tables,
+        to_arrow,
+        to_networkx,
+        to_pyg,
+    )
     from clew.models.protocol import Embedder, LanguageModel
     from clew.models.wrappers import Budget
 
@@ -45,11 +54,15 @@ __all__ = [
     "build",
     "errors",
     "evaluate",
+    "from_database",
     "from_networkx",
+    "from_pyg",
     "from_tables",
     "methods",
     "open",
+    "to_arrow",
     "to_networkx",
+    "to_pyg",
 ]
 _WHERE = {
     **dict.fromkeys(("Base", "build", "evaluate", "open"), "clew.api"),
@@ -57,7 +70,8 @@ _WHERE = {
         ("Answer", "Candidate", "Evidence", "Fact", "Fallback", "Judgement", "NodeRef", "Passage", "Path"),
         "clew.core.types",
     ),
-    **dict.fromkeys(("SourceOptions", "from_networkx", "from_tables", "to_networkx"), "clew.kb.sources"),
+    **dict.fromkeys(("SourceOptions", "from_database", "from_networkx", "from_pyg", "from_tables"), "clew.kb.sources"),
+    **dict.fromkeys(("to_arrow", "to_networkx", "to_pyg"), "clew.kb.sources"),
     **dict.fromkeys(("Embedder", "LanguageModel"), "clew.models.protocol"),
     "Budget": "clew.models.wrappers",
     "Client": "clew.client",

@@ -53,7 +53,7 @@ def update(folder: Path, delta: Delta, *, skip_bad: bool = False, say: Say = lam
         report = write_base(apply_delta(old.to_tables(), delta), folder, edits, skip_bad, say, lenient=True)
         if have_all_vectors(old):
             say("vectors")
-            report = _with_vectors(report)
+            report = with_vectors(report)
         return report
 
 
@@ -69,7 +69,7 @@ def check(folder: Path) -> list[str]:
     return kb.inconsistencies()
 
 
-def _with_vectors(report: BuildReport) -> BuildReport:
+def with_vectors(report: BuildReport) -> BuildReport:
     """A base that had all its vectors has them again; where its embedder cannot be reached, the report says so."""
     try:
         renew_vectors(ArrayKnowledgeBase.open(report.folder))

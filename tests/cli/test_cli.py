@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -30,20 +31,6 @@ EDGES = [
     ("D1", "has_phenotype", "P1", "80-99%"),
     ("D1", "has_phenotype", "P2", "60%"),
 ]
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["clew", *map(str, arguments)])
-        cli.app.registered_commands.clear()
-        cli.app.registered_groups.clear()
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        shown = capsys.readouterr()
-        return stopped.value.code or 0, shown.out, shown.err
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +65,20 @@ def test_build_info_show_find_and_verify(run, sources, tmp_path):
     assert (found[0]["key"], found[0]["how"]) == ("D1", "fuzzy")
     assert json.loads(run("find", folder, "lens", "--text", "--json")[1])[0]["key"] in ("D1", "P2")
     assert json.loads(run("verify", folder, "--json")[1])["sound"] is True
+
+
+def test_a_database_is_built_by_its_url(run, tmp_path, monkeypatch):
+    with sqlite3.connect(tmp_path / "shop.db") as shop:
+        shop.execute("CREATE TABLE city (id INTEGER PRIMARY KEY, name TEXT)")
+        shop.execute("INSERT INTO city VALUES (1, 'Riga'), (2, 'Oslo')")
+    shop.close()
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run("build", "sqlite:///shop.db", "-o", "shop.kb", "--json")
+    assert (code, json.loads(out)["nodes"]) == (0, 2)
+    assert json.loads(run("find", "shop.kb", "Riga", "--json")[1])[0]["key"] == "city/1"
+    code, _, err = run("build", "sqlite:///no.db", "-o", "no.kb")
+    assert code == 2
+    assert "no such file" in err
 
 
 @pytest.mark.parametrize("method", ["bm25", "vector_search", "hybrid"])

@@ -84,5 +84,5 @@ def test_n_triples_say_the_same_as_turtle(turtle, tmp_path):
 
 def test_without_the_package_the_error_names_the_extra(turtle, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'clew\[sparql\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'clew-kb\[sparql\]'"):
         read_sources([turtle])

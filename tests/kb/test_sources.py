@@ -110,7 +110,7 @@ def written(folder, name, content):
         ("Node ID;Title;Category;Abstract\nx;T;book;long\n", {"key": "x", "name": "T", "type": "book", "text": "long"}),
         (
             "id:ID,name,:LABEL,born:int\n1,Ann,person,1970\n",
-            {"key": 1, "name": "Ann", "type": "person", "born:int": 1970},
+            {"key": 1, "name": "Ann", "type": "person", "born": 1970},
         ),
         ("id,name,key\n1,Ann,K\n", {"key": 1, "name": "Ann", "key_": "K"}),
         ("name,text\nAnn,tall\n", {"key": "Ann", "name": "Ann", "text": "tall"}),

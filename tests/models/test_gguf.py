@@ -55,7 +55,7 @@ def test_two_files_of_one_name_are_two_models(file, tmp_path):
 
 def test_without_the_extra_or_the_file_the_error_says_what_to_do(file, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
-    with pytest.raises(MissingExtraError, match=r"clew\[local\]"):
+    with pytest.raises(MissingExtraError, match=r"clew-kb\[local\]"):
         GgufModel(file).complete([Request((Message("user", "hello"),))])
     with pytest.raises(NotFoundError):
         GgufModel(tmp_path / "absent.gguf")

@@ -150,7 +150,7 @@ def test_a_part_that_does_not_exist_is_refused(told):
 @pytest.mark.filterwarnings("ignore")
 def test_training_lowers_the_loss_and_writes_what_reads_the_same(house, tmp_path):
     for package in ("torch", "transformers", "onnx"):
-        pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew[train]'")
+        pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
     from clew.training.passages.fitting import Fitting, Settings, fit_passages, measure
     from clew.training.reader.network import EncoderSize
 
@@ -172,7 +172,7 @@ def test_training_lowers_the_loss_and_writes_what_reads_the_same(house, tmp_path
 @pytest.mark.filterwarnings("ignore")
 def test_a_teacher_is_heard_and_its_judgement_is_kept(house, tmp_path):
     for package in ("torch", "transformers", "onnx"):
-        pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew[train]'")
+        pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
     from transformers import BertConfig, BertForSequenceClassification
 
     from clew.training.passages.fitting import Settings, fit_passages

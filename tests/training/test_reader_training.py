@@ -57,7 +57,7 @@ def test_a_schema_that_stands_in_the_sources_twice_is_refused(source):
 @pytest.mark.filterwarnings("ignore")
 def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, tmp_path):
     for package in ("torch", "transformers", "onnx"):
-        pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew[train]'")
+        pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
     from clew.training.reader.fitting import Settings, fit_reader, measure
     from clew.training.reader.network import EncoderSize
 

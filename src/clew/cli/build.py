@@ -17,7 +17,7 @@ from clew.documents import DocumentOptions, EdgeOptions, build_documents, hold_d
 from clew.documents.graph.build import DEFAULT_KINDS
 from clew.documents.passages import PASSAGE_LENGTH
 from clew.kb.schema_file import schema_edits
-from clew.kb.sources import SourceOptions, parse_columns, read_sources
+from clew.kb.sources import SourceOptions, is_url, parse_columns, read_sources
 from clew.kb.sources.delta import read_delta
 from clew.models.embedding.opening import SHIPPED
 from clew.models.settings import Settings
@@ -55,7 +55,10 @@ def embed_all(tools: Toolbox) -> int:
 
 
 Files = list[Path] | None
-Sources = Annotated[Files, typer.Argument(metavar="SOURCE…", help="Files or folders to read.", show_default=False)]
+Sources = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="SOURCE…", help="Files or folders to read, or sqlite:///FILE.", show_default=False),
+]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="KB", help="The folder to build.")]
 NodeFiles = Annotated[Files, typer.Option("--nodes", help="A file to read as nodes.")]
 EdgeFiles = Annotated[Files, typer.Option("--edges", help="A file to read as edges.")]
@@ -67,7 +70,7 @@ SchemaFile = Annotated[
     typer.Option("--schema", help="A TOML file that edits the schema; by default schema.toml beside the sources."),
 ]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of text files; UTF-8 by default.")]
-Language = Annotated[str, typer.Option("--language", help="The language of RDF labels.")]
+Language = Annotated[str, typer.Option("--language", help="The language of labels in RDF and Wikidata.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Read STaRK's pickles, through a restricted reader.")]
 Embed = Annotated[
     Literal["lazy", "all"], typer.Option("--embed", help="Compute vectors when they matter, or all of them now.")
@@ -108,15 +111,15 @@ def build(
     entities: Entities = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build a knowledge base from nodes and edges, triples, RDF or documents."""
-    if sources and (documents or (not (nodes or edges or triples) and hold_documents(sources))):
+    """Build a knowledge base from nodes and edges, triples, RDF, a database or documents."""
+    files = [Path(source) for source in sources or () if not is_url(source)]
+    given_apart = nodes or edges or triples or len(files) < len(sources or ())
+    if files and (documents or (not given_apart and hold_documents(files))):
         kinds = DEFAULT_KINDS if graph is None else tuple(kind for kind in graph.split(",") if kind)
         joined = EdgeOptions(kinds, neighbours)
         wanted = DocumentOptions(passage_length, joined, most_megabytes, entities=entities)
         with progress_bar("reading") as move, stages("building") as say:
-            report = build_documents(
-                sources, output, wanted, progress=lambda _, done, total: move(done, total), say=say
-            )
+            report = build_documents(files, output, wanted, progress=lambda _, done, total: move(done, total), say=say)
         finish(report, output, embed, as_json)
         return
     options = SourceOptions(
@@ -130,7 +133,7 @@ def build(
         trust=trust,
         skip_bad=skip_bad,
     )
-    edits = schema_edits(schema, [*(sources or ()), *options.nodes, *options.edges, *options.triples])
+    edits = schema_edits(schema, [*files, *options.nodes, *options.edges, *options.triples])
     with stages("building") as say:
         say("reading")
         tables = read_sources(sources or [], options)

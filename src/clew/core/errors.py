@@ -113,4 +113,4 @@ class MissingExtraError(InputError):
     """An optional dependency is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"{package} is not installed: pip install 'clew[{extra}]'")
+        super().__init__(f"{package} is not installed: pip install 'clew-kb[{extra}]'")

@@ -6,7 +6,6 @@ its own loader builds a far larger object and takes half a minute.
 
 from __future__ import annotations
 
-import re
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +17,7 @@ from clew.core.errors import MissingExtraError, SourceError
 from clew.kb.schema_file import SchemaEdits, parse_schema
 from clew.kb.sources.delimited import Dialect, read_delimited
 from clew.kb.sources.files import read_utf8
+from clew.kb.sources.obo import quotation, stanzas
 from clew.kb.tables import Piece, Tables
 
 ASPECTS = {
@@ -30,8 +30,6 @@ ASPECTS = {
 NOBODY = r"^0/\d+$"
 """A frequency of none out of so many people: the phenotype was looked for and is absent."""
 LICENCE = "https://hpo.jax.org/app/license"
-_ESCAPES = {"n": "\n", "t": "\t", "W": " "}
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def load_hpo(folder: Path | None = None) -> Tables:
@@ -70,35 +68,28 @@ def _package_data() -> Path:
 
 def _ontology(file: Path) -> tuple[pa.Table, pa.Table, str]:
     """The terms in use, the is_a edges between them, and the release."""
-    head, *stanzas = read_utf8(file).decode("utf-8").split("\n[")
-    release = re.search(r"^data-version: (?:hp/releases/)?(.+)$", head, re.MULTILINE)
-    if release is None:
+    head, *terms_of_file = stanzas(read_utf8(file).decode("utf-8"))
+    release = head.first("data-version").removeprefix("hp/releases/")
+    if not release:
         raise SourceError("no data-version: is this an OBO file of the ontology?", file=file, line=1)
     rows: dict[str, list[object]] = {"key": [], "name": [], "text": [], "comment": [], "aliases": []}
     children: list[str] = []
     parents: list[str] = []
-    for stanza in stanzas:
-        if not stanza.startswith("Term]"):
+    for term in terms_of_file:
+        if term.kind != "Term" or "is_obsolete" in term.tags:
             continue
-        tags: dict[str, list[str]] = {}
-        for line in stanza.split("\n")[1:]:
-            tag, separator, content = line.partition(": ")
-            if separator:
-                tags.setdefault(tag, []).append(content)
-        if "is_obsolete" in tags:
-            continue
-        key = tags["id"][0]
+        key = term.first("id")
         rows["key"].append(key)
-        rows["name"].append(tags["name"][0])
-        rows["text"].append(_quotation(tags["def"][0]) if "def" in tags else "")
-        rows["comment"].append(tags["comment"][0] if "comment" in tags else None)
-        rows["aliases"].append([_quotation(synonym) for synonym in tags.get("synonym", ())])
-        for parent in tags.get("is_a", ()):
+        rows["name"].append(term.first("name"))
+        rows["text"].append(quotation(term.first("def")))
+        rows["comment"].append(term.first("comment") or None)
+        rows["aliases"].append([quotation(synonym) for synonym in term.tags.get("synonym", ())])
+        for parent in term.tags.get("is_a", ()):
             children.append(key)
             parents.append(parent.split(" ", 1)[0])
     terms = pa.table({**rows, "type": pa.repeat("phenotype", len(rows["key"]))})
     hierarchy = pa.table({"head": children, "relation": pa.repeat("is_a", len(children)), "tail": parents})
-    return terms, hierarchy, release[1]
+    return terms, hierarchy, release
 
 
 def _annotations(file: Path, names: dict[str, str]) -> tuple[pa.Table, pa.Table]:
@@ -162,8 +153,3 @@ def _rows(file: Path) -> pa.Table:
     header = data[: data.index(b"\n")].decode("utf-8").rstrip("\r").split("\t")
     raw, _ = read_delimited(data, Dialect("\t", False, (tuple(header),)), str(file))
     return raw.table
-
-
-def _quotation(content: str) -> str:
-    found = _QUOTED.match(content)
-    return re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), found[1]) if found else content

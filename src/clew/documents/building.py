@@ -23,7 +23,7 @@ DOCUMENTS = frozenset(READERS) - TEXTS - {".txt", ".text", ".csv", ".tsv", ".jso
 PROSE = DOCUMENTS | TEXTS
 """Endings of files that hold documents where nothing beside them holds nodes and edges."""
 RECORDS = frozenset({".jsonl", ".ndjson", ".json"})
-GRAPH = RECORDS | {".parquet", ".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld"}
+GRAPH = RECORDS | {".parquet", ".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".obo", ".sqlite", ".sqlite3"}
 """Endings of files that hold nodes and edges; records may also be something that documents come with."""
 SAMPLE = 65536
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from pathlib import Path
 
 from clew.core.errors import SourceError
+from clew.core.limits import limit_memory, limit_seconds
 from clew.documents.cache import to_json
 from clew.documents.reading import read_file, reason
 
@@ -23,13 +23,12 @@ LENGTH = 8
 
 def main() -> None:
     """Read until there is nothing more to read, or nobody listens."""
-    limit_memory()
+    limit_memory(MEMORY)
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not get among the replies
     for line in sys.stdin.buffer:
         path, seconds = json.loads(line)
-        if hasattr(signal, "alarm"):
-            signal.alarm(int(seconds) + 5)  # in case the one who should end this process is gone
+        limit_seconds(int(seconds) + 5)
         reply = replied(Path(path))
         try:
             replies.write(len(reply).to_bytes(LENGTH, "big") + reply)
@@ -46,17 +45,6 @@ def replied(file: Path) -> bytes:
         return json.dumps({"error": reason(error, file)}).encode()
     except MemoryError:
         return json.dumps({"error": "the file needs more memory than one file may take"}).encode()
-
-
-def limit_memory() -> None:
-    """A file that needs too much fails here, instead of taking the machine with it."""
-    try:
-        import resource
-    except ImportError:  # this system has no such limits
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    most = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from clew import __version__
+from clew.core.disk import BINARY, hold
 from clew.core.errors import CorruptError, InputError, LockedError, NotFoundError, StorageError
 from clew.core.folders import refuse_foreign
 from clew.datasets.questions import Dataset, Kind, Match
@@ -146,12 +146,12 @@ def open_run(folder: Path, setup: Setup) -> Iterator[RunFolder]:
             draft = folder / f".{SETUP}"
             draft.write_text(json.dumps(setup.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
             draft.replace(folder / SETUP)
-        descriptor = os.open(folder / ANSWERS, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        descriptor = os.open(folder / ANSWERS, os.O_RDWR | os.O_CREAT | os.O_APPEND | BINARY, 0o644)
     except OSError as error:
         raise StorageError(f"cannot write {folder}: {error.strerror}") from error
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            hold(descriptor, wait=False)
         except OSError:
             raise LockedError(f"another process is writing {folder}: wait for it, or choose another --out") from None
         setup.refuse(read_setup(folder), folder)

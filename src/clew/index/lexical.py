@@ -50,8 +50,6 @@ def count_terms(texts: pa.Array | pa.ChunkedArray) -> Postings:
     portions = list(_portions(texts))
     size = sum(portion.count for portion in portions)
     terms, term_of_word = _terms(portions)
-    from scipy.sparse import coo_array  # only a build needs it, and importing it takes as long as answering
-
     lengths = np.zeros(size, dtype=np.int32)
     borders, counted = [np.zeros(len(terms) + 1, dtype=np.int64)], [(np.empty(0, np.int32), np.empty(0, np.float32))]
     for portion, table in zip(portions, term_of_word, strict=True):
@@ -59,15 +57,28 @@ def count_terms(texts: pa.Array | pa.ChunkedArray) -> Postings:
         kept = found >= 0
         documents, found = portion.documents[kept], found[kept]
         lengths[portion.first : portion.first + portion.count] = np.bincount(documents, minlength=portion.count)
-        ones = np.ones(len(found), dtype=np.float32)
-        by_term = coo_array((ones, (documents, found)), shape=(portion.count, len(terms))).tocsc()
-        by_term.sum_duplicates()
-        borders.append(by_term.indptr.astype(np.int64))
-        counted.append((by_term.indices.astype(np.int32, copy=False) + np.int32(portion.first), by_term.data))
+        offsets, documents, counts = _by_term(documents, found, portion.count, len(terms))
+        borders.append(offsets)
+        counted.append((documents + np.int32(portion.first), counts))
     portions.clear()
     # Later portions hold later documents, so every term's documents come out ascending.
     offsets, (documents, counts) = join_groups(borders, counted)
     return Postings(terms, offsets, documents, counts, lengths)
+
+
+def _by_term(
+    documents: IntArray, terms: IntArray, size: int, count: int
+) -> tuple[NDArray[np.int64], IntArray, NDArray[np.float32]]:
+    """Occurrences by term and then by document: where each term's begin, the documents, and how often each has it."""
+    codes = terms.astype(np.int64)
+    codes *= size
+    codes += documents
+    codes.sort()
+    first = np.flatnonzero(np.append(True, codes[1:] != codes[:-1])) if len(codes) else np.empty(0, dtype=np.int64)
+    counts = np.diff(first, append=len(codes)).astype(np.float32)
+    distinct = codes[first]
+    offsets = distinct.searchsorted(np.arange(count + 1, dtype=np.int64) * size)
+    return offsets.astype(np.int64, copy=False), (distinct % max(size, 1)).astype(np.int32), counts
 
 
 def _portions(texts: pa.Array | pa.ChunkedArray) -> Iterator[Portion]:

@@ -10,7 +10,6 @@ keys, which the next writer overwrites. Where the folder cannot be written, new 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -26,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core import trace
+from clew.core.disk import BINARY, hold
 from clew.core.errors import CorruptError, EmbedderMismatch
 from clew.core.folders import refuse_link
 from clew.models.protocol import Embedder
@@ -193,7 +193,7 @@ class VectorStore:
     def _writing(self) -> Iterator[None]:
         self.place.mkdir(parents=True, exist_ok=True)
         with (self.place / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            hold(lock.fileno(), wait=True)
             yield
 
     def _append(self, hashes: Hashes, vectors: Vectors) -> None:
@@ -272,7 +272,7 @@ def _file_name(name: str) -> str:
 
 @contextmanager
 def _opened(file: Path) -> Iterator[BinaryIO]:
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | BINARY, 0o644)
     with os.fdopen(descriptor, "r+b") as opened:
         yield opened
 

@@ -3,6 +3,7 @@
     KB/manifest.json         format, counts, schema, the size and SHA-256 of every file
     KB/clew-data-<digest>/…  one generation: nodes, graph and indexes; named after their content
     KB/vectors/…             embeddings by content, shared by all generations
+    KB/.clew-undo/…          what the last merge of duplicates changed, as it was before
     KB/.clew-lock            held by the process that writes; names the folders it makes and replaces
 
 A generation is written beside the old one and the manifest is replaced in one step, so a kill at any moment leaves the
@@ -13,7 +14,6 @@ manifest or the lock names it: whatever else lies in the folder of a base is som
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from clew.core.disk import hold, sync
 from clew.core.errors import CorruptError, FormatError, LockedError, NotFoundError, StorageError
 from clew.core.folders import refuse_foreign, refuse_link
 
@@ -169,7 +170,7 @@ def _lock_file(folder: Path) -> IO[str]:
     while True:
         lock = (folder / LOCK).open("a+", encoding="utf-8")
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            hold(lock.fileno(), wait=False)
         except OSError:
             lock.close()
             raise LockedError(
@@ -202,7 +203,7 @@ def commit(folder: Path, stage: Path, facts: dict[str, Any]) -> Manifest:
     """Make the staged files the current generation and remove the old one."""
     files = {}
     for file in sorted(path for path in stage.rglob("*") if path.is_file()):
-        _sync(file)
+        sync(file)
         files[file.relative_to(stage).as_posix()] = {"size": file.stat().st_size, "sha256": _sha256(file)}
     content = hashlib.sha256(json.dumps([files, facts], sort_keys=True).encode()).hexdigest()
     name, created = f"clew-data-{content[:16]}", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -215,9 +216,9 @@ def commit(folder: Path, stage: Path, facts: dict[str, Any]) -> Manifest:
         stage.rename(place)
     draft = folder / f".{MANIFEST}"
     draft.write_text(manifest.to_json(), "utf-8")
-    _sync(draft)
+    sync(draft)
     draft.replace(folder / MANIFEST)
-    _sync(folder)
+    sync(folder)
     _remove_recorded(folder)
     return manifest
 
@@ -264,11 +265,3 @@ def _seal(body: dict[str, Any]) -> str:
 def _sha256(file: Path) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -300,5 +300,5 @@ def _look(named: NamedModel, adapter: Adapter) -> tuple[bool, str]:
         return False, f"answers {key}, but offers {', '.join(offered[:5]) or 'no model'}"
     for prefix, package, extra in (("gguf:", "llama_cpp", "local"), ("hf:", "transformers", "train")):
         if named.spec.startswith(prefix) and find_spec(package) is None:
-            return False, f"{package} is not installed: pip install 'clew[{extra}]'"
+            return False, f"{package} is not installed: pip install 'clew-kb[{extra}]'"
     return True, model.name

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from clew.core.errors import InputError
 from clew.methods.paths.feedback import Confirmed, keep_confirmed, keep_weights, read_confirmed, rightness
@@ -17,6 +17,7 @@ from clew.reading.paths.relation_aligner import RelationAligner
 from clew.reading.paths.topic_mask import mask_topic
 from clew.reading.paths.topics import find_topics
 from clew.toolbox import Toolbox
+from clew.training.descent import minimize
 
 Doubles = NDArray[np.float64]
 TOLERANCE = 0.15
@@ -62,7 +63,7 @@ def fit_path_weights(
 
     found = anchor
     for grant in (1e-6, TOLERANCE):
-        found = minimize(loss, found, args=(grant,), jac=True, method="L-BFGS-B").x
+        found = minimize(partial(loss, grant=grant), found)
     return {name: round(float(value), 4) for name, value in zip(names, found / scale, strict=True)}
 
 

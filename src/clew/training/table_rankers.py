@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from clew.core.errors import MissingExtraError, ModelError
 from clew.methods.subgraph_reranking.features import FloatArray
 from clew.methods.subgraph_reranking.rankers import LinearModel, ObliviousTrees
+from clew.training.descent import minimize
 from clew.training.labelled import Table
 
 SMALLEST_SPREAD = 1e-9
@@ -47,8 +47,8 @@ def fit_logistic(rows: FloatArray, right: NDArray[np.bool_], l2: float = 1.0) ->
         return value, np.append(scaled.T @ pull + l2 * parameters[:-1], pull.sum())
 
     start = np.zeros(scaled.shape[1] + 1)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-10})
-    return LinearModel(mean, scale, found.x[:-1], float(found.x[-1]), logistic=True)
+    found = minimize(loss, start)
+    return LinearModel(mean, scale, found[:-1], float(found[-1]), logistic=True)
 
 
 def _standardised(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -10,8 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
+from numpy.typing import NDArray
 
 from clew.documents.formats.pdf_lines import Segment, Table, rows_of, segments_of
 from clew.documents.formats.pdf_page import Box, Word
@@ -101,8 +100,7 @@ def grids(across: Sequence[Rule], down: Sequence[Rule]) -> Iterator[tuple[list[R
     )
     first, second = np.nonzero(touching)
     total = len(across) + len(down)
-    graph = coo_matrix((np.ones(len(first)), (first, second + len(across))), shape=(total, total))
-    _, labels = connected_components(graph, directed=False)
+    labels = _connected(first, second + len(across), total)
     groups: dict[int, tuple[list[Rule], list[Rule]]] = defaultdict(lambda: ([], []))
     for place, label in enumerate(labels.tolist()):
         is_down = place >= len(across)
@@ -111,6 +109,19 @@ def grids(across: Sequence[Rule], down: Sequence[Rule]) -> Iterator[tuple[list[R
     yield from (group for group in groups.values() if group[0] and group[1])
     if alone:
         yield alone, []
+
+
+def _connected(first: NDArray[np.intp], second: NDArray[np.intp], total: int) -> NDArray[np.intp]:
+    """A label for each of `total` things, the same for all that the pairs join: the least number among them."""
+    labels = np.arange(total)
+    while True:
+        spread = labels.copy()
+        np.minimum.at(spread, first, labels[second])
+        np.minimum.at(spread, second, labels[first])
+        spread = spread[spread]
+        if np.array_equal(spread, labels):
+            return labels
+        labels = spread
 
 
 def _positions(places: Sequence[float], limits: tuple[float, float]) -> list[float]:

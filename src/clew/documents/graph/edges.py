@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
 
 from clew.core.types import IntArray
+from clew.kb.adjacency import positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,26 +59,48 @@ def most_shared(
     `passages[i]` has `features[i]`; `weights` holds one weight per feature. Returns head < tail, the total weight of
     what they share, and the heaviest shared feature.
     """
-    ones = np.ones(len(passages), dtype=np.float32)
-    has = coo_array((ones, (passages, features)), shape=(count, len(weights))).tocsr()
-    has.sum_duplicates()
-    has.data[:] = 1
-    weighed = csr_array((weights[has.indices], has.indices, has.indptr), shape=has.shape)
-    turned = has.T.tocsr()
+    size = max(len(weights), 1)
+    held = np.unique(passages.astype(np.int64) * size + features)
+    by_passage = _Grouped.of(held // size, held % size, count)
+    turned = np.sort((held % size) * max(count, 1) + held // size)
+    by_feature = _Grouped.of(turned // max(count, 1), turned % max(count, 1), size)
     kept = [np.empty(0, dtype=np.int64)]
     for first in range(0, count, BLOCK):
-        kept.append(_strongest(weighed[first : first + BLOCK] @ turned, first, count, most))
+        places, shared = by_passage.expand(np.arange(first, min(first + BLOCK, count)))
+        rows = places + first
+        repeated, others = by_feature.expand(shared)
+        kept.append(_strongest(rows[repeated], others, weights[shared[repeated]], count, most))
     pairs = np.unique(np.concatenate(kept))
     heads, tails = (pairs // max(count, 1)).astype(np.int32), (pairs % max(count, 1)).astype(np.int32)
-    return heads, tails, *_reasons(weighed, has, heads, tails)
+    return heads, tails, *_reasons(by_passage, held, heads, tails, weights)
 
 
-def _strongest(shared: csr_array, first: int, count: int, most: int) -> NDArray[np.int64]:
+@dataclass(frozen=True, eq=False)
+class _Grouped:
+    """Values in groups: those of group g are values[starts[g]:starts[g + 1]]."""
+
+    starts: NDArray[np.int64]
+    values: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, groups: NDArray[np.int64], values: NDArray[np.int64], count: int) -> _Grouped:
+        """From values that are sorted by group."""
+        return cls(groups.searchsorted(np.arange(count + 1)), values)
+
+    def expand(self, groups: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The values of some groups one after another, each with the place of its group in `groups`."""
+        places, lengths = positions(self.starts[groups], self.starts[groups + 1])
+        return np.repeat(np.arange(len(groups)), lengths), self.values[places]
+
+
+def _strongest(
+    rows: NDArray[np.int64], others: NDArray[np.int64], weights: NDArray[np.float32], count: int, most: int
+) -> NDArray[np.int64]:
     """The pairs of a block, as head * count + tail with head < tail, that are among the strongest of their row."""
-    rows = np.repeat(np.arange(shared.shape[0], dtype=np.int64) + first, np.diff(shared.indptr))
-    others = shared.indices.astype(np.int64)
     real = rows != others
-    rows, others, values = rows[real], others[real], shared.data[real]
+    pairs, place = np.unique(rows[real] * count + others[real], return_inverse=True)
+    values = np.bincount(place, weights[real], minlength=len(pairs)).astype(np.float32)  # ties survive the rounding
+    rows, others = pairs // count, pairs % count
     order = np.lexsort((others, -values, rows))
     rows, others = rows[order], others[order]
     starts = np.flatnonzero(np.append(True, rows[1:] != rows[:-1])) if len(rows) else np.empty(0, dtype=np.int64)
@@ -88,20 +110,27 @@ def _strongest(shared: csr_array, first: int, count: int, most: int) -> NDArray[
 
 
 def _reasons(
-    weighed: csr_array, has: csr_array, heads: IntArray, tails: IntArray
+    by_passage: _Grouped,
+    held: NDArray[np.int64],
+    heads: IntArray,
+    tails: IntArray,
+    weights: NDArray[np.float32],
 ) -> tuple[NDArray[np.float32], IntArray]:
     """The total and the heaviest of what each pair shares."""
+    size = max(len(weights), 1)
     totals = np.zeros(len(heads), dtype=np.float32)
     heaviest = np.zeros(len(heads), dtype=np.int32)
     for first in range(0, len(heads), 10 * BLOCK):
         part = slice(first, first + 10 * BLOCK)
-        both = weighed[heads[part]].multiply(has[tails[part]]).tocsr()
-        both.sort_indices()
-        totals[part] = np.asarray(both.sum(axis=1)).ravel()
-        rows = np.repeat(np.arange(both.shape[0]), np.diff(both.indptr))
-        order = np.lexsort((both.indices, -both.data, rows))
+        rows, features = by_passage.expand(heads[part])
+        wanted = tails[part].astype(np.int64)[rows] * size + features
+        places = np.minimum(held.searchsorted(wanted), len(held) - 1)
+        both = held[places] == wanted
+        rows, features = rows[both], features[both]
+        totals[part] = np.bincount(rows, weights[features], minlength=len(totals[part]))
+        order = np.lexsort((features, -weights[features], rows))
         leading = np.append(True, rows[1:] != rows[:-1]) if len(rows) else np.empty(0, dtype=np.bool_)
-        heaviest[part][rows[leading]] = both.indices[order][leading]
+        heaviest[part][rows[leading]] = features[order][leading]
     return totals, heaviest
 
 

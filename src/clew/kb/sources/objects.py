@@ -1,4 +1,4 @@
-"""Python objects → tables: pyarrow, pandas and polars tables, and NetworkX graphs; and back to NetworkX."""
+"""Python objects → tables: pyarrow, pandas and polars tables, and NetworkX graphs; and back."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from clew.core.errors import InputError, MissingExtraError
 from clew.kb.sources.files import SourceOptions
 from clew.kb.sources.jsonl import table_of_records
 from clew.kb.sources.pieces import RawTable, as_edges, as_nodes
-from clew.kb.sources.wide import agreed
-from clew.kb.tables import Piece, Tables
+from clew.kb.sources.wide import agreed, concatenated
+from clew.kb.tables import EDGE_COLUMNS, Piece, Tables
 
 if TYPE_CHECKING:
     import networkx
@@ -72,6 +72,13 @@ def to_networkx(tables: Tables) -> networkx.MultiDiGraph[Any]:
     for row in rows(tables.edges):
         graph.add_edge(str(row.pop("head")), str(row.pop("tail")), **_present(row))
     return graph
+
+
+def to_arrow(tables: Tables) -> tuple[pa.Table, pa.Table]:
+    """The nodes and the edges as two pyarrow tables, which `.to_pandas()` and `polars.from_arrow` take further."""
+    nodes, edges = ([piece.table for piece in agreed(pieces)] for pieces in (tables.nodes, tables.edges))
+    empty = pa.table({name: pa.array([], pa.string()) for name in EDGE_COLUMNS})
+    return concatenated(nodes), concatenated(edges or [empty])
 
 
 def rows(pieces: Iterable[Piece]) -> Iterable[dict[str, Any]]:

@@ -13,7 +13,9 @@ import pyarrow as pa
 
 from clew.core.errors import MissingExtraError, SourceError
 from clew.kb.sources.files import SourceOptions, kind_of, read_utf8
+from clew.kb.sources.json_ld import with_local_contexts
 from clew.kb.sources.jsonl import column_of
+from clew.kb.sources.owl import unfolded
 from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
 
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -127,6 +129,7 @@ FORMATS = {
     ".n3": "N3",
     ".rdf": "RDF_XML",
     ".owl": "RDF_XML",
+    ".jsonld": "JSON_LD",
 }
 """Suffix → format in pyoxigraph's words."""
 
@@ -156,6 +159,8 @@ class RdfGraph:
         except ImportError as missing:
             raise MissingExtraError("pyoxigraph", "sparql") from missing
         data = read_utf8(path, options.encoding)
+        if kind_of(path) == ".jsonld":
+            data = with_local_contexts(data, path)
         rdf_format = getattr(ox.RdfFormat, FORMATS[kind_of(path)])
         base = f"file:///{path.name}" if kind_of(path) not in (".nt", ".ntriples", ".nq", ".nquads") else None
         blanks: dict[str, str] = {}
@@ -196,8 +201,9 @@ class RdfGraph:
         """
         labels = {iri: name for iri in self.resources if (name := self._label(iri))}
         file = ", ".join(self.files)
-        edges = list(self.edges)
-        for key, resource in self.resources.items():
+        edges, gone = unfolded(self.edges)
+        described = {key: resource for key, resource in self.resources.items() if key not in gone}
+        for key, resource in described.items():
             edges += [(key, TYPE, kind) for kind in resource.types if kind in self.resources]
         relations = short_names({relation for _, relation, _ in edges}, labels, self.prefixes)
         heads, names, tails = zip(*edges, strict=True) if edges else ((), (), ())
@@ -205,7 +211,7 @@ class RdfGraph:
         table = pa.table(
             {role: pa.array(column, pa.string()) for role, column in zip(EDGE_COLUMNS, columns, strict=True)}
         )
-        keys = dict.fromkeys([*self.resources, *(key for head, _, tail in edges for key in (head, tail))])
+        keys = dict.fromkeys([*described, *(key for head, _, tail in edges for key in (head, tail))])
         return Piece(self._nodes(list(keys), labels, partial), file), Piece(table, file)
 
     def _nodes(self, keys: list[str], labels: dict[str, str], partial: bool) -> pa.Table:

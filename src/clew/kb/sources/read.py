@@ -9,13 +9,18 @@ from typing import Literal
 
 from clew.core.errors import InputError, SourceError
 from clew.kb.sources.columns import kind_of_columns
+from clew.kb.sources.databases import DATABASE_FILES, SQLITE_FILES, is_sqlite, is_url
 from clew.kb.sources.delimited import looks_like_triples, read_delimited, read_triples, sniff
 from clew.kb.sources.files import SourceOptions, kind_of, read_utf8
 from clew.kb.sources.jsonl import read_json, read_json_lines, read_parquet
+from clew.kb.sources.neo4j import is_neo4j, plain_tables
+from clew.kb.sources.obo import read_obo
 from clew.kb.sources.pieces import RawTable, as_edges, as_nodes, is_plainly, kind_of_table
 from clew.kb.sources.rdf import FORMATS, RdfGraph
+from clew.kb.sources.relational import read_database
 from clew.kb.sources.stark import read_stark, stark_folder
 from clew.kb.sources.wide import agreed, end_columns, split_wide
+from clew.kb.sources.wikidata import is_wikidata, read_wikidata
 from clew.kb.tables import Piece, Problem, Tables
 
 Said = Literal["nodes", "edges", "triples"] | None
@@ -23,7 +28,7 @@ DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
 """Suffixes of separated text."""
 _JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
 _PARQUET = {".parquet", ".pq"}
-_READABLE = (DELIMITED | _JSON_LINES | _PARQUET | {".json"} | set(FORMATS)) - {""}
+_READABLE = (DELIMITED | _JSON_LINES | _PARQUET | {".json", ".obo"} | set(FORMATS) | DATABASE_FILES) - {""}
 
 
 @dataclass
@@ -47,20 +52,31 @@ class _Found:
         else:
             self.edge_tables.append(raw)
 
+    def take(self, tables: Tables, columns: Sequence[str] = ()) -> None:
+        """Add what a format gives whole; `columns` are those that the user may map."""
+        self.nodes += tables.nodes
+        self.edges += tables.edges
+        self.notes += tables.notes
+        self.skipped += tables.skipped
+        self.columns.update(dict.fromkeys(columns))
+
 
 def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = None, *, partial: bool = False) -> Tables:
-    """All nodes and edges of some files and folders; triples make nodes of the entities they name.
+    """All nodes and edges of some files, folders and databases; triples make nodes of the entities they name.
 
     Where they are `partial`, changes to a base, nothing is filled in that the sources do not say.
     """
     options = options or SourceOptions()
-    said: list[tuple[Path, Said]] = [(Path(path), None) for path in paths]
+    databases = [str(path) for path in paths if is_url(path)]
+    said: list[tuple[Path, Said]] = [(Path(path), None) for path in paths if not is_url(path)]
     said += [(Path(path), "nodes") for path in options.nodes]
     said += [(Path(path), "edges") for path in options.edges]
     said += [(Path(path), "triples") for path in options.triples]
-    if not said:
+    if not said and not databases:
         raise InputError("no sources: name files or folders to read")
     found = _Found(RdfGraph(options.language), partial)
+    for url in databases:
+        found.take(*read_database(url, options))
     for path, kind in said:
         if path.is_dir() and (folder := stark_folder(path)):
             nodes, edges = read_stark(folder, options)
@@ -91,10 +107,19 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
     )
 
 
+def from_database(url: str, options: SourceOptions | None = None) -> Tables:
+    """The tables of an SQL database: `sqlite:///shop.db`, or any URL that SQLAlchemy and an installed driver take."""
+    if not is_url(url):
+        raise InputError(f"{url}: expected the URL of a database, such as sqlite:///shop.db")
+    return read_sources([url], options)
+
+
 def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None:
     kind = kind_of(path)
     if kind in _PARQUET:
         found.add(read_parquet(path, options.columns), said, options)
+    elif kind in _JSON_LINES | {".json"} and is_wikidata(path):
+        found.take(read_wikidata(path, options))
     elif kind in _JSON_LINES:
         raw, skipped = read_json_lines(read_utf8(path, options.encoding), str(path), skip_bad=options.skip_bad)
         found.skipped += skipped
@@ -104,6 +129,10 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
             found.add(raw, said, options)
     elif kind in FORMATS:
         found.rdf.read(path, options)
+    elif kind == ".obo":
+        found.take(read_obo(read_utf8(path, options.encoding), str(path), options.node_type))
+    elif kind in DATABASE_FILES:
+        found.take(*read_database(path, options))
     elif kind in DELIMITED:
         _read_delimited(path, said, options, found)
     else:
@@ -115,7 +144,7 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
 def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Found) -> None:
     data = read_utf8(path, options.encoding)
     dialect = sniff(data, path)
-    has_header = kind_of_columns(dialect.header, options.columns) is not None
+    has_header = is_neo4j(dialect.header) or kind_of_columns(dialect.header, options.columns) is not None
     if said == "triples" or (said is None and not has_header and looks_like_triples(dialect, path)):
         piece, skipped = read_triples(data, dialect, str(path), options)
         found.edges.append(piece)
@@ -124,13 +153,14 @@ def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Foun
         raw, skipped = read_delimited(data, dialect, str(path), skip_bad=options.skip_bad)
         if not raw.table.num_rows:
             raise SourceError("a header and no rows", file=path)
-        found.add(raw, said, options)
+        for part in plain_tables(raw):
+            found.add(part, said, options)
     found.skipped += skipped
 
 
 def _files(folder: Path, found: _Found) -> list[Path]:
     """The readable files of a folder; where some are called nodes and edges, only those; a note names the others."""
-    files = sorted(path for path in folder.iterdir() if path.is_file() and kind_of(path) in _READABLE)
+    files = sorted(path for path in folder.iterdir() if path.is_file() and _is_readable(path))
     if not files:
         raise SourceError(f"nothing readable in this folder; readable are {', '.join(sorted(_READABLE))}", file=folder)
     plain = {kind: [path for path in files if is_plainly(kind, path)] for kind in ("nodes", "edges")}
@@ -141,6 +171,11 @@ def _files(folder: Path, found: _Found) -> list[Path]:
     if others:
         found.notes.append(f"Not read, as {folder} has files called nodes and edges: {', '.join(others)}.")
     return named
+
+
+def _is_readable(path: Path) -> bool:
+    kind = kind_of(path)
+    return kind in _READABLE and (kind not in SQLITE_FILES or is_sqlite(path))
 
 
 def _check_mapping(found: _Found, options: SourceOptions) -> None:

@@ -1,0 +1,161 @@
+"""Nodes that are the same thing: likely by their names, made sure by their neighbours, values and texts.
+
+1. Pairs of one type whose names or aliases have one form, differ by a misspelling, or whose vectors are close.
+2. What speaks for and against each pair, as a sum of log odds.
+3. Pairs that are sure enough, and the groups that they form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from clew.core.types import IntArray, NodeRef
+from clew.curation.likeness import NEAREST, Likeness, Sign, alike
+from clew.curation.name_forms import close_forms, form, words
+from clew.index.vectors import VectorIndex
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.toolbox import Toolbox
+
+PRIOR = -3.0
+SAME_NAME, SAME_FORM, NAME_IS_ALIAS, MISSPELT, NEAR, SAME_ALIAS = 5.0, 4.0, 3.5, 2.0, 1.0, 0.0
+"""Log odds of the ways in which two nodes come to be compared; that two different names share an alias says little."""
+LARGEST_BLOCK = 20
+"""A name that more nodes share says nothing."""
+SHORT, SHORT_ALIAS = 5, 1.0
+"""Aliases of so few letters are often abbreviations of several things."""
+LEAST = 0.9
+"""How sure a pair must be to be shown."""
+CLOSE = 0.95
+"""The cosine from which two documents make a pair."""
+MOST_COMPARED = 30_000
+"""Nodes of a type up to which all documents are compared with each other."""
+_BLOCK = 1024
+
+Candidates = dict[tuple[int, int], Sign]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two nodes that may be one, how likely that is, and why."""
+
+    first: NodeRef
+    second: NodeRef
+    certainty: float
+    evidence: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        shown = {"first": self.first.to_dict(), "second": self.second.to_dict()}
+        return shown | {"certainty": self.certainty, "evidence": list(self.evidence)}
+
+
+def find_duplicates(tools: Toolbox, type: str | None = None, *, least: float = LEAST) -> list[Pair]:
+    """Every pair of nodes of one type that is likely enough the same thing, the surest first."""
+    kb = tools.local
+    candidates: Candidates = {}
+    for kind in kb.schema.type_names if type is None else (kb.schema.node_type(type).name,):
+        candidates |= _by_meaning(tools.vectors, kb.nodes(kind).array) | _by_name(kb, kb.nodes(kind).array)
+    likeness = Likeness(kb)
+    signs = {pair: [why, *likeness.of(*pair)] for pair, why in candidates.items()}
+    hopeful = [
+        pair for pair, found in signs.items() if _certainty(found, NEAREST) >= least
+    ]  # texts are costly to compare
+    written = alike(tools, hopeful)
+    pairs = []
+    for place in hopeful:
+        found = signs[place] + ([written[place]] if place in written else [])
+        if (certainty := _certainty(found)) >= least:
+            first, second = kb.refs(place)
+            pairs.append(Pair(first, second, round(certainty, 4), tuple(sign.said for sign in found)))
+    return sorted(pairs, key=lambda pair: (-pair.certainty, pair.first.key, pair.second.key))
+
+
+def _certainty(signs: Iterable[Sign], more: float = 0.0) -> float:
+    return 1 / (1 + math.exp(-PRIOR - more - sum(sign.odds for sign in signs)))
+
+
+def groups(kb: ArrayKnowledgeBase, pairs: Iterable[Pair]) -> list[tuple[NodeRef, ...]]:
+    """What the pairs join together; the node with most edges first, which the others are merged into."""
+    leader: dict[int, int] = {}
+
+    def lead(node: int) -> int:
+        while leader.setdefault(node, node) != node:
+            node = leader[node]
+        return node
+
+    for pair in pairs:
+        ends = lead(pair.first.id), lead(pair.second.id)
+        leader[max(ends)] = min(ends)
+    members: dict[int, list[int]] = {}
+    for node in sorted(leader):
+        members.setdefault(lead(node), []).append(node)
+    ordered = [sorted(nodes, key=lambda node: (-len(kb.triples(node)), node)) for nodes in members.values()]
+    return [tuple(kb.refs(nodes)) for nodes in ordered]
+
+
+def _by_name(kb: ArrayKnowledgeBase, nodes: IntArray) -> Candidates:
+    """Pairs that a name or an alias joins; of several ways the one that says most."""
+    forms: dict[str, list[tuple[int, str]]] = {}
+    names, aliases = (kb.columns().column(name).take(pa.array(nodes)).to_pylist() for name in ("name", "aliases"))
+    called_first = dict(zip(nodes.tolist(), names, strict=True))
+    for (node, name), others in zip(called_first.items(), aliases, strict=True):
+        for called in dict.fromkeys([name, *(others or ())]):
+            if shared := form(called):
+                forms.setdefault(shared, []).append((node, called))
+    found: Candidates = {}
+    for holders in forms.values():
+        _join(combinations(holders, 2) if len(holders) <= LARGEST_BLOCK else (), called_first, found)
+    for one, other in close_forms(list(forms)):
+        near = ((ours, theirs) for ours in forms[one] for theirs in forms[other])
+        _join(near if len(forms[one]) * len(forms[other]) <= LARGEST_BLOCK else (), called_first, found, misspelt=True)
+    return found
+
+
+def _join(
+    pairs: Iterable[tuple[tuple[int, str], tuple[int, str]]],
+    names: dict[int, str],
+    found: Candidates,
+    *,
+    misspelt: bool = False,
+) -> None:
+    for (one, ours), (other, theirs) in pairs:
+        if one == other:
+            continue
+        sign = _sign_of_names(ours, theirs, ours == names[one], theirs == names[other], misspelt)
+        place = (min(one, other), max(one, other))
+        if place not in found or sign.odds > found[place].odds:
+            found[place] = sign
+
+
+def _sign_of_names(ours: str, theirs: str, is_name: bool, is_other_name: bool, misspelt: bool) -> Sign:
+    if misspelt:
+        return Sign(MISSPELT, f"names nearly the same: {ours!r} and {theirs!r}")
+    same = words(ours) == words(theirs)
+    if is_name and is_other_name:
+        return Sign(SAME_NAME, f"the same name: {ours!r}") if same else Sign(SAME_FORM, f"{ours!r} is {theirs!r}")
+    if not (is_name or is_other_name):
+        return Sign(SAME_ALIAS, f"an alias of both: {ours!r}")
+    odds = SHORT_ALIAS if len(ours) <= SHORT else NAME_IS_ALIAS
+    return Sign(odds, f"the name of one and an alias of the other: {ours!r}")
+
+
+def _by_meaning(vectors: VectorIndex, nodes: IntArray) -> Candidates:
+    """Pairs whose documents are close, where every node has its vector already."""
+    found: Candidates = {}
+    if not vectors.is_complete or len(nodes) > MOST_COMPARED:
+        return found
+    every = vectors.vectors(nodes)
+    for start in range(0, len(nodes), _BLOCK):
+        cosines = every[start : start + _BLOCK] @ every[start:].T
+        for row, column in np.argwhere(cosines >= CLOSE).tolist():
+            if column > row:
+                pair = int(nodes[start + row]), int(nodes[start + column])
+                found[pair] = Sign(NEAR, f"documents close in meaning: {cosines[row, column]:.2f}")
+    return found

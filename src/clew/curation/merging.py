@@ -1,0 +1,102 @@
+"""Several nodes of a base made one: names and edges united, and a way back.
+
+The node that is kept has its key, its name and its values; the others give it their names as aliases, what is written
+about them, the values it lacks, and their edges. Their keys are kept in the attribute `merged_keys`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.building import BuildReport, Say, with_vectors, write_base
+from clew.core.types import NodeRef
+from clew.curation.undo import keep_state, record_change
+from clew.index.build import have_all_vectors
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.schema_file import SchemaEdits
+from clew.kb.sources.jsonl import column_of
+from clew.kb.storage import locked
+from clew.kb.tables import Piece, Tables
+
+MERGED = "merged_keys"
+
+Row = dict[str, Any]
+
+
+def merge(folder: Path, groups: Sequence[Sequence[NodeRef]], *, say: Say = lambda _: None) -> BuildReport:
+    """Make each group its first node; the base as it was is kept for `clew dedup KB --undo`."""
+    with locked(folder):
+        old = ArrayKnowledgeBase.open(folder)
+        for node in (node for group in groups for node in group):
+            old.find(node.key)  # somebody else may have changed the base since
+        edits = SchemaEdits.from_json(old.manifest.facts["edits"])
+        had_vectors = have_all_vectors(old)
+        say("keeping the base as it was")
+        keep_state(folder)
+        tables = merged(old.to_tables(), [[node.key for node in group] for group in groups])
+        report = write_base(tables, folder, edits, skip_bad=False, say=say, lenient=True)
+        if had_vectors:
+            say("vectors")
+            report = with_vectors(report)
+        gone = sum(len(group) - 1 for group in groups)
+        record_change(folder, f"merged {gone:,} nodes into {len(groups):,}")
+        return report
+
+
+def merged(tables: Tables, groups: Sequence[Sequence[str]]) -> Tables:
+    """The tables of a base in which the keys of each group are the first one."""
+    leaders = {key: group[0] for group in groups for key in group}
+    (nodes,), (edges,) = tables.nodes, tables.edges
+    return Tables((_merged_nodes(nodes, leaders),), (_merged_edges(edges, leaders),), notes=tables.notes)
+
+
+def _merged_nodes(piece: Piece, leaders: Mapping[str, str]) -> Piece:
+    table = piece.table
+    touched = pc.is_in(table["key"], value_set=pa.array(list(leaders), table["key"].type))
+    rows = {row["key"]: row for row in table.filter(touched).to_pylist()}
+    members: dict[str, list[Row]] = {}
+    for key, leader in leaders.items():
+        members.setdefault(leader, []).append(rows[key])
+    united = [_united(group) for group in members.values()]
+    names = [*table.column_names, *([] if MERGED in table.column_names else [MERGED])]
+    kinds = {name: table.schema.field(name).type for name in table.column_names}
+    kinds.setdefault(MERGED, pa.large_list(pa.large_string()))
+    changed = pa.table({name: column_of([row.get(name) for row in united]).cast(kinds[name]) for name in names})
+    untouched = table.filter(pc.invert(touched))
+    if MERGED not in table.column_names:
+        untouched = untouched.append_column(MERGED, pa.nulls(untouched.num_rows, kinds[MERGED]))
+    return Piece(pa.concat_tables([untouched, changed.select(untouched.column_names)]), piece.file)
+
+
+def _united(group: Sequence[Row]) -> Row:
+    """The first row with what the others add."""
+    first, *others = group
+    row = {name: next((one[name] for one in group if one[name] not in (None, "", [])), None) for name in first}
+    names = dict.fromkeys(name for one in group for name in (one["name"], *(one["aliases"] or ())))
+    row["aliases"] = [name for name in names if name != first["name"]]
+    row["text"] = "\n\n".join(dict.fromkeys(one["text"] for one in group if one["text"]))
+    row |= {name: first[name] for name in ("key", "type", "name")}
+    earlier = [key for one in group for key in one.get(MERGED) or ()]
+    return row | {MERGED: [*earlier, *(one["key"] for one in others)]}
+
+
+def _merged_edges(piece: Piece, leaders: Mapping[str, str]) -> Piece:
+    """Edges between what is one now are gone, and those that became the same are one."""
+    table = piece.table
+    marks = []
+    for end in ("head", "tail"):
+        keys = table[end]
+        places = pc.index_in(keys, value_set=pa.array(list(leaders), keys.type))
+        instead = pa.array(list(leaders.values()), keys.type).take(places)
+        table = table.set_column(table.column_names.index(end), end, pc.coalesce(instead, keys))
+        marks.append(pc.is_valid(places))
+    moved = pc.or_(*marks)
+    rows = table.filter(pc.and_(moved, pc.not_equal(table["head"], table["tail"]))).to_pylist()
+    distinct = {repr(sorted(row.items())): row for row in rows}
+    united = pa.Table.from_pylist(list(distinct.values()), table.schema)
+    return Piece(pa.concat_tables([table.filter(pc.invert(moved)), united]), piece.file)

@@ -1,0 +1,103 @@
+"""The state of a base before a change, kept so that the change can be undone to the byte.
+
+    KB/.clew-undo/kept/…        manifest, generation and vectors as they were; what never changes is linked, not copied
+    KB/.clew-undo/change.json   which state the change led to; written last, and without it nothing is undone
+
+One change is kept, the last. A base that was changed again since is not undone: that would lose the later change.
+Whatever else lies in the folder is somebody else's and is neither kept nor removed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from clew.core.errors import InputError
+from clew.core.folders import refuse_link
+from clew.index.build import VECTORS
+from clew.index.vector_store import FILE as EMBEDDER
+from clew.index.vector_store import OWN
+from clew.kb.storage import MANIFEST, locked, read_manifest
+
+UNDO = ".clew-undo"
+_KEPT, _CHANGE = "kept", "change.json"
+
+
+def keep_state(folder: Path) -> None:
+    """Keep the files of a base that its caller has locked and is about to change."""
+    place = folder / UNDO
+    refuse_link(place)
+    shutil.rmtree(place, ignore_errors=True)
+    manifest = read_manifest(folder)
+    lasting = [Path(manifest.generation, name) for name in manifest.files]
+    for relative in (Path(MANIFEST), *lasting, *_vector_files(folder)):
+        target = place / _KEPT / relative
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if relative not in lasting or not _linked(folder / relative, target):
+            shutil.copy2(folder / relative, target)
+
+
+def record_change(folder: Path, what: str) -> None:
+    """Say that the base as it is now came from the kept state."""
+    told = {"what": what, "generation": read_manifest(folder).generation}
+    (folder / UNDO / _CHANGE).write_text(json.dumps(told, ensure_ascii=False) + "\n", "utf-8")
+
+
+def undo(folder: Path) -> str:
+    """Put the kept state back, and return what was undone."""
+    read_manifest(folder)
+    with locked(folder):
+        place = folder / UNDO
+        try:
+            told = json.loads((place / _CHANGE).read_text("utf-8"))
+        except FileNotFoundError:
+            raise InputError(f"{folder}: there is nothing to undo") from None
+        changed = read_manifest(folder).generation
+        if changed != told["generation"]:
+            raise InputError(f"{folder} was changed again since ({told['what']}): undoing would lose the later change")
+        before = read_manifest(place / _KEPT)
+        kept = [Path(before.generation, name) for name in before.files] + list(_vector_files(place / _KEPT))
+        for relative in (*kept, Path(MANIFEST)):  # the manifest last: replacing it is the moment of the change
+            _put_back(place / _KEPT / relative, folder / relative)
+        if changed != before.generation:
+            shutil.rmtree(folder / changed)
+        _remove_vectors(folder, set(_vector_files(folder)) - set(kept))
+        shutil.rmtree(place)
+        return str(told["what"])
+
+
+def _vector_files(folder: Path) -> Iterator[Path]:
+    """The files of the vectors, relative to the folder."""
+    for file in sorted((folder / VECTORS).rglob("*")):
+        if file.is_file() and not file.is_symlink() and (OWN.fullmatch(file.name) or file.name == EMBEDDER):
+            yield file.relative_to(folder)
+
+
+def _remove_vectors(folder: Path, files: set[Path]) -> None:
+    for relative in files:
+        (folder / relative).unlink()
+    for place in sorted({(folder / relative).parent for relative in files} | {folder / VECTORS}, reverse=True):
+        with suppress(OSError):  # something is left in it, or it was never there
+            place.rmdir()
+
+
+def _linked(file: Path, target: Path) -> bool:
+    """Whether the file system could link instead of copy."""
+    try:
+        os.link(file, target)
+    except OSError:
+        return False
+    return True
+
+
+def _put_back(kept: Path, file: Path) -> None:
+    if file.exists() and file.samefile(kept):
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f".{file.name}.undo")
+    shutil.copy2(kept, draft)
+    draft.replace(file)

@@ -1,0 +1,156 @@
+"""SQL databases: which tables there are, how they refer to each other, and their rows.
+
+SQLite is read by the standard library, read-only; DuckDB and every database that SQLAlchemy knows by their packages.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from clew.core.errors import NotFoundError, SourceError
+
+SQLITE_FILES = frozenset({".sqlite", ".sqlite3", ".db", ".db3"})
+"""Endings of files that may be SQLite databases."""
+DATABASE_FILES = SQLITE_FILES | {".duckdb"}
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_SQLITE_URL = "sqlite:///"
+DUCKDB_URL = "duckdb:///"
+_MAGIC = b"SQLite format 3\0"
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class ForeignKey:
+    """Columns of a table that hold the values of columns of another one."""
+
+    columns: tuple[str, ...]
+    table: str
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SqlTable:
+    """What a database says about a table; `unique` lists the sets of columns that no two rows share."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...] = ()
+    foreign: tuple[ForeignKey, ...] = ()
+    unique: tuple[frozenset[str], ...] = ()
+
+
+class Database(Protocol):
+    """An open database."""
+
+    def tables(self) -> list[SqlTable]:
+        """The tables that people made, sorted by name."""
+
+    def rows(self, table: SqlTable) -> Iterator[Row]:
+        """The rows of a table by its key, values in the order of its columns."""
+
+
+def is_url(source: object) -> bool:
+    """Whether a source is the URL of a database rather than a file: `sqlite:///shop.db`."""
+    return isinstance(source, str) and _URL.match(source) is not None
+
+
+def is_sqlite(file: Path) -> bool:
+    """Whether a file is an SQLite database; other programs call other files `.db`."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+@contextmanager
+def open_database(source: str | Path) -> Iterator[Database]:
+    """A database by URL or file; nothing is written to it."""
+    if isinstance(source, Path) and source.suffix.lower() == ".duckdb":
+        source = f"{DUCKDB_URL}{source}"
+    if isinstance(source, str) and source.startswith(_SQLITE_URL):
+        source = Path(source.removeprefix(_SQLITE_URL).partition("?")[0])
+    if isinstance(source, Path):
+        with _sqlite(source) as opened:
+            yield opened
+        return
+    from clew.kb.sources.other_databases import open_duckdb, open_other  # seldom needed
+
+    with open_duckdb(source) if source.startswith(DUCKDB_URL) else open_other(source) as other:
+        yield other
+
+
+@contextmanager
+def _sqlite(file: Path) -> Iterator[Database]:
+    if not file.exists():
+        raise NotFoundError(f"{file}: no such file; sqlite:///FILE is relative, sqlite:////FILE absolute")
+    if not is_sqlite(file):
+        raise SourceError("not an SQLite database (it does not begin as one does)", file=file)
+    connection = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True)
+    connection.text_factory = lambda data: data.decode("utf-8", errors="replace")
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")  # no function that the file names is called
+        yield Sqlite(connection)
+    except sqlite3.DatabaseError as broken:
+        raise SourceError(f"the database cannot be read: {broken}", file=file) from broken
+    finally:
+        connection.close()
+
+
+@dataclass(frozen=True)
+class Sqlite:
+    """An SQLite database."""
+
+    connection: sqlite3.Connection
+
+    def tables(self) -> list[SqlTable]:
+        """The tables; views, virtual tables and what SQLite keeps for itself are left out."""
+        made = self.connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+            "AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
+        )
+        return [self._table(name) for (name,) in made.fetchall()]
+
+    def rows(self, table: SqlTable) -> Iterator[Row]:
+        """The rows in the order of the key, or else as they lie."""
+        columns, key = (", ".join(map(quoted, names)) for names in (table.columns, table.key))
+        order = f" ORDER BY {key}" if key else ""
+        yield from self.connection.execute(f"SELECT {columns} FROM {quoted(table.name)}{order}")  # noqa: S608 - quoted
+
+    def _table(self, name: str) -> SqlTable:
+        columns = self._pragma("table_info", name)
+        key = sorted((place, column) for _, column, _, _, _, place in columns if place)
+        unique = [
+            frozenset(column for _, _, column in self._pragma("index_info", index) if column)
+            for _, index, is_unique, *_ in self._pragma("index_list", name)
+            if is_unique
+        ]
+        names = tuple(column[1] for column in columns)
+        return SqlTable(name, names, tuple(column for _, column in key), self._foreign(name), tuple(unique))
+
+    def _foreign(self, name: str) -> tuple[ForeignKey, ...]:
+        found: dict[int, list[Row]] = {}
+        for row in self._pragma("foreign_key_list", name):
+            found.setdefault(row[0], []).append(row)
+        keys = []
+        for parts in found.values():
+            columns = tuple(part[3] for part in sorted(parts))
+            targets = tuple(part[4] for part in sorted(parts) if part[4] is not None)
+            keys.append(ForeignKey(columns, parts[0][2], targets))
+        return tuple(sorted(keys, key=lambda key: key.columns))
+
+    def _pragma(self, pragma: str, name: str) -> list[Row]:
+        return self.connection.execute(f"PRAGMA {pragma}({quoted(name)})").fetchall()
+
+
+def quoted(name: str) -> str:
+    """A name as SQL writes it, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,178 @@
+"""Duplicates are found with reasons, what only looks alike is not, and a merge can be taken back to the byte."""
+
+import pytest
+
+import clew
+from clew.core.errors import InputError, NotFoundError
+from clew.curation.duplicates import find_duplicates, groups
+from clew.curation.merging import merge
+from clew.curation.name_forms import close_forms, form, misspelt
+from clew.curation.undo import undo
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.toolbox import Toolbox
+
+NODES = [
+    {"id": "OMIM:1", "type": "disease", "name": "Marfan syndrome", "synonyms": ["MFS"], "text": "Long fingers.",
+     "year": 1896},
+    {"id": "ORPHA:1", "type": "disease", "name": "Syndrome, Marfan", "synonyms": ["MFS1"], "text": "", "rare": True},
+    {"id": "OMIM:2", "type": "disease", "name": "Bartter syndrome, type 1", "synonyms": [], "text": ""},
+    {"id": "ORPHA:2", "type": "disease", "name": "Bartter syndrome, type 2", "synonyms": [], "text": ""},
+    {"id": "OMIM:3", "type": "disease", "name": "Alzheimer disease", "synonyms": [], "text": ""},
+    {"id": "ORPHA:3", "type": "disease", "name": "Alzeimer disease", "synonyms": [], "text": ""},
+    {"id": "OMIM:4", "type": "disease", "name": "Ghost", "synonyms": [], "text": ""},
+    {"id": "ORPHA:4", "type": "disease", "name": "Ghost", "synonyms": [], "text": ""},
+    *({"id": f"HP:{number}", "type": "sign", "name": f"Sign {chr(65 + number)}"} for number in range(20)),
+]  # fmt: skip
+
+
+def signs(disease, *numbers):
+    return [{"head": disease, "relation": "has_sign", "tail": f"HP:{number}"} for number in numbers]
+
+
+EDGES = [
+    *signs("OMIM:1", 0, 1, 2, 3), *signs("ORPHA:1", 1, 2, 3), *signs("OMIM:2", 4, 5, 6), *signs("ORPHA:2", 4, 5, 6),
+    *signs("OMIM:3", 7, 8, 9), *signs("ORPHA:3", 7, 8, 9), *signs("OMIM:4", 10, 11, 12), *signs("ORPHA:4", 13, 14, 15),
+    {"head": "OMIM:1", "relation": "related_to", "tail": "OMIM:3"},
+    {"head": "ORPHA:1", "relation": "related_to", "tail": "OMIM:3"},
+    {"head": "OMIM:2", "relation": "related_to", "tail": "ORPHA:1"},
+]  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path):
+    clew.build(clew.from_tables(NODES, EDGES), tmp_path / "twins.kb")
+    return tmp_path / "twins.kb"
+
+
+def bytes_of(folder):
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+def found(folder, **options):
+    return {(pair.first.key, pair.second.key): pair for pair in find_duplicates(Toolbox.open(folder), **options)}
+
+
+def test_pairs_are_found_by_names_and_neighbours_with_reasons(folder):
+    before = bytes_of(folder)
+    pairs = found(folder)
+    assert pairs.keys() == {("OMIM:1", "ORPHA:1"), ("OMIM:3", "ORPHA:3")}
+    marfan = pairs["OMIM:1", "ORPHA:1"]
+    assert marfan.evidence[0] == "'Marfan syndrome' is 'Syndrome, Marfan'"
+    assert marfan.evidence[1].startswith("4 of 5 neighbours in common: ")
+    assert pairs["OMIM:3", "ORPHA:3"].evidence[0] == "names nearly the same: 'Alzeimer disease' and 'Alzheimer disease'"
+    assert bytes_of(folder) == before, "looking writes nothing"
+
+
+def test_a_name_alone_is_not_enough_where_the_neighbours_differ(folder):
+    assert ("OMIM:4", "ORPHA:4") not in found(folder)
+    pair = found(folder, least=0.1)["OMIM:4", "ORPHA:4"]
+    assert pair.evidence == ("the same name: 'Ghost'", "no neighbour in common")
+    assert not found(folder, type="sign")
+    with pytest.raises(clew.errors.SchemaError, match="no node type 'city'"):
+        found(folder, type="city")
+
+
+def test_values_edges_and_sources_speak_against_a_pair(tmp_path):
+    nodes = [
+        {"id": f"A:{number}", "type": "person", "name": "Ann Lee", "born": 1950 + number // 2} for number in range(4)
+    ]
+    nodes += [{"id": "B:9", "type": "person", "name": "Bob", "born": 1950}]
+    edges = [{"head": "A:2", "relation": "child_of", "tail": "A:3"}]
+    clew.build(clew.from_tables(nodes, edges), tmp_path / "people.kb")
+    pairs = found(tmp_path / "people.kb", least=0.0)
+    assert "born differs: 1950 and 1951" in pairs["A:0", "A:2"].evidence
+    assert "the same born 1950" in pairs["A:0", "A:1"].evidence
+    assert "both keys are of A" in pairs["A:0", "A:1"].evidence
+    assert "an edge joins them (child_of)" in pairs["A:2", "A:3"].evidence
+    assert pairs["A:2", "A:3"].certainty < 0.1 < pairs["A:0", "A:1"].certainty
+
+
+def test_close_documents_make_a_pair_where_all_vectors_are_there(tmp_path):
+    text = "A long text about an inherited disorder of connective tissue with long fingers and a loose lens."
+    nodes = [
+        {"id": key, "type": "disease", "name": name, "text": text}
+        for key, name in (("a", "Marfan syndrome"), ("b", "Marfan disorder"))
+    ]
+    clew.build(clew.from_tables(nodes), tmp_path / "texts.kb")
+    assert not found(tmp_path / "texts.kb", least=0.0)
+    Toolbox.open(tmp_path / "texts.kb").vectors.embed_all()
+    (pair,) = found(tmp_path / "texts.kb", least=0.0).values()
+    assert pair.evidence[0].startswith("documents close in meaning: ")
+
+
+def test_a_merge_unites_names_texts_values_and_edges(folder):
+    tools = Toolbox.open(folder)
+    (twins, _) = groups(tools.local, find_duplicates(tools))
+    assert [node.key for node in twins] == ["OMIM:1", "ORPHA:1"]
+    report = merge(folder, [twins])
+    assert (report.nodes, report.edges) == (len(NODES) - 1, len(EDGES) - 4)
+    kb = ArrayKnowledgeBase.open(folder)
+    node = kb.node(kb.find("OMIM:1"))
+    assert (node.name, node.aliases, node.text) == (
+        "Marfan syndrome",
+        ("MFS", "Syndrome, Marfan", "MFS1"),
+        "Long fingers.",
+    )
+    assert node.attributes == {"merged_keys": ["ORPHA:1"], "year": 1896, "rare": True}
+    assert [
+        (kb.refs([triple.head])[0].key, triple.relation) for triple in kb.triples(node.id) if triple.tail == node.id
+    ] == [("OMIM:2", "related_to")]
+    with pytest.raises(NotFoundError):
+        kb.find("ORPHA:1")
+    with pytest.raises(NotFoundError):
+        merge(folder, [twins])
+
+
+@pytest.mark.parametrize("with_vectors", [False, True])
+def test_undo_restores_the_bytes(folder, with_vectors):
+    if with_vectors:
+        Toolbox.open(folder).vectors.embed_all()
+    (folder / "notes of the owner.txt").write_text("mine")
+    before = bytes_of(folder)
+    tools = Toolbox.open(folder)
+    merge(folder, groups(tools.local, find_duplicates(tools)))
+    assert clew.open(folder).verify() == []
+    (folder / "another.txt").write_text("mine too")
+    assert undo(folder) == "merged 2 nodes into 2"
+    after = bytes_of(folder)
+    assert after.pop("another.txt") == b"mine too"
+    assert after == before
+    with pytest.raises(InputError, match="nothing to undo"):
+        undo(folder)
+
+
+def test_a_later_change_is_never_lost_by_undo(folder):
+    tools = Toolbox.open(folder)
+    merge(folder, groups(tools.local, find_duplicates(tools)))
+    clew.open(folder).update(delete_nodes=["HP:19"])
+    with pytest.raises(InputError, match="changed again since"):
+        undo(folder)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Mannosidosis, beta", "Beta-mannosidosis", True),
+        ("Anaemia of the newborn", "anemia newborn", True),
+        ("Type 1 diabetes", "Diabetes, type 2", False),
+        ("Right-to-left shunt", "Left-to-right shunt", False),
+        ("alpha/beta ratio", "beta/alpha ratio", False),
+        ("acuity 0.1", "acuity 1.0", False),
+    ],
+)
+def test_names_have_one_form_but_for_order_and_spelling(one, other, same):
+    assert (form(one) == form(other)) is same
+
+
+def test_only_a_letter_left_out_inside_a_long_word_is_a_misspelling():
+    assert misspelt("alzheimer disease", "alzeimer disease")
+    for one, other in (
+        ("intracardiac", "infracardiac"),
+        ("clcnka", "clcnkb"),
+        ("gene abc1", "gene abc12"),
+        ("a b", "a"),
+    ):
+        assert not misspelt(one, other)
+    assert close_forms(["alzheimer disease", "other", "alzeimer disease"]) == [
+        ("alzeimer disease", "alzheimer disease")
+    ]
