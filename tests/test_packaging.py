@@ -36,7 +36,7 @@ def test_name_version_and_pythons_agree():
     assert project["scripts"] == {"clew": "clew.cli:main"}
     assert project["version"] == clew.__version__
     pythons = [name for name in project["classifiers"] if name.startswith("Programming Language :: Python :: 3.")]
-    assert [name.rpartition(" ")[2] for name in pythons] == ["3.11", "3.12", "3.13", "3.14"]
+    assert [name.rpartition(" ")[2] for name in pythons] == ["3.11", "3.12", "3.13"]
 
 
 def test_messages_name_the_distribution():

@@ -254,20 +254,21 @@ def build(
     schema: str | Path | None = None,
     skip_bad: bool = False,
 ) -> BuildReport:
-    """Build a knowledge base from files of nodes and edges, a folder of documents, or tables made of Python objects.
+    """Build a knowledge base from files of nodes and edges, databases by file or URL, a folder of documents, or tables.
 
     What the files are is seen from them; `options` of one kind or the other decide it.
     """
     from clew.building import build as build_base
     from clew.documents import DocumentOptions, build_documents, hold_documents
     from clew.kb.schema_file import schema_edits
-    from clew.kb.sources import read_sources
+    from clew.kb.sources import is_url, read_sources
     from clew.kb.tables import Tables
 
-    paths = [] if isinstance(sources, Tables) else [Path(source) for source in sources]
+    given = () if isinstance(sources, Tables) else sources
+    paths = [Path(source) for source in given if not is_url(source)]
     if isinstance(options, DocumentOptions) or (paths and options is None and hold_documents(paths)):
         return build_documents(paths, Path(folder), options if isinstance(options, DocumentOptions) else None)
-    tables = sources if isinstance(sources, Tables) else read_sources(paths, options)
+    tables = sources if isinstance(sources, Tables) else read_sources(list(given), options)
     edits = schema_edits(None if schema is None else Path(schema), paths)
     return build_base(tables, Path(folder), edits=edits, skip_bad=skip_bad)
 

@@ -13,8 +13,6 @@ from conftest import ROOT
 
 POSIX_ONLY = {"fcntl", "resource", "pwd", "grp", "termios", "pty"}
 ALLOWED = {"core/disk.py"}
-STILL = {"web/page_render.py", "web/document_build.py"}
-"""Processes of the server that limit themselves, to be made optional."""
 
 
 @pytest.fixture
@@ -86,4 +84,4 @@ def test_no_other_module_needs_what_only_posix_has():
         for file in source.rglob("*.py")
         if POSIX_ONLY & set(imports(ast.parse(file.read_text("utf-8"))))
     }
-    assert found - ALLOWED <= STILL
+    assert found <= ALLOWED

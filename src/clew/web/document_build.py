@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import resource
-import signal
 import sys
 from pathlib import Path
 
 from clew.building import build
 from clew.core.errors import ClewError
+from clew.core.limits import limit_memory, limit_seconds
 from clew.documents import DocumentOptions, read_folder
 
 MEMORY = 8 << 30
@@ -26,8 +25,8 @@ def say(**told: object) -> None:
 
 def main(files: str, base: str, cache: str) -> int:
     """Read every file and build; what cannot be read is reported and left out."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    signal.alarm(LONGEST)
+    limit_memory(MEMORY)
+    limit_seconds(LONGEST)
     try:
         found = read_folder(
             [Path(files)],

@@ -6,13 +6,12 @@ A hostile file may make pdfium crash, hang or take all memory: then this process
 from __future__ import annotations
 
 import json
-import resource
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 from clew.core.errors import ClewError, SourceError
+from clew.core.limits import limit_memory, limit_seconds
 from clew.core.types import Box
 from clew.web import child_process
 
@@ -43,8 +42,8 @@ def rendered(file: Path, page: int, boxes: tuple[Box, ...]) -> bytes:
 
 def main(file: str, page: str, boxes: str) -> int:
     """Draw one page."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    signal.alarm(LONGEST)
+    limit_memory(MEMORY)
+    limit_seconds(LONGEST)
     from clew.documents.formats.pdf_render import render_page
 
     try:
