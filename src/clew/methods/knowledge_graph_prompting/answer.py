@@ -88,8 +88,8 @@ def _words(text: str) -> list[str]:
     return "".join(letter.lower() if letter.isalnum() else " " for letter in text).split()
 
 
-READ = 10
-"""Passages that are read."""
+READ, READ_BY_LARGE = 10, 20
+"""Passages that are read, and by a model that is not small: of 80 questions over real documents their first ten hold\nwhat is asked for 60, their first twenty for 71."""
 UNSURE = 3
 """Passages that are quoted where it is not sure which of them says it."""
 MAYBE = "Not sure; one of these may say it:"

@@ -21,6 +21,7 @@ from clew.core.types import Answer, Ranking
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.methods.knowledge_graph_prompting.answer import (
     READ,
+    READ_BY_LARGE,
     answer_from_passages,
     answer_from_quotes,
     with_reader,
@@ -41,7 +42,7 @@ from clew.methods.knowledge_graph_prompting.traversal import (
     walk,
 )
 from clew.methods.protocol import Method
-from clew.methods.role_choice import reader_for
+from clew.methods.role_choice import can_write, reader_for
 from clew.models.passages import PassageNetwork
 from clew.roles.write import ModelWriter
 from clew.toolbox import Toolbox
@@ -69,8 +70,8 @@ class KnowledgeGraphPrompting(Method):
     budget: int = 60
     beam: int | None = 8
     k: int = 30
-    read: int = READ
-    """Passages that a model reads."""
+    read: int | None = None
+    """Passages that a model reads; by default 20, a small one 10."""
     closely: int = CLOSELY
     """Passages that the network reads; 0 leaves the order of the walk."""
     short: bool = False
@@ -85,10 +86,10 @@ class KnowledgeGraphPrompting(Method):
         ranking, paths = self._walked(question, tools)
         close = self._closely(question, ranking, paths, tools)
         if self.short:
-            return answer_from_passages(tools.local, question, close.ranking, reader_for(tools), read=self.read)
+            return answer_from_passages(tools.local, question, close.ranking, reader_for(tools), read=self.read or READ)
         answer = answer_from_quotes(tools.local, question, close)
         answer = replace(answer, query={"paths": shown_paths(tools.local, paths, close.ranking)})
-        first = [node for node, _ in close.ranking.top(self.read)]
+        first = [node for node, _ in close.ranking.top(self.read or (READ_BY_LARGE if can_write(tools) else READ))]
         table = tables_of(tools).answer(question, first[:TABLES])
         if table is not None and (table.table in tables_of(tools).tables(first[:1]) or table.certainty >= TABLE):
             told = replace(answer, text=table.text, value=table.value, evidence=tables_of(tools).quotes(table))
