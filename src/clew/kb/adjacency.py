@@ -15,13 +15,15 @@ from bisect import bisect_left
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.errors import FormatError
+from clew.core.errors import CorruptError, FormatError
 from clew.core.types import IntArray, NodeSet
+from clew.kb.sealed import check_sealed
 
 LongArray = NDArray[np.int64]
 MOST_GATHERED = 8
@@ -141,11 +143,14 @@ def positions(starts: LongArray, ends: LongArray) -> tuple[LongArray, LongArray]
 
 
 def map_array(file: Path) -> NDArray[Any]:
-    """A memory-mapped array without the overhead of numpy's memmap subclass."""
+    """A memory-mapped array without the overhead of numpy's memmap subclass; of a base, once its seal is checked."""
+    check_sealed(file)
     try:
         return np.asarray(np.load(file, mmap_mode="r"))
     except FileNotFoundError:
         raise FormatError(f"{file} is missing: the knowledge base comes from another version; build it again") from None
+    except (ValueError, EOFError, SyntaxError, TokenError, OSError) as error:
+        raise CorruptError(f"{file} is no array of Clew ({error}): build the knowledge base again") from error
 
 
 def _starts(sorted_values: LongArray, count: int) -> LongArray:

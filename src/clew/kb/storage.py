@@ -30,6 +30,7 @@ from typing import IO, Any
 
 from clew.core.errors import CorruptError, FormatError, LockedError, NotFoundError, StorageError
 from clew.core.folders import refuse_foreign, refuse_link
+from clew.kb.sealed import file_sha256, seal_folder
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -72,19 +73,38 @@ def read_manifest(folder: Path) -> Manifest:
         ) from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise CorruptError(f"{file} is damaged ({error}): build the knowledge base again") from error
-    if not isinstance(raw, dict) or not isinstance(raw.get("format"), int):
+    except RecursionError:
+        raise CorruptError(f"{file} is nested too deeply for a manifest: build the knowledge base again") from None
+    except OSError as error:
+        raise StorageError(f"{file} cannot be read: {error.strerror}") from error
+    if not isinstance(raw, dict) or type(raw.get("format")) is not int or raw["format"] < 1:
         raise CorruptError(f"{file} is not a manifest of Clew: build the knowledge base again")
     if raw["format"] > FORMAT:
         raise FormatError(f"{folder} has format {raw['format']}, this version reads up to {FORMAT}: upgrade clew")
     digest = raw.pop("digest", None)
     if digest != _seal(raw):
         raise CorruptError(f"{file} was altered (its digest differs): build the knowledge base again")
-    if not GENERATION.fullmatch(str(raw["generation"])):
-        raise CorruptError(f"{file} names {raw['generation']!r} as its generation: build the knowledge base again")
-    for name in raw["files"]:
-        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-            raise CorruptError(f"{file} names a file outside of the knowledge base, {name!r}: do not use it")
+    wrong = _misfit(raw)
+    if wrong:
+        raise CorruptError(f"{file} {wrong}: build the knowledge base again")
     return Manifest(raw["generation"], raw["created"], raw["files"], raw["facts"])
+
+
+def _misfit(raw: dict[str, Any]) -> str:
+    """What of a manifest is not as Clew writes it, whoever sealed it; empty where all is."""
+    if not GENERATION.fullmatch(str(raw.get("generation"))):
+        return f"names {raw.get('generation')!r} as its generation"
+    if not isinstance(raw.get("created"), str) or not isinstance(raw.get("facts"), dict):
+        return "does not say when it was made, or of what"
+    if not isinstance(raw.get("files"), dict) or not raw["files"]:
+        return "lists no files"
+    for name, facts in raw["files"].items():
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            return f"names a file outside of the knowledge base, {name!r}"
+        told = facts if isinstance(facts, dict) else {}
+        if type(told.get("size")) is not int or not isinstance(told.get("sha256"), str):
+            return f"gives no size and checksum of {name!r}"
+    return ""
 
 
 def is_base(folder: Path) -> bool:
@@ -114,6 +134,7 @@ def open_generation(folder: Path) -> tuple[Manifest, Path]:
             raise CorruptError(
                 f"{place / name} was cut or altered: {state.st_size} bytes instead of {facts['size']}; build it again"
             )
+    seal_folder(place, manifest.files)
     return manifest, place
 
 
@@ -131,7 +152,7 @@ def verify(folder: Path) -> list[str]:
             problems.append(f"{file} is missing")
         elif file.stat().st_size != facts["size"]:
             problems.append(f"{file} was cut or altered: {file.stat().st_size} bytes, expected {facts['size']}")
-        elif _sha256(file) != facts["sha256"]:
+        elif file_sha256(file) != facts["sha256"]:
             problems.append(f"{file} was altered: its SHA-256 differs from the manifest")
     return problems
 
@@ -203,7 +224,7 @@ def commit(folder: Path, stage: Path, facts: dict[str, Any]) -> Manifest:
     files = {}
     for file in sorted(path for path in stage.rglob("*") if path.is_file()):
         _sync(file)
-        files[file.relative_to(stage).as_posix()] = {"size": file.stat().st_size, "sha256": _sha256(file)}
+        files[file.relative_to(stage).as_posix()] = {"size": file.stat().st_size, "sha256": file_sha256(file)}
     content = hashlib.sha256(json.dumps([files, facts], sort_keys=True).encode()).hexdigest()
     name, created = f"clew-data-{content[:16]}", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     manifest = Manifest(name, created, files, facts)
@@ -259,11 +280,6 @@ def storage_error(folder: Path, error: OSError) -> StorageError:
 
 def _seal(body: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _sync(path: Path) -> None:
