@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clew.core.errors import ModelError, StorageError, UntrustedEmbedder
-from clew.index.build import build_indexes, have_all_vectors, renew_vectors, vector_folder
-from clew.index.vector_store import vector_problems
+from clew.index.build import build_indexes, forget_rows, have_all_vectors, renew_vectors, vector_folder
+from clew.index.vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.schema_file import SchemaEdits
@@ -41,7 +41,9 @@ def build(
 ) -> BuildReport:
     """Build or replace a knowledge base; a kill at any moment leaves the old one or none."""
     with locked(folder):
-        return write_base(tables, folder, edits or SchemaEdits(), skip_bad, say)
+        report = write_base(tables, folder, edits or SchemaEdits(), skip_bad, say)
+        forget_rows(folder)
+        return report
 
 
 def update(folder: Path, delta: Delta, *, skip_bad: bool = False, say: Say = lambda _: None) -> BuildReport:
@@ -63,10 +65,9 @@ def check(folder: Path) -> list[str]:
     if problems:
         return problems
     try:
-        kb = ArrayKnowledgeBase.open(folder)
+        return ArrayKnowledgeBase.open(folder).inconsistencies()
     except StorageError as error:
         return [str(error)]
-    return kb.inconsistencies()
 
 
 def _with_vectors(report: BuildReport) -> BuildReport:
