@@ -51,9 +51,12 @@ def update(folder: Path, delta: Delta, *, skip_bad: bool = False, say: Say = lam
     with locked(folder):
         old = ArrayKnowledgeBase.open(folder)
         edits = SchemaEdits.from_json(old.manifest.facts["edits"])
+        had_vectors = have_all_vectors(old)
         say("changes")
-        report = write_base(apply_delta(old.to_tables(), delta), folder, edits, skip_bad, say, lenient=True)
-        if have_all_vectors(old):
+        tables = apply_delta(old.to_tables(), delta)
+        old.release()
+        report = write_base(tables, folder, edits, skip_bad, say, lenient=True)
+        if had_vectors:
             say("vectors")
             report = _with_vectors(report)
         return report

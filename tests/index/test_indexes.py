@@ -104,6 +104,7 @@ def test_an_update_that_was_stopped_before_its_vectors_is_finished_by_the_next_o
     tools = Toolbox.open(folder)
     assert tools.vectors.is_complete
     assert [file.name for file in rows_files(tools.vectors.store.place)] == [f"rows-{tools.identity}.npy"]
+    tools.local.release()
     build(tables(NODES[:2], []), folder)
     assert rows_files(tools.vectors.store.place) == []
     assert not Toolbox.open(folder).vectors.is_complete

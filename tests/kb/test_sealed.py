@@ -12,7 +12,7 @@ import clew
 from clew.building import build, check
 from clew.core.errors import CorruptError
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.storage import _seal
+from clew.kb.manifest import seal
 from conftest import tables
 
 QUESTION = "Which disease has long fingers?"
@@ -83,7 +83,7 @@ def test_a_manifest_that_somebody_sealed_again_is_refused_in_plain_words(folder,
         del part[last]
     else:
         part[last] = value
-    file.write_text(json.dumps({**raw, "digest": _seal(raw)}))
+    file.write_text(json.dumps({**raw, "digest": seal(raw)}))
     assert len(check(folder)) == 1
     with pytest.raises(CorruptError):
         clew.open(folder).ask(QUESTION, "bm25")
@@ -114,7 +114,7 @@ def _sealed_again(folder: Path, name: str, content: bytes) -> None:
     raw = json.loads((folder / "manifest.json").read_text())
     raw.pop("digest")
     raw["files"][name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    (folder / "manifest.json").write_text(json.dumps({**raw, "digest": _seal(raw)}))
+    (folder / "manifest.json").write_text(json.dumps({**raw, "digest": seal(raw)}))
 
 
 def _asked_apart(folder: Path) -> int:

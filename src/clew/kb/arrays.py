@@ -18,9 +18,11 @@ from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, 
 from clew.kb import render
 from clew.kb.adjacency import Adjacency, map_array, positions
 from clew.kb.facts import read_facts
+from clew.kb.holding import Held
+from clew.kb.manifest import Manifest
 from clew.kb.protocol import Edges
 from clew.kb.sealed import check_sealed
-from clew.kb.storage import Manifest, open_generation
+from clew.kb.storage import open_generation
 from clew.kb.tables import Piece, Tables
 
 FEW = 20
@@ -32,8 +34,9 @@ BITMAP_FRACTION = 32
 class ArrayKnowledgeBase:
     """A knowledge base opened from its folder."""
 
-    def __init__(self, folder: Path, manifest: Manifest, generation: Path) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, generation: Path, held: Held | None = None) -> None:
         """Use `ArrayKnowledgeBase.open`."""
+        self._held = held
         self.folder = folder
         self.manifest = manifest
         self.generation = generation
@@ -49,8 +52,13 @@ class ArrayKnowledgeBase:
     @classmethod
     def open(cls, folder: str | Path) -> ArrayKnowledgeBase:
         """Map the current generation of a knowledge-base folder."""
-        manifest, generation = open_generation(Path(folder))
-        return cls(Path(folder), manifest, generation)
+        manifest, generation, held = open_generation(Path(folder))
+        return cls(Path(folder), manifest, generation, held)
+
+    def release(self) -> None:
+        """Let a writer remove this generation; what is open already can still be used."""
+        if self._held is not None:
+            self._held.close()
 
     @classmethod
     def staged(cls, stage: Path, facts: Mapping[str, Any]) -> ArrayKnowledgeBase:
