@@ -113,6 +113,15 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(1)
+    except MemoryError as error:
+        err.print(f"[red]error:[/red] not enough memory {escape(str(error))}: give less at once, or more memory")
+        sys.exit(1)
+    except OSError as error:
+        if _settings["debug"]:
+            traceback.print_exc()
+        where = f"{error.filename}: " if error.filename else ""
+        err.print(f"[red]error:[/red] {escape(f'{where}{error.strerror or error}')}", soft_wrap=True)
+        sys.exit(1)
     except Exception as error:
         if _settings["debug"]:
             traceback.print_exc()

@@ -12,17 +12,29 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
+
+from clew.core.texts import shown_json, shown_text
 
 PIPED_WIDTH = 200
 """Columns where nobody looks: a table in a file must not be folded to a narrow screen."""
 
-out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PIPED_WIDTH)
-err = Console(stderr=True, highlight=False)
+
+class SafeConsole(Console):
+    """A console that sends no commands but its own: names and texts may hold characters that a terminal obeys."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """The text with its markup read; control characters show as the signs that stand for them."""
+        return super().render_str(shown_text(text), **how)
+
+
+out = SafeConsole(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+err = SafeConsole(stderr=True, highlight=False)
 
 
 def print_json(value: Any) -> None:
     """One JSON document on stdout."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
+    sys.stdout.write(shown_json(json.dumps(value, ensure_ascii=False, indent=2, default=str)) + "\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

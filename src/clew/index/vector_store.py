@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from clew.core import trace
 from clew.core.errors import CorruptError, EmbedderMismatch
 from clew.core.folders import refuse_link
+from clew.core.notations import parse_json
 from clew.models.protocol import Embedder
 
 KEY = np.dtype([("hash", "<u8", 2), ("check", "<u4")])
@@ -273,7 +274,7 @@ def read_card(folder: Path) -> EmbedderCard | None:
     """The card of the vectors in a folder; None where there is none. Those of older versions have no digest."""
     file = folder / FILE
     try:
-        told = json.loads(file.read_text("utf-8"))
+        told = parse_json(file.read_text("utf-8"))
         digest = told.pop("digest", None)
         card = EmbedderCard(**told)
         sound = isinstance(card.name, str) and isinstance(card.spec, str) and type(card.dimension) is int
@@ -281,7 +282,7 @@ def read_card(folder: Path) -> EmbedderCard | None:
             raise ValueError("it was altered")
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise CorruptError(f"{file} is damaged ({error}): `clew repair {folder.parent}` writes it anew") from error
     return card
 

@@ -112,7 +112,8 @@ class ArrayKnowledgeBase:
 
     def find(self, key: str) -> int:
         """The id of the node with this key: ids follow the order of the keys."""
-        place = bisect_left(range(self.count), key.encode(), key=lambda node: self._keys[node].as_buffer().to_pybytes())
+        wanted = key.encode("utf-8", "surrogatepass")
+        place = bisect_left(range(self.count), wanted, key=lambda node: self._keys[node].as_buffer().to_pybytes())
         if place == self.count or self._keys[place].as_py() != key:
             raise NotFoundError(f"no node has the key {key!r}: `clew find` looks names up")
         return place

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from clew.core.errors import CorruptError, FormatError, NotFoundError, StorageError
+from clew.core.notations import parse_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -37,7 +38,7 @@ def read_manifest(folder: Path) -> Manifest:
     """Read and check the manifest of a knowledge base."""
     file = folder / MANIFEST
     try:
-        raw = json.loads(file.read_text("utf-8"))
+        raw = parse_json(file.read_text("utf-8"))
     except FileNotFoundError:
         if not folder.exists():
             raise NotFoundError(f"{folder} does not exist: build it with `clew build SOURCE… -o {folder}`") from None
@@ -50,8 +51,6 @@ def read_manifest(folder: Path) -> Manifest:
         ) from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise CorruptError(f"{file} is damaged ({error}): build the knowledge base again") from error
-    except RecursionError:
-        raise CorruptError(f"{file} is nested too deeply for a manifest: build the knowledge base again") from None
     except OSError as error:
         raise StorageError(f"{file} cannot be read: {error.strerror}") from error
     if not isinstance(raw, dict) or type(raw.get("format")) is not int or raw["format"] < 1:
@@ -87,7 +86,7 @@ def _misfit(raw: dict[str, Any]) -> str:
 def is_base(folder: Path) -> bool:
     """Whether a folder holds a manifest of Clew, sound or not: other programs have files of that name as well."""
     try:
-        raw = json.loads((folder / MANIFEST).read_text("utf-8"))
+        raw = parse_json((folder / MANIFEST).read_text("utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(raw, dict) and {"format", "generation", "digest"} <= raw.keys()

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core.errors import NotFoundError, SchemaError
+from clew.core.notations import parse_toml
 from clew.core.schema import NodeType, Relation, Schema
 
 _HEADING = """\
@@ -105,7 +106,7 @@ def read_schema_file(file: Path) -> SchemaEdits:
 def parse_schema(text: str, file: str = "schema.toml") -> SchemaEdits:
     """The edits of a TOML text; every unknown key or wrong value is an error that names it."""
     try:
-        content = _File.model_validate(tomllib.loads(text))
+        content = _File.model_validate(parse_toml(text))
     except tomllib.TOMLDecodeError as broken:
         raise SchemaError(f"{file}: not TOML: {broken}") from broken
     except ValidationError as wrong:

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any
 
 from clew.core.errors import StorageError
+from clew.core.notations import parse_json
 from clew.models.protocol import Completion, Request, Usage
 
 
@@ -132,7 +133,7 @@ def _encode(completion: Completion) -> str:
 
 
 def _decode(value: str) -> Completion:
-    fields = json.loads(value)
+    fields = parse_json(value)
     usage = Usage(**{**fields["usage"], "cached": True})
     return Completion(fields["text"], usage, cut=fields["cut"], logprobs=tuple(fields.get("logprobs", ())))
 

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from clew.core.errors import MissingExtraError, SourceError
+from clew.kb.sources.entities import refuse_entity_bomb
 from clew.kb.sources.files import SourceOptions, kind_of, read_utf8
 from clew.kb.sources.jsonl import column_of
 from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
@@ -156,6 +157,7 @@ class RdfGraph:
         except ImportError as missing:
             raise MissingExtraError("pyoxigraph", "sparql") from missing
         data = read_utf8(path, options.encoding)
+        refuse_entity_bomb(data, path)
         rdf_format = getattr(ox.RdfFormat, FORMATS[kind_of(path)])
         base = f"file:///{path.name}" if kind_of(path) not in (".nt", ".ntriples", ".nq", ".nquads") else None
         blanks: dict[str, str] = {}

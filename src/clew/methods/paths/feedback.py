@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from clew.core.errors import CorruptError
 from clew.core.folders import refuse_link
+from clew.core.notations import parse_json
 
 CONFIRMED, WEIGHTS = "feedback.jsonl", "feedback_weights.json"
 
@@ -56,7 +57,7 @@ def read_weights(folder: Path) -> Mapping[str, float] | None:
     if not file.exists():
         return None
     try:
-        raw = json.loads(file.read_text("utf-8"))
+        raw = parse_json(file.read_text("utf-8"))
         return {str(name): float(value) for name, value in raw.items()}
     except (ValueError, AttributeError, TypeError) as error:
         raise CorruptError(f"{file} does not hold weights: remove it, or learn again with `clew feedback`") from error
