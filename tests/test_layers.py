@@ -18,7 +18,7 @@ LAYERS = [
     {"documents", "methods"},
     {"datasets", "training", "synthesis"},
     {"evaluation"},
-    {"exploring"},
+    {"exploring", "repairing"},
     {"api"},
     {"web", "client", "adapters"},
     {"cli"},

@@ -12,6 +12,7 @@ from clew.index.vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.schema_file import SchemaEdits
+from clew.kb.sealed import altered_texts
 from clew.kb.sources.delta import Delta, apply_delta
 from clew.kb.storage import commit, locked, staging, verify
 from clew.kb.tables import Problem, Problems, Tables
@@ -50,7 +51,7 @@ def update(folder: Path, delta: Delta, *, skip_bad: bool = False, say: Say = lam
     """Add, change and delete nodes and edges; the result equals a fresh build, and embeddings are kept."""
     with locked(folder):
         old = ArrayKnowledgeBase.open(folder)
-        edits = SchemaEdits.from_json(old.manifest.facts["edits"])
+        edits = SchemaEdits.from_json(old.manifest.facts.get("edits"))
         had_vectors = have_all_vectors(old)
         say("changes")
         tables = apply_delta(old.to_tables(), delta)
@@ -64,13 +65,18 @@ def update(folder: Path, delta: Delta, *, skip_bad: bool = False, say: Say = lam
 
 def check(folder: Path) -> list[str]:
     """Everything that is wrong with a knowledge base: files first, then whether it opens and fits together."""
-    problems = [*verify(folder), *vector_problems(vector_folder(folder))]
+    problems = [*verify(folder), *vector_problems(vector_folder(folder)), *_text_problems(folder)]
     if problems:
         return problems
     try:
         return ArrayKnowledgeBase.open(folder).inconsistencies()
     except StorageError as error:
         return [str(error)]
+
+
+def _text_problems(folder: Path) -> list[str]:
+    remedy = f"`clew repair {folder}` removes it, and the next build reads its document anew"
+    return [f"{file} was altered: {remedy}" for file in altered_texts(folder)]
 
 
 def _with_vectors(report: BuildReport) -> BuildReport:

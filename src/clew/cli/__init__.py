@@ -20,6 +20,7 @@ COMMANDS = {
     "build": "clew.cli.build:build",
     "update": "clew.cli.build:update",
     "verify": "clew.cli.inspect:verify",
+    "repair": "clew.cli.inspect:repair",
     "info": "clew.cli.inspect:info",
     "schema": "clew.cli.inspect:schema",
     "show": "clew.cli.inspect:show",

@@ -12,12 +12,11 @@ from clew.documents.formats import READERS
 from clew.documents.originals import remember_sources
 from clew.documents.rows import DocumentOptions
 from clew.index.build import forget_rows
+from clew.kb.sealed import EXTRACTED
 from clew.kb.storage import locked
 from clew.kb.tables import Problem
 from clew.models.embedding.opening import open_embedder
 
-EXTRACTED = "extracted"
-"""Where a base keeps the texts of the files it was built from."""
 TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst"})
 DOCUMENTS = frozenset(READERS) - TEXTS - {".txt", ".text", ".csv", ".tsv", ".json"}
 """Endings of files that hold documents whatever lies beside them."""

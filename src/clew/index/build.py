@@ -14,7 +14,7 @@ from clew.index.lexical import LexicalIndex
 from clew.index.names import NameIndex
 from clew.index.protocol import Index
 from clew.index.tokens import terms
-from clew.index.vector_store import VectorStore, remembered_embedder
+from clew.index.vector_store import VectorStore, remembered_embedder, remove_stores
 from clew.index.vectors import VectorIndex, drop_rows, rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.render import searchable
@@ -95,6 +95,11 @@ def renew_vectors(kb: ArrayKnowledgeBase) -> int:
     """Give every node of a changed base its vector, and return how many had to be computed."""
     spec = trusted_embedder(remembered_embedder(vector_folder(kb.folder)), kb.folder)
     return open_vectors(kb, open_embedder(spec), open_lexical(kb), spec=spec).embed_all()
+
+
+def discard_vectors(folder: Path) -> None:
+    """Remove all vectors of a base: they are computed anew when they are needed."""
+    remove_stores(vector_folder(folder))
 
 
 def degrees(kb: ArrayKnowledgeBase, nodes: IntArray) -> NDArray[np.int64]:

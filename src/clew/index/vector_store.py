@@ -287,6 +287,14 @@ def read_card(folder: Path) -> EmbedderCard | None:
     return card
 
 
+def remove_stores(folder: Path) -> None:
+    """Remove all vectors of a base."""
+    (folder / FILE).unlink(missing_ok=True)
+    for place in folder.glob("*"):
+        if place.is_dir() and not place.is_symlink():
+            _remove_store(place)
+
+
 def _remove_store(place: Path) -> None:
     """Remove the files of a store, and its folder where nothing else is in it."""
     for file in place.iterdir():

@@ -227,7 +227,9 @@ def vector_problems(folder: Path) -> list[str]:
         return [str(error)]
     for file in rows_files(store.place):
         try:
-            read_rows(file)
+            rows = read_rows(file)
+            if rows is not None and rows.max() >= len(store):
+                problems.append(f"{file} names vectors that are not there: {repairs(folder)}")
         except CorruptError as error:
             problems.append(str(error))
     return problems

@@ -50,9 +50,9 @@ class ArrayKnowledgeBase:
         self._type_starts = np.append(0, np.cumsum([node_type.count for node_type in self.schema.node_types]))
 
     @classmethod
-    def open(cls, folder: str | Path) -> ArrayKnowledgeBase:
-        """Map the current generation of a knowledge-base folder."""
-        manifest, generation, held = open_generation(Path(folder))
+    def open(cls, folder: str | Path, *, whole: bool = True) -> ArrayKnowledgeBase:
+        """Map the current generation; where it need not be `whole`, cut files are refused when they are used."""
+        manifest, generation, held = open_generation(Path(folder), whole=whole)
         return cls(Path(folder), manifest, generation, held)
 
     def release(self) -> None:

@@ -7,6 +7,8 @@ is read once in a process, as long as nobody writes to it; what is being built h
 from __future__ import annotations
 
 import hashlib
+import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,12 @@ from clew.core.errors import CorruptError
 
 State = tuple[int, int, int, int]
 """What tells whether a file was written to: its device, its number there, its size and when it was changed last."""
+EXTRACTED = "extracted"
+"""Where a base keeps the texts of the documents it was built from."""
+KEPT_TEXT = re.compile(r"[0-9a-f]{32}(\.\w+)?-(?P<version>\d+)\.json")
+"""What a kept text is called."""
+FIRST_SEALED = 4
+"""The version of the readers since which kept texts have a digest."""
 DEEPEST = 3
 """How far below the folder of a generation its files lie."""
 
@@ -36,11 +44,13 @@ def check_sealed(file: Path) -> None:
     if facts is None:
         raise CorruptError(f"{file} is not in the manifest: `clew repair {place.parent}` restores what belongs there")
     try:
-        found = file.stat()
+        found = file.lstat()
         state = (found.st_dev, found.st_ino, found.st_size, max(found.st_mtime_ns, found.st_ctime_ns))
         if _sound.get((file, facts["sha256"])) == state:
             return
         digest = file_sha256(file)
+        if stat.S_ISLNK(found.st_mode):
+            raise CorruptError(f"{file} is a link, and Clew makes none: remove it")
     except OSError as error:
         raise CorruptError(f"{file} cannot be read ({error.strerror}): `clew verify {place.parent}`") from error
     if digest != facts["sha256"]:
@@ -48,6 +58,27 @@ def check_sealed(file: Path) -> None:
             f"{file} was altered (its SHA-256 differs): `clew repair {place.parent}` restores what it can"
         )
     _sound[file, facts["sha256"]] = state
+
+
+def sealed_text(content: bytes) -> bytes:
+    """A text with its own digest as the first line, for files that no manifest lists."""
+    return hashlib.sha256(content).hexdigest().encode() + b"\n" + content
+
+
+def unsealed_text(sealed: bytes) -> bytes | None:
+    """The text behind its digest; None where one does not fit the other."""
+    digest, _, content = sealed.partition(b"\n")
+    return content if hashlib.sha256(content).hexdigest().encode() == digest else None
+
+
+def altered_texts(folder: Path) -> list[Path]:
+    """Which texts that a base keeps of its documents were altered; those of older versions are not used any more."""
+    altered = []
+    for file in sorted((folder / EXTRACTED).glob("*.json")):
+        told = KEPT_TEXT.fullmatch(file.name)
+        if told and int(told["version"]) >= FIRST_SEALED and unsealed_text(file.read_bytes()) is None:
+            altered.append(file)
+    return altered
 
 
 def file_sha256(file: Path) -> str:

@@ -39,8 +39,8 @@ OWN = re.compile(rf"{GENERATION.pattern}|\.clew-stage-[0-9a-f]{{16}}")
 """Names of folders that Clew makes; one that the manifest or the lock records may be removed."""
 
 
-def open_generation(folder: Path) -> tuple[Manifest, Path, Held]:
-    """The manifest and the folder of the current generation, held, every file at its recorded size."""
+def open_generation(folder: Path, *, whole: bool = True) -> tuple[Manifest, Path, Held]:
+    """The manifest and the folder of the current generation, held; `whole` means every file at its recorded size."""
     while True:
         before = _state(folder / MANIFEST)
         manifest = read_manifest(folder)
@@ -50,7 +50,7 @@ def open_generation(folder: Path) -> tuple[Manifest, Path, Held]:
         if _state(folder / MANIFEST) == before:
             break
         held.close()  # it was replaced meanwhile
-    for name, facts in manifest.files.items():
+    for name, facts in manifest.files.items() if whole else ():
         try:
             state = (place / name).lstat()
         except OSError as error:
