@@ -12,7 +12,7 @@ from clew.api import Base as OpenBase
 from clew.api import open as open_kb
 from clew.building import check
 from clew.cli.options import AsJson, Base, EmbedderOption, find_node, open_base, open_tools
-from clew.cli.output import out, print_json, print_table, stages
+from clew.cli.output import out, print_json, print_plain, print_table, stages
 from clew.core.errors import CorruptError, InputError
 from clew.index.build import vector_folder
 from clew.index.vector_store import remembered_embedder
@@ -59,7 +59,7 @@ def schema(base: Base, as_json: AsJson = False) -> None:
     if as_json:
         print_json(asdict(open_base(base).schema))
         return
-    out.print(write_schema(open_base(base).schema), markup=False, end="")
+    print_plain(write_schema(open_base(base).schema))
 
 
 def show(

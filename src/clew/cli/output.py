@@ -16,6 +16,8 @@ from rich.text import Text
 
 from clew.core.texts import shown_json, shown_text
 
+MOST_ROWS = 500
+"""Rows of a table that people are shown."""
 PIPED_WIDTH = 200
 """Columns where nobody looks: a table in a file must not be folded to a narrow screen."""
 
@@ -43,9 +45,16 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     for place, column in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[place], int | float) for row in rows)
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
+    for row in rows[:MOST_ROWS]:
         table.add_row(*(f"{cell:,}" if isinstance(cell, int) else escape(str(cell)) for cell in row))
     out.print(table)
+    if len(rows) > MOST_ROWS:
+        out.print(f"… and {len(rows) - MOST_ROWS:,} more: --json lists them all")
+
+
+def print_plain(text: str) -> None:
+    """A long text on stdout as it is, neither folded nor coloured."""
+    sys.stdout.write(shown_text(text))
 
 
 def say(text: str) -> None:
