@@ -14,6 +14,7 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import LOCK, read_manifest
 from clew.kb.schema_file import parse_schema
 from clew.kb.sources.delta import Delta
+from clew.methods.paths.feedback import WEIGHTS, keep_weights, read_weights
 from clew.repairing import repair
 from clew.toolbox import Toolbox
 from conftest import NODES, tables
@@ -106,6 +107,28 @@ def test_a_sound_base_is_left_alone_and_none_is_none(folder, tmp_path):
     assert json.loads((folder / "manifest.json").read_text()) == created
     with pytest.raises(NotFoundError):
         repair(tmp_path / "nowhere")
+
+
+def test_learned_weights_are_checked(folder):
+    keep_weights(folder, {"words": 1.5})
+    file = folder / WEIGHTS
+    assert read_weights(folder) == {"words": 1.5}
+    assert check(folder) == []
+    file.write_text(file.read_text().replace("1.5", "9.5"))
+    assert WEIGHTS in check(folder)[0]
+    with pytest.raises(CorruptError):
+        read_weights(folder)
+    repair(folder)
+    assert not file.exists()
+    file.write_text('{"words": 2.5}')  # as older versions wrote it
+    assert read_weights(folder) == {"words": 2.5}
+
+
+def test_what_a_killed_repair_left_is_removed_by_the_next_one(folder):
+    (folder / ".clew-stage-0123456789abcdef").mkdir()
+    (folder / LOCK).write_text(".clew-stage-0123456789abcdef\n")
+    assert repair(folder).done == ()
+    assert not (folder / ".clew-stage-0123456789abcdef").exists()
 
 
 def test_a_repaired_base_is_updated_like_any_other(folder):

@@ -75,7 +75,7 @@ def check(folder: Path) -> list[str]:
 
 
 def _text_problems(folder: Path) -> list[str]:
-    remedy = f"`clew repair {folder}` removes it, and the next build reads its document anew"
+    remedy = f"`clew repair {folder}` removes it; the next build, or `clew feedback`, makes it anew"
     return [f"{file} was altered: {remedy}" for file in altered_texts(folder)]
 
 

@@ -22,7 +22,7 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import read_manifest
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.sealed import altered_texts
-from clew.kb.storage import locked, verify
+from clew.kb.storage import locked, sweep, verify
 from clew.models.embedding.opening import DEFAULT, open_embedder, trusted_embedder
 
 
@@ -40,6 +40,7 @@ def repair(folder: Path, say: Say = lambda _: None) -> RepairReport:
     """Restore a base; raises where its data are damaged and nothing says what it was built from."""
     say("checking")
     problems = check(folder)
+    sweep(folder)
     if not problems:
         return RepairReport(folder, (), ())
     done: list[str] = []
@@ -50,7 +51,7 @@ def repair(folder: Path, say: Say = lambda _: None) -> RepairReport:
     with locked(folder):
         for text in altered_texts(folder):
             text.unlink()
-            done.append(f"{text.name} removed: the next build reads its document anew")
+            done.append(f"{text.name} was removed: the next build, or `clew feedback`, makes it anew")
         say("vectors")
         done += _restored_vectors(folder, notes)
     left = check(folder)

@@ -21,6 +21,8 @@ EXTRACTED = "extracted"
 """Where a base keeps the texts of the documents it was built from."""
 KEPT_TEXT = re.compile(r"[0-9a-f]{32}(\.\w+)?-(?P<version>\d+)\.json")
 """What a kept text is called."""
+LEARNED = "feedback_weights.json"
+"""What was learned from the confirmed answers of a base."""
 FIRST_SEALED = 4
 """The version of the readers since which kept texts have a digest."""
 DEEPEST = 3
@@ -71,13 +73,21 @@ def unsealed_text(sealed: bytes) -> bytes | None:
     return content if hashlib.sha256(content).hexdigest().encode() == digest else None
 
 
+def unsealed_or_older(content: bytes) -> bytes | None:
+    """The text behind its digest, or JSON of an older version, which had none."""
+    return content if content.startswith(b"{") else unsealed_text(content)
+
+
 def altered_texts(folder: Path) -> list[Path]:
-    """Which texts that a base keeps of its documents were altered; those of older versions are not used any more."""
+    """Which texts of documents and learned weights were altered; texts of older versions are not used any more."""
     altered = []
     for file in sorted((folder / EXTRACTED).glob("*.json")):
         told = KEPT_TEXT.fullmatch(file.name)
         if told and int(told["version"]) >= FIRST_SEALED and unsealed_text(file.read_bytes()) is None:
             altered.append(file)
+    learned = folder / LEARNED
+    if learned.exists() and unsealed_or_older(learned.read_bytes()) is None:
+        altered.append(learned)
     return altered
 
 

@@ -148,6 +148,13 @@ def _lock_file(folder: Path) -> IO[str]:
         lock.close()
 
 
+def sweep(folder: Path) -> None:
+    """Remove what a killed command left in a base, where it left anything."""
+    if (folder / LOCK).exists() and (folder / LOCK).stat().st_size:
+        with locked(folder):
+            _remove_recorded(folder)
+
+
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
     """An empty folder beside the current generation; whatever a killed build left there is removed first."""

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from clew.core.errors import ModelError
+
 
 def silent_onnxruntime() -> Any:
     """The package `onnxruntime` with its telemetry off: no device id is written, no host looked up.
@@ -24,7 +26,10 @@ def open_session(model: Path) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    try:
+        return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # its own errors have no class in common
+        raise ModelError(f"{model} is no model that can be run ({error}): get it again") from error
 
 
 def quantize(exact: Path, small: Path) -> None:
