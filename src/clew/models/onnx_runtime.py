@@ -15,8 +15,10 @@ def silent_onnxruntime() -> Any:
     `disable_telemetry_events()` would come too late: both happen from the import on.
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    import onnxruntime
-
+    try:
+        import onnxruntime
+    except ImportError as error:  # also where there is no memory to map it into
+        raise ModelError(f"onnxruntime cannot be loaded ({error})") from error
     return onnxruntime
 
 
