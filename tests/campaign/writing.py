@@ -4,6 +4,7 @@ import errno
 import random
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from trials import Writes, apart, counted, kill_here
 
 import clew
 from clew.building import build, check, update
+from clew.core.errors import ClewError
 from clew.documents import build_documents
 from clew.kb.manifest import read_manifest
 from clew.kb.sources.delta import Delta
 from clew.kb.tables import Piece
+from clew.methods.catalog import method_names
 from clew.methods.paths.feedback import Confirmed, keep_confirmed
 from clew.repairing import repair
 from clew.toolbox import Toolbox
@@ -35,6 +38,11 @@ class Writers:
         self.documents = document_base(place / "documents.kb", self.files)
         self.damaged = copied(self.graph, place / "damaged.kb")
         (self.damaged / read_manifest(self.damaged).generation / "by_type.npy").write_bytes(b"damaged")
+
+        for base in (self.graph, self.documents):  # what is loaded now need not be loaded by each process
+            for method in method_names():
+                with suppress(ClewError):
+                    clew.open(base).ask("Which disease has long fingers?", method)
 
     def commands(self) -> dict[str, tuple[Path | None, Callable[[Path], object]]]:
         """Name → the base it begins with, if any, and the work."""
