@@ -17,6 +17,9 @@ from clew.core.errors import ClewError, InputError
 from clew.core.notations import parse_json, parse_toml
 from clew.core.texts import asked_text, shown_json, shown_text, whole_text
 from clew.methods.catalog import method_names
+from clew.models.protocol import Completion
+from clew.models.scripted import ScriptedModel
+from clew.models.structured import find_json
 from conftest import EDGES, NODES, tables
 
 ANY = st.text(st.characters(exclude_categories=()), max_size=50)
@@ -62,6 +65,13 @@ def test_no_method_breaks_on_a_question_that_is_hardly_text(base, method, questi
     opened = clew.open(base, embedder="hash")
     with suppress(ClewError):
         opened.ask(question, method)
+
+
+def test_a_reply_that_is_hardly_text_is_made_text(base):
+    assert Completion("a\udcba").text == "a\ufffd"
+    assert next(iter(find_json('{"text": "\\ud800"}'))) == {"text": "\ufffd"}
+    said = '{"sentences": [{"text": "x\udcbasess \\udfff", "cites": [1]}]}'
+    clew.open(base, model=ScriptedModel(lambda _: said)).ask("long fingers", "knowledge_graph_prompting")
 
 
 def test_a_question_that_is_too_long_is_refused_everywhere(base):
