@@ -39,7 +39,10 @@ TOGETHER = 25
 
 
 def flipped(writers: Writers, seed: int, place: Path) -> list[str]:
-    """One byte of one file is changed: `verify` finds it, no answer changes, `repair` restores it or says why not."""
+    """One byte of one file is changed, or the file is cut there.
+
+    `verify` finds it, no answer changes, and `repair` restores it or says why it cannot.
+    """
     pick = random.Random(seed)
     kind = pick.choice(["graph", "documents"])
     base = copied(getattr(writers, kind), place / "flipped.kb")
@@ -48,7 +51,7 @@ def flipped(writers: Writers, seed: int, place: Path) -> list[str]:
     whole = bytearray(file.read_bytes())
     spot = pick.randrange(len(whole))
     whole[spot] ^= pick.randrange(1, 256)
-    file.write_bytes(whole)
+    file.write_bytes(whole if pick.random() < 0.8 else whole[:spot])
     question, *methods = ASKED[kind]
     said = {method: _said(getattr(writers, kind), question, method) for method in methods}
 
