@@ -1,17 +1,20 @@
-# Two commands: `make demo` answers real questions, `make test` proves the rest.
+# Two commands: `make demo` answers real questions, `make test` proves the rest; `make campaign` tries for hours to break it.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DEVELOPED := $(VENV)/.developed
 
-.PHONY: demo test check format release clean
+.PHONY: demo test campaign check format release clean
 
 demo: $(INSTALLED)
 	$(BIN)/clew demo --folder .demo
 
 test: check
 	$(BIN)/python -m pytest -n 2 --dist loadscope
+
+campaign: $(DEVELOPED)
+	nice $(BIN)/python tests/campaign/run.py --out .campaign
 
 check: $(DEVELOPED)
 	$(BIN)/ruff check .
@@ -36,4 +39,4 @@ release:
 	$(PYTHON) scripts/release.py
 
 clean:
-	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf $(VENV) .demo .campaign .mypy_cache .ruff_cache .pytest_cache build dist

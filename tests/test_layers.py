@@ -18,7 +18,7 @@ LAYERS = [
     {"documents", "methods"},
     {"datasets", "training", "synthesis"},
     {"evaluation"},
-    {"exploring", "conversation", "diagnosis"},
+    {"exploring", "conversation", "diagnosis", "repairing"},
     {"api"},
     {"web", "client", "adapters"},
     {"cli"},

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clew.core.errors import ModelError, StorageError, UntrustedEmbedder
-from clew.index.build import build_indexes, have_all_vectors, renew_vectors, vector_folder
-from clew.index.vector_store import vector_problems
+from clew.index.build import build_indexes, forget_rows, have_all_vectors, renew_vectors, vector_folder
+from clew.index.vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.schema_file import SchemaEdits
+from clew.kb.sealed import altered_texts
 from clew.kb.sources.delta import Delta, apply_delta
 from clew.kb.storage import commit, locked, staging, verify
 from clew.kb.tables import Problem, Problems, Tables
@@ -41,17 +42,22 @@ def build(
 ) -> BuildReport:
     """Build or replace a knowledge base; a kill at any moment leaves the old one or none."""
     with locked(folder):
-        return write_base(tables, folder, edits or SchemaEdits(), skip_bad, say)
+        report = write_base(tables, folder, edits or SchemaEdits(), skip_bad, say)
+        forget_rows(folder)
+        return report
 
 
 def update(folder: Path, delta: Delta, *, skip_bad: bool = False, say: Say = lambda _: None) -> BuildReport:
     """Add, change and delete nodes and edges; the result equals a fresh build, and embeddings are kept."""
     with locked(folder):
         old = ArrayKnowledgeBase.open(folder)
-        edits = SchemaEdits.from_json(old.manifest.facts["edits"])
+        edits = SchemaEdits.from_json(old.manifest.facts.get("edits"))
+        had_vectors = have_all_vectors(old)
         say("changes")
-        report = write_base(apply_delta(old.to_tables(), delta), folder, edits, skip_bad, say, lenient=True)
-        if have_all_vectors(old):
+        tables = apply_delta(old.to_tables(), delta)
+        old.release()
+        report = write_base(tables, folder, edits, skip_bad, say, lenient=True)
+        if had_vectors:
             say("vectors")
             report = with_vectors(report)
         return report
@@ -59,14 +65,18 @@ def update(folder: Path, delta: Delta, *, skip_bad: bool = False, say: Say = lam
 
 def check(folder: Path) -> list[str]:
     """Everything that is wrong with a knowledge base: files first, then whether it opens and fits together."""
-    problems = [*verify(folder), *vector_problems(vector_folder(folder))]
+    problems = [*verify(folder), *vector_problems(vector_folder(folder)), *_text_problems(folder)]
     if problems:
         return problems
     try:
-        kb = ArrayKnowledgeBase.open(folder)
+        return ArrayKnowledgeBase.open(folder).inconsistencies()
     except StorageError as error:
         return [str(error)]
-    return kb.inconsistencies()
+
+
+def _text_problems(folder: Path) -> list[str]:
+    remedy = f"`clew repair {folder}` removes it; the next build, or `clew feedback`, makes it anew"
+    return [f"{file} was altered: {remedy}" for file in altered_texts(folder)]
 
 
 def with_vectors(report: BuildReport) -> BuildReport:

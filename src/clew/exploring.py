@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.errors import InputError
+from clew.core.texts import asked_text
 from clew.core.types import EMPTY, Box, Direction, NodeSet, plain
 from clew.index.protocol import Link
 from clew.kb.description import node_page
@@ -63,6 +64,7 @@ class ShownSubgraph:
 
 def find(tools: Toolbox, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
     """Nodes by name, or by the words of their documents."""
+    text = asked_text(text, "name").strip()
     if type is not None:
         tools.kb.schema.node_type(type)
     if in_text:
@@ -78,7 +80,7 @@ def mentions(tools: Toolbox, text: str) -> list[dict[str, Any]]:
     """The names in a text with the nodes they may stand for."""
     return [
         {"start": one.start, "end": one.end, "text": one.text, "nodes": [*map(asdict, _found(tools, one.links))]}
-        for one in tools.names.mentions(text)
+        for one in tools.names.mentions(asked_text(text, "text"))
     ]
 
 

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 
 from clew.core.errors import InputError, NotFoundError
 from clew.core.roles import TripletParser
+from clew.core.texts import MOST_ASKED, asked_text
 from clew.core.types import NodeSet, Ranking
 from clew.index.build import index_vectors, open_lexical, open_names, open_vectors, vector_folder
 from clew.index.lexical import LexicalIndex
@@ -129,6 +130,7 @@ class Toolbox:
 
     def find_node(self, text: str) -> int:
         """A node by key, or else by name; where several bear the name, the error lists them."""
+        text = text if len(text) <= MOST_ASKED else asked_text(text, "name")
         try:
             return self.kb.find(text)
         except NotFoundError:

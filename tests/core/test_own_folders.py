@@ -13,8 +13,9 @@ from clew.core.errors import CorruptError, InputError
 from clew.documents.folder import ExtractedCache
 from clew.index.vector_store import VectorStore
 from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.manifest import seal
 from clew.kb.sources.delta import Delta
-from clew.kb.storage import LOCK, _seal, locked, read_manifest, staging
+from clew.kb.storage import LOCK, locked, read_manifest, staging
 from clew.methods.subgraph_reranking.ranker_file import RankerParts, save_ranker
 from clew.models.embedding.opening import HashEmbedder
 from clew.web.documents import DocumentFolder
@@ -139,7 +140,7 @@ def test_a_manifest_or_lock_that_names_a_folder_not_of_clews_making_is_not_follo
     raw = json.loads((folder / "manifest.json").read_text())
     raw.pop("digest")
     raw["generation"] = name
-    (folder / "manifest.json").write_text(json.dumps({**raw, "digest": _seal(raw)}))
+    (folder / "manifest.json").write_text(json.dumps({**raw, "digest": seal(raw)}))
     with pytest.raises(CorruptError, match="generation"):
         ArrayKnowledgeBase.open(folder)
     build(tables(), folder)
@@ -153,7 +154,7 @@ def test_a_manifest_that_names_a_file_outside_its_generation_is_refused(tmp_path
     raw = json.loads(file.read_text())
     raw.pop("digest")
     raw["files"]["../../secret"] = {"size": 1, "sha256": "0" * 64}
-    file.write_text(json.dumps({**raw, "digest": _seal(raw)}))
+    file.write_text(json.dumps({**raw, "digest": seal(raw)}))
     with pytest.raises(CorruptError, match="secret"):
         ArrayKnowledgeBase.open(tmp_path / "kb")
 
@@ -187,7 +188,7 @@ def test_a_base_of_the_first_version_is_rebuilt_in_place(tmp_path):
     raw["generation"] = old.replace("clew-data-", "data-")
     (folder / old).rename(folder / raw["generation"])
     (folder / LOCK).rename(folder / ".lock")
-    (folder / "manifest.json").write_text(json.dumps({**raw, "digest": _seal(raw)}))
+    (folder / "manifest.json").write_text(json.dumps({**raw, "digest": seal(raw)}))
     assert check(folder) == []
     build(tables(NODES[:2], []), folder)
     assert {path.name for path in folder.iterdir()} == {

@@ -12,10 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import clew
 import documents_made
 import formats_made as made
 from clew.core.errors import MissingExtraError
-from clew.documents import DocumentOptions, EdgeOptions, folder, processes, read_folder, reading, reading_process
+from clew.documents import (
+    DocumentOptions,
+    EdgeOptions,
+    build_documents,
+    folder,
+    processes,
+    read_folder,
+    reading,
+    reading_process,
+)
 
 PLAIN = DocumentOptions(edges=EdgeOptions(()))
 SLOW = """
@@ -240,3 +250,11 @@ def test_a_kept_text_that_is_damaged_is_read_again(tmp_path):
     kept.write_text('{"title": 1')
     assert contents(read_folder([tmp_path], options)) == first
     assert kept.read_text() != '{"title": 1'
+
+
+def test_a_name_that_is_not_utf8_is_read_like_others(tmp_path):
+    (tmp_path / "notes").mkdir()
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/notes/caf\xe9.md")).write_bytes(b"# Alpha\n\nBeta is near Alpha.\n")
+    report = build_documents([tmp_path / "notes"], tmp_path / "kb")
+    assert report.skipped == 0
+    assert clew.open(tmp_path / "kb").ask("Beta", "bm25").candidates

@@ -3,14 +3,20 @@
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
+from clew.api import Base
 from clew.building import build, check, update
+from clew.core.errors import CorruptError
 from clew.index.build import INDEX, build_indexes, degrees, have_all_vectors, open_lexical, open_names, open_vectors
-from clew.index.vectors import VectorIndex
+from clew.index.vectors import VectorIndex, rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.sources.delta import Delta
 from clew.kb.tables import Piece, Tables
 from clew.models.embedding.opening import HashEmbedder
+from clew.models.wrappers import Budget, Ledger
+from clew.toolbox import Toolbox
+from conftest import NODES, tables
 
 
 def test_a_base_is_searched_by_name_by_word_and_by_vector(kb: ArrayKnowledgeBase):
@@ -54,7 +60,7 @@ def test_an_update_embeds_new_texts_alone_and_keeps_a_base_complete(tmp_path: Pa
     assert kb.refs(index.search("Dislocated lens.", 1).nodes)[0].key == "P9"
 
 
-def test_verify_names_altered_vectors_and_a_damaged_row_file_is_not_believed(tmp_path: Path, tiny_tables: Tables):
+def test_verify_names_altered_vectors_and_rows_and_nothing_is_found_by_them(tmp_path: Path, tiny_tables: Tables):
     folder = tmp_path / "tiny.kb"
     build(tiny_tables, folder)
     kb = ArrayKnowledgeBase.open(folder)
@@ -62,13 +68,43 @@ def test_verify_names_altered_vectors_and_a_damaged_row_file_is_not_believed(tmp
     index.embed_all()
     assert check(folder) == []
     (rows,) = index.store.place.glob("rows-*.npy")
-    content = bytearray(rows.read_bytes())
-    content[-8] ^= 1
-    rows.write_bytes(content)
-    assert not open_vectors(kb, HashEmbedder(), open_lexical(kb), spec="hash").is_complete
-    for file in ("vectors.bin", "keys.bin"):
-        whole = (index.store.place / file).read_bytes()
-        (index.store.place / file).write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
-        assert "altered" in check(folder)[0]
-        (index.store.place / file).write_bytes(whole)
+    card = folder / "vectors" / "embedder.json"
+    for file in (rows, card, index.store.place / "vectors.bin", index.store.place / "keys.bin"):
+        whole = file.read_bytes()
+        for place in (0, len(whole) // 2, len(whole) - 8):
+            file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+            (problem,) = check(folder)
+            assert "clew repair" in problem
+            with pytest.raises(CorruptError, match="clew repair"):
+                open_vectors(kb, HashEmbedder(), open_lexical(kb), spec="hash").search("fingers", 3)
+            file.write_bytes(whole)
     assert check(folder) == []
+
+
+def test_an_update_that_was_stopped_before_its_vectors_is_finished_by_the_next_one(tmp_path: Path, monkeypatch):
+    folder = tmp_path / "kb"
+    build(tables(), folder)
+    Toolbox.switch_embedder(folder, "hash")
+    more = Delta(tables([("MFS2", "disease", "Marfan syndrome type 2", [], "A ciliopathy.")], []))
+
+    class Killed(BaseException):
+        pass
+
+    def kill(_report):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("clew.building._with_vectors", kill)
+        with pytest.raises(Killed):
+            update(folder, more)
+    assert check(folder) == []
+    stopped = Base(Toolbox.open(folder), Ledger(Budget())).ask("ciliopathy", "vector_search")
+    assert "clew embed" in stopped.fallbacks[0].instead
+    update(folder, more)
+    tools = Toolbox.open(folder)
+    assert tools.vectors.is_complete
+    assert [file.name for file in rows_files(tools.vectors.store.place)] == [f"rows-{tools.identity}.npy"]
+    tools.local.release()
+    build(tables(NODES[:2], []), folder)
+    assert rows_files(tools.vectors.store.place) == []
+    assert not Toolbox.open(folder).vectors.is_complete

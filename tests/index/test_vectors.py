@@ -31,9 +31,8 @@ def opened(folder: Path, texts=TEXTS, embedder: HashEmbedder | None = None, **op
     embedder = embedder or HashEmbedder()
     store = VectorStore.open(folder / "vectors", embedder)
     lexical = LexicalIndex.open(folder / "lexical")
-    return VectorIndex(
-        len(texts), texts.__getitem__, embedder, store, lexical, generation="clew-data-0123456789abcdef", **options
-    )
+    generation = f"clew-data-{len(texts):016x}"
+    return VectorIndex(len(texts), texts.__getitem__, embedder, store, lexical, generation=generation, **options)
 
 
 def cosines_of(texts, query: str):

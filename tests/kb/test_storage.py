@@ -1,5 +1,6 @@
 """A knowledge base on disk: atomic, canonical, checked."""
 
+import gc
 import json
 import multiprocessing
 import os
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import clew
 from clew.building import build, check, update
 from clew.core.errors import ClewError, CorruptError, FormatError, LockedError, NotFoundError, StorageError
 from clew.kb.arrays import ArrayKnowledgeBase
@@ -88,6 +90,37 @@ def test_an_open_base_survives_its_replacement(tmp_path):
     build(tables(NODES[:2], [("BBS2", "near", "FBN1", None)]), tmp_path / "kb")
     assert kb.node(kb.find("MFS")).name == "Marfan syndrome"
     assert len(ArrayKnowledgeBase.open(tmp_path / "kb")) == 2
+
+
+def test_a_base_held_open_answers_by_what_it_opens_after_its_replacement(tmp_path):
+    build(tables(), tmp_path / "kb")
+    held = clew.open(tmp_path / "kb")
+    before = held.tools.local.generation
+    build(tables(NODES[:2], [("BBS2", "near", "FBN1", None)]), tmp_path / "kb")
+    assert held.ask("long fingers", "bm25").candidates[0].node.key == "P3"
+    assert held.ask("Which disease has Arachnodactyly?").candidates[0].node.key == "MFS"
+    assert before.is_dir()
+    del held
+    gc.collect()
+    update(tmp_path / "kb", Delta(tables(NODES[2:3], [])))
+    assert not before.exists()
+    names = {path.name for path in (tmp_path / "kb").iterdir()}
+    assert names - {"vectors"} == {LOCK, "manifest.json", read_manifest(tmp_path / "kb").generation}
+
+
+def test_a_damaged_generation_is_replaced_beside_it_so_that_a_kill_loses_nothing(tmp_path, monkeypatch):
+    build(tables(), tmp_path / "kb")
+    generation = ArrayKnowledgeBase.open(tmp_path / "kb").generation
+    (generation / "by_type.npy").write_bytes(b"damaged")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", lambda *_: os._exit(1))
+        child = multiprocessing.get_context("fork").Process(target=build, args=(tables(), tmp_path / "kb"))
+        child.start()
+        child.join()
+    assert (generation / "nodes.arrow").exists()
+    build(tables(), tmp_path / "kb")
+    assert check(tmp_path / "kb") == []
+    assert not generation.exists()
 
 
 def test_a_kill_at_any_moment_leaves_the_old_base_or_the_new_one(tmp_path):

@@ -116,7 +116,7 @@ class TestCached:
 
     def test_a_file_that_is_no_cache_is_refused(self, tmp_path):
         (tmp_path / "replies.sqlite").write_bytes(b"these are my holiday pictures" * 100)
-        with pytest.raises(StorageError, match="cache of replies"):
+        with pytest.raises(StorageError, match="cannot be used as a cache"):
             ReplyStore(tmp_path / "replies.sqlite")
 
 

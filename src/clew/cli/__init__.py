@@ -20,6 +20,7 @@ COMMANDS = {
     "build": "clew.cli.build:build",
     "update": "clew.cli.build:update",
     "verify": "clew.cli.inspect:verify",
+    "repair": "clew.cli.inspect:repair",
     "check": "clew.cli.curate:check",
     "dedup": "clew.cli.curate:dedup",
     "info": "clew.cli.inspect:info",
@@ -116,6 +117,15 @@ def main() -> None:
         err.print("stopped; what was finished is kept")
         sys.exit(130)
     except BrokenPipeError:
+        sys.exit(1)
+    except MemoryError as error:
+        err.print(f"[red]error:[/red] not enough memory {escape(str(error))}: give less at once, or more memory")
+        sys.exit(1)
+    except OSError as error:
+        if _settings["debug"]:
+            traceback.print_exc()
+        where = f"{error.filename}: " if error.filename else ""
+        err.print(f"[red]error:[/red] {escape(f'{where}{error.strerror or error}')}", soft_wrap=True)
         sys.exit(1)
     except Exception as error:
         if _settings["debug"]:

@@ -18,7 +18,7 @@ from clew.cli.output import out, print_json, stages
 from clew.core.errors import NotFoundError
 from clew.core.folders import refuse_foreign
 from clew.datasets.hpo import hpo_schema, load_hpo
-from clew.kb.storage import read_manifest
+from clew.kb.manifest import read_manifest
 
 QUESTIONS = (
     "Which genes are associated with diseases that present with both polydactyly and rod-cone dystrophy?",

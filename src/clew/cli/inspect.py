@@ -1,4 +1,4 @@
-"""`clew info`, `schema`, `show`, `find` and `verify`: what is in a knowledge base, and whether it is sound."""
+"""`clew info`, `schema`, `show`, `find`, `verify`, `repair`: what is in a knowledge base, and whether it is sound."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from clew.api import Base as OpenBase
 from clew.api import open as open_kb
 from clew.building import check
 from clew.cli.options import AsJson, Base, EmbedderOption, find_node, open_base, open_tools
-from clew.cli.output import out, print_json, print_table
+from clew.cli.output import out, print_json, print_plain, print_table, stages
 from clew.core.errors import CorruptError, InputError
 from clew.index.build import vector_folder
 from clew.index.vector_store import remembered_embedder
 from clew.kb.description import describe, node_page
 from clew.kb.schema_file import write_schema
 from clew.models.embedding.opening import SHIPPED
+from clew.repairing import repair as repair_base
 
 
 def info(base: Base, as_json: AsJson = False) -> None:
@@ -58,7 +59,7 @@ def schema(base: Base, as_json: AsJson = False) -> None:
     if as_json:
         print_json(asdict(open_base(base).schema))
         return
-    out.print(write_schema(open_base(base).schema), markup=False, end="")
+    print_plain(write_schema(open_base(base).schema))
 
 
 def show(
@@ -122,6 +123,19 @@ def verify(base: Base, as_json: AsJson = False) -> None:
         show_wish(embedder)
     if problems:
         raise CorruptError("; ".join(problems))
+
+
+def repair(base: Base, as_json: AsJson = False) -> None:
+    """Restore a damaged knowledge base: indexes and vectors from its data, its data from the documents it came from."""
+    with stages("repairing") as say:
+        report = repair_base(Path(base), say)
+    if as_json:
+        told = {"base": str(base), "problems": report.problems, "done": report.done, "notes": report.notes}
+        print_json(told)
+        return
+    for line in (*report.done, *report.notes):
+        out.print(line, markup=False)
+    out.print(f"{base} is sound" if report.problems else f"{base} was sound: nothing was changed", markup=False)
 
 
 def base_embedder(base: Path) -> str | None:

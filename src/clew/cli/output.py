@@ -12,17 +12,31 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
+from clew.core.texts import shown_json, shown_text
+
+MOST_ROWS = 500
+"""Rows of a table that people are shown."""
 PIPED_WIDTH = 200
 """Columns where nobody looks: a table in a file must not be folded to a narrow screen."""
 
-out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PIPED_WIDTH)
-err = Console(stderr=True, highlight=False)
+
+class SafeConsole(Console):
+    """A console that sends no commands but its own: names and texts may hold characters that a terminal obeys."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """The text with its markup read; control characters show as the signs that stand for them."""
+        return super().render_str(shown_text(text), **how)
+
+
+out = SafeConsole(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+err = SafeConsole(stderr=True, highlight=False)
 
 
 def print_json(value: Any) -> None:
     """One JSON document on stdout."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
+    sys.stdout.write(shown_json(json.dumps(value, ensure_ascii=False, indent=2, default=str)) + "\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -31,9 +45,16 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     for place, column in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[place], int | float) for row in rows)
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
+    for row in rows[:MOST_ROWS]:
         table.add_row(*(f"{cell:,}" if isinstance(cell, int) else escape(str(cell)) for cell in row))
     out.print(table)
+    if len(rows) > MOST_ROWS:
+        out.print(f"… and {len(rows) - MOST_ROWS:,} more: --json lists them all")
+
+
+def print_plain(text: str) -> None:
+    """A long text on stdout as it is, neither folded nor coloured."""
+    sys.stdout.write(shown_text(text))
 
 
 def say(text: str) -> None:

@@ -32,6 +32,14 @@ if sys.platform == "win32":
         finally:
             os.lseek(descriptor, place, os.SEEK_SET)
 
+    def share(_: Path) -> int | None:
+        """Folders cannot be held there; one with an open file in it cannot be removed anyway."""
+        return None
+
+    def is_shared(_: Path) -> bool:
+        """Never known there."""
+        return False
+
     def sync(path: Path) -> None:
         """Wait until a file has reached the disk; folders cannot be waited for there."""
         if path.is_dir():
@@ -48,6 +56,31 @@ else:
     def hold(descriptor: int, *, wait: bool) -> None:
         """Hold an open file until it is closed; where another process does, wait for it or raise OSError."""
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def share(folder: Path) -> int | None:
+        """Hold a folder together with others until the descriptor is closed; None where it is being removed."""
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except OSError:  # a file system without locks: what is mapped stays, what is opened later may be gone
+            pass
+        return descriptor
+
+    def is_shared(folder: Path) -> bool:
+        """Whether a process holds a folder."""
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+        return False
 
     def sync(path: Path) -> None:
         """Wait until a file, or the list of files of a folder, has reached the disk."""

@@ -8,6 +8,9 @@ from functools import cached_property
 
 from clew.core.errors import SchemaError
 
+MOST_LISTED = 100
+"""How many types or relations an error names."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeType:
@@ -87,15 +90,27 @@ class Schema:
     def node_type(self, name: str) -> NodeType:
         """A node type by name."""
         if name not in self.type_code:
-            raise SchemaError(f"no node type {name!r}; there are: {', '.join(self.type_names)}")
+            raise SchemaError(f"no node type {name!r}; there are: {_listed(self.type_names)}")
         return self.node_types[self.type_code[name]]
 
     def relation_rows(self, name: str) -> tuple[Relation, ...]:
         """The rows of a relation, one per pair of head and tail type."""
-        rows = tuple(relation for relation in self.relations if relation.name == name)
-        if not rows:
-            raise SchemaError(f"no relation {name!r}; there are: {', '.join(self.relation_names)}")
-        return rows
+        if name not in self._rows:
+            raise SchemaError(f"no relation {name!r}; there are: {_listed(self.relation_names)}")
+        return self._rows[name]
+
+    @cached_property
+    def _rows(self) -> dict[str, tuple[Relation, ...]]:
+        rows: dict[str, list[Relation]] = {}
+        for relation in self.relations:
+            rows.setdefault(relation.name, []).append(relation)
+        return {name: tuple(same) for name, same in rows.items()}
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+    return ", ".join(names[:MOST_LISTED]) + more
 
 
 def words_of(name: str) -> str:

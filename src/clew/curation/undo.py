@@ -21,7 +21,8 @@ from clew.core.folders import refuse_link
 from clew.index.build import VECTORS
 from clew.index.vector_store import FILE as EMBEDDER
 from clew.index.vector_store import OWN
-from clew.kb.storage import MANIFEST, locked, read_manifest
+from clew.kb.manifest import MANIFEST, read_manifest
+from clew.kb.storage import locked
 
 UNDO = ".clew-undo"
 _KEPT, _CHANGE = "kept", "change.json"

@@ -19,7 +19,7 @@ from clew.documents.corpus import corpus_tables
 from clew.documents.graph.build import EdgeOptions
 from clew.index.build import open_lexical, open_names
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.storage import FORMAT, MANIFEST
+from clew.kb.manifest import FORMAT, MANIFEST
 from clew.kb.tables import Piece, Tables
 from clew.models.embedding.opening import open_embedder
 from clew.models.settings import Settings

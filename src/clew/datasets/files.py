@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from clew.core.errors import NotFoundError, SourceError
+from clew.core.notations import parse_json
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -80,7 +81,7 @@ def read_records(file: Path, record: type[R], inside: str | None = None) -> list
 
 def _parse(text: str, file: Path, line: int | None) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except json.JSONDecodeError as error:
         raise SourceError(f"not JSON: {error.msg}", file=file, line=line or error.lineno) from error
 

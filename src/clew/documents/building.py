@@ -11,12 +11,12 @@ from clew.documents.folder import Progress, find_files, read_folder
 from clew.documents.formats import READERS
 from clew.documents.originals import remember_sources
 from clew.documents.rows import DocumentOptions
+from clew.index.build import forget_rows
+from clew.kb.sealed import EXTRACTED
 from clew.kb.storage import locked
 from clew.kb.tables import Problem
 from clew.models.embedding.opening import open_embedder
 
-EXTRACTED = "extracted"
-"""Where a base keeps the texts of the files it was built from."""
 TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst"})
 DOCUMENTS = frozenset(READERS) - TEXTS - {".txt", ".text", ".csv", ".tsv", ".json"}
 """Endings of files that hold documents whatever lies beside them."""
@@ -48,6 +48,7 @@ def build_documents(
     with locked(folder):  # what is read is kept there at once
         read = read_folder(paths, options, progress, embedder, jobs=jobs)
         report = write_base(read.tables, folder, read.edits, skip_bad=False, say=say)
+        forget_rows(folder)
     remember_sources(folder, paths)
     problems = tuple(Problem(one.reason, one.file, 0) for one in read.skipped)
     return replace(report, skipped=report.skipped + len(problems), problems=(*problems, *report.problems))

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from clew.documents.extracted import Block, Cells, Extracted, TextLine
 from clew.documents.formats.builder import AnchoredBlock
+from clew.kb.sealed import KEPT_TEXT, sealed_text, unsealed_text
 
-VERSION = 3
+VERSION = 4
 """Raised whenever a reader extracts something else than before."""
-OWN = re.compile(r"[0-9a-f]{32}(\.\w+)?-\d+\.json")
-"""What a kept text is called."""
 
 
 def content_digest(file: Path) -> str:
@@ -35,7 +33,7 @@ def digest_of(key: str) -> str:
 
 
 class ExtractedCache:
-    """One JSON file per content; what was not used by a build is dropped at its end."""
+    """One JSON file per content, under its digest; what was not used by a build is dropped at its end."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -50,7 +48,8 @@ class ExtractedCache:
         """The text of a content read before; None where there is none, or none that can be read."""
         self._used.add(self._name(key))
         try:
-            return from_json((self.folder / self._name(key)).read_bytes())
+            content = unsealed_text((self.folder / self._name(key)).read_bytes())
+            return None if content is None else from_json(content)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -59,13 +58,13 @@ class ExtractedCache:
         self._used.add(self._name(key))
         self.folder.mkdir(parents=True, exist_ok=True)
         draft = self.folder / f".{self._name(key)}"
-        draft.write_bytes(content)
+        draft.write_bytes(sealed_text(content))
         draft.replace(self.folder / self._name(key))
 
     def drop_unused(self) -> None:
         """Forget contents that no file has any more; files of other names are not ours."""
         for file in self.folder.glob("*.json"):
-            if OWN.fullmatch(file.name) and file.name not in self._used:
+            if KEPT_TEXT.fullmatch(file.name) and file.name not in self._used:
                 file.unlink(missing_ok=True)
 
     def _name(self, key: str) -> str:

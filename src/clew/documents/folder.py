@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew.core.errors import NotFoundError, SourceError
+from clew.core.texts import whole_text
 from clew.documents.cache import ExtractedCache, content_key, digest_of, from_json
 from clew.documents.extracted import Extracted
 from clew.documents.passages import outline
@@ -146,7 +147,7 @@ def find_files(paths: Sequence[Path]) -> list[tuple[str, Path]]:
             raise NotFoundError(f"{path} does not exist")
         below = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
         for file in below:
-            relative = file.name if path.is_file() else file.relative_to(path).as_posix()
+            relative = whole_text(file.name if path.is_file() else file.relative_to(path).as_posix())
             if file != path and (_hidden(relative) or _in_base(file, path)):
                 continue
             name = relative if relative not in found else f"{path.name}/{relative}"

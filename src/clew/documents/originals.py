@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from clew.core.errors import InputError, NotFoundError, SourceError
+from clew.core.notations import parse_json
 from clew.documents.cache import content_digest
 from clew.models.settings import Settings
 
@@ -81,7 +82,7 @@ def _remembered_file() -> Path:
 
 def _read(file: Path) -> dict[str, list[str]]:
     try:
-        raw = json.loads(file.read_text("utf-8"))
+        raw = parse_json(file.read_text("utf-8"))
     except (FileNotFoundError, ValueError):
         return {}
     pairs = raw.items() if isinstance(raw, dict) else ()

@@ -16,6 +16,7 @@ from clew import __version__
 from clew.core.disk import BINARY, hold
 from clew.core.errors import CorruptError, InputError, LockedError, NotFoundError, StorageError
 from clew.core.folders import refuse_foreign
+from clew.core.notations import parse_json
 from clew.datasets.questions import Dataset, Kind, Match
 from clew.evaluation.rows import Row
 from clew.methods.protocol import Method
@@ -167,7 +168,7 @@ def read_setup(folder: Path) -> Setup:
     """What a run folder says it is."""
     file = folder / SETUP
     try:
-        return Setup.from_json(json.loads(file.read_text("utf-8")))
+        return Setup.from_json(parse_json(file.read_text("utf-8")))
     except FileNotFoundError:
         raise NotFoundError(f"{folder} is no run of `clew eval`: it has no {SETUP}") from None
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
@@ -200,7 +201,7 @@ def _parse(file: Path) -> tuple[list[Row], int]:
     rows: dict[str, Row] = {}
     for number, line in enumerate(data[:whole].split(b"\n")[:-1], 1):
         try:
-            row = Row.from_json(json.loads(line))
+            row = Row.from_json(parse_json(line))
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptError(f"{file}, line {number} is damaged ({error}): remove that line and run again") from error
         rows.setdefault(row.id, row)

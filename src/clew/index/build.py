@@ -14,8 +14,8 @@ from clew.index.lexical import LexicalIndex
 from clew.index.names import NameIndex
 from clew.index.protocol import Index
 from clew.index.tokens import terms
-from clew.index.vector_store import VectorStore, remembered_embedder
-from clew.index.vectors import VectorIndex, rows_file
+from clew.index.vector_store import VectorStore, remembered_embedder, remove_stores
+from clew.index.vectors import VectorIndex, drop_rows, rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.render import searchable
 from clew.models.embedding.opening import open_embedder, trusted_embedder
@@ -77,14 +77,29 @@ def vector_folder(folder: Path) -> Path:
 
 
 def have_all_vectors(kb: ArrayKnowledgeBase) -> bool:
-    """Whether every node of this generation has a vector, as after `clew embed`."""
-    return any(vector_folder(kb.folder).glob(f"*/{rows_file(kb.generation.name)}"))
+    """Whether every node had a vector, as after `clew embed`: of this state, or of one that an update replaced.
+
+    An update that was stopped before its vectors has left the rows of the state before.
+    """
+    return any(rows_files(place) for place in vector_folder(kb.folder).glob("*"))
+
+
+def forget_rows(folder: Path) -> None:
+    """Remove the rows of states that are gone: a base built anew computes its vectors when they are needed."""
+    for place in vector_folder(folder).glob("*"):
+        if place.is_dir() and not place.is_symlink():
+            drop_rows(place, folder)
 
 
 def renew_vectors(kb: ArrayKnowledgeBase) -> int:
     """Give every node of a changed base its vector, and return how many had to be computed."""
     spec = trusted_embedder(remembered_embedder(vector_folder(kb.folder)), kb.folder)
     return open_vectors(kb, open_embedder(spec), open_lexical(kb), spec=spec).embed_all()
+
+
+def discard_vectors(folder: Path) -> None:
+    """Remove all vectors of a base: they are computed anew when they are needed."""
+    remove_stores(vector_folder(folder))
 
 
 def degrees(kb: ArrayKnowledgeBase, nodes: IntArray) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from rapidfuzz.fuzz import ratio
 from clew.index.protocol import Link, Mention, Names
 from clew.index.tokens import Token, stop_words, tokenise
 from clew.kb.sparql import SparqlKnowledgeBase
-from clew.kb.sparql_endpoint import Term, content, iri, literal, pages_of
+from clew.kb.sparql_endpoint import content, iri, literal, pages_of
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class RemoteNames:
             query = f"SELECT ?s ?l WHERE {{ VALUES ?l {{ {' '.join(portion)} }} ?s {label} ?l }}"
             for row in self.kb.endpoint.rows(query, ordered_by="?s ?l"):
                 spelling = content(row["l"])
-                for name in owners[spelling]:
+                for name in owners.get(spelling, ()):
                     found.setdefault(name, []).append((self.kb.intern([row["s"]])[0], spelling))
         return found
 
@@ -113,9 +113,7 @@ class RemoteNames:
         }
         if self.full_text not in patterns or not name:
             return
-        rows: list[Mapping[str, Term]] = self.kb.endpoint.page(
-            f"SELECT ?s ?l WHERE {{ {patterns[self.full_text]} }} ORDER BY ?s ?l LIMIT 200"
-        )
+        rows = self.kb.endpoint.page(f"SELECT ?s ?l WHERE {{ {patterns[self.full_text]} }} ORDER BY ?s ?l LIMIT 200")
         for row in rows:
             found = content(row["l"])
             alike = ratio(name.casefold(), found.casefold()) / 100

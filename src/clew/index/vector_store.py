@@ -1,11 +1,12 @@
 """Vectors by content: a text that was embedded once is never embedded again, by any process.
 
-    KB/vectors/embedder.json            which embedder the base uses
+    KB/vectors/embedder.json            which embedder the base uses, sealed by a digest
     KB/vectors/<embedder>/keys.bin      per vector: 128 bits of hash of its text, and a checksum
     KB/vectors/<embedder>/vectors.bin   the vectors, in the same order
 
 Both files only grow. A key is written after its vector has reached the disk, so a kill leaves at most a tail without
-keys, which the next writer overwrites. Where the folder cannot be written, new vectors stay in memory.
+keys, which the next writer overwrites. Where the folder cannot be written, new vectors stay in memory. A vector is
+compared with its checksum when a process first uses it.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import hashlib
 import json
 import os
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import RLock
 from typing import BinaryIO
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +30,14 @@ from clew.core import trace
 from clew.core.disk import BINARY, hold
 from clew.core.errors import CorruptError, EmbedderMismatch
 from clew.core.folders import refuse_link
+from clew.core.notations import parse_json
 from clew.models.protocol import Embedder
 
 KEY = np.dtype([("hash", "<u8", 2), ("check", "<u4")])
 FILE = "embedder.json"
 OWN = re.compile(r"keys\.bin|vectors\.bin|\.lock|\.?rows-(clew-)?data-[0-9a-f]{16}\.npy")
 """The files of a store, and the rows that each state of the base has in it."""
+MOST_DIMENSIONS = 100_000
 MOST_FRESH = 10_000
 """So many new keys are looked up in a dictionary before all are sorted anew."""
 Vectors = NDArray[np.float32]
@@ -49,19 +53,8 @@ def hashes_of(texts: Sequence[str]) -> Hashes:
 
 def remembered_embedder(folder: Path) -> str | None:
     """How the embedder was named that the vectors in a folder come from; None where there are none."""
-    told = _read(folder)
-    return None if told is None else told["spec"]
-
-
-def vector_problems(folder: Path) -> list[str]:
-    """Everything that is wrong with the vectors in a folder; empty when all is well or there are none."""
-    try:
-        told = _read(folder)
-        return (
-            [] if told is None else VectorStore(folder, told["name"], int(told["dimension"]), told["spec"]).problems()
-        )
-    except CorruptError as error:
-        return [str(error)]
+    told = read_card(folder)
+    return None if told is None else told.spec
 
 
 class VectorStore:
@@ -80,16 +73,17 @@ class VectorStore:
         self._memory: list[Vectors] = []  # where the folder cannot be written
         self._sorted: tuple[Hashes, NDArray[np.int64]] = np.empty((0, 2), np.uint64), np.empty(0, np.int64)
         self._fresh: dict[tuple[int, int], int] = {}
+        self._is_sound: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         refuse_link(self.place, *(self.place / name for name in ("keys.bin", "vectors.bin", ".lock")))
         self._refresh()
 
     @classmethod
     def open(cls, folder: Path, embedder: Embedder, *, spec: str = "minilm") -> VectorStore:
         """The vectors of an embedder in the `vectors` folder of a base; those of another embedder are refused."""
-        told = _read(folder)
-        if told is not None and told["name"] != embedder.name:
+        told = read_card(folder)
+        if told is not None and told.name != embedder.name:
             raise EmbedderMismatch(
-                f"{folder} holds vectors of {told['name']}, not of {embedder.name}: "
+                f"{folder} holds vectors of {told.name}, not of {embedder.name}: "
                 f"`clew embed KB --embedder {spec}` switches"
             )
         return cls(folder, embedder.name, embedder.dimension, spec)
@@ -127,6 +121,7 @@ class VectorStore:
 
     def gather(self, rows: NDArray[np.integer]) -> Vectors:
         """The vectors of the given rows."""
+        self._check(rows[rows < len(self._mapped)])
         if not self._memory:
             found: Vectors = self._mapped[rows]
             return found
@@ -138,6 +133,7 @@ class VectorStore:
 
     def products(self, query: Vectors) -> Vectors:
         """The inner product of a query with every vector, in the order of rows."""
+        self._check(np.arange(len(self._mapped)))
         products: Vectors = np.concatenate([part @ query for part in (self._mapped, *self._memory)])
         return products
 
@@ -145,9 +141,9 @@ class VectorStore:
         """Keep vectors and return their rows; those that another process has kept meanwhile are not written again."""
         with self._lock:
             if self.refusal is None and self.in_use:
-                told = _read(self.folder)
-                if told is not None and told["name"] != self.name:  # its files may be gone, and must not come back
-                    self.refusal = f"{self.folder} was switched to {told['name']}"
+                told = read_card(self.folder)
+                if told is not None and told.name != self.name:  # its files may be gone, and must not come back
+                    self.refusal = f"{self.folder} was switched to {told.name}"
                     trace.fallback("vectors", self.refusal, "new vectors stay in memory")
             if self.refusal is None:
                 try:
@@ -171,17 +167,35 @@ class VectorStore:
 
     def problems(self) -> list[str]:
         """Everything that is wrong with the kept vectors; empty when all is well."""
-        altered = [
-            place for place, key in enumerate(self._keys()) if key["check"] != _check(key["hash"], self._mapped[place])
-        ]
-        if not altered:
+        altered = self.altered(np.arange(len(self._mapped)))
+        if not len(altered):
             return []
-        shown = ", ".join(map(str, altered[:5])) + (" …" if len(altered) > 5 else "")
-        return [
-            f"{self.place}: {len(altered)} vectors were altered (rows {shown}): remove the folder, `clew embed` again"
+        shown = ", ".join(map(str, altered[:5].tolist())) + (" …" if len(altered) > 5 else "")
+        remedy = f"`clew repair {self.folder.parent}` computes them anew"
+        return [f"{self.place}: {len(altered)} vectors were altered (rows {shown}): {remedy}"]
+
+    def altered(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Those of the given rows on disk that differ from their checksums."""
+        keys = np.memmap(self.place / "keys.bin", dtype=KEY, mode="r") if len(rows) else np.empty(0, dtype=KEY)
+        width = self.dimension * 4
+        vectors = self._mapped.data.cast("B") if len(rows) else memoryview(b"")
+        checks = keys["check"][rows].tolist()
+        hashes = np.ascontiguousarray(keys["hash"][rows]).tobytes()
+        wrong = [
+            row
+            for place, (row, check) in enumerate(zip(rows.tolist(), checks, strict=True))
+            if crc32(vectors[row * width : (row + 1) * width], crc32(hashes[place * 16 : place * 16 + 16])) != check
         ]
+        return np.array(wrong, dtype=np.int64)
 
     # Inside
+
+    def _check(self, rows: NDArray[np.integer]) -> None:
+        """Refuse vectors that were altered; each is looked at once."""
+        unseen = rows[~self._is_sound[rows]]
+        if len(unseen) and len(self.altered(unseen)):
+            raise CorruptError(self.problems()[0])
+        self._is_sound[unseen] = True
 
     def _new(self, hashes: Hashes) -> NDArray[np.int64]:
         """The first place of every hash that is not kept yet."""
@@ -200,7 +214,7 @@ class VectorStore:
         count = len(self._mapped)
         keys = np.empty(len(hashes), dtype=KEY)
         keys["hash"] = hashes
-        keys["check"] = [_check(hash_, vector) for hash_, vector in zip(hashes, vectors, strict=True)]
+        keys["check"] = [crc32(v.tobytes(), crc32(h.tobytes())) for h, v in zip(hashes, vectors, strict=True)]
         with _opened(self.place / "vectors.bin") as file:
             _write_at(file, count * self.dimension * 4, np.ascontiguousarray(vectors, dtype="<f4").tobytes())
         with _opened(self.place / "keys.bin") as file:
@@ -222,7 +236,8 @@ class VectorStore:
         file = self.place / "vectors.bin"
         count = known + len(new)
         if not file.exists() or file.stat().st_size < count * self.dimension * 4:
-            raise CorruptError(f"{file} was cut: remove the folder {self.place}, and its vectors are computed anew")
+            raise CorruptError(f"{file} was cut: `clew repair {self.folder.parent}` computes its vectors anew")
+        self._is_sound = np.append(self._is_sound, np.zeros(len(new), dtype=np.bool_))
         self._mapped = np.asarray(np.memmap(file, dtype="<f4", mode="r", shape=(count, self.dimension)))
 
     def _keys(self, first: int = 0) -> NDArray[np.void]:
@@ -233,23 +248,51 @@ class VectorStore:
         return np.fromfile(file, dtype=KEY, count=whole - first, offset=first * KEY.itemsize)
 
     def _remember(self) -> None:
-        told = {"name": self.name, "dimension": self.dimension, "spec": self.spec}
-        if _read(self.folder) == told:
+        card = EmbedderCard(self.name, self.dimension, self.spec)
+        if read_card(self.folder) == card:
             return
         draft = self.folder / f".{FILE}"
-        draft.write_text(json.dumps(told, ensure_ascii=False) + "\n", "utf-8")
+        draft.write_text(json.dumps({**asdict(card), "digest": card.digest}, ensure_ascii=False) + "\n", "utf-8")
         draft.replace(self.folder / FILE)
 
 
-def _read(folder: Path) -> dict[str, str] | None:
+@dataclass(frozen=True)
+class EmbedderCard:
+    """Which embedder the vectors of a base come from: its name, the length of a vector, how it was asked for."""
+
+    name: str
+    dimension: int
+    spec: str
+
+    @property
+    def digest(self) -> str:
+        """What seals the card."""
+        return hashlib.blake2b(json.dumps(asdict(self)).encode(), digest_size=8).hexdigest()
+
+
+def read_card(folder: Path) -> EmbedderCard | None:
+    """The card of the vectors in a folder; None where there is none. Those of older versions have no digest."""
     file = folder / FILE
     try:
-        told = json.loads(file.read_text("utf-8"))
-        return {"name": told["name"], "dimension": told["dimension"], "spec": told["spec"]}
+        told = parse_json(file.read_text("utf-8"))
+        digest = told.pop("digest", None)
+        card = EmbedderCard(**told)
+        sound = isinstance(card.name, str) and isinstance(card.spec, str) and type(card.dimension) is int
+        if not sound or not 0 < card.dimension < MOST_DIMENSIONS or digest not in (None, card.digest):
+            raise ValueError("it was altered")
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError) as error:
-        raise CorruptError(f"{file} is damaged ({error}): `clew embed KB` writes it anew") from error
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        raise CorruptError(f"{file} is damaged ({error}): `clew repair {folder.parent}` writes it anew") from error
+    return card
+
+
+def remove_stores(folder: Path) -> None:
+    """Remove all vectors of a base."""
+    (folder / FILE).unlink(missing_ok=True)
+    for place in folder.glob("*"):
+        if place.is_dir() and not place.is_symlink():
+            _remove_store(place)
 
 
 def _remove_store(place: Path) -> None:
@@ -259,10 +302,6 @@ def _remove_store(place: Path) -> None:
             file.unlink(missing_ok=True)
     with suppress(OSError):
         place.rmdir()
-
-
-def _check(hash_: Hashes, vector: Vectors) -> int:
-    return zlib.crc32(vector.tobytes(), zlib.crc32(hash_.tobytes()))
 
 
 def _file_name(name: str) -> str:

@@ -7,6 +7,8 @@ Once every node has a vector, all of them are searched.
 
 from __future__ import annotations
 
+import io
+import os
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,14 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core import trace
-from clew.core.errors import StorageError
+from clew.core.errors import CorruptError, StorageError
 from clew.core.types import IntArray, NodeSet, Ranking
 from clew.index.protocol import Index
-from clew.index.vector_store import OWN, VectorStore, hashes_of
-from clew.kb.adjacency import map_array
+from clew.index.vector_store import OWN, VectorStore, hashes_of, read_card
 from clew.models.protocol import Embedder
 
 UNKNOWN = -1
+HEADER = 128
+"""Bytes that NumPy puts before the numbers of an array."""
 BATCH = 256
 """So many vectors are computed before they are written: what a kill may cost."""
 SCAN = 8
@@ -163,17 +166,23 @@ class VectorIndex:
 
     def _open_rows(self) -> tuple[IntArray, bool]:
         rows = None if self._file is None else read_rows(self._file)
-        if rows is not None and len(rows) == self.size and rows.max() < len(self.store) and rows.min() >= 0:
+        if rows is not None and (len(rows) != self.size or rows.max() >= len(self.store) or rows.min() < 0):
+            raise CorruptError(f"{self._file} does not fit its vectors: {repairs(self.store.folder)}")
+        if rows is not None:
             return rows, True
+        if any(rows_files(self.store.place)):
+            instead = f"as in a base that was never embedded; `clew embed {self.store.folder.parent}` computes the rest"
+            trace.fallback("vectors", "the base has changed since all its nodes had vectors", instead)
         return np.full(self.size, UNKNOWN, dtype=np.int32), False
 
     def _save_rows(self, file: Path) -> None:
         draft = file.with_name(f".{file.name}")
-        np.save(draft, np.append(self._rows, _check(self._rows)))
+        with draft.open("wb") as opened:
+            opened.write(_as_file(self._rows))
+            opened.flush()
+            os.fsync(opened.fileno())
         draft.replace(file)
-        for old in file.parent.glob(rows_file("*")):
-            if old != file and OWN.fullmatch(old.name):
-                old.unlink(missing_ok=True)
+        drop_rows(file.parent, self.store.folder.parent, keep=file)
 
 
 def rows_file(generation: str) -> str:
@@ -181,20 +190,61 @@ def rows_file(generation: str) -> str:
     return f"rows-{generation}.npy"
 
 
+def rows_files(place: Path) -> list[Path]:
+    """The rows in a store, of every state of its base."""
+    return [file for file in sorted(place.glob(rows_file("*"))) if OWN.fullmatch(file.name)]
+
+
+def drop_rows(place: Path, base: Path, keep: Path | None = None) -> None:
+    """Remove the rows of states that are gone; a process may still use one that is there."""
+    for file in rows_files(place):
+        generation = file.name.removeprefix("rows-").removesuffix(".npy")
+        if file != keep and not (base / generation).is_dir():
+            file.unlink(missing_ok=True)
+
+
 def read_rows(file: Path) -> IntArray | None:
-    """The row of every node, where all have vectors; None where the file is missing or was altered."""
+    """The row of every node, where all have vectors; None where there is no such file."""
     if not file.exists():
         return None
+    content = file.read_bytes()
+    is_whole = len(content) > HEADER and len(content) % 4 == 0
+    rows: IntArray = np.frombuffer(content[HEADER:-4] if is_whole else b"", dtype="<i4")
+    if not len(rows) or content != _as_file(rows):
+        raise CorruptError(f"{file} was altered: {repairs(file.parent.parent)}")
+    return rows
+
+
+def vector_problems(folder: Path) -> list[str]:
+    """Everything that is wrong with the vectors in a folder; empty when all is well or there are none."""
     try:
-        content = map_array(file)
-    except (ValueError, OSError):
-        return None
-    sound = content.dtype == np.int32 and len(content) > 1 and content[-1] == _check(content[:-1])
-    return content[:-1] if sound else None
+        card = read_card(folder)
+        if card is None:
+            return []
+        store = VectorStore(folder, card.name, card.dimension, card.spec)
+        problems = store.problems()
+    except CorruptError as error:
+        return [str(error)]
+    for file in rows_files(store.place):
+        try:
+            rows = read_rows(file)
+            if rows is not None and rows.max() >= len(store):
+                problems.append(f"{file} names vectors that are not there: {repairs(folder)}")
+        except CorruptError as error:
+            problems.append(str(error))
+    return problems
 
 
-def _check(rows: IntArray) -> np.int32:
-    return np.uint32(zlib.crc32(rows.tobytes())).view(np.int32)
+def repairs(folder: Path) -> str:
+    """What to do about damaged vectors."""
+    return f"`clew repair {folder.parent}` computes it anew"
+
+
+def _as_file(rows: IntArray) -> bytes:
+    """Rows as NumPy writes arrays, and a checksum as the last number."""
+    content = io.BytesIO()
+    np.save(content, np.append(rows, np.uint32(zlib.crc32(rows.tobytes())).view(np.int32)))
+    return content.getvalue()
 
 
 Aggregation = Literal["max", "mean", "top_k_mean"]

@@ -14,12 +14,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.core.errors import CorruptError, NotFoundError
-from clew.core.schema import NodeType, Relation, Schema
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple, distinct
 from clew.kb import render
 from clew.kb.adjacency import Adjacency, map_array, positions
+from clew.kb.facts import read_facts
+from clew.kb.holding import Held
+from clew.kb.manifest import Manifest
 from clew.kb.protocol import Edges
-from clew.kb.storage import Manifest, open_generation
+from clew.kb.sealed import check_sealed
+from clew.kb.storage import open_generation
 from clew.kb.tables import Piece, Tables
 
 FEW = 20
@@ -31,27 +34,31 @@ BITMAP_FRACTION = 32
 class ArrayKnowledgeBase:
     """A knowledge base opened from its folder."""
 
-    def __init__(self, folder: Path, manifest: Manifest, generation: Path) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, generation: Path, held: Held | None = None) -> None:
         """Use `ArrayKnowledgeBase.open`."""
+        self._held = held
         self.folder = folder
         self.manifest = manifest
         self.generation = generation
-        self.schema = schema_from_json(manifest.facts["schema"])
-        self.count: int = manifest.facts["nodes"]
-        self.edge_count: int = manifest.facts["edges"]
-        self.outward = Adjacency.open(generation / "graph", "out")
-        self.inward = Adjacency.open(generation / "graph", "in")
+        facts = read_facts(manifest.facts, folder)
+        self.schema, self.count, self.edge_count = facts.schema, facts.nodes, facts.edges
         self.types: IntArray = map_array(generation / "types.npy")
-        self._by_type: IntArray = map_array(generation / "by_type.npy")
         self._nodes = _open_batch(generation / "nodes.arrow")
+        if self._nodes.num_rows != self.count or len(self.types) != self.count:
+            raise CorruptError(f"{generation} does not hold the {self.count} nodes of its manifest: build it again")
         self._keys, self._names = self._nodes.column("key"), self._nodes.column("name")
         self._type_starts = np.append(0, np.cumsum([node_type.count for node_type in self.schema.node_types]))
 
     @classmethod
-    def open(cls, folder: str | Path) -> ArrayKnowledgeBase:
-        """Map the current generation of a knowledge-base folder."""
-        manifest, generation = open_generation(Path(folder))
-        return cls(Path(folder), manifest, generation)
+    def open(cls, folder: str | Path, *, whole: bool = True) -> ArrayKnowledgeBase:
+        """Map the current generation; where it need not be `whole`, cut files are refused when they are used."""
+        manifest, generation, held = open_generation(Path(folder), whole=whole)
+        return cls(Path(folder), manifest, generation, held)
+
+    def release(self) -> None:
+        """Let a writer remove this generation; what is open already can still be used."""
+        if self._held is not None:
+            self._held.close()
 
     @classmethod
     def staged(cls, stage: Path, facts: Mapping[str, Any]) -> ArrayKnowledgeBase:
@@ -63,6 +70,16 @@ class ArrayKnowledgeBase:
 
     def __repr__(self) -> str:
         return f"ArrayKnowledgeBase({self.folder.name!r}: {self.count} nodes, {self.edge_count} edges)"
+
+    @cached_property
+    def outward(self) -> Adjacency:
+        """The edges of every node from head to tail."""
+        return self._adjacency("out")
+
+    @cached_property
+    def inward(self) -> Adjacency:
+        """The edges of every node from tail to head."""
+        return self._adjacency("in")
 
     # Nodes
 
@@ -95,7 +112,8 @@ class ArrayKnowledgeBase:
 
     def find(self, key: str) -> int:
         """The id of the node with this key: ids follow the order of the keys."""
-        place = bisect_left(range(self.count), key.encode(), key=lambda node: self._keys[node].as_buffer().to_pybytes())
+        wanted = key.encode("utf-8", "surrogatepass")
+        place = bisect_left(range(self.count), wanted, key=lambda node: self._keys[node].as_buffer().to_pybytes())
         if place == self.count or self._keys[place].as_py() != key:
             raise NotFoundError(f"no node has the key {key!r}: `clew find` looks names up")
         return place
@@ -243,20 +261,28 @@ class ArrayKnowledgeBase:
     def inconsistencies(self) -> list[str]:
         """What does not fit together although every checksum holds: wrong lengths, ids out of range, unsorted edges."""
         problems = []
+        if not 0 <= int(self.types.min(initial=0)) <= int(self.types.max(initial=0)) < len(self.schema.node_types):
+            problems.append("types.npy: a node has a type that does not exist")
         for name, side in (("out", self.outward), ("in", self.inward)):
-            if len(side.node_groups) != self.count + 1 or len(side.targets) != self.edge_count:
-                problems.append(f"graph/{name}: {len(side.targets)} edges of {len(side.node_groups) - 1} nodes")
-            elif self.edge_count and not 0 <= int(side.targets.min()) <= int(side.targets.max()) < self.count:
+            if self.edge_count and not 0 <= int(side.targets.min()) <= int(side.targets.max()) < self.count:
                 problems.append(f"graph/{name}: an edge leads to a node that does not exist")
             elif np.any(np.diff(side.group_start) < 0) or np.any(np.diff(side.node_groups) < 0):
                 problems.append(f"graph/{name}: the edges of a node do not lie together")
-        if self._nodes.num_rows != self.count or len(self.types) != self.count:
-            problems.append(f"nodes.arrow: {self._nodes.num_rows} rows for {self.count} nodes")
         if self._edge_columns is not None and self._edge_columns.num_rows != self.edge_count:
             problems.append(f"edges.arrow: {self._edge_columns.num_rows} rows for {self.edge_count} edges")
         return problems
 
     # Inside
+
+    def _adjacency(self, side: str) -> Adjacency:
+        opened = Adjacency.open(self.generation / "graph", side)
+        if len(opened.node_groups) != self.count + 1 or len(opened.targets) != self.edge_count:
+            raise CorruptError(f"{self.generation}/graph/{side}_* do not fit their manifest: build the base again")
+        return opened
+
+    @cached_property
+    def _by_type(self) -> IntArray:
+        return map_array(self.generation / "by_type.npy")
 
     @cached_property
     def _edge_columns(self) -> pa.RecordBatch | None:
@@ -337,18 +363,11 @@ def _positions(nodes: NodeSet | Sequence[int] | IntArray) -> pa.Array:
     return pa.Array.from_buffers(pa.int32(), len(ids), [None, pa.py_buffer(ids)])
 
 
-def schema_from_json(raw: Mapping[str, Any]) -> Schema:
-    """The schema as the manifest keeps it."""
-    return Schema(
-        tuple(NodeType(**{**row, "attributes": tuple(row["attributes"])}) for row in raw["node_types"]),
-        tuple(Relation(**row) for row in raw["relations"]),
-        dict(raw["attribute_types"]),
-        dict(raw["edge_attributes"]),
-    )
-
-
 def _open_batch(file: Path) -> pa.RecordBatch:
+    check_sealed(file)
     try:
-        return pa.ipc.open_file(pa.memory_map(str(file))).get_batch(0)
-    except (pa.ArrowInvalid, OSError) as error:
+        batch = pa.ipc.open_file(pa.memory_map(str(file))).get_batch(0)
+        batch.validate(full=True)  # offsets that lead out of the file would end the process
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptError(f"{file} is damaged ({error}): build the knowledge base again") from error
+    return batch

@@ -12,7 +12,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from clew.core.errors import NotFoundError, SchemaError
+from clew.core.errors import CorruptError, NotFoundError, SchemaError
+from clew.core.notations import parse_toml
 from clew.core.schema import NodeType, Relation, Schema
 
 _HEADING = """\
@@ -84,12 +85,15 @@ class SchemaEdits:
         }
 
     @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> SchemaEdits:
+    def from_json(cls, raw: Any) -> SchemaEdits:
         """The edits that a manifest keeps."""
-        return cls(
-            {name: TypeEdit.model_validate(edit) for name, edit in raw["types"].items()},
-            {name: RelationEdit.model_validate(edit) for name, edit in raw["relations"].items()},
-        )
+        try:
+            return cls(
+                {name: TypeEdit.model_validate(edit) for name, edit in raw["types"].items()},
+                {name: RelationEdit.model_validate(edit) for name, edit in raw["relations"].items()},
+            )
+        except (KeyError, TypeError, AttributeError, ValidationError) as error:
+            raise CorruptError(f"the manifest keeps no edits of a schema ({error}): build the base again") from error
 
 
 def read_schema_file(file: Path) -> SchemaEdits:
@@ -105,7 +109,7 @@ def read_schema_file(file: Path) -> SchemaEdits:
 def parse_schema(text: str, file: str = "schema.toml") -> SchemaEdits:
     """The edits of a TOML text; every unknown key or wrong value is an error that names it."""
     try:
-        content = _File.model_validate(tomllib.loads(text))
+        content = _File.model_validate(parse_toml(text))
     except tomllib.TOMLDecodeError as broken:
         raise SchemaError(f"{file}: not TOML: {broken}") from broken
     except ValidationError as wrong:

@@ -19,7 +19,7 @@ from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, 
 from clew.kb import render
 from clew.kb.protocol import Edges
 from clew.kb.sources.rdf import local_name
-from clew.kb.sparql_endpoint import SparqlEndpoint, Term, content, iri, pages_of
+from clew.kb.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, number, pages_of
 from clew.kb.sparql_schema import UNTYPED, VALUE, EndpointSchema, Reading
 
 
@@ -144,7 +144,7 @@ class SparqlKnowledgeBase:
                 for row in self._ask(query, "?p"):
                     name = self._relation_name(row["p"])
                     if name is not None:
-                        counts[name, side] = counts.get((name, side), 0) + int(content(row["n"]))
+                        counts[name, side] = counts.get((name, side), 0) + number(row["n"])
         order = {name: place for place, name in enumerate(self.schema.relation_names)}
         uses = [RelationUse(name, side, count) for (name, side), count in counts.items()]
         return sorted(uses, key=lambda use: (order[use.relation], use.direction != "out"))
@@ -180,7 +180,7 @@ class SparqlKnowledgeBase:
 
     # Inside
 
-    def _ask(self, query: str, ordered_by: str | None) -> list[Mapping[str, Term]]:
+    def _ask(self, query: str, ordered_by: str | None) -> list[Row]:
         return self.endpoint.rows(query, ordered_by=ordered_by) if ordered_by else self.endpoint.page(query)
 
     def _term(self, node: int) -> Term:
@@ -195,9 +195,7 @@ class SparqlKnowledgeBase:
         """Nothing leaves a literal."""
         return side == "in" or self._term(node).startswith("<")
 
-    def _portions(
-        self, nodes: NodeSet, side: Direction, relation: str | None, select: str
-    ) -> Iterable[list[Mapping[str, Term]]]:
+    def _portions(self, nodes: NodeSet, side: Direction, relation: str | None, select: str) -> Iterable[list[Row]]:
         predicate = "?p" if relation is None else iri(self.predicate(relation))
         order = "?s ?p ?o" if relation is None else "?s ?o"
         order = " ".join(name for name in order.split() if name in select)
@@ -205,7 +203,7 @@ class SparqlKnowledgeBase:
             values = f"VALUES ?s {{ {' '.join(portion)} }}"
             yield self._ask(f"{select} WHERE {{ {values} {_pattern(side, predicate)} }}", order)
 
-    def _is_told(self, row: Mapping[str, Term], relation: str | None) -> bool:
+    def _is_told(self, row: Row, relation: str | None) -> bool:
         return "o" in row and (relation is not None or self._relation_name(row["p"]) is not None)
 
     def type_iri(self, type: str) -> str | None:
@@ -233,7 +231,7 @@ class SparqlKnowledgeBase:
             for row in self._ask(f"SELECT ?s ?l WHERE {{ {values} ?s {label} ?l {wanted} }}", "?s ?l"):
                 labels.setdefault(row["s"], content(row["l"]))
             for row in self._ask(f"SELECT ?s ?t WHERE {{ {values} ?s {kind} ?t }}", "?s ?t"):
-                kinds.setdefault(row["s"], self._told.type_names.get(content(row["t"]), UNTYPED))
+                kinds.setdefault(row["s"], self._told.type_names.get(content(row.get("t", "")), UNTYPED))
         for term in portion:
             node, text = self._nodes.id(term), content(term)
             if term.startswith("<"):

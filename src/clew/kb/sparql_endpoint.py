@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-import sqlite3
+import re
 import time
 import weakref
 from collections.abc import Iterator, Mapping
@@ -17,12 +17,21 @@ from typing import Any
 import httpx
 
 from clew.core.errors import InputError, QueryRefusedError, StorageError
+from clew.core.kept_texts import KeptTexts
+from clew.core.notations import parse_json
+from clew.core.texts import whole_text
 from clew.core.trace import span
 
 Term = str
 """An RDF term as SPARQL writes it: <iri>, "text", "text"@en or "1999"^^<type>."""
-Row = Mapping[str, Term]
 RETRIED = frozenset({429, 500, 502, 503, 504})
+REDIRECTED = frozenset({301, 302, 303, 307, 308})
+CACHE_CAP = 500_000_000
+"""Bytes of answers kept on disk, over all endpoints."""
+SHOWN = 300
+"""Characters of a reply that an error repeats."""
+_NOT_IN_IRIS = {*' <>"{}|\\^`', *map(chr, range(0x21))}
+_LANGUAGE = re.compile("[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*")
 UNSORTED = "Virtuoso 22023"
 """How Virtuoso says that it will not sort so many rows; it would say so again."""
 
@@ -32,12 +41,26 @@ class Politeness:
     """How hard an endpoint may be asked."""
 
     timeout: float = 60.0
+    """Seconds for one reply, from the request to its last byte; who has used them up is not asked again."""
     attempts: int = 4
+    seconds: float = 300.0
+    """For one query with all its pages."""
+    most_rows: int = 2_000_000
+    """Of one query with all its pages."""
+    most_bytes: int = 200_000_000
+    """Of one reply, unpacked."""
     per_second: float = 20.0
     page: int = 10_000
     """Rows asked for at once; a full page means that there may be more."""
     keep: float = 7 * 86_400.0
     """Seconds for which an answer is taken from the local file."""
+
+
+class Row(dict[str, Term]):
+    """A row of a result; what the endpoint was asked for and has left out is its fault, and said so."""
+
+    def __missing__(self, name: str) -> Term:
+        raise StorageError(f"the endpoint's reply lacks ?{name}, which it was asked for")
 
 
 class SparqlEndpoint:
@@ -47,16 +70,18 @@ class SparqlEndpoint:
         """`cache` is a file, made where it is missing; None keeps answers in memory for this process."""
         self.url = url
         self.politeness = politeness or Politeness()
-        self._client = httpx.Client(timeout=self.politeness.timeout, follow_redirects=True)
+        self._client = httpx.Client(timeout=self.politeness.timeout)
         self._lock = Lock()
         self._next = 0.0
-        self._kept = _open_cache(cache)
-        weakref.finalize(self, _close, self._client, self._kept)
+        self._kept = KeptTexts(cache, cap=CACHE_CAP)
+        weakref.finalize(self, self._client.close)
 
     def rows(self, query: str, *, ordered_by: str) -> list[Row]:
         """Every row of a SELECT query, page by page; `ordered_by` makes the pages of one query fit together."""
         size = self.politeness.page
         found: list[Row] = []
+        last: list[Row] = []
+        end = time.monotonic() + self.politeness.seconds
         while True:
             ordered, part = f"{query}\nORDER BY {ordered_by}", f"\nLIMIT {size} OFFSET {len(found)}"
             try:
@@ -65,41 +90,70 @@ class SparqlEndpoint:
                 if not found:
                     raise
                 page = self.page(f"SELECT * WHERE {{ {{ {ordered} }} }}{part}")  # Virtuoso sorts few rows for a limit
+            if page and page == last:
+                raise StorageError(f"{self.url} gives the same page for every OFFSET: its rows cannot all be read")
             found += page
-            if len(page) < size:
+            if len(page) != size:  # fewer: the last page; more: it has no pages
                 return found
+            if len(found) >= self.politeness.most_rows:
+                raise StorageError(f"{self.url} has more than {self.politeness.most_rows:,} rows for one query")
+            if time.monotonic() > end:
+                raise StorageError(f"{self.url} has not given all rows within {self.politeness.seconds:g} seconds")
+            last = page
 
     def page(self, query: str) -> list[Row]:
         """The rows of one query as it stands."""
-        key = hashlib.sha256(f"{self.url}\n{query}".encode()).hexdigest()
+        key = hashlib.sha256(f"{self.url}\n{query}".encode("utf-8", "surrogatepass")).hexdigest()
         with span("sparql", endpoint=self.url, query=query) as step:
-            kept = self._recall(key)
+            kept = self._kept.get([key], since=time.time() - self.politeness.keep).get(key)
             step.note(cached=kept is not None)
+            rows = self._ask(query) if kept is None else [Row(row) for row in parse_json(kept)]
             if kept is None:
-                kept = self._ask(query)
-                self._remember(key, kept)
-            step.note(rows=len(kept))
-        return kept
+                self._kept.put(key, json.dumps(rows), anew=True)
+            step.note(rows=len(rows))
+        return rows
 
     def _ask(self, query: str) -> list[Row]:
-        headers = {"Accept": "application/sparql-results+json", "User-Agent": "clew"}
         problem = ""
         for attempt in range(self.politeness.attempts):
             if attempt:
                 time.sleep(min(30.0, 0.5 * 2**attempt) * (0.5 + random.random()))
             self._wait()
             try:
-                reply = self._client.post(self.url, data={"query": query}, headers=headers)
-            except httpx.HTTPError as error:
+                status, content = self._post(query)
+            except httpx.TimeoutException as error:
+                problem = f"no whole reply within {self.politeness.timeout:g} seconds ({type(error).__name__})"
+                break
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
                 problem = f"{type(error).__name__}: {error}"
                 continue
-            if reply.status_code in RETRIED and not reply.text.startswith(UNSORTED):
-                problem = f"status {reply.status_code}"
+            said = content[:SHOWN].decode("utf-8", "replace")
+            if status in RETRIED and not said.startswith(UNSORTED):
+                problem = f"status {status}"
                 continue
-            if reply.status_code != 200:
-                raise QueryRefusedError(f"{self.url} refused a query (status {reply.status_code}): {reply.text[:300]}")
-            return _read(reply, self.url)
-        raise StorageError(f"{self.url} did not answer after {self.politeness.attempts} attempts ({problem})")
+            if status in REDIRECTED:
+                raise StorageError(f"{self.url} leads elsewhere, which is not followed: {said}")
+            if status != 200:
+                raise QueryRefusedError(f"{self.url} refused a query (status {status}): {said}")
+            return _read(content, self.url)
+        tried = f"after {attempt + 1} attempts" if self.politeness.attempts else "as it may not be asked"
+        raise StorageError(f"{self.url} did not answer {tried} ({problem})")
+
+    def _post(self, query: str) -> tuple[int, bytes]:
+        """The status and the content of a reply; one that is too long, or drips for too long, is given up."""
+        headers = {"Accept": "application/sparql-results+json", "User-Agent": "clew"}
+        end = time.monotonic() + self.politeness.timeout
+        content = bytearray()
+        with self._client.stream("POST", self.url, data={"query": query}, headers=headers) as reply:
+            if reply.status_code in REDIRECTED:
+                return reply.status_code, reply.headers.get("location", "").encode()
+            for piece in reply.iter_bytes():
+                content += piece
+                if len(content) > self.politeness.most_bytes:
+                    raise StorageError(f"{self.url}: a reply is longer than {self.politeness.most_bytes:,} bytes")
+                if time.monotonic() > end:
+                    raise httpx.ReadTimeout("it drips")
+        return reply.status_code, bytes(content)
 
     def _wait(self) -> None:
         """Keep to the agreed number of queries a second, over all threads."""
@@ -110,26 +164,10 @@ class SparqlEndpoint:
         if start > now:
             time.sleep(start - now)
 
-    def _recall(self, key: str) -> list[Row] | None:
-        with self._lock:
-            oldest = time.time() - self.politeness.keep
-            kept = self._kept.execute("SELECT value FROM answer WHERE key = ? AND made > ?", (key, oldest)).fetchone()
-        return None if kept is None else list(json.loads(kept[0]))
-
-    def _remember(self, key: str, rows: list[Row]) -> None:
-        with self._lock:
-            self._kept.execute("INSERT OR REPLACE INTO answer VALUES (?, ?, ?)", (key, json.dumps(rows), time.time()))
-            self._kept.commit()
-
-
-def _close(client: httpx.Client, kept: sqlite3.Connection) -> None:
-    client.close()
-    kept.close()
-
 
 def iri(text: str) -> Term:
     """An IRI as a term."""
-    if not text or set(text) & set(' <>"{}|\\^`\n'):
+    if not _is_iri(text):
         raise InputError(f"{text!r} is not an IRI")
     return f"<{text}>"
 
@@ -148,37 +186,39 @@ def content(term: Term) -> str:
         return term[1:-1]
     if not term.startswith('"'):
         return term
-    return str(json.loads(term[: term.rindex('"') + 1]))
+    return str(json.loads(term[: term.rindex('"') + 1], strict=False))
 
 
-def _read(reply: httpx.Response, url: str) -> list[Row]:
+def number(term: Term) -> int:
+    """A count as an endpoint gives it."""
     try:
-        bindings = reply.json()["results"]["bindings"]
-        return [{name: term for name, value in row.items() if (term := _term(value))} for row in bindings]
-    except (ValueError, KeyError, TypeError) as error:
+        return int(content(term))
+    except ValueError:
+        raise StorageError(f"the endpoint counts {content(term)[:SHOWN]!r}, which is no number") from None
+
+
+def _read(reply: bytes, url: str) -> list[Row]:
+    try:
+        bindings = parse_json(reply)["results"]["bindings"]
+        return [Row({name: term for name, value in row.items() if (term := _term(value))}) for row in bindings]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(f"{url} is not a SPARQL endpoint: its reply is no result in JSON ({error})") from error
 
 
 def _term(value: Mapping[str, Any]) -> Term | None:
-    """Blank nodes have no name that a second query could use: they are left out."""
+    """Blank nodes, and what is no IRI, have no name that a second query could use: they are left out."""
+    text, kind = whole_text(value["value"]), value.get("datatype")
+    if value["type"] == "uri":
+        return f"<{text}>" if _is_iri(text) else None
     if value["type"] == "bnode":
         return None
-    if value["type"] == "uri":
-        return f"<{value['value']}>"
-    plain = literal(value["value"], value.get("xml:lang", ""))
-    kind = value.get("datatype")
-    return plain if not kind or kind.endswith("#string") else f"{plain}^^<{kind}>"
+    language = str(value.get("xml:lang", ""))
+    plain = literal(text, language if _LANGUAGE.fullmatch(language) else "")
+    return plain if not kind or kind.endswith("#string") or not _is_iri(kind) else f"{plain}^^<{kind}>"
 
 
-def _open_cache(file: Path | None) -> sqlite3.Connection:
-    try:
-        if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(file or ":memory:", timeout=60, check_same_thread=False)
-        connection.execute("CREATE TABLE IF NOT EXISTS answer (key TEXT PRIMARY KEY, value TEXT, made REAL)")
-    except (sqlite3.Error, OSError) as error:
-        raise StorageError(f"cannot keep answers in {file}: {error}") from error
-    return connection
+def _is_iri(text: str) -> bool:
+    return bool(text) and not set(text) & _NOT_IN_IRIS
 
 
 def pages_of(terms: list[Term], size: int) -> Iterator[list[Term]]:

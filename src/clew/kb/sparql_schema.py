@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +10,7 @@ from clew.core.errors import StorageError
 from clew.core.schema import NodeType, Relation, Schema
 from clew.core.trace import fallback
 from clew.kb.sources.rdf import short_names
-from clew.kb.sparql_endpoint import SparqlEndpoint, Term, content, iri
+from clew.kb.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, number
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 COMMENT = "http://www.w3.org/2000/01/rdf-schema#comment"
@@ -85,7 +84,7 @@ class EndpointSchema:
     def type_names(self) -> dict[str, str]:
         """IRI → type name."""
         rows = self._rows(f"SELECT DISTINCT ?t WHERE {{ ?s {iri(self.reading.type)} ?t }}", "?t")
-        return short_names([content(row["t"]) for row in rows if row["t"].startswith("<")], {}, {})
+        return short_names([content(row["t"]) for row in rows if row.get("t", "").startswith("<")], {}, {})
 
     def _relation_rows(self) -> list[tuple[str, str, str, int]]:
         """(predicate, head type, tail type, edges); all of one type where counting by type is too much."""
@@ -93,7 +92,7 @@ class EndpointSchema:
         try:
             found = self._counted_by_type("?p")
             told = self._rows("SELECT ?p (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?p", "?p")
-            totals = {content(row["p"]): int(content(row["n"])) for row in told}
+            totals = {content(row["p"]): number(row["n"]) for row in told}
         except StorageError as error:
             fallback("schema", f"relations could not be counted by type ({error})", "all nodes count as one type")
             return [(predicate, UNTYPED, UNTYPED, 0) for predicate in sorted(wanted)]
@@ -117,8 +116,8 @@ class EndpointSchema:
             literal = content(row.get("v", "")) in ("true", "1")
             tail = content(row["b"]) if "b" in row else VALUE if literal else UNTYPED
             place = (content(row.get("p", predicate)), head, tail)
-            found[place] = found.get(place, 0) + int(content(row["n"]))
+            found[place] = found.get(place, 0) + number(row["n"])
         return found
 
-    def _rows(self, query: str, ordered_by: str) -> list[Mapping[str, Term]]:
+    def _rows(self, query: str, ordered_by: str) -> list[Row]:
         return self.endpoint.rows(query, ordered_by=ordered_by)

@@ -7,8 +7,9 @@
     KB/.clew-lock            held by the process that writes; names the folders it makes and replaces
 
 A generation is written beside the old one and the manifest is replaced in one step, so a kill at any moment leaves the
-old base or none. Processes that have the old generation open keep their maps. A folder is removed only where the
-manifest or the lock names it: whatever else lies in the folder of a base is somebody else's.
+old base or none. Processes that have the old generation open hold it: it is removed by the next writer after them. A
+folder is removed only where the manifest or the lock names it: whatever else lies in the folder of a base is somebody
+else's.
 """
 
 from __future__ import annotations
@@ -24,98 +25,54 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from dataclasses import replace
+from pathlib import Path
 from typing import IO, Any
 
-from clew.core.disk import hold, sync
-from clew.core.errors import CorruptError, FormatError, LockedError, NotFoundError, StorageError
+from clew.core.disk import hold, is_shared, sync
+from clew.core.errors import CorruptError, LockedError, NotFoundError, StorageError
 from clew.core.folders import refuse_foreign, refuse_link
+from clew.kb.holding import Held
+from clew.kb.manifest import GENERATION, LOCK, MANIFEST, Manifest, is_base, read_manifest
+from clew.kb.sealed import file_sha256, seal_folder
 
-FORMAT = 1
-MANIFEST = "manifest.json"
-LOCK = ".clew-lock"
-GENERATION = re.compile(r"(clew-)?data-[0-9a-f]{16}")
-"""What a generation is called; those of version 0.1 had no prefix."""
 OWN = re.compile(rf"{GENERATION.pattern}|\.clew-stage-[0-9a-f]{{16}}")
 """Names of folders that Clew makes; one that the manifest or the lock records may be removed."""
 
 
-@dataclass(frozen=True)
-class Manifest:
-    """What a knowledge base holds; `facts` carries counts, schema and notes of the sources."""
-
-    generation: str
-    created: str
-    files: dict[str, dict[str, Any]]
-    facts: dict[str, Any]
-
-    def to_json(self) -> str:
-        """The manifest as text, sealed by a digest of its own."""
-        body = {"format": FORMAT, **vars(self)}
-        return json.dumps({**body, "digest": _seal(body)}, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """Read and check the manifest of a knowledge base."""
-    file = folder / MANIFEST
-    try:
-        raw = json.loads(file.read_text("utf-8"))
-    except FileNotFoundError:
-        if not folder.exists():
-            raise NotFoundError(f"{folder} does not exist: build it with `clew build SOURCE… -o {folder}`") from None
-        unfinished = (folder / LOCK).exists()
-        why = "its build has not finished: run it again" if unfinished else f"it has no {MANIFEST}"
-        raise NotFoundError(f"{folder} is not a knowledge base: {why}") from None
-    except NotADirectoryError:
-        raise NotFoundError(
-            f"{folder} is a file, not a knowledge base: build one with `clew build {folder} -o KB`"
-        ) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise CorruptError(f"{file} is damaged ({error}): build the knowledge base again") from error
-    if not isinstance(raw, dict) or not isinstance(raw.get("format"), int):
-        raise CorruptError(f"{file} is not a manifest of Clew: build the knowledge base again")
-    if raw["format"] > FORMAT:
-        raise FormatError(f"{folder} has format {raw['format']}, this version reads up to {FORMAT}: upgrade clew")
-    digest = raw.pop("digest", None)
-    if digest != _seal(raw):
-        raise CorruptError(f"{file} was altered (its digest differs): build the knowledge base again")
-    if not GENERATION.fullmatch(str(raw["generation"])):
-        raise CorruptError(f"{file} names {raw['generation']!r} as its generation: build the knowledge base again")
-    for name in raw["files"]:
-        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-            raise CorruptError(f"{file} names a file outside of the knowledge base, {name!r}: do not use it")
-    return Manifest(raw["generation"], raw["created"], raw["files"], raw["facts"])
-
-
-def is_base(folder: Path) -> bool:
-    """Whether a folder holds a manifest of Clew, sound or not: other programs have files of that name as well."""
-    try:
-        raw = json.loads((folder / MANIFEST).read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(raw, dict) and {"format", "generation", "digest"} <= raw.keys()
-
-
-def open_generation(folder: Path) -> tuple[Manifest, Path]:
-    """The manifest and the folder of the current generation, every file at its recorded size."""
-    manifest = read_manifest(folder)
-    place = folder / manifest.generation
-    if not place.is_dir() and read_manifest(folder).generation != manifest.generation:
-        return open_generation(folder)  # replaced between the two reads
-    refuse_link(place)
-    for name, facts in manifest.files.items():
+def open_generation(folder: Path, *, whole: bool = True) -> tuple[Manifest, Path, Held]:
+    """The manifest and the folder of the current generation, held; `whole` means every file at its recorded size."""
+    while True:
+        before = _state(folder / MANIFEST)
+        manifest = read_manifest(folder)
+        place = folder / manifest.generation
+        refuse_link(place)
+        held = Held(place)
+        if _state(folder / MANIFEST) == before:
+            break
+        held.close()  # it was replaced meanwhile
+    for name, facts in manifest.files.items() if whole else ():
         try:
             state = (place / name).lstat()
-        except FileNotFoundError:
-            raise CorruptError(f"{place / name} is missing: build the knowledge base again") from None
+        except OSError as error:
+            raise CorruptError(f"{place / name} cannot be read ({error.strerror}): build the base again") from None
         if stat.S_ISLNK(state.st_mode):
             refuse_link(place / name)
         if state.st_size != facts["size"]:
             raise CorruptError(
                 f"{place / name} was cut or altered: {state.st_size} bytes instead of {facts['size']}; build it again"
             )
-    return manifest, place
+    seal_folder(place, manifest.files)
+    return manifest, place, held
+
+
+def _state(file: Path) -> tuple[int, int, int] | None:
+    """What tells one file of this name from the next."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
 def verify(folder: Path) -> list[str]:
@@ -125,15 +82,23 @@ def verify(folder: Path) -> list[str]:
     except StorageError as error:
         return [str(error)]
     place = folder / manifest.generation
+    return _damage(place, manifest.files)
+
+
+def _damage(place: Path, files: dict[str, dict[str, Any]]) -> list[str]:
+    """Which files of a generation are not as they were written."""
     problems = []
-    for name, facts in manifest.files.items():
+    for name, facts in files.items():
         file = place / name
-        if not file.exists():
-            problems.append(f"{file} is missing")
-        elif file.stat().st_size != facts["size"]:
-            problems.append(f"{file} was cut or altered: {file.stat().st_size} bytes, expected {facts['size']}")
-        elif _sha256(file) != facts["sha256"]:
-            problems.append(f"{file} was altered: its SHA-256 differs from the manifest")
+        try:
+            size = file.stat().st_size
+            if size != facts["size"]:
+                problems.append(f"{file} was cut or altered: {size} bytes, expected {facts['size']}")
+            elif file_sha256(file) != facts["sha256"]:
+                problems.append(f"{file} was altered: its SHA-256 differs from the manifest")
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            problems.append(f"{file} is missing" if missing else f"{file} cannot be read: {error.strerror}")
     return problems
 
 
@@ -184,6 +149,13 @@ def _lock_file(folder: Path) -> IO[str]:
         lock.close()
 
 
+def sweep(folder: Path) -> None:
+    """Remove what a killed command left in a base, where it left anything."""
+    if (folder / LOCK).exists() and (folder / LOCK).stat().st_size:
+        with locked(folder):
+            _remove_recorded(folder)
+
+
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
     """An empty folder beside the current generation; whatever a killed build left there is removed first."""
@@ -204,14 +176,16 @@ def commit(folder: Path, stage: Path, facts: dict[str, Any]) -> Manifest:
     files = {}
     for file in sorted(path for path in stage.rglob("*") if path.is_file()):
         sync(file)
-        files[file.relative_to(stage).as_posix()] = {"size": file.stat().st_size, "sha256": _sha256(file)}
+        files[file.relative_to(stage).as_posix()] = {"size": file.stat().st_size, "sha256": file_sha256(file)}
     content = hashlib.sha256(json.dumps([files, facts], sort_keys=True).encode()).hexdigest()
     name, created = f"clew-data-{content[:16]}", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     manifest = Manifest(name, created, files, facts)
     place = folder / name
-    _record(folder, name, *_current(folder))
-    if place.exists() and not (_current(folder) == [name] and not verify(folder)):  # damaged
-        shutil.rmtree(place)
+    while place.exists() and _damage(place, files):  # it stays until the manifest is replaced: its data may be sound
+        content = hashlib.sha256(content.encode()).hexdigest()
+        manifest = replace(manifest, generation=f"clew-data-{content[:16]}")
+        place = folder / manifest.generation
+    _record(folder, manifest.generation, *_current(folder))
     if not place.exists():
         stage.rename(place)
     draft = folder / f".{MANIFEST}"
@@ -232,13 +206,19 @@ def _record(folder: Path, *names: str) -> None:
 
 
 def _remove_recorded(folder: Path) -> None:
-    """Remove the folders that the lock names, but for the current generation, and forget them."""
+    """Remove the folders that the lock names, but for the current generation and those in use, and forget them."""
     current = _current(folder)
+    kept = []
     for name in dict.fromkeys((folder / LOCK).read_text("utf-8", errors="replace").splitlines()):
         place = folder / name
         if OWN.fullmatch(name) and name not in current and place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place, ignore_errors=True)
-    os.truncate(folder / LOCK, 0)
+            if is_shared(place):
+                kept.append(f"{name}\n")
+            else:
+                shutil.rmtree(place, ignore_errors=True)
+    with (folder / LOCK).open("r+", encoding="utf-8") as lock:
+        lock.writelines(kept)
+        lock.truncate()
 
 
 def _current(folder: Path) -> list[str]:
@@ -256,12 +236,3 @@ def storage_error(folder: Path, error: OSError) -> StorageError:
             f"the disk is full while writing {folder}: free some space and run again; nothing was changed"
         )
     return StorageError(f"cannot write {folder}: {error.strerror or error}; nothing was changed")
-
-
-def _seal(body: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()

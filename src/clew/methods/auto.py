@@ -1,7 +1,8 @@
 """Picks a method by the base and the question: the one `clew ask` uses when none is named.
 
-A base of documents gets knowledge_graph_prompting, a base without edges hybrid retrieval, an endpoint aligned_paths and
-a graph focus_plus; over bare facts aligned_paths answers where the reader is not sure. The answer says which it is.
+A base of documents gets knowledge_graph_prompting, a base without edges or with countless relations hybrid retrieval,
+an endpoint aligned_paths and a graph focus_plus; over bare facts aligned_paths answers where the reader is not sure.
+The answer says which it is.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from clew.toolbox import Toolbox
 
 SURE = 0.9
 """Over bare facts a reading less certain than this is left to the alignment of words with relations."""
+
+MOST_READ = 5_000
+"""Relations or types: the reader compares a question with each of them, and must have read each of them once."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ def choose(question: str, tools: Toolbox) -> tuple[str, str]:
         return "hybrid", "the base has no edges"
     if not isinstance(tools.kb, ArrayKnowledgeBase):
         return "aligned_paths", "the base is behind an endpoint"
+    if max(len(schema.relations), len(schema.node_types)) > MOST_READ:
+        return "hybrid", f"the base has more than {MOST_READ:,} relations or types, too many to read questions over"
     if not tools.kb.has_texts and not schema.attribute_types:
         certainty = reader_parser(tools).parse(question, schema).certainty or 0.0
         if certainty < SURE:

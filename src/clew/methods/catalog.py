@@ -11,6 +11,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from clew.core.errors import InputError, NotFoundError
+from clew.core.texts import asked_text
 from clew.core.trace import Recorder, recording
 from clew.core.types import Answer
 from clew.methods.options import describe_options, parse_options
@@ -82,11 +83,12 @@ def describe(name: str) -> tuple[str, dict[str, str]]:
 
 def ask(method: Method, question: str, tools: Toolbox, recorder: Recorder | None = None) -> Answer:
     """Answer one question, with the time it took and the fallbacks on the way."""
-    if not question.strip():
+    question = asked_text(question).strip()
+    if not question:
         raise InputError("the question is empty: ask in words, such as “Which genes …?”")
     begun = time.perf_counter()
     with recording(recorder) as recorded:
-        answer = method.answer(question.strip(), tools)
+        answer = method.answer(question, tools)
     cut_short = recorded.cut_short()
     answer = replace(
         answer,

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from clew.core.errors import ModelError
+
 
 def silent_onnxruntime() -> Any:
     """The package `onnxruntime` with its telemetry off: no device id is written, no host looked up.
@@ -13,8 +15,10 @@ def silent_onnxruntime() -> Any:
     `disable_telemetry_events()` would come too late: both happen from the import on.
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    import onnxruntime
-
+    try:
+        import onnxruntime
+    except ImportError as error:  # also where there is no memory to map it into
+        raise ModelError(f"onnxruntime cannot be loaded ({error})") from error
     return onnxruntime
 
 
@@ -24,7 +28,10 @@ def open_session(model: Path) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    try:
+        return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # its own errors have no class in common
+        raise ModelError(f"{model} is no model that can be run ({error}): get it again") from error
 
 
 def quantize(exact: Path, small: Path) -> None:

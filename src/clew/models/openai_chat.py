@@ -350,7 +350,9 @@ class OpenAIChat:
             if reply.status_code != 200:
                 return self._refused(reply, content)
             completion = read_chat_reply(content)
-            return replace(completion, text=self._safe(completion.text)), None
+            error = None if completion.error is None else self._safe(completion.error)
+            told = tuple({self._safe(token): p for token, p in place.items()} for place in completion.logprobs)
+            return replace(completion, text=self._safe(completion.text), error=error, logprobs=told), None
         except ReplyError as unreadable:
             return Completion("", error=self._safe(f"{self.base_url}: {unreadable}"), retry_after=0.0), None
         except (httpx.TimeoutException, httpx.ConnectError, TimeoutError) as outage:

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core.errors import SourceError
+from clew.core.notations import parse_toml
 from clew.models.protocol import Capabilities, Completion, Request, Usage
 from clew.models.reply_store import ReplyStore, digest
 from clew.models.tokens import count_request_tokens, count_tokens
@@ -78,7 +79,7 @@ class PriceTable:
 
 def _read(text: str, file: Path) -> _File:
     try:
-        return _File.model_validate(tomllib.loads(text))
+        return _File.model_validate(parse_toml(text))
     except tomllib.TOMLDecodeError as failure:
         raise SourceError(f"no price table: {failure}", file=file) from failure
     except ValidationError as failure:

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.texts import whole_text
 from clew.core.trace import Failure
 
 Role = Literal["system", "user", "assistant"]
@@ -69,6 +70,10 @@ class Completion:
     """Whether the model thought before it answered; its thoughts are not part of the text."""
     logprobs: tuple[Alternatives, ...] = ()
     """For each token of the reply its alternatives, where the request asked for them and the model has them."""
+
+    def __post_init__(self) -> None:
+        """Whoever made the reply: halves of surrogate pairs, which no parser takes, are replaced here."""
+        object.__setattr__(self, "text", whole_text(self.text))
 
 
 Size = Literal["small", "medium", "large", "unknown"]

@@ -37,6 +37,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core.errors import InputError, SourceError
+from clew.core.notations import parse_toml
 from clew.models.local_servers import addresses
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -185,7 +186,7 @@ def _seconds(environment: Mapping[str, str], name: str) -> float:
 
 def _read(file: Path) -> _File:
     try:
-        parsed = _File.model_validate(tomllib.loads(file.read_text("utf-8")))
+        parsed = _File.model_validate(parse_toml(file.read_text("utf-8")))
     except (OSError, UnicodeDecodeError) as failure:
         raise SourceError(f"cannot be read: {failure}", file=file) from None
     except tomllib.TOMLDecodeError as failure:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from clew.core import trace
 from clew.core.errors import ReplyError
+from clew.core.texts import whole_value
 from clew.models.protocol import Completion, LanguageModel, Message, Request
 
 M = TypeVar("M", bound=BaseModel)
@@ -73,7 +74,8 @@ def in_words(failure: ValidationError) -> str:
 
 def _decode(text: str, start: int) -> tuple[Any, int] | None:
     try:
-        return _DECODER.raw_decode(text, start)
+        value, end = _DECODER.raw_decode(text, start)
+        return whole_value(value), end
     except (ValueError, RecursionError):  # RecursionError: brackets nested thousands deep
         return None
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.errors import CorruptError
+from clew.core.notations import parse_json
 from clew.synthesis.statistics import Statistics, distribution_plot
 
 
@@ -43,7 +44,7 @@ class ProgressLog:
             whole = data.rfind(b"\n") + 1
             for number, line in enumerate(data[:whole].splitlines(), 1):
                 try:
-                    row = json.loads(line)
+                    row = parse_json(line)
                     self.known[row["key"]] = row["result"]
                 except (ValueError, KeyError, TypeError) as error:
                     raise CorruptError(f"{file}, line {number}, is damaged: delete it to begin again") from error

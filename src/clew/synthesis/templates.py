@@ -24,6 +24,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core.errors import InputError, NotFoundError, SchemaError
+from clew.core.notations import parse_toml
 from clew.core.schema import Schema
 from clew.core.types import Direction
 
@@ -113,7 +114,7 @@ def load_templates(place: str | Path, schema: Schema) -> tuple[Template, ...]:
 def parse_templates(text: str, place: str = "templates") -> tuple[Template, ...]:
     """The templates of a TOML text, not yet checked against a schema."""
     try:
-        rows = _File.model_validate(tomllib.loads(text)).template
+        rows = _File.model_validate(parse_toml(text)).template
     except (tomllib.TOMLDecodeError, ValidationError) as error:
         raise InputError(f"{place}: expected [[template]] entries with name, paths and words: {error}") from error
     if len(names := {row.name for row in rows}) < len(rows):

@@ -12,7 +12,7 @@ from clew.api import Base
 from clew.api import open as open_base
 from clew.core.errors import InputError, NotFoundError
 from clew.core.types import NodeSet
-from clew.kb.storage import MANIFEST
+from clew.kb.manifest import MANIFEST
 from clew.methods import catalog
 from clew.methods.options import parse_options, plain_options
 from clew.methods.protocol import Method

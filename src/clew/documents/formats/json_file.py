@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.errors import SourceError
+from clew.core.notations import parse_json
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import DocumentBuilder
 from clew.documents.formats.encoding import read_text
@@ -16,7 +17,7 @@ from clew.documents.formats.encoding import read_text
 def read_json(file: Path) -> Extracted:
     """Raises SourceError for what is no JSON, with the line where it ends to be."""
     try:
-        content = json.loads(read_text(file))
+        content = parse_json(read_text(file))
     except json.JSONDecodeError as error:
         raise SourceError(f"the JSON is damaged: {error.msg}", file=file, line=error.lineno) from error
     except (RecursionError, ValueError) as error:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from clew.core.errors import InputError, NotFoundError, SourceError
+from clew.core.texts import whole_text
 from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS
 
 
@@ -57,6 +59,9 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _CHUNK = 1 << 24
+MOST_RATIO = 200
+"""How many bytes a byte of gzip may stand for; text packs about tenfold."""
+SMALL = 50_000_000
 
 
 def kind_of(path: Path) -> str:
@@ -83,7 +88,11 @@ def read_bytes(path: Path) -> bytes:
         raise SourceError(f"cannot be read: {failure.strerror or failure}", file=path) from failure
     if data[:2] == b"\x1f\x8b":
         try:
-            data = gzip.decompress(data)
+            most = SMALL + MOST_RATIO * len(data)
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+                data = packed.read(most + 1)
+            if len(data) > most:
+                raise SourceError(f"unpacks to over {MOST_RATIO} times its size: unpack it, if it is sound", file=path)
         except (EOFError, gzip.BadGzipFile, zlib.error) as broken:
             raise SourceError(
                 f"the gzip data is cut or damaged ({broken}); fetch or compress it again", file=path
@@ -104,7 +113,8 @@ def read_utf8(path: Path, encoding: str | None = None) -> bytes:
                 break
     try:
         codec = codecs.lookup(encoding)
-    except LookupError as unknown:
+        "".encode(encoding)  # some codecs are no encodings of text
+    except (LookupError, ValueError) as unknown:
         raise SourceError(
             f"there is no encoding {encoding!r}; try utf-8, latin-1, cp1252 or utf-16", file=path
         ) from unknown
@@ -113,9 +123,11 @@ def read_utf8(path: Path, encoding: str | None = None) -> bytes:
         _check_utf8(data, path)
     else:
         try:
-            data = data.decode(encoding).removeprefix("\ufeff").encode("utf-8")
+            data = whole_text(data.decode(encoding)).removeprefix("\ufeff").encode("utf-8")
         except UnicodeDecodeError as wrong:
             raise _wrong_byte(data, wrong.start, encoding, path) from wrong
+        except UnicodeError as wrong:
+            raise SourceError(f"is not {encoding}: {wrong}", file=path) from wrong
     nul = data.find(b"\0")
     if nul >= 0:
         raise SourceError(

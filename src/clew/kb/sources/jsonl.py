@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from clew.core.errors import NotFoundError, SourceError
+from clew.core.notations import parse_json
+from clew.core.texts import whole_value
 from clew.kb.sources.columns import edge_roles, node_roles
 from clew.kb.sources.files import line_at, read_bytes
 from clew.kb.sources.pieces import RawTable, is_text
@@ -57,7 +59,7 @@ def _records(first: int, block: list[bytes], file: str) -> tuple[list[dict[str, 
     places = [number for number, line in enumerate(block, first) if line and not line.isspace()]
     lines = block if len(places) == len(block) else [block[number - first] for number in places]
     try:
-        together = json.loads(b"[" + b",".join(lines) + b"]")  # one call for all lines is twice as fast
+        together = parse_json(b"[" + b",".join(lines) + b"]")  # one call for all lines is twice as fast
     except json.JSONDecodeError:
         together = []
     if len(together) == len(lines) and all(type(record) is dict for record in together):
@@ -65,7 +67,7 @@ def _records(first: int, block: list[bytes], file: str) -> tuple[list[dict[str, 
     records, kept, problems = [], [], []
     for number, line in zip(places, lines, strict=True):
         try:
-            record = json.loads(line)
+            record = parse_json(line)
         except json.JSONDecodeError as broken:
             problems.append(Problem(f"not JSON: {broken.msg} at character {broken.pos + 1}", file, number))
             continue
@@ -80,7 +82,7 @@ def _records(first: int, block: list[bytes], file: str) -> tuple[list[dict[str, 
 def read_json(data: bytes, file: str) -> list[RawTable]:
     """The tables of a JSON document: a list of objects, or an object with lists under nodes and edges (or links)."""
     try:
-        document = json.loads(data)
+        document = parse_json(data)
     except json.JSONDecodeError as broken:
         raise SourceError(
             f"not JSON: {broken.msg}; a file with one object a line should be called .jsonl",
@@ -103,13 +105,20 @@ def read_json(data: bytes, file: str) -> list[RawTable]:
 
 def table_of_records(records: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Columns in order of first appearance; a missing field is null, a nested object becomes columns of its own."""
+    try:
+        return _table(records)
+    except UnicodeEncodeError:  # halves of surrogate pairs
+        return _table([whole_value(record) for record in records])
+
+
+def _table(records: Sequence[Mapping[str, Any]]) -> pa.Table:
     names: dict[str, None] = {}
     for record in records:
         if not record.keys() <= names.keys():
             names.update(dict.fromkeys(record))
     columns = {name: [record.get(name) for record in records] for name in names}
     if any(dict in set(map(type, values)) for values in columns.values()):
-        return table_of_records([_flat(record) for record in records])
+        return _table([_flat(record) for record in records])
     return pa.table({name: column_of(values) for name, values in columns.items()})
 
 

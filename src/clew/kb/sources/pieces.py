@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.errors import SourceError
+from clew.core.notations import parse_json
 from clew.kb.sources.columns import Kind, edge_roles, kind_of_columns, node_roles
 from clew.kb.sources.files import SourceOptions, stem_of
 from clew.kb.sources.values import integers_where_canonical, missing_to_null, typed_by_content
@@ -217,7 +218,7 @@ def _json_list(text: str | None) -> list[str] | None:
         return None
     if text.startswith("["):
         try:
-            items = json.loads(text)
+            items = parse_json(text)
         except json.JSONDecodeError:
             return [text]
         return [str(item) for item in items if item is not None]

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from clew.core.errors import MissingExtraError, SourceError
+from clew.kb.sources.entities import refuse_entity_bomb
 from clew.kb.sources.files import SourceOptions, kind_of, read_utf8
 from clew.kb.sources.json_ld import with_local_contexts
 from clew.kb.sources.jsonl import column_of
@@ -159,6 +160,7 @@ class RdfGraph:
         except ImportError as missing:
             raise MissingExtraError("pyoxigraph", "sparql") from missing
         data = read_utf8(path, options.encoding)
+        refuse_entity_bomb(data, path)
         if kind_of(path) == ".jsonld":
             data = with_local_contexts(data, path)
         rdf_format = getattr(ox.RdfFormat, FORMATS[kind_of(path)])

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+import pyarrow as pa
+
 from clew.core.errors import InputError, SourceError
 from clew.kb.sources.columns import kind_of_columns
 from clew.kb.sources.databases import DATABASE_FILES, SQLITE_FILES, is_sqlite, is_url
@@ -29,6 +31,10 @@ DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
 _JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
 _PARQUET = {".parquet", ".pq"}
 _READABLE = (DELIMITED | _JSON_LINES | _PARQUET | {".json", ".obo"} | set(FORMATS) | DATABASE_FILES) - {""}
+
+
+TOO_MUCH = (RecursionError, MemoryError, pa.ArrowException)
+"""What readers raise on tables that are nested too deeply, too large, or of types that no base can hold."""
 
 
 @dataclass
@@ -84,7 +90,11 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
             found.edges.append(edges)
             continue
         for file in _files(path, found) if path.is_dir() else [path]:
-            _read(file, kind, options, found)
+            try:
+                _read(file, kind, options, found)
+            except TOO_MUCH as failure:
+                why = f"{type(failure).__name__}: {failure}"
+                raise SourceError(f"cannot be read as a table ({why})", file=file) from failure
     if found.rdf.files:
         described, linked = found.rdf.pieces(partial=partial)
         found.nodes.append(described)

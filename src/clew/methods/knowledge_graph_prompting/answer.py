@@ -89,7 +89,8 @@ def _words(text: str) -> list[str]:
 
 
 READ, READ_BY_LARGE = 10, 20
-"""Passages that are read, and by a model that is not small: of 80 questions over real documents their first ten hold\nwhat is asked for 60, their first twenty for 71."""
+"""Passages that are read, and by a model that is not small: of 80 questions over real documents their first ten hold
+what is asked for 60, their first twenty for 71."""
 UNSURE = 3
 """Passages that are quoted where it is not sure which of them says it."""
 MAYBE = "Not sure; one of these may say it:"

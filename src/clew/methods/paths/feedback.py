@@ -10,8 +10,10 @@ from pydantic import BaseModel, ValidationError
 
 from clew.core.errors import CorruptError
 from clew.core.folders import refuse_link
+from clew.core.notations import parse_json
+from clew.kb.sealed import LEARNED, sealed_text, unsealed_or_older
 
-CONFIRMED, WEIGHTS = "feedback.jsonl", "feedback_weights.json"
+CONFIRMED, WEIGHTS = "feedback.jsonl", LEARNED
 
 
 class Confirmed(BaseModel):
@@ -47,7 +49,9 @@ def read_confirmed(folder: Path) -> list[Confirmed]:
 def keep_weights(folder: Path, weights: Mapping[str, float]) -> None:
     """What was learned from the confirmed answers of this base."""
     refuse_link(folder / WEIGHTS)
-    (folder / WEIGHTS).write_text(json.dumps(dict(weights), indent=2) + "\n", "utf-8")
+    draft = folder / f".{WEIGHTS}"
+    draft.write_bytes(sealed_text(json.dumps(dict(weights), indent=2).encode() + b"\n"))
+    draft.replace(folder / WEIGHTS)
 
 
 def read_weights(folder: Path) -> Mapping[str, float] | None:
@@ -56,7 +60,7 @@ def read_weights(folder: Path) -> Mapping[str, float] | None:
     if not file.exists():
         return None
     try:
-        raw = json.loads(file.read_text("utf-8"))
+        raw = parse_json(unsealed_or_older(file.read_bytes()) or b"")
         return {str(name): float(value) for name, value in raw.items()}
     except (ValueError, AttributeError, TypeError) as error:
         raise CorruptError(f"{file} does not hold weights: remove it, or learn again with `clew feedback`") from error

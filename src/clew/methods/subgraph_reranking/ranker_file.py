@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, NotFoundError, SchemaError
 from clew.core.folders import refuse_foreign
+from clew.core.notations import parse_json
 from clew.core.schema import Schema
 from clew.methods.subgraph_reranking.features import FeaturePipeline, FloatArray
 from clew.methods.subgraph_reranking.rankers import (
@@ -102,7 +103,7 @@ def read_card(folder: Path) -> RankerCard:
     """Read and check the manifest of a ranker and the digests of its files."""
     file = folder / MANIFEST
     try:
-        raw = json.loads(file.read_text("utf-8"))
+        raw = parse_json(file.read_text("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         raise NotFoundError(f"{folder} holds no ranker (no {MANIFEST}): train one with `clew train ranker`") from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:

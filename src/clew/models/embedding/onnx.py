@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import ModelError
+from clew.core.notations import parse_json
+from clew.core.texts import whole_text
 from clew.models.onnx_runtime import open_session
 
 Pooling = Literal["mean", "cls"]
@@ -97,7 +98,7 @@ def _json(file: Path) -> dict[str, Any]:
     if not file.is_file():
         return {}
     try:
-        told = json.loads(file.read_text("utf-8"))
+        told = parse_json(file.read_text("utf-8"))
     except ValueError as error:
         raise ModelError(f"{file} is not JSON: {error}") from error
     return told if isinstance(told, dict) else {}
@@ -157,7 +158,7 @@ class OnnxEmbedder:
         return vectors
 
     def _embed_one(self, text: str) -> NDArray[np.float32]:
-        encoding = self._tokenizer.encode(text[: self.card.max_tokens * CHARACTERS_PER_TOKEN])
+        encoding = self._tokenizer.encode(whole_text(text[: self.card.max_tokens * CHARACTERS_PER_TOKEN]))
         inputs = {
             "input_ids": encoding.ids,
             "attention_mask": encoding.attention_mask,

@@ -1,0 +1,136 @@
+"""Texts on disk by key: one SQLite file, safe for many threads and processes, capped in size, each text checked."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from zlib import crc32
+
+from clew.core.errors import StorageError
+
+DEFAULT_CAP = 1 << 30
+"""Bytes of texts kept; the least recently used tenth goes when they outgrow it."""
+FORMAT = 2
+_LAYOUT = """
+CREATE TABLE IF NOT EXISTS reply (key TEXT PRIMARY KEY, value TEXT NOT NULL, size INTEGER NOT NULL, used REAL NOT NULL,
+    digest INTEGER, made REAL);
+CREATE INDEX IF NOT EXISTS by_use ON reply (used);
+DROP TABLE IF EXISTS answer;
+"""
+_FROM_FIRST = "ALTER TABLE reply ADD COLUMN digest INTEGER; ALTER TABLE reply ADD COLUMN made REAL;"
+_AT_ONCE = 500
+
+
+class KeptTexts:
+    """A text is on disk as soon as `put` returns; one that was altered there is forgotten when it is asked for."""
+
+    def __init__(self, file: Path | None, *, cap: int = DEFAULT_CAP) -> None:
+        """Open or make the file, None keeps texts in memory; a broken file is refused, never overwritten."""
+        self.file, self.cap = file, cap
+        self._lock = Lock()
+        try:
+            if file is not None:
+                file.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(
+                file or ":memory:", timeout=60, check_same_thread=False, isolation_level=None
+            )
+            weakref.finalize(self, self._connection.close)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")  # survives a killed process; enough for a cache
+            version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (0, 1, FORMAT):
+                raise StorageError(f"{file}: kept in format {version}, this version reads {FORMAT}; remove the file")
+            self._connection.executescript(_FROM_FIRST if version == 1 else _LAYOUT)
+            self._connection.execute(f"PRAGMA user_version = {FORMAT}")
+            self._size = self._total(self._connection)
+        except (sqlite3.Error, OSError, TypeError, ValueError) as failure:
+            raise StorageError(f"{file}: cannot be used as a cache ({failure}); remove it") from failure
+
+    def get(self, keys: Sequence[str], *, since: float = 0.0) -> dict[str, str]:
+        """The texts kept under these keys since a moment."""
+        rows: list[tuple[str, str, float, int | None, float | None]] = []
+        with self.reading() as connection:
+            wanted = list(dict.fromkeys(keys))
+            for start in range(0, len(wanted), _AT_ONCE):
+                some = wanted[start : start + _AT_ONCE]
+                marks = ",".join("?" * len(some))
+                asked = f"SELECT key, value, used, digest, made FROM reply WHERE key IN ({marks})"  # noqa: S608
+                rows += connection.execute(asked, some)
+            now = time.time()
+            stale = [(now, key) for key, _, used, *_ in rows if used < now - 3600]  # rarely: reading seldom writes
+            fresh = {key for key, *_, made in rows if (made or 0.0) >= since}
+        sound = {key: value for key, value, _, digest, _ in rows if _is_sound(key, value, digest)}
+        altered = [(key,) for key, *_ in rows if key not in sound]
+        if stale or altered:
+            with self._writing() as connection:
+                connection.executemany("DELETE FROM reply WHERE key = ?", altered)
+                connection.executemany("UPDATE reply SET used = ? WHERE key = ?", stale)
+        return {key: text for key, text in sound.items() if key in fresh}
+
+    def put(self, key: str, text: str, *, anew: bool = False) -> None:
+        """Keep a text; the first one stored under a key stays, unless it is stored anew."""
+        size, now = len(text.encode("utf-8", "surrogatepass")), time.time()
+        with self._writing() as connection:
+            if anew:
+                connection.execute("DELETE FROM reply WHERE key = ?", (key,))
+            row = (key, text, size, now, _digest(key, text), now)
+            added = connection.execute("INSERT OR IGNORE INTO reply VALUES (?, ?, ?, ?, ?, ?)", row).rowcount
+            self._size += size * added
+            if self._size > self.cap:
+                self._forget(connection)
+
+    def __len__(self) -> int:
+        with self.reading() as connection:
+            return int(connection.execute("SELECT count(*) FROM reply").fetchone()[0])
+
+    def _forget(self, connection: sqlite3.Connection) -> None:
+        self._size = self._total(connection)
+        excess = self._size - int(self.cap * 0.9)
+        if self._size <= self.cap:  # another process made room already
+            return
+        oldest = []
+        for key, size in connection.execute("SELECT key, size FROM reply ORDER BY used, key"):
+            oldest.append((key,))
+            excess -= size
+            if excess <= 0:
+                break
+        connection.executemany("DELETE FROM reply WHERE key = ?", oldest)
+        self._size = self._total(connection)
+
+    @staticmethod
+    def _total(connection: sqlite3.Connection) -> int:
+        return int(connection.execute("SELECT coalesce(sum(size), 0) FROM reply").fetchone()[0])
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for one thread at a time; what is wrong with the file is said in plain words."""
+        with self._lock:
+            try:
+                yield self._connection
+            except (sqlite3.Error, TypeError, ValueError) as failure:  # what a damaged file holds may be no number
+                raise StorageError(f"{self.file}: {failure}; remove the file, it is a cache") from failure
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self.reading() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+
+
+def _is_sound(key: object, text: object, digest: int | None) -> bool:
+    """Whether a text is as it was stored under this key; those of the first format have no digest."""
+    return isinstance(key, str) and isinstance(text, str) and (digest is None or digest == _digest(key, text))
+
+
+def _digest(key: str, text: str) -> int:
+    return crc32(text.encode("utf-8", "surrogatepass"), crc32(key.encode("utf-8", "surrogatepass")))

@@ -1,0 +1,97 @@
+"""The manifest of a knowledge base: what it holds, sealed, and checked whenever it is read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from clew.core.errors import CorruptError, FormatError, NotFoundError, StorageError
+from clew.core.notations import parse_json
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+LOCK = ".clew-lock"
+GENERATION = re.compile(r"(clew-)?data-[0-9a-f]{16}")
+"""What a generation is called; those of version 0.1 had no prefix."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a knowledge base holds; `facts` carries counts, schema and notes of the sources."""
+
+    generation: str
+    created: str
+    files: dict[str, dict[str, Any]]
+    facts: dict[str, Any]
+
+    def to_json(self) -> str:
+        """The manifest as text, sealed by a digest of its own."""
+        body = {"format": FORMAT, **vars(self)}
+        return json.dumps({**body, "digest": seal(body)}, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read and check the manifest of a knowledge base."""
+    file = folder / MANIFEST
+    try:
+        raw = parse_json(file.read_text("utf-8"))
+    except FileNotFoundError:
+        if not folder.exists():
+            raise NotFoundError(f"{folder} does not exist: build it with `clew build SOURCE… -o {folder}`") from None
+        unfinished = (folder / LOCK).exists()
+        why = "its build has not finished: run it again" if unfinished else f"it has no {MANIFEST}"
+        raise NotFoundError(f"{folder} is not a knowledge base: {why}") from None
+    except NotADirectoryError:
+        raise NotFoundError(
+            f"{folder} is a file, not a knowledge base: build one with `clew build {folder} -o KB`"
+        ) from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise CorruptError(f"{file} is damaged ({error}): build the knowledge base again") from error
+    except OSError as error:
+        raise StorageError(f"{file} cannot be read: {error.strerror}") from error
+    if not isinstance(raw, dict) or type(raw.get("format")) is not int or raw["format"] < 1:
+        raise CorruptError(f"{file} is not a manifest of Clew: build the knowledge base again")
+    if raw["format"] > FORMAT:
+        raise FormatError(f"{folder} has format {raw['format']}, this version reads up to {FORMAT}: upgrade clew")
+    digest = raw.pop("digest", None)
+    if digest != seal(raw):
+        raise CorruptError(f"{file} was altered (its digest differs): build the knowledge base again")
+    wrong = _misfit(raw)
+    if wrong:
+        raise CorruptError(f"{file} {wrong}: build the knowledge base again")
+    return Manifest(raw["generation"], raw["created"], raw["files"], raw["facts"])
+
+
+def _misfit(raw: dict[str, Any]) -> str:
+    """What of a manifest is not as Clew writes it, whoever sealed it; empty where all is."""
+    if not GENERATION.fullmatch(str(raw.get("generation"))):
+        return f"names {raw.get('generation')!r} as its generation"
+    if not isinstance(raw.get("created"), str) or not isinstance(raw.get("facts"), dict):
+        return "does not say when it was made, or of what"
+    if not isinstance(raw.get("files"), dict) or not raw["files"]:
+        return "lists no files"
+    for name, facts in raw["files"].items():
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            return f"names a file outside of the knowledge base, {name!r}"
+        told = facts if isinstance(facts, dict) else {}
+        if type(told.get("size")) is not int or not isinstance(told.get("sha256"), str):
+            return f"gives no size and checksum of {name!r}"
+    return ""
+
+
+def is_base(folder: Path) -> bool:
+    """Whether a folder holds a manifest of Clew, sound or not: other programs have files of that name as well."""
+    try:
+        raw = parse_json((folder / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(raw, dict) and {"format", "generation", "digest"} <= raw.keys()
+
+
+def seal(body: dict[str, Any]) -> str:
+    """A digest of what a manifest says."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

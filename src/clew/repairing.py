@@ -1,0 +1,116 @@
+"""A damaged base restored: what follows from its data is computed anew, its data come from the files it was built from.
+
+the graph inwards, the indexes    from nodes.arrow, edges.arrow, types.npy and the graph outwards
+the vectors                       from the texts, by the embedder of the base
+the texts of documents            removed: the next build reads those files anew
+nodes and edges                   from the documents, where this user built the base from them
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew.building import Say, check, write_base
+from clew.core.errors import CorruptError, ModelError, UntrustedEmbedder
+from clew.documents.building import build_documents
+from clew.documents.originals import remembered_sources
+from clew.index.build import discard_vectors, have_all_vectors, open_lexical, open_vectors, vector_folder
+from clew.index.vector_store import read_card
+from clew.index.vectors import vector_problems
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.manifest import read_manifest
+from clew.kb.schema_file import SchemaEdits
+from clew.kb.sealed import altered_texts
+from clew.kb.storage import locked, sweep, verify
+from clew.models.embedding.opening import DEFAULT, open_embedder, trusted_embedder
+
+
+@dataclass(frozen=True)
+class RepairReport:
+    """What was wrong, what was done about it, and what is left to do."""
+
+    folder: Path
+    problems: tuple[str, ...]
+    done: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def repair(folder: Path, say: Say = lambda _: None) -> RepairReport:
+    """Restore a base; raises where its data are damaged and nothing says what it was built from."""
+    say("checking")
+    problems = check(folder)
+    sweep(folder)
+    if not problems:
+        return RepairReport(folder, (), ())
+    done: list[str] = []
+    notes: list[str] = []
+    if _is_damaged(folder):
+        say("graph and indexes")
+        done.append(_restored_graph(folder, say))
+    with locked(folder):
+        for text in altered_texts(folder):
+            text.unlink()
+            done.append(f"{text.name} was removed: the next build, or `clew feedback`, makes it anew")
+        say("vectors")
+        done += _restored_vectors(folder, notes)
+    left = check(folder)
+    if left:
+        raise CorruptError("; ".join(left))
+    return RepairReport(folder, tuple(problems), tuple(done), tuple(notes))
+
+
+def _is_damaged(folder: Path) -> bool:
+    return bool(verify(folder)) or not _opens(folder)
+
+
+def _opens(folder: Path) -> bool:
+    try:
+        return not ArrayKnowledgeBase.open(folder).inconsistencies()
+    except CorruptError:
+        return False
+
+
+def _restored_graph(folder: Path, say: Say) -> str:
+    """Write the generation anew: from its own data, or else from the documents."""
+    try:
+        with locked(folder):
+            manifest = read_manifest(folder)
+            kb = ArrayKnowledgeBase.open(folder, whole=False)
+            tables, edits = kb.to_tables(), SchemaEdits.from_json(manifest.facts.get("edits"))
+            kb.release()
+            write_base(tables, folder, edits, skip_bad=False, say=say, lenient=True)
+        return "the graph and the indexes were computed from the data"
+    except CorruptError as damage:
+        sources = remembered_sources(folder)
+        if not sources or not all(source.exists() for source in sources):
+            raise CorruptError(f"{damage} Its data cannot be restored: build it again from its sources") from damage
+    build_documents(sources, folder, say=say)
+    return f"built anew from {', '.join(map(str, sources))}, with the options that `clew build` has by itself"
+
+
+def _restored_vectors(folder: Path, notes: list[str]) -> list[str]:
+    """Compute anew the vectors that were altered, and those that a restored generation has no rows for."""
+    kb = ArrayKnowledgeBase.open(folder)
+    had_all = have_all_vectors(kb)
+    damaged = vector_problems(vector_folder(folder))
+    try:
+        card = read_card(vector_folder(folder))
+        spec = trusted_embedder(None if card is None else card.spec, folder)
+    except CorruptError:
+        spec = DEFAULT
+    except UntrustedEmbedder as unknown:
+        if damaged:
+            discard_vectors(folder)
+        notes.append(str(unknown))
+        return ["the vectors were removed"] if damaged else []
+    if damaged:
+        discard_vectors(folder)
+    if not had_all:
+        return ["the vectors were removed: they are computed when they are needed"] if damaged else []
+    try:
+        count = open_vectors(kb, open_embedder(spec), open_lexical(kb), spec=spec).embed_all()
+    except ModelError as failure:
+        notes.append(f"the vectors are missing ({failure}): `clew embed {folder}` computes them")
+        return []
+    return [f"{count:,} vectors were computed by {spec}"]

@@ -1,0 +1,64 @@
+"""The bases that are tried: a small graph with vectors and a small folder of documents, and what is in them."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import documents_made
+import formats_made
+from clew.building import build
+from clew.documents import build_documents
+from clew.kb.manifest import LOCK, read_manifest
+from clew.toolbox import Toolbox
+from conftest import tables
+
+OWN = {LOCK, "manifest.json", "vectors", "extracted"}
+
+
+def graph_base(folder: Path) -> Path:
+    """The tiny graph, every node with its vector."""
+    build(tables(), folder)
+    Toolbox.switch_embedder(folder, "hash")
+    return folder
+
+
+def document_files(folder: Path) -> Path:
+    """One small file of every format."""
+    folder.mkdir(parents=True, exist_ok=True)
+    formats_made.make_all(folder)
+    documents_made.ruled_pdf(folder / "ruled.pdf")
+    return folder
+
+
+def document_base(folder: Path, files: Path) -> Path:
+    """The base of these files, every passage with its vector."""
+    build_documents([files], folder, jobs=1)
+    Toolbox.switch_embedder(folder, "hash")
+    return folder
+
+
+def content(folder: Path) -> dict[str, str]:
+    """What is in the current generation, by file; nothing where there is no base."""
+    if not (folder / "manifest.json").exists():
+        return {}
+    manifest = read_manifest(folder)
+    place = folder / manifest.generation
+    found = {
+        file.relative_to(place).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in place.rglob("*")
+        if file.is_file()
+    }
+    return found | {"facts": json.dumps(manifest.facts, sort_keys=True)}
+
+
+def leftovers(folder: Path) -> set[str]:
+    """What lies in the folder of a base and is no part of it."""
+    return {path.name for path in folder.iterdir()} - OWN - {read_manifest(folder).generation}
+
+
+def copied(base: Path, place: Path) -> Path:
+    """A base to be damaged."""
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(base, place)
+    return place

@@ -1,0 +1,47 @@
+"""Every campaign by name: what one try is, how many the short and the long run have, and how many tries a seed is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import writing
+from writing import Writers
+
+import reading
+
+Try = Callable[[Writers, int, Path], list[str]]
+"""From a seed to what went wrong."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What is tried, and how often."""
+
+    name: str
+    what: str
+    once: Try
+    short: int
+    """Seeds of the run that is part of the tests."""
+    long: int
+    """Tries of the run by `make campaign`."""
+    tries: int = 1
+    """How many tries one seed is."""
+
+
+CAMPAIGNS = (
+    Campaign("kills", "a command that writes is killed at any moment, and run again", writing.killed, 12, 1_000),
+    Campaign("runs", "an evaluation is killed at any moment, and run again", writing.evaluation_killed, 2, 200),
+    Campaign("flips", "one byte of one file of a base is changed, or the file is cut", reading.flipped, 12, 2_000),
+    Campaign("sources", "files of nodes and edges", lambda _, seed, at: reading.hostile_source(seed, at), 40, 6_000),
+    Campaign("documents", "damaged documents of every format", reading.hostile_document, 40, 6_000),
+    Campaign("questions", "questions over all methods", reading.questions, 3, 20_000, reading.TOGETHER),
+    Campaign("replies", "a model that says anything", reading.model_replies, 3, 2_000, reading.TOGETHER // 5),
+    Campaign("endpoint", "an endpoint that says anything", lambda _, s, at: reading.endpoint_replies(s, at), 15, 2_000),
+    Campaign("requests", "bodies and paths of HTTP", reading.requests, 1, 5_000, reading.TOGETHER),
+    Campaign(
+        "sequences", "changes, some killed, against a rebuild", lambda _, s, at: writing.sequence(s, at), 5, 10_000
+    ),
+    Campaign("together", "questions while the base is changed", reading.together, 1, 300),
+    Campaign("disk full", "nothing can be written from one moment on", writing.disk_full, 8, 500),
+    Campaign("memory", "a process may map little memory", reading.little_memory, 4, 300),
+)

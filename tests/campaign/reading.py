@@ -1,0 +1,294 @@
+"""Flipped bytes, hostile sources, documents, questions, replies and requests: an answer, or an error that says why."""
+
+import json
+import random
+import shutil
+import signal
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import hostile
+import httpx
+from bases import copied
+from fastapi.testclient import TestClient
+from trials import SECONDS, apart
+from writing import NEW, Writers
+
+import clew
+from clew.building import build, check, update
+from clew.core.errors import ClewError
+from clew.documents.folder import from_reply
+from clew.documents.reading_process import replied
+from clew.kb.manifest import LOCK
+from clew.kb.sources import SourceOptions, read_sources
+from clew.kb.sparql import SparqlKnowledgeBase
+from clew.kb.sparql_endpoint import Politeness, SparqlEndpoint
+from clew.methods.catalog import method_names
+from clew.models.scripted import ScriptedModel
+from clew.repairing import repair
+from clew.toolbox import RemoteToolbox
+from clew.web.app import create_app
+from clew.web.settings import Limits, ServerSettings, named_bases
+from conftest import tables
+
+ASKED = {"graph": ("Which disease has long fingers?", "bm25", "focus_plus", "vector_search"),
+         "documents": ("What does a boat of 9 m pay?", "bm25", "vector_search")}  # fmt: skip
+TOGETHER = 25
+"""Questions, replies or requests that one process is given."""
+
+
+def flipped(writers: Writers, seed: int, place: Path) -> list[str]:
+    """One byte of one file is changed, or the file is cut there.
+
+    `verify` finds it, no answer changes, and `repair` restores it or says why it cannot.
+    """
+    pick = random.Random(seed)
+    kind = pick.choice(["graph", "documents"])
+    base = copied(getattr(writers, kind), place / "flipped.kb")
+    files = sorted(path for path in base.rglob("*") if path.is_file() and path.name not in (LOCK, ".lock"))
+    file = pick.choice(files)
+    whole = bytearray(file.read_bytes())
+    spot = pick.randrange(len(whole))
+    whole[spot] ^= pick.randrange(1, 256)
+    file.write_bytes(whole if pick.random() < 0.8 else whole[:spot])
+    question, *methods = ASKED[kind]
+    said = {method: _said(getattr(writers, kind), question, method) for method in methods}
+
+    def ask() -> str | None:
+        if not check(base):
+            return "missed: verify calls it sound"
+        for method in methods:
+            with suppress(ClewError):
+                if _said(base, question, method) != said[method]:
+                    return f"changed: {method} answers otherwise"
+        return None
+
+    def mend() -> str | None:
+        repair(base)
+        left = check(base)
+        return f"unsound after the repair: {left[0]}" if left else None
+
+    wrong = [apart(ask), apart(mend)]
+    return [f"{file.relative_to(base)} at {spot}: {one}" for one in wrong if one]
+
+
+def _said(base: Path, question: str, method: str) -> str:
+    return str(clew.open(base).ask(question, method).candidates)
+
+
+def hostile_source(seed: int, place: Path) -> list[str]:
+    """Files of nodes and edges: a sound base that answers, or a refusal that leaves nothing behind."""
+    pick = random.Random(seed)
+    folder = place / "source"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    files = []
+    for name, columns in (("nodes", ["key", "type", "name"]), ("edges", ["head", "relation", "tail"])):
+        ending, content = hostile.table_file(pick, columns)
+        files.append(folder / f"{name}{ending}")
+        files[-1].write_bytes(content)
+    given = files[: pick.choice([1, 2, 2])]
+    skip = pick.random() < 0.7
+
+    def make() -> str | None:
+        try:
+            build(read_sources(given, SourceOptions(skip_bad=skip)), folder / "kb", skip_bad=skip)
+        except ClewError:
+            return f"left behind: {folder / 'kb'}" if (folder / "kb").exists() else None
+        problems = check(folder / "kb")
+        clew.open(folder / "kb", embedder="hash").ask(hostile.question(pick) or "x", pick.choice(["bm25", "hybrid"]))
+        return problems[0] if problems else None
+
+    wrong = apart(make)
+    return [f"{', '.join(file.name for file in given)}: {wrong}"] if wrong else []
+
+
+def hostile_document(writers: Writers, seed: int, place: Path) -> list[str]:
+    """A damaged document: its text, or the reason why there is none."""
+    pick = random.Random(seed)
+    original = pick.choice(sorted(writers.files.iterdir()))
+    file = place / f"damaged{original.suffix}"
+    file.write_bytes(hostile.damaged_document(original.read_bytes(), pick))
+
+    def read() -> str | None:
+        reply = from_reply(replied(file))
+        return "refused without a reason" if isinstance(reply, str) and not reply.strip() else None
+
+    wrong = apart(read, megabytes=4_000)
+    return [f"{original.suffix}: {wrong}"] if wrong else []
+
+
+def questions(writers: Writers, seed: int, _: Path) -> list[str]:
+    """Questions over all methods and both bases; where one hangs, the process is ended and the question named."""
+    pick = random.Random(seed)
+    asked = [
+        (pick.choice(["graph", "documents"]), pick.choice(method_names()), hostile.question(pick))
+        for _ in range(TOGETHER)
+    ]
+    opened: dict[str, clew.Base] = {}
+
+    def ask(kind: str, method: str, question: str) -> None:
+        base = opened.setdefault(kind, clew.open(getattr(writers, kind)))
+        with suppress(ClewError):
+            base.ask(question, method)
+
+    def ask_all() -> str | None:
+        for one in asked:
+            try:
+                ask(*one)
+            except Exception as error:
+                return f"internal: {type(error).__name__}: {str(error)[:150]} for {one!r}"
+        return None
+
+    wrong = apart(ask_all, seconds=SECONDS * 3)
+    if wrong and wrong.startswith(("slow", "signal")):
+        single = ((one, apart(lambda one=one: ask(*one))) for one in asked)
+        return [f"{one!r}: {fault}" for one, fault in single if fault] or [wrong]
+    return [wrong] if wrong else []
+
+
+def model_replies(writers: Writers, seed: int, _: Path) -> list[str]:
+    """A model that says anything: an answer with what was rejected, or an error."""
+    pick = random.Random(seed)
+    shapes = [
+        '{"triplets": [["?x", "has_phenotype", "P3"]]}',
+        '{"score": 0.7}',
+        '["A", "B"]',
+        "yes",
+        "A",
+        '{"answer": "x [1]"}',
+    ]
+
+    def reply(_request: object) -> str | None:
+        shape = pick.random()
+        if shape < 0.1:
+            return None
+        if shape < 0.5:
+            return json.dumps(hostile.value(pick))
+        return hostile.cut_and_flipped(pick.choice(shapes).encode(), pick).decode("utf-8", "surrogateescape")
+
+    def ask() -> str | None:
+        for _ in range(TOGETHER // 5):
+            kind, method = pick.choice(["graph", "documents"]), pick.choice(method_names())
+            with suppress(ClewError):
+                base = clew.open(getattr(writers, kind), model=ScriptedModel(reply))
+                base.ask(hostile.question(pick), method)
+        return None
+
+    wrong = apart(ask, seconds=SECONDS * 3)
+    return [wrong] if wrong else []
+
+
+def endpoint_replies(seed: int, _: Path) -> list[str]:
+    """An endpoint that says anything, in the form of its protocol or not."""
+    pick = random.Random(seed)
+
+    def term() -> object:
+        kind = pick.choice(["uri", "literal", "literal", "bnode", "other"])
+        told = {"type": kind, "value": f"http://x/{pick.randrange(6)}" if kind == "uri" else hostile.text(pick)}
+        return told if pick.random() < 0.95 else hostile.value(pick)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        query = request.content.decode()
+        names = [name for name in "spoltnabvc" if f"%3F{name}" in query]
+        rows = [{name: term() for name in names if pick.random() < 0.95} for _ in range(pick.randrange(6))]
+        body = json.dumps({"results": {"bindings": rows}}).encode()
+        if pick.random() < 0.15:
+            body = hostile.cut_and_flipped(body, pick)
+        return httpx.Response(pick.choice([200] * 12 + [400, 503, 302]), content=body)
+
+    def ask() -> str | None:
+        endpoint = SparqlEndpoint("http://endpoint.invalid/", politeness=Politeness(attempts=1, per_second=1e6, page=4))
+        endpoint._client = httpx.Client(transport=httpx.MockTransport(answer))
+        tools = RemoteToolbox(SparqlKnowledgeBase(endpoint), None, "hash")
+        clew.Base(tools, None).ask(hostile.question(pick) or "x")  # type: ignore[arg-type]
+        return None
+
+    wrong = apart(ask)
+    return [wrong] if wrong else []
+
+
+PATHS = ["/v1/bases", "/{}", "/metrics", "/mcp", "/v1/chat/completions", "/v1/bases/{}/ask"]
+PATHS += [
+    f"/v1/bases/graph/{part}" for part in ("ask", "find", "nodes", "mentions", "runs/x", "neighbours", "subgraph")
+]
+
+
+def requests(writers: Writers, seed: int, _: Path) -> list[str]:
+    """Bodies, paths and headers of HTTP: no reply says that the server is at fault."""
+    pick = random.Random(seed)
+
+    def send() -> str | None:
+        settings = ServerSettings(named_bases([writers.graph]), limits=Limits(per_minute=1_000_000))
+        page = TestClient(create_app(settings), base_url="http://localhost", raise_server_exceptions=False)
+        for _ in range(TOGETHER):
+            path = pick.choice(PATHS).format(hostile.text(pick).encode("utf-8", "replace").hex())
+            body = json.dumps(
+                {"question": hostile.question(pick), "method": pick.choice([*method_names(), "x"])}
+            ).encode()
+            if pick.random() < 0.5:
+                body = pick.choice(
+                    [hostile.cut_and_flipped(body, pick), json.dumps(hostile.value(pick)).encode(), b"[" * 9999]
+                )
+            how = pick.choice(["GET", "POST", "POST", "PUT", "DELETE"])
+            told = {"text": hostile.text(pick).encode("utf-8", "replace").decode(), "k": str(hostile.value(pick))[:20]}
+            told = {name: value.encode("utf-8", "replace").decode() for name, value in told.items()}
+            reply = page.request(how, path, content=body, params=told, headers={"Content-Type": "application/json"})
+            if reply.status_code >= 500 and reply.status_code != 503:
+                return f"internal: {how} {path} {body[:120]!r}: {reply.status_code} {reply.text[:120]}"
+        return None
+
+    wrong = apart(send, seconds=SECONDS * 3)
+    return [wrong] if wrong else []
+
+
+def together(writers: Writers, seed: int, place: Path) -> list[str]:
+    """Threads ask while the base is updated and built anew: each answer is of the old base or of the new one."""
+    pick = random.Random(seed)
+    folder = copied(writers.graph, place / "shared.kb")
+    faults: list[str] = []
+
+    def ask(turns: int) -> None:
+        try:
+            for _ in range(turns):
+                base = clew.open(folder)
+                for method in pick.sample(["bm25", "focus_plus", "vector_search"], 2):
+                    found = base.ask("long fingers", method).candidates
+                    if not found:
+                        faults.append(f"changed: {method} found nothing")
+        except Exception as error:
+            faults.append(f"internal: {type(error).__name__}: {str(error)[:200]}")
+
+    def work() -> str | None:
+        threads = [threading.Thread(target=ask, args=(3,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for turn in range(3):
+            if turn % 2:
+                build(tables(), folder)
+            else:
+                update(folder, NEW)
+        for thread in threads:
+            thread.join()
+        return "; ".join(faults[:2]) or next(iter(check(folder)), None)
+
+    wrong = apart(work, seconds=SECONDS * 3)
+    return [wrong] if wrong else []
+
+
+def little_memory(writers: Writers, seed: int, place: Path) -> list[str]:
+    """With little memory a command says so, or does its work; the base stays whole."""
+    pick = random.Random(seed)
+    base = copied(writers.graph, place / "small.kb")
+    held = int(Path("/proc/self/statm").read_text().split()[0]) * 4096 >> 20
+    work = pick.choice(
+        [
+            lambda: build(tables([(f"k{n}", "t", f"name {n}", [], "word " * 400) for n in range(20_000)], []), base),
+            lambda: clew.open(base).ask("long fingers", pick.choice(["bm25", "focus_plus", "hybrid"])),
+            lambda: update(base, NEW),
+        ]
+    )
+    ended = apart(lambda: work() and None, megabytes=held + pick.choice([8, 32, 64, 128]))
+    wrong = [None if ended == f"signal {signal.SIGABRT:d}" else ended, *check(base)]  # a native library without memory
+    return [one for one in wrong if one]

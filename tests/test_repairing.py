@@ -1,0 +1,139 @@
+"""`clew repair` restores what follows from the data, whatever part of it was damaged."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.building import build, check, update
+from clew.core.errors import CorruptError, NotFoundError
+from clew.documents import build_documents
+from clew.index.vectors import rows_files
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.manifest import LOCK, read_manifest
+from clew.kb.schema_file import parse_schema
+from clew.kb.sources.delta import Delta
+from clew.methods.paths.feedback import WEIGHTS, keep_weights, read_weights
+from clew.repairing import repair
+from clew.toolbox import Toolbox
+from conftest import NODES, tables
+
+DATA = ("nodes.arrow", "edges.arrow", "types.npy", "graph/out_")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    edits = parse_schema('[types.gene]\ndescription = "makes a protein"')
+    build(tables(), tmp_path / "kb", edits=edits)
+    Toolbox.switch_embedder(tmp_path / "kb", "hash")
+    return tmp_path / "kb"
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    place = folder / read_manifest(folder).generation
+    return {file.relative_to(place).as_posix(): file.read_bytes() for file in place.rglob("*") if file.is_file()}
+
+
+def test_every_part_that_follows_from_the_data_is_restored_byte_for_byte(folder):
+    before = content(folder)
+    derived = [name for name in before if not name.startswith(DATA)]
+    assert len(derived) > 20
+    for turn, name in enumerate(derived):
+        file = folder / read_manifest(folder).generation / name
+        if turn % 3 == 0:
+            file.write_bytes(file.read_bytes()[:-1] + b"?")
+        elif turn % 3 == 1:
+            file.write_bytes(file.read_bytes()[: len(before[name]) // 2])
+        else:
+            file.unlink()
+        assert name in "".join(check(folder))
+        assert repair(folder).problems
+        assert content(folder) == before
+        assert check(folder) == []
+    names = {path.name for path in folder.iterdir()}
+    assert names == {LOCK, "manifest.json", "vectors", read_manifest(folder).generation}
+    assert ArrayKnowledgeBase.open(folder).schema.node_type("gene").description == "makes a protein"
+    assert Toolbox.open(folder).vectors.is_complete
+
+
+@pytest.mark.parametrize("name", ["keys.bin", "vectors.bin", "rows", "embedder.json"])
+@pytest.mark.parametrize("cut", [True, False], ids=["cut", "altered"])
+def test_vectors_are_computed_anew(folder, name, cut):
+    store = Toolbox.open(folder).vectors.store
+    said = clew.open(folder).ask("long fingers", "vector_search").candidates
+    (rows,) = rows_files(store.place)
+    file = {"rows": rows, "embedder.json": folder / "vectors" / name}.get(name, store.place / name)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2] if cut else bytes([whole[0] ^ 1]) + whole[1:])
+    assert check(folder)
+    repair(folder)
+    assert check(folder) == []
+    if name != "embedder.json":  # which embedder it was is lost with it
+        assert clew.open(folder).ask("long fingers", "vector_search").candidates == said
+
+
+@pytest.mark.parametrize("name", ["nodes.arrow", "manifest.json"])
+def test_damaged_data_need_their_sources(folder, name):
+    place = folder if name == "manifest.json" else folder / read_manifest(folder).generation
+    (place / name).write_bytes((place / name).read_bytes()[:-9])
+    with pytest.raises(CorruptError, match="build it again from its sources"):
+        repair(folder)
+
+
+@pytest.mark.parametrize("name", ["nodes.arrow", "manifest.json", "extracted"])
+def test_a_base_of_documents_is_built_anew_from_them(tmp_path, name):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("# Alpha\n\nThe price of Beta is 1200 euro.\n")
+    folder = tmp_path / "kb"
+    build_documents([tmp_path / "notes"], folder)
+    before = content(folder)
+    if name == "extracted":
+        (kept,) = (folder / "extracted").iterdir()
+        kept.write_text(kept.read_text().replace("1200", "7200"))
+    else:
+        file = folder / name if name == "manifest.json" else folder / read_manifest(folder).generation / name
+        file.write_bytes(file.read_bytes()[:-9])
+    assert check(folder)
+    repair(folder)
+    assert check(folder) == []
+    build_documents([tmp_path / "notes"], folder)
+    assert content(folder) == before
+
+
+def test_a_sound_base_is_left_alone_and_none_is_none(folder, tmp_path):
+    created = json.loads((folder / "manifest.json").read_text())
+    assert repair(folder).done == ()
+    assert json.loads((folder / "manifest.json").read_text()) == created
+    with pytest.raises(NotFoundError):
+        repair(tmp_path / "nowhere")
+
+
+def test_learned_weights_are_checked(folder):
+    keep_weights(folder, {"words": 1.5})
+    file = folder / WEIGHTS
+    assert read_weights(folder) == {"words": 1.5}
+    assert check(folder) == []
+    file.write_text(file.read_text().replace("1.5", "9.5"))
+    assert WEIGHTS in check(folder)[0]
+    with pytest.raises(CorruptError):
+        read_weights(folder)
+    repair(folder)
+    assert not file.exists()
+    file.write_text('{"words": 2.5}')  # as older versions wrote it
+    assert read_weights(folder) == {"words": 2.5}
+
+
+def test_what_a_killed_repair_left_is_removed_by_the_next_one(folder):
+    (folder / ".clew-stage-0123456789abcdef").mkdir()
+    (folder / LOCK).write_text(".clew-stage-0123456789abcdef\n")
+    assert repair(folder).done == ()
+    assert not (folder / ".clew-stage-0123456789abcdef").exists()
+
+
+def test_a_repaired_base_is_updated_like_any_other(folder):
+    (folder / read_manifest(folder).generation / "by_type.npy").unlink()
+    repair(folder)
+    update(folder, Delta(tables([("N", "gene", "new", [], "text")], [])))
+    assert len(ArrayKnowledgeBase.open(folder)) == len(NODES) + 1
+    assert check(folder) == []
