@@ -71,7 +71,7 @@ def test_threads_that_open_a_base_read_one_header_at_a_time(folder, monkeypatch)
     assert max(most) == 1
 
 
-GONE = object()
+GONE = "(nothing at all)"
 
 
 @pytest.mark.parametrize(
