@@ -389,3 +389,19 @@ def test_real_files_have_the_headings_a_reader_sees(name, heading):
     extracted = read(file)
     headings = [extracted.text[block.start : block.end] for block in extracted.blocks if block.kind == "heading"]
     assert headings.count(heading) == 1
+
+
+def test_a_table_of_contents_in_html_is_left_out_with_its_numbers(tmp_path):
+    page = tmp_path / "manual.html"
+    page.write_text(
+        "<h1>Manual</h1><dl><dt>9.11. <a href='manual.html#x'>Menu bindings</a></dt>"
+        "<dt>9.12. <a href='#y'>Pager</a></dt></dl><p>2. <a href='#z'>Chapter two</a></p>"
+        "<h2>Text</h2><p>See <a href='#x'>section 9</a> for more.</p><p>1984</p>"
+    )
+    extracted = read(page)
+    assert [extracted.text[block.start : block.end] for block in extracted.blocks] == [
+        "Manual",
+        "Text",
+        "See section 9 for more.",
+        "1984",
+    ]

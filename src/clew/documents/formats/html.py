@@ -40,6 +40,20 @@ def read_page(text: str) -> Extracted:
     return builder.extracted(title_of(root), builder.first_heading())
 
 
+def _is_link(node: Node) -> bool:
+    """Whether all words of an element are links to places in pages, as in a table of contents."""
+
+    def words(node: Node, inside: bool) -> Iterator[tuple[bool, str]]:
+        for child in node.children:
+            if isinstance(child, str):
+                yield inside, child
+            else:
+                yield from words(child, inside or "#" in child.attributes.get("href", ""))
+
+    pieces = [(inside, text) for inside, text in words(node, False) if any(map(str.isalpha, text))]
+    return bool(pieces) and all(inside for inside, _ in pieces)
+
+
 def title_of(root: Node) -> str:
     """What stands in the page's title element."""
     for node in _walk(root):
@@ -103,6 +117,8 @@ class HtmlWalk:
             self.builder.preformatted("".join(_texts(node, self._skipped)))
         elif node.tag == "table":
             self._table(node)
+        elif node.tag == "dt" and _is_link(node):
+            self._contents = True
         elif node.tag == "dt":
             self._end_term()
             term = " ".join(self._plain(node).split())
@@ -141,18 +157,20 @@ class HtmlWalk:
 
     def _text(self, text: str, *, bold: bool = False, link: str = "") -> None:
         self._line.pieces.append(text)
-        letters = len("".join(text.split()))
+        letters = sum(map(str.isalpha, text))  # "9.11" beside a link is no text
+        letters = letters or len("".join(text.split())) * bool(link)
         self._line.letters += letters
         self._line.bold += letters * bold
         self._line.linked += letters * bool(link)
-        self._line.local += letters * link.startswith("#")
+        self._line.local += letters * ("#" in link)
 
     def _flush(self) -> None:
         line, self._line = self._line, _Line()
         text = " ".join("".join(line.pieces).split())
         if not text:
             return
-        if line.local == line.letters or (line.linked == line.letters and not self._level and "nav" in self._skipped):
+        in_menu = 0 < line.linked == line.letters and not self._level and "nav" in self._skipped
+        if 0 < line.local == line.letters or in_menu:
             self._contents = True  # a line of a table of contents, or of a menu above the first heading
             return
         if (line.bold == line.letters and QUESTION.fullmatch(text)) or ASKED.fullmatch(text):
