@@ -4,7 +4,7 @@ import * as api from "./api";
 import { announce, button, fill, h, marked } from "./dom";
 import { questionForm } from "./question_form";
 import { go, href } from "./route";
-import { link } from "./ask_view";
+import { link } from "./conversation";
 
 export async function documentsView(
   host: HTMLElement, base: api.BaseDetails, given: URLSearchParams, signal: AbortSignal, reload: () => void,
@@ -58,7 +58,7 @@ export async function documentsView(
   drop.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
   drop.addEventListener("dragleave", () => drop.classList.remove("over"));
   drop.addEventListener("drop", (event) => { event.preventDefault(); drop.classList.remove("over"); void take([...(event.dataTransfer?.files ?? [])]); });
-  if (base.ready) fill(ask, questionForm(base, new URLSearchParams(), (asked) => go(link(base.name, asked))).element);
+  if (base.ready) fill(ask, questionForm(base, {}, (asked) => go(link(base.name, asked))).element);
   fill(host, h("div", { class: "question asked" }, h("h1", {}, "Documents"), ask, drop, progress, state, problem, list));
   await watch();
 }

@@ -85,7 +85,8 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(ClewError)
     async def told(request: Request, error: ClewError) -> Response:
         status = next((status for kind, status in STATUS if isinstance(error, kind)), 500)
-        return _problem(request, str(error), status, {"retry-after": "2"} if status == 503 else None)
+        told = request.app.state.clew.served.addresses.hidden(str(error))
+        return _problem(request, told, status, {"retry-after": "2"} if status == 503 else None)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:

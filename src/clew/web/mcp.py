@@ -189,7 +189,7 @@ class McpServer:
         try:
             text, data = tool.call(self.asker, self.bases[name], given)
         except ClewError as error:
-            return _result(number, {"content": [{"type": "text", "text": str(error)}], "isError": True})
+            return _result(number, {"content": [{"type": "text", "text": self.asker.served.addresses.hidden(str(error))}], "isError": True})
         data = json.loads(json.dumps(data, default=str))
         return _result(number, {"content": [{"type": "text", "text": text}], "structuredContent": data})
 

@@ -20,6 +20,7 @@ from clew.models.opening import open_model
 from clew.models.protocol import LanguageModel
 from clew.models.wrappers import Ledger
 from clew.toolbox import Toolbox
+from clew.web.addresses import Addresses
 from clew.web.documents import DocumentFolder
 from clew.web.settings import ServerSettings
 
@@ -71,6 +72,7 @@ class Served:
                 raise InputError(f"two bases are called {name!r}: rename the folder {folder}")
             documents = DocumentFolder(folder, settings.limits.most_files)
             self.bases[name] = ServedBase(name, documents.base, documents)
+        self.addresses = Addresses(settings.models.values())
         self._ledger = Ledger(settings.budget)
         self._models: dict[str, LanguageModel | None] = {"none": None}
         self._lock = Lock()
@@ -88,7 +90,9 @@ class Served:
             raise NotFoundError(f"no model {name[:100]!r}; this server has: {there}")
         with self._lock:
             if name not in self._models:
-                self._models[name] = open_model(self.settings.models[name], ledger=self._ledger)
+                model = open_model(self.settings.models[name], ledger=self._ledger)
+                self.addresses.add("" if model is None else model.name.partition("@")[2])
+                self._models[name] = model
             return self._models[name]
 
 
