@@ -1,4 +1,4 @@
-"""The answer first, in Chromium: the sentence, what matches and what is only near, what was not found, and no jargon."""
+"""The answer first, in Chromium: the sentence, matches apart from what is near, what was not found, and no jargon."""
 
 import pytest
 
@@ -67,7 +67,11 @@ def test_answers_are_a_table_that_can_be_sorted_and_has_an_address(page, site):
     page.get_by_role("button", name="Sort by Name").click()
     by_name = names.all_inner_texts()
     assert sorted(by_name) == sorted(before)
-    assert by_name.index("Meckel syndrome 3") < by_name.index("Meckel syndrome 11") < by_name.index("Rabson-Mendenhall syndrome")
+    assert (
+        by_name.index("Meckel syndrome 3")
+        < by_name.index("Meckel syndrome 11")
+        < by_name.index("Rabson-Mendenhall syndrome")
+    )
     assert page.locator("th[aria-sort=ascending]").inner_text().startswith("Name")
     page.get_by_role("button", name="Sort by Name").click()
     assert names.all_inner_texts() == by_name[::-1]

@@ -76,7 +76,8 @@ def test_a_change_has_no_effect_on_a_method_that_reads_no_names_and_that_is_said
 
 
 def test_a_change_in_a_conversation_is_asked_as_the_whole_question(page, site):
-    page.goto(f"{site}/#/ask?base=hpo&q=what about polydactyly?&h=Which diseases present with cleft palate?&fix=polydactyly→HP:0001177")
+    history = "h=Which diseases present with cleft palate?"
+    page.goto(f"{site}/#/ask?base=hpo&q=what about polydactyly?&{history}&fix=polydactyly→HP:0001177")
     answered(page)
     assert "Preaxial hand polydactyly" in page.locator(".understood").inner_text()
     assert "Asked as: Which diseases present with polydactyly?" in page.locator(".written").inner_text()

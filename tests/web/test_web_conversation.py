@@ -1,4 +1,4 @@
-"""Follow-ups in Chromium: turns stay visible, the address keeps them, a new conversation forgets, an answer can be stopped."""
+"""Follow-ups in Chromium: turns stay visible and in the address, a new conversation forgets, answers can be stopped."""
 
 from test_web_answer import MANY, ask
 

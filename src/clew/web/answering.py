@@ -64,9 +64,9 @@ def _answer(base: Base, method: Method, request: AskRequest, recorder: Recorder)
     conversation.ask(request.question)
     turn = conversation.turns[-1]
     answer = base.ask(turn.asked, method, fixes=fixes, relations=relations, recorder=recorder)
-    notes = () if turn.asked == request.question else (f"asked as: {turn.asked}",)
+    notes = [] if turn.asked == request.question else [f"asked as: {turn.asked}"]
     if turn.within is not None:
-        notes += ("changed by you, so asked of all and not only of those found before",)
+        notes.append("changed by you, so asked of all and not only of those found before")
     return replace(answer, question=request.question, notes=(*notes, *answer.notes))
 
 
