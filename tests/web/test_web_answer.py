@@ -2,17 +2,11 @@
 
 import pytest
 
+from browser_fixtures import MANY, MARFAN, ask
 from clew.building import build
 from conftest import tables
 
-MARFAN = "Which genes cause Marfan syndrome?"
-MANY = "Which diseases present with polydactyly?"
 JARGON = ("substitution", "strand", "tfidf", "satisfies the query", "document 0.")
-
-
-def ask(page, site: str, question: str, more: str = "", base: str = "hpo") -> None:
-    page.goto(f"{site}/#/ask?base={base}&q={question}{more}")
-    page.locator(".answered[aria-busy=false] .follow").wait_for()
 
 
 def test_the_sentence_its_certainty_and_what_was_understood_come_first(page, site):

@@ -4,19 +4,16 @@ from urllib.parse import quote
 
 import pytest
 
-POLYDACTYLY = "Which diseases present with polydactyly?"
+from browser_fixtures import MANY, answered
+
 CHIPS = "What was understood; each can be changed"
 
 
 @pytest.fixture
 def asked(page, site):
-    page.goto(f"{site}/#/ask?base=hpo&q={POLYDACTYLY}")
+    page.goto(f"{site}/#/ask?base=hpo&q={MANY}")
     answered(page)
     return page
-
-
-def answered(page) -> None:
-    page.locator(".answered[aria-busy=false] .follow").wait_for()
 
 
 def changed(page, part: str) -> None:
@@ -70,7 +67,7 @@ def test_a_change_that_leaves_nothing_required_is_said(asked):
 
 
 def test_a_change_has_no_effect_on_a_method_that_reads_no_names_and_that_is_said(page, site):
-    page.goto(f"{site}/#/ask?base=hpo&q={POLYDACTYLY}&method=bm25&fix=polydactyly→")
+    page.goto(f"{site}/#/ask?base=hpo&q={MANY}&method=bm25&fix=polydactyly→")
     answered(page)
     assert "your change has no effect" in page.locator(".effect").inner_text()
 

@@ -1,6 +1,6 @@
 """Follow-ups in Chromium: turns stay visible and in the address, a new conversation forgets, answers can be stopped."""
 
-from test_web_answer import MANY, ask
+from browser_fixtures import MANY, ask
 
 CLEFT = "which of them have cleft palate?"
 

@@ -4,7 +4,7 @@ import csv
 import json
 from pathlib import Path
 
-from test_web_answer import MANY, MARFAN, ask
+from browser_fixtures import MANY, MARFAN, ask
 
 
 def downloaded(page, kind: str) -> str:

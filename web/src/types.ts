@@ -112,6 +112,7 @@ export interface Document {
 /** The files of a document base and how its build stands. */
 export interface Documents {
   documents: Document[];
+  deleted: string[];
   build: Build;
   accepts: string[];
   most_bytes: number;

@@ -331,6 +331,8 @@ class DocumentsReply(_Reply):
     """The files of a document base and how its build stands."""
 
     documents: tuple[DocumentReply, ...]
+    deleted: tuple[str, ...] = ()
+    """Files that were deleted a short while ago and can be restored."""
     build: BuildReply
     accepts: tuple[str, ...]
     most_bytes: int

@@ -1,0 +1,28 @@
+// Where names are written so that none lies on another: below its dot, above, to the right or to the left, or not at all.
+
+export interface Label { x: number; y: number; radius: number; width: number; height: number }
+export interface Placed { x: number; y: number } // the middle of the text
+
+/** Places for labels, the most important first; null where there is no room. */
+export function placed(labels: Label[]): (Placed | null)[] {
+  const cell = 80 * (labels[0] ? labels[0].height / 16 : 1), taken = new Map<string, Box[]>();
+  type Box = [number, number, number, number];
+  const cells = ([x0, y0, x1, y1]: Box): string[] => {
+    const names: string[] = [];
+    for (let i = Math.floor(x0 / cell); i <= Math.floor(x1 / cell); i++)
+      for (let j = Math.floor(y0 / cell); j <= Math.floor(y1 / cell); j++) names.push(`${i} ${j}`);
+    return names;
+  };
+  const isFree = (box: Box) => cells(box).every((name) => (taken.get(name) ?? []).every((other) =>
+    box[2] <= other[0] || other[2] <= box[0] || box[3] <= other[1] || other[3] <= box[1]));
+  return labels.map(({ x, y, radius, width, height }) => {
+    const down = radius + 0.6 * height, across = radius + width / 2 + 0.25 * height;
+    for (const [dx, dy] of [[0, down], [0, -down], [across, 0], [-across, 0]] as const) {
+      const box: Box = [x + dx - width / 2, y + dy - height / 2, x + dx + width / 2, y + dy + height / 2];
+      if (!isFree(box)) continue;
+      for (const name of cells(box)) taken.set(name, [...(taken.get(name) ?? []), box]);
+      return { x: x + dx, y: y + dy };
+    }
+    return null;
+  });
+}
