@@ -35,7 +35,7 @@ export function answerCard(base: BaseDetails, answer: Answer, onOpen: () => void
       said.map((text) => h("li", { class: "judgement" }, text)),
       !shown.length && !said.length && h("li", { class: "muted" }, "No evidence was kept."),
       h("li", { class: "foot" },
-        !isFile && button("Read more", () => void showNode(base, answer.key), { class: "quiet source", "aria-label": `Read about ${answer.name}` }),
+        !isFile && button("Read more", () => void showNode(base, answer.key), { class: "quiet source", "aria-label": `Read more about ${answer.name}` }),
         h("details", { class: "raw" }, h("summary", {}, "Details"), h("p", { class: "muted" },
           [...raw, `rank ${answer.rank}, score ${number(answer.score)}; a score means nothing to another method`, answer.key].map((text) => h("span", {}, text)))))));
   card.addEventListener("toggle", (event) => { if (event.target === card && card.open) onOpen(); });

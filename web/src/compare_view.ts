@@ -45,7 +45,9 @@ export async function compareView(host: HTMLElement, base: api.BaseDetails, give
       const rank = ranks.get(answer.key);
       return rank === undefined ? "only here" : rank === answer.rank ? "same place there" : `place ${rank} there`;
     };
-    fill(columns[place]!.element, h("h2", {}, words(run.method)), outage(run), answerHead(base, run),
+    const head = answerHead(base, run);
+    head.setAttribute("aria-label", `Answer of ${words(columns[place]!.method)}`);
+    fill(columns[place]!.element, h("h2", {}, words(run.method)), outage(run), head,
       h("div", { class: "answers" }, run.answers.slice(0, SHOWN).map((answer) => answerCard(base, answer, () => {}, beside(answer)))), remarks(run));
   });
 }

@@ -93,7 +93,7 @@ export class GraphPanel {
     if (!point) { fill(this.about); return; }
     const held = [...this.about.children].indexOf(document.activeElement as Element); // the button pressed last keeps the focus
     fill(this.about,
-      button(point.more ? `Expand: +${point.more} more` : "Expand", () => void this.expand(point), { class: "quiet", "aria-label": point.more ? `Expand ${point.name}: ${point.more} more` : `Expand ${point.name}`, disabled: point.more === 0 }),
+      button(point.more ? `Expand: +${point.more} more` : "Expand", () => void this.expand(point), { class: "quiet", "aria-label": point.more ? `Expand: +${point.more} more around ${point.name}` : `Expand ${point.name}`, disabled: point.more === 0 }),
       button(point.pinned ? "Unpin" : "Pin", () => { point.pinned = !point.pinned; this.graph.select(point); }, { class: "quiet", "aria-pressed": String(point.pinned) }),
       button("Read", () => void showNode(this.base, point.key), { class: "quiet", "aria-label": `Read about ${point.name}` }));
     if (held >= 0) (this.about.children[held] as HTMLElement | undefined)?.focus();

@@ -51,8 +51,8 @@ function fixedChip(base: BaseDetails, name: string, now: Changes, again: Again):
 }
 
 /** A chip that opens its choices below it. */
-function menu(face: Child[], label: string, choices: Child[]): HTMLDetailsElement {
-  const made = h("details", { class: "menu" }, h("summary", { class: "chip", "aria-label": label }, face), h("div", { class: "choices" }, choices));
+function menu(face: Child[], choices: Child[]): HTMLDetailsElement {
+  const made = h("details", { class: "menu" }, h("summary", { class: "chip", title: "Change it" }, face), h("div", { class: "choices" }, choices));
   made.addEventListener("keydown", (event) => { if (event.key === "Escape" && made.open) { made.open = false; made.querySelector("summary")!.focus(); } });
   made.addEventListener("focusout", (event) => { if (event.relatedTarget instanceof Node && !made.contains(event.relatedTarget)) made.open = false; });
   return made;
@@ -64,12 +64,12 @@ function nameChip(base: BaseDetails, one: { text: string; nodes: Found[]; altern
   const shown = one.nodes.length > 1 ? `${first!.name} and ${one.nodes.length - 1} more` : first?.name ?? "nothing";
   const seek = h("div", {});
   const isSame = one.nodes.length === 1 && shown.toLowerCase() === one.text.toLowerCase();
-  return h("li", {}, menu([isSame ? nameOf(shown) : ["“", nameOf(one.text), "” → ", nameOf(shown)], isChanged && changedMark()], `“${one.text}” means ${shown}${isChanged ? ", changed by you" : ""}; change it`, [
+  return h("li", {}, menu([isSame ? nameOf(shown) : ["“", nameOf(one.text), "” → ", nameOf(shown)], isChanged && changedMark()], [
     h("p", { class: "muted" }, `What does “${one.text}” mean?`),
     [...one.nodes, ...one.alternatives].map((node, place) => h("button", { type: "button", class: "choice-row", onclick: () => fix([node.key]), "aria-pressed": String(place < one.nodes.length) },
       nameOf(node.name), h("small", { class: "muted" }, `${words(node.type)} · ${node.key}`))),
     button("Something else …", () => fill(seek, entityInput(base, `What “${one.text}” means`, (node) => fix([node.key]))), { class: "choice-row" }), seek,
-    button("Nothing: leave it out", () => fix([]), { class: "choice-row", "aria-label": `Leave “${one.text}” out and ask again` }),
+    button("Nothing: leave it out", () => fix([]), { class: "choice-row" }),
   ]), isChanged && undo(`“${one.text}”`, () => again(without(now, "fixes", one.text))));
 }
 
@@ -81,7 +81,7 @@ function relationChip(base: BaseDetails, name: string, now: Changes, again: Agai
   const choose = h("select", { "aria-label": `What “${label}” should be` }, h("option", { value: "" }, "Choose another relation …"),
     others.map((row) => h("option", { value: row.name }, `${row.label} (${words(row.head)} → ${words(row.tail)})`)));
   choose.addEventListener("change", () => { if (choose.value) again({ ...now, relations: { ...now.relations, [old]: choose.value } }); });
-  return h("li", {}, menu([h("span", { class: "arrow", "aria-hidden": "true" }, "→ "), label, isChanged && changedMark()], `Relation “${label}”${isChanged ? ", changed by you" : ""}; change it`, [
+  return h("li", {}, menu([h("span", { class: "arrow", "aria-hidden": "true" }, "→ "), label, isChanged && changedMark()], [
     h("p", { class: "muted" }, "By which relation should the question be read?"), choose,
   ]), isChanged && undo(`the relation “${labelOf(base, old)}”`, () => again(without(now, "relations", old))));
 }
