@@ -33,14 +33,15 @@ export function outage(run: Run): HTMLElement | null {
 export function answerHead(base: BaseDetails, run: Run, ...more: Child[]): HTMLElement {
   const isFromText = isFromDocuments(run), best = run.found ? wholePassage(run) : null;
   const sure = run.found && run.certainty !== null && h("p", { class: "certainty" }, certainty(run.certainty, isFromText, best !== null));
-  return h("section", { class: run.found && run.answers.length + run.evidence.length + (run.text ? 1 : 0) ? "written" : "written empty", "aria-label": best ? "The passage that says it" : "Answer", tabindex: -1 },
+  const isAnswered = run.found && (run.answers.length > 0 || run.text !== null);
+  return h("section", { class: best ? "written best" : isAnswered ? "written" : "written empty", "aria-label": best ? "The passage that says it" : "Answer", tabindex: -1 },
     best ? [quoted(best), source(base, best)] : said(run), sure, understanding(base, run), more,
     !best && run.found && run.evidence.length > 0 && h("ol", { class: "evidence" }, run.evidence.filter((piece) => piece.kind !== "judgement").map((piece, place) => shownEvidence(base, piece, place + 1))));
 }
 
 function said(run: Run): Child {
   const text = sentence(run);
-  if (run.found && (run.answers.length || run.text)) return h("div", { class: "said" }, withTables(text, null));
+  if (run.found && (run.answers.length > 0 || run.text !== null)) return h("div", { class: "said" }, withTables(text, null));
   const [, first, rest] = /^(.*?)(?:\.\s*|\n|$)([\s\S]*)$/.exec(text)!;
   const more = rest!.replace(/^I understood: .*$/m, "").trim();
   return [h("h2", {}, first || NOT_FOUND), more && h("p", {}, more),

@@ -44,7 +44,7 @@ export function answerTable(base: BaseDetails, answers: Answer[], onOpen: (answe
       button(name, () => { down = place === by && !down; by = place; draw(); announce(`Sorted by ${name}`); head.querySelectorAll("button")[place]!.focus(); },
         { class: "quiet", "aria-label": name === "#" ? "Sort by rank" : `Sort by ${name}` }))));
     fill(body, sorted.map((answer) => h("tr", { "data-key": answer.key }, columns.map(([name, one]) => h("td", { class: name === "Why" ? "why" : null },
-      name === "Name" ? [typeDot(base, answer.type), h("button", { type: "button", class: "link", onclick: () => { onOpen(answer); void showNode(base, answer.key); } }, nameOf(answer.name))]
+      name === "Name" ? h("span", { class: "named" }, typeDot(base, answer.type), h("button", { type: "button", class: "link", onclick: () => { onOpen(answer); void showNode(base, answer.key); } }, nameOf(answer.name)))
         : empty(one(answer)) ? "" : nameOf(String(one(answer))))))));
   };
   draw();
