@@ -1,5 +1,6 @@
 """A browser, and the server it looks at: the real demo base, one of attacks, and one that takes documents."""
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -62,6 +63,13 @@ def is_problem(message) -> bool:
 
 MARFAN = "Which genes cause Marfan syndrome?"
 MANY = "Which diseases present with polydactyly?"
+
+
+def picture(page, name: str) -> None:
+    """Write a picture of docs/images, where they are to be written anew."""
+    if os.environ.get("CLEW_SCREENSHOTS"):
+        (ROOT / "docs" / "images").mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=ROOT / "docs" / "images" / f"{name}.png")
 
 
 def answered(page) -> None:

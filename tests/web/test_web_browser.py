@@ -1,11 +1,10 @@
 """The page in Chromium, on the real demo base; CLEW_SCREENSHOTS=1 writes the pictures of docs/images."""
 
-import os
 from pathlib import Path
 
 import pytest
 
-from browser_fixtures import HOSTILE, ROOT
+from browser_fixtures import HOSTILE, picture
 from documents_made import ruled_pdf
 
 QUESTION = "abnormally long fingers and lens dislocation"
@@ -17,12 +16,6 @@ Minos of Crete kept the Minotaur in a labyrinth that Daedalus had built.
 
 Ariadne gave Theseus a clew of red thread. With it he found the way out of the labyrinth.
 """
-
-
-def picture(page, name: str) -> None:
-    if os.environ.get("CLEW_SCREENSHOTS"):
-        (ROOT / "docs" / "images").mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=ROOT / "docs" / "images" / f"{name}.png")
 
 
 def test_ask_evidence_graph_trace_and_permalink(page, site):

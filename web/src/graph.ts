@@ -200,11 +200,11 @@ export class GraphCanvas {
     const rank = (point: Point) => (point === this.selected ? 1e6 : point.role ? 1e5 : near.has(point) ? 1e4 : 0) + point.degree;
     const named = points.filter((point) => every || this.isFront(point) || (near.has(point) && near.size <= 40)).sort((a, b) => rank(b) - rank(a));
     const texts = named.map((point) => `${shortened(point.name, longest)}${point.more ? ` +${point.more}` : ""}`);
-    const places = placed(named.map((point, place) => ({ x: point.x, y: point.y, radius: radiusOf(point), width: pen.measureText(texts[place]!).width, height: 15 * unit })),
+    const places = placed(named.map((point, place) => ({ x: point.x, y: point.y, radius: radiusOf(point), must: this.isFront(point), width: pen.measureText(texts[place]!).width, height: 15 * unit })),
       points.map((point) => ({ x: point.x, y: point.y, radius: 0.8 * radiusOf(point) })),
       [-this.left * unit, -this.top * unit, (width - this.left) * unit, (height - this.top) * unit]);
-    named.forEach((point, place) => { // names after all dots, which would cover them
-      const at = places[place] ?? (point === this.selected ? { x: point.x, y: point.y + radiusOf(point) + 9 * unit } : null);
+    named.forEach((_, place) => { // names after all dots, which would cover them
+      const at = places[place];
       if (!at) return;
       pen.lineWidth = 3.5 * unit; pen.strokeStyle = paper; pen.lineJoin = "round";
       pen.strokeText(texts[place]!, at.x, at.y);

@@ -1,6 +1,6 @@
 // Where names are written so that none lies on another: below its dot, above, to the right or to the left, or not at all.
 
-export interface Label { x: number; y: number; radius: number; width: number; height: number }
+export interface Label { x: number; y: number; radius: number; width: number; height: number; must?: boolean } // must: shown whatever it covers
 export type Box = [left: number, top: number, right: number, bottom: number];
 export interface Placed { x: number; y: number } // the middle of the text
 
@@ -17,7 +17,7 @@ export function placed(labels: Label[], dots: { x: number; y: number; radius: nu
     box[2] <= other[0] || other[2] <= box[0] || box[3] <= other[1] || other[3] <= box[1]));
   const take = (box: Box) => { for (const name of cells(box)) taken.set(name, [...(taken.get(name) ?? []), box]); };
   for (const { x, y, radius } of dots) take([x - radius, y - radius, x + radius, y + radius]);
-  return labels.map(({ x, y, radius, width, height }) => {
+  return labels.map(({ x, y, radius, width, height, must }) => {
     const down = radius + 0.6 * height, across = radius + width / 2 + 0.25 * height;
     for (const [dx, dy] of [[0, down], [0, -down], [across, 0], [-across, 0]] as const) {
       const shift = frame && dx === 0 ? Math.max(0, frame[0] - (x - width / 2)) + Math.min(0, frame[2] - (x + width / 2)) : 0; // back into the picture
@@ -27,6 +27,7 @@ export function placed(labels: Label[], dots: { x: number; y: number; radius: nu
       take(box);
       return { x: middle, y: y + dy };
     }
-    return null;
+    const into = frame ? Math.max(0, frame[0] - (x - width / 2)) + Math.min(0, frame[2] - (x + width / 2)) : 0;
+    return must ? { x: x + into, y: y + down } : null;
   });
 }
