@@ -1,10 +1,11 @@
 // A graph one can take hold of, drawn on a canvas.
 
 import type { NodeRef } from "./api";
-import { placed } from "./labels";
+import { placed, type Box } from "./labels";
 import { Layout, type Point } from "./layout";
 
 const COLORS = 8;
+const around = ({ x, y }: Point, radius: number): Box => [x - radius, y - radius, x + radius, y + radius];
 const shortened = (name: string, most: number) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
 
 export class GraphCanvas {
@@ -168,6 +169,7 @@ export class GraphCanvas {
     const unit = 1 / this.scale; // labels and dots keep their size on the screen
     pen.font = `${12 * unit}px system-ui, sans-serif`;
     pen.textAlign = "center"; pen.textBaseline = "middle";
+    const written: Box[] = []; // names of relations
     for (const line of lines) {
       const mine = line.head === this.selected || line.tail === this.selected;
       pen.strokeStyle = mine ? accent : faint; pen.lineWidth = (mine ? 1.8 : 1) * unit;
@@ -182,7 +184,7 @@ export class GraphCanvas {
       if ((lines.length <= 8 && (kinds > 1 || lines.length <= 3)) || (mine && near.size <= 14)) {
         const text = this.label(line.relation), mx = (line.head.x + line.tail.x) / 2, my = (line.head.y + line.tail.y) / 2;
         pen.globalAlpha = 0.85; pen.fillStyle = paper;
-        const across = pen.measureText(text).width; pen.fillRect(mx - across / 2 - 3 * unit, my - 8 * unit, across + 6 * unit, 16 * unit);
+        const across = pen.measureText(text).width; written.push([mx - across / 2, my - 8 * unit, mx + across / 2, my + 8 * unit]); pen.fillRect(mx - across / 2 - 3 * unit, my - 8 * unit, across + 6 * unit, 16 * unit);
         pen.globalAlpha = 1; pen.fillStyle = mine ? accent : ink; pen.fillText(text, mx, my);
       }
     }
@@ -201,7 +203,7 @@ export class GraphCanvas {
     const named = points.filter((point) => every || this.isFront(point) || (near.has(point) && near.size <= 40)).sort((a, b) => rank(b) - rank(a));
     const texts = named.map((point) => `${shortened(point.name, longest)}${point.more ? ` +${point.more}` : ""}`);
     const places = placed(named.map((point, place) => ({ x: point.x, y: point.y, radius: radiusOf(point), must: this.isFront(point), width: pen.measureText(texts[place]!).width, height: 15 * unit })),
-      points.map((point) => ({ x: point.x, y: point.y, radius: 0.8 * radiusOf(point) })),
+      [...written, ...points.map((point): Box => around(point, 0.8 * radiusOf(point)))],
       [-this.left * unit, -this.top * unit, (width - this.left) * unit, (height - this.top) * unit]);
     named.forEach((_, place) => { // names after all dots, which would cover them
       const at = places[place];

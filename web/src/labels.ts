@@ -4,8 +4,8 @@ export interface Label { x: number; y: number; radius: number; width: number; he
 export type Box = [left: number, top: number, right: number, bottom: number];
 export interface Placed { x: number; y: number } // the middle of the text
 
-/** Places for labels inside the frame, the most important first, that cover no dot; null where there is no room. */
-export function placed(labels: Label[], dots: { x: number; y: number; radius: number }[] = [], frame?: Box): (Placed | null)[] {
+/** Places for labels inside the frame, the most important first, that cover nothing drawn; null where there is no room. */
+export function placed(labels: Label[], drawn: Box[] = [], frame?: Box): (Placed | null)[] {
   const cell = 80 * (labels[0] ? labels[0].height / 16 : 1), taken = new Map<string, Box[]>();
   const cells = ([x0, y0, x1, y1]: Box): string[] => {
     const names: string[] = [];
@@ -16,7 +16,7 @@ export function placed(labels: Label[], dots: { x: number; y: number; radius: nu
   const isFree = (box: Box) => cells(box).every((name) => (taken.get(name) ?? []).every((other) =>
     box[2] <= other[0] || other[2] <= box[0] || box[3] <= other[1] || other[3] <= box[1]));
   const take = (box: Box) => { for (const name of cells(box)) taken.set(name, [...(taken.get(name) ?? []), box]); };
-  for (const { x, y, radius } of dots) take([x - radius, y - radius, x + radius, y + radius]);
+  drawn.forEach(take);
   return labels.map(({ x, y, radius, width, height, must }) => {
     const down = radius + 0.6 * height, across = radius + width / 2 + 0.25 * height;
     for (const [dx, dy] of [[0, down], [0, -down], [across, 0], [-across, 0]] as const) {
