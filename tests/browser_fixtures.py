@@ -1,5 +1,7 @@
 """A browser, and the server it looks at: the real demo base, one of attacks, and one that takes documents."""
 
+import os
+import re
 import shutil
 from pathlib import Path
 
@@ -56,7 +58,29 @@ def browser():
 
 def is_problem(message) -> bool:
     """The console names every refused request, and a page may be refused what it asks for."""
-    return message.type == "error" and "status of 404" not in message.text
+    return message.type == "error" and re.search("status of 4(04|22)", message.text) is None
+
+
+MARFAN = "Which genes cause Marfan syndrome?"
+MANY = "Which diseases present with polydactyly?"
+
+
+def picture(page, name: str) -> None:
+    """Write a picture of docs/images, where they are to be written anew."""
+    if os.environ.get("CLEW_SCREENSHOTS"):
+        (ROOT / "docs" / "images").mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=ROOT / "docs" / "images" / f"{name}.png")
+
+
+def answered(page) -> None:
+    """Wait until the answer is there."""
+    page.locator(".answered[aria-busy=false] .follow").wait_for()
+
+
+def ask(page, site: str, question: str, more: str = "", base: str = "hpo") -> None:
+    """Open the address of a question, and wait for its answer."""
+    page.goto(f"{site}/#/ask?base={base}&q={question}{more}")
+    answered(page)
 
 
 @pytest.fixture

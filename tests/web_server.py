@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import uvicorn
 
-from clew.web.app import create_app
-from clew.web.running import listen
+from clew.web.running import configured, listen
 from clew.web.settings import ServerSettings
 
 
@@ -16,8 +15,7 @@ from clew.web.settings import ServerSettings
 def running(settings: ServerSettings) -> Iterator[str]:
     """The address of a server that runs as long as the block."""
     with listen("127.0.0.1", 0) as listening:
-        config = uvicorn.Config(create_app(settings), log_level="error", access_log=False, ws="none")
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(configured(settings))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         while not server.started:

@@ -135,9 +135,11 @@ class Toolbox:
             return self.kb.find(text)
         except NotFoundError:
             links = [link for link in self.names.link(text, k=10) if link.how != "vector"]
-        exact = [link for link in links if link.how == "exact"] or links[:1]
-        if not exact:
-            raise NotFoundError(f"no node has the key or the name {text!r}: `clew find` looks names up")
+        exact = [link for link in links if link.how == "exact"]
+        if not exact:  # never another node in its place: who names a key means that one
+            near = "; ".join(f"{ref.name} ({ref.key})" for ref in self.kb.refs([link.node for link in links[:3]]))
+            hint = f"did you mean {near}?" if near else "`clew find` looks names up"
+            raise NotFoundError(f"no node has the key or the name {text[:200]!r}: {hint}")
         if len(exact) > 1:
             several = "; ".join(f"{ref.key} ({ref.type})" for ref in self.kb.refs([link.node for link in exact]))
             raise InputError(f"several nodes are called {text!r}, give one of their keys: {several}")

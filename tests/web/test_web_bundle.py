@@ -38,15 +38,67 @@ console.log(layout.points.length, (process.cpuUsage().user - begun) / 1000 / 60)
 
 
 def test_five_hundred_nodes_move_smoothly_and_no_more_are_shown(tmp_path):
+    shown, milliseconds = told_by(tmp_path, "layout", STEPS)
+    assert int(shown) == 500
+    assert float(milliseconds) < 33, "milliseconds a step: less than thirty pictures a second"
+
+
+HUBS = """
+import { Layout } from "./layout.mjs";
+const layout = new Layout(), nodes = [], edges = [];
+for (let hub = 0; hub < 8; hub++) {
+  nodes.push({ key: `${hub}`, name: "", type: "" });
+  for (let other = 0; other < hub; other++) edges.push({ head: `${hub}`, relation: "r", tail: `${other}` });
+}
+for (let leaf = 0; leaf < 60; leaf++) {
+  nodes.push({ key: `leaf ${leaf}`, name: "", type: "" });
+  for (let hub = 0; hub < 8; hub++) edges.push({ head: `${hub}`, relation: "r", tail: `leaf ${leaf}` });
+}
+layout.add(nodes, edges);
+layout.settle(400);
+const { points } = layout, apart = [];
+for (let one = 0; one < 8; one++) for (let other = 0; other < one; other++)
+  apart.push(Math.hypot(points[one].x - points[other].x, points[one].y - points[other].y));
+console.log(Math.max(...points.map((point) => Math.hypot(point.x, point.y))), Math.min(...apart));
+"""
+LABELS = """
+import { placed } from "./labels.mjs";
+let seed = 7;
+const random = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
+const label = (x, y, width) => ({ x, y, radius: 7, width, height: 15 });
+const labels = Array.from({ length: 300 }, () => label(900 * random(), 600 * random(), 40 + 120 * random()));
+const boxes = placed(labels).flatMap((at, place) => (at ? [[at.x, at.y, labels[place].width, 15]] : []));
+let over = 0;
+boxes.forEach(([x, y, w, h], one) => boxes.slice(0, one).forEach(([a, b, c, d]) => {
+  if (Math.abs(x - a) < (w + c) / 2 - 1e-6 && Math.abs(y - b) < (h + d) / 2 - 1e-6) over++;
+}));
+const pair = placed([label(0, 0, 90), label(10, 0, 90)]);
+console.log(boxes.length, over, pair.every((one) => one !== null));
+"""
+
+
+def told_by(tmp_path, module: str, program: str) -> list[str]:
+    """What a program says that imports a module of the page."""
     esbuild = ROOT / "web" / "node_modules" / ".bin" / "esbuild"
     if shutil.which("node") is None or not esbuild.exists():
         pytest.skip("no node, or no `npm ci` in web/")
-    bundle = [esbuild, ROOT / "web" / "src" / "layout.ts", "--format=esm", f"--outfile={tmp_path / 'layout.mjs'}"]
+    bundle = [esbuild, ROOT / "web" / "src" / f"{module}.ts", "--format=esm", f"--outfile={tmp_path / module}.mjs"]
     subprocess.run(bundle, check=True, capture_output=True)
-    (tmp_path / "steps.mjs").write_text(STEPS)
-    told = subprocess.run(["node", tmp_path / "steps.mjs"], check=True, capture_output=True, text=True).stdout.split()
-    assert int(told[0]) == 500
-    assert float(told[1]) < 33, "milliseconds a step: less than thirty pictures a second"
+    (tmp_path / "program.mjs").write_text(program)
+    return subprocess.run(["node", tmp_path / "program.mjs"], check=True, capture_output=True, text=True).stdout.split()
+
+
+def test_connected_hubs_neither_fly_apart_nor_land_on_each_other(tmp_path):
+    farthest, nearest = map(float, told_by(tmp_path, "layout", HUBS))
+    assert farthest < 3000
+    assert nearest > 40
+
+
+def test_names_are_never_written_over_each_other(tmp_path):
+    shown, over, both = told_by(tmp_path, "labels", LABELS)
+    assert int(over) == 0
+    assert int(shown) > 60
+    assert both == "true", "of two that would collide one goes to another side"
 
 
 def test_the_pages_types_are_those_of_the_server():

@@ -1,65 +1,43 @@
-// Ranked answers; each opens its evidence.
+// One answer as a card that opens its evidence.
 
-import type { Answer, BaseDetails, Evidence, Run } from "./api";
-import { h, number, words } from "./dom";
-import { glimpse, markedText, placeOf, quoted, shownEvidence, source } from "./evidence";
-import { withTables } from "./pipe_table";
-import { cost } from "./trace";
+import type { Answer, BaseDetails } from "./api";
+import { button, h, nameOf, number, words } from "./dom";
+import { glimpse, placeOf, shownEvidence } from "./evidence";
+import { showNode } from "./node_dialog";
+import { reasons, tells } from "./reasons";
+
+export function typeDot(base: BaseDetails, type: string): HTMLElement {
+  const dot = h("span", { class: "dot" });
+  dot.style.background = `var(--type-${Math.max(0, base.node_types.findIndex((row) => row.name === type)) % 8})`;
+  return dot;
+}
+
+/** Why it is listed, in a line. */
+export function why(base: BaseDetails, answer: Answer): string {
+  const first = answer.evidence.find((piece) => piece.kind !== "judgement" && tells(piece));
+  const said = reasons(answer);
+  if (answer.group === "near" && said[0]) return first ? `${said[0]}: ${glimpse(base, first, answer.key)}` : said[0];
+  return first ? glimpse(base, first, answer.key) : said.join("; ");
+}
 
 export function answerCard(base: BaseDetails, answer: Answer, onOpen: () => void, beside?: string): HTMLDetailsElement {
-  const dot = h("span", { class: "dot" });
-  const place = Math.max(0, base.node_types.findIndex((row) => row.name === answer.type)) % 8;
-  dot.style.background = `var(--type-${place})`;
-  const first = answer.evidence.find((piece) => piece.kind !== "judgement");
+  const shown = answer.evidence.filter((piece) => piece.kind !== "judgement" && tells(piece)), said = reasons(answer);
+  const place = shown.map(placeOf).find((one) => one), isFile = shown.some((piece) => piece.file);
+  const raw = answer.evidence.filter((piece) => piece.kind === "judgement").map((piece) => piece.text);
   const card = h("details", { class: "answer", "data-key": answer.key },
     h("summary", {},
       h("span", { class: "rank" }, answer.rank),
       h("span", { class: "what" },
-        h("span", { class: "name" }, answer.name),
-        h("span", { class: "kind" }, dot, words(answer.type), first && placeOf(first) && h("span", { class: "where" }, placeOf(first)), beside && h("em", {}, beside)),
-        first && h("span", { class: "glimpse" }, glimpse(base, first))),
-      h("span", { class: "score", title: "The score by which this method ranks; it means nothing to another method" }, number(answer.score))),
-    h("ul", { class: "evidence" }, answer.evidence.map((piece) => shownEvidence(base, piece)),
-      answer.evidence.length === 0 && h("li", { class: "muted" }, "no evidence was kept")));
-  card.addEventListener("toggle", () => { if (card.open) onOpen(); });
+        h("span", { class: "name" }, nameOf(answer.name)),
+        h("span", { class: "kind" }, typeDot(base, answer.type), words(answer.type), place && h("span", { class: "where" }, nameOf(place)), beside && h("em", {}, beside)),
+        h("span", { class: "glimpse" }, nameOf(why(base, answer))))),
+    h("ul", { class: "evidence" }, shown.map((piece) => shownEvidence(base, piece)),
+      said.map((text) => h("li", { class: "judgement" }, text)),
+      !shown.length && !said.length && h("li", { class: "muted" }, "No evidence was kept."),
+      h("li", { class: "foot" },
+        !isFile && button("Read more", () => void showNode(base, answer.key), { class: "quiet source", "aria-label": `Read more about ${answer.name}` }),
+        h("details", { class: "raw" }, h("summary", {}, "Details"), h("p", { class: "muted" },
+          [...raw, `rank ${answer.rank}, score ${number(answer.score)}; a score means nothing to another method`, answer.key].map((text) => h("span", {}, text)))))));
+  card.addEventListener("toggle", (event) => { if (event.target === card && card.open) onOpen(); });
   return card;
-}
-
-export function writtenAnswer(base: BaseDetails, run: Run): HTMLElement | null {
-  if (!run.text || !run.found) return null;
-  const best = wholePassage(run);
-  const sure = run.certainty !== null && isFromDocuments(run) && h("p", { class: "certainty muted" }, certaintyInWords(run.certainty, best !== null));
-  if (best) return h("section", { class: "written best", "aria-label": "The passage that says it" },
-    quoted(best), source(base, best), sure);
-  return h("section", { class: "written" }, h("div", { class: "said" }, withTables(run.text, null)), sure,
-    (run.evidence ?? []).length > 0 && h("ol", { class: "evidence" }, run.evidence!.map((piece, place) => shownEvidence(base, piece, place + 1))));
-}
-
-/** The passage that is the answer itself, where nobody has written one in other words. */
-function wholePassage(run: Run): Evidence | null {
-  const first = run.evidence[0];
-  if (!first || first.kind !== "passage" || !first.file || run.evidence.length > 1) return null;
-  return run.value === null && (run.text === first.text || run.text === markedText(first)) ? first : null;
-}
-
-/** Whether a run answers from documents: with a passage or with sentences, or by saying that there is none. */
-export const isFromDocuments = (run: Run): boolean =>
-  run.text !== null && [...run.evidence, ...run.answers.flatMap((answer) => answer.evidence)].some((piece) => piece.kind === "passage" && piece.file);
-
-/** The passages that the answer does not rest on: near it, never part of it. */
-export function otherPassages(run: Run): Answer[] {
-  const cited = new Set(run.found ? run.evidence.map((piece) => piece.node?.key) : []);
-  return run.answers.filter((answer) => !cited.has(answer.key));
-}
-
-function certaintyInWords(certainty: number, quotes: boolean): string {
-  const sure = certainty >= 0.9 ? "almost certainly" : certainty >= 0.7 ? "very likely" : certainty >= 0.45 ? "probably" : "perhaps";
-  return `This ${quotes ? `${sure} says it` : `is ${sure} right`} (${Math.round(100 * certainty)} %)`;
-}
-
-export function remarks(run: Run): HTMLElement {
-  return h("footer", { class: "remarks muted" },
-    (run.notes ?? []).map((note) => h("p", {}, note)),
-    run.fallbacks.map((one) => h("p", { class: "fallback" }, `${one.step}: ${one.reason}; ${one.instead}`)),
-    h("p", {}, `${words(run.method)}, ${cost(run)}`));
 }

@@ -16,6 +16,7 @@ export class Refused extends Error {
 
 // The token lives as long as the tab, and only in it.
 let token = sessionStorage.getItem("clew-token") ?? "";
+export const hasToken = (): boolean => token !== "";
 export function setToken(text: string): void { token = text; sessionStorage.setItem("clew-token", text); }
 
 export async function send(path: string, options: RequestInit = {}): Promise<Response> {
@@ -66,6 +67,9 @@ export const upload = (base: string, file: File) =>
   send(at(base, `/documents/${encodeURIComponent(file.name)}`), { method: "PUT", body: file });
 export const remove = (base: string, name: string) =>
   send(at(base, `/documents/${encodeURIComponent(name)}`), { method: "DELETE" });
+
+export const restore = (base: string, name: string) =>
+  send(at(base, `/documents/${encodeURIComponent(name)}/restore`), { method: "POST" });
 
 export async function stream(
   base: string, asked: Asked, signal: AbortSignal, on: (kind: string, content: any) => void,

@@ -1,119 +1,117 @@
-// Ask: the question, the answers as they are ranked, and beside them graph, query and trace.
+// Ask: the question, the answer, what matches and what is near, and beside them graph, query and trace.
 
 import * as api from "./api";
-import { answerCard, isFromDocuments, otherPassages, remarks, writtenAnswer } from "./answers";
-import { announce, button, copyButton, fill, h, notice, save } from "./dom";
+import { answerHead, isFromDocuments, outage, remarks, sentence } from "./answer_head";
+import { answerList, type Look } from "./answer_list";
+import { followUp, link, readAsked, readTurns, shownTurns, type Turn } from "./conversation";
+import { announce, button, copyButton, fill, h, notice } from "./dom";
 import { graphOf } from "./evidence";
+import { downloads } from "./export";
 import { GraphPanel } from "./graph_panel";
 import { shownQuery } from "./query_view";
 import { exampleList, questionForm } from "./question_form";
 import { go, href, note } from "./route";
 import { tabs } from "./tabs";
 import { Timeline } from "./trace";
-
-function readFixes(given: URLSearchParams): Record<string, string[]> {
-  const fixes: Record<string, string[]> = {};
-  for (const text of given.getAll("fix")) {
-    const place = text.lastIndexOf("→");
-    const name = text.slice(0, place), key = text.slice(place + 1);
-    fixes[name] = [...(fixes[name] ?? []), ...(key ? [key] : [])];
-  }
-  return fixes;
-}
-
-const writeFixes = (fixes: Record<string, string[]>) =>
-  Object.entries(fixes).flatMap(([name, keys]) => (keys.length ? keys.map((key) => `${name}→${key}`) : [`${name}→`]));
-
-export const link = (base: string, asked: api.Asked, run?: string) =>
-  href("ask", { base, q: asked.question, method: asked.method, model: asked.model === "none" ? null : asked.model, fix: writeFixes(asked.fixes ?? {}), run });
+import { understoodChips } from "./understood_chips";
 
 export async function askView(host: HTMLElement, base: api.BaseDetails, given: URLSearchParams, signal: AbortSignal): Promise<void> {
-  const form = questionForm(base, given, (asked) => go(link(base.name, asked)));
-  const result = h("div", { class: "result" });
-  fill(host, h("div", { class: given.get("q") ? "question asked" : "question" },
-    !given.get("q") && h("h1", {}, "What would you like to know?"), form.element,
-    !given.get("q") && exampleList(base, (text) => go(link(base.name, { ...form.asked(), question: text })))), result);
-  if (!given.get("q")) return;
-  const asked: api.Asked = { question: given.get("q")!, method: given.get("method"), model: given.get("model") ?? "none", k: 10, fixes: readFixes(given) };
-
-  const list = h("div", { class: "answers", "aria-label": "Answers", role: "list", "aria-busy": "true" });
-  const timeline = new Timeline();
-  const graphHost = h("div", {}, h("p", { class: "muted" }, "Open an answer to see the graph around it.")), queryHost = h("div", {}, h("p", { class: "muted" }, "…"));
-  const side = tabs([["Graph", graphHost], ["Query", queryHost], ["Trace", timeline.element]]);
-  const status = h("p", { class: "status muted" }, h("span", { class: "thread", "aria-hidden": "true" }), "following the thread …");
-  const aside = h("aside", { class: "side", "aria-label": "Graph, query and trace" }, side.element);
-  const jump = button("Graph, query, trace ↓", () => aside.scrollIntoView({ block: "start" }), { class: "quiet jump" });
-  const main = h("section", { class: "main" }, h("div", { class: "row" }, status, jump), list);
-  fill(result, h("div", { class: "columns" }, main, aside));
-  let done = false;
-  const fail = (reason: string) => {
-    done = true;
-    list.setAttribute("aria-busy", "false");
-    fill(status);
-    timeline.end();
-    list.before(notice(reason, button("Ask again", () => go(link(base.name, asked)))));
-  };
-  side.choose("Trace");
-  const show = (answer: api.Answer) => {
-    const card = answerCard(base, answer, () => void drawn(base, asked.question, answer, graphHost, side.choose));
-    card.setAttribute("role", "listitem");
-    list.append(card);
-  };
-  const finish = (run: api.Run) => {
-    done = true;
-    list.setAttribute("aria-busy", "false");
-    timeline.all(run.trace);
-    if (!list.childElementCount) run.answers.forEach(show);
-    const written = writtenAnswer(base, run);
-    const count = run.answers.length === 1 ? "1 answer" : run.answers.length ? `${run.answers.length} answers` : "";
-    const documents = isFromDocuments(run);
-    if (documents) {
-      list.replaceChildren();
-      otherPassages(run).forEach(show);
-      list.setAttribute("aria-label", "Other passages");
-      if (list.childElementCount) list.before(h("h2", { class: "others" }, "Other passages"));
-    }
-    const sure = run.certainty === null ? "" : `, the question read with ${Math.round(100 * run.certainty)} % certainty`;
-    fill(status, count && run.found && !documents ? count + sure : "");
-    const top = list.previousElementSibling?.matches("h2.others") ? list.previousElementSibling : list;
-    if (!run.found && (run.answers.length || run.text)) top.before(h("div", { class: "empty" }, h("h2", {}, run.text ?? "I did not find this"),
-      run.answers.length > 0 && h("p", { class: "muted" }, "What is nearest follows; none of it is put forward as the answer.")));
-    else if (!run.answers.length && !written) list.before(h("div", { class: "empty" }, h("h2", {}, "No answer was found"),
-      h("p", { class: "muted" }, "Other words or another method may find one. ", h("a", { href: href("explore", { base: base.name }) }, "Explore"), " looks names up as you type.")));
-    if (written) top.before(written);
-    fill(queryHost, shownQuery(base, run, (fixes) => go(link(base.name, { ...asked, fixes }))));
-    const address = link(base.name, asked, run.run);
-    note(address);
-    list.after(h("div", { class: "row wrap downloads" },
-      copyButton(location.href, "Copy link"),
-      button("JSON", () => save(`clew-${run.run}.json`, new Blob([JSON.stringify(run, null, 1)], { type: "application/json" })), { class: "quiet", "aria-label": "Download the answers as JSON" }),
-      h("a", { class: "quiet button", href: href("compare", { base: base.name, q: asked.question, method: asked.method }) }, "Compare methods")), remarks(run));
-    announce(documents ? `${run.text}` : `${run.answers.length} answers. The first is ${run.answers[0]?.name ?? "none"}.`);
-    if (documents) {
-      if (run.answers[0]) void drawn(base, asked.question, run.answers[0], graphHost, side.choose);
-      return;
-    }
-    const first = list.querySelector<HTMLDetailsElement>("details.answer");
-    if (first && !list.querySelector("details[open]")) first.open = true;
-  };
-  const kept = given.get("run");
-  if (kept) {
-    try { finish(await api.run(base.name, kept)); return; }
-    catch (failure) { if (!(failure instanceof api.Refused) || failure.status !== 404) throw failure; } // forgotten: ask again
+  const kept = await keptRun(base, given.get("run"));
+  if (signal.aborted) return;
+  const asked = kept ? kept.request : readAsked(given), look: Look = given.get("as") === "table" ? "table" : "cards";
+  const turns = kept ? ownTurns(kept, readTurns(given)) : readTurns(given);
+  const form = questionForm(base, asked, (next) => go(link(base.name, next, { turns })));
+  if (!asked.question) {
+    fill(host, h("div", { class: "question" }, h("h1", {}, "What would you like to know?"), form.element,
+      exampleList(base, (text) => go(link(base.name, { ...form.asked(), question: text })))));
+    return;
   }
+  document.title = `${asked.question} · Clew`;
+  const result = h("div", { class: "result" });
+  fill(host, h("h1", { class: "asked-question" }, asked.question), shownTurns(base.name, turns, asked),
+    h("div", { class: "question asked" }, form.element), result);
+  const own = new AbortController(), stop = () => own.abort();
+  signal.addEventListener("abort", stop);
+  const page = new Page(base, asked, turns, look, result, stop);
+  if (kept) { page.finish(kept); return; }
   try {
-    await api.stream(base.name, asked, signal, (kind, content) => {
-      if (signal.aborted) return;
-      if (kind === "span") timeline.show(content);
-      else if (kind === "answer") show(content);
-      else if (kind === "run") finish(content);
-      else if (kind === "error") fail(content.error);
+    await api.stream(base.name, asked, own.signal, (kind, content) => {
+      if (own.signal.aborted) return;
+      if (kind === "span") page.timeline.show(content);
+      else if (kind === "run") page.finish(content);
+      else if (kind === "error") page.fail(content.error);
     });
-    if (!done && !signal.aborted) fail("The connection ended before the answer was complete.");
+    if (!page.done && !own.signal.aborted) page.fail("The connection ended before the answer was complete.");
   } catch (failure) {
     if (signal.aborted) return;
+    if (own.signal.aborted) { page.fail("Stopped. No answer was kept."); return; }
     if (!(failure instanceof api.Refused) || failure.status === 401) throw failure;
-    fail(failure.message);
+    page.fail(failure.message);
+  }
+}
+
+/** A finished run by its id; null where it was forgotten, and the question is asked again. */
+async function keptRun(base: api.BaseDetails, run: string | null): Promise<api.Run | null> {
+  if (!run) return null;
+  try { return await api.run(base.name, run); }
+  catch (failure) {
+    if (failure instanceof api.Refused && (failure.status === 404 || failure.status === 422)) return null;
+    throw failure;
+  }
+}
+
+/** The conversation that a run was asked in, whatever the address says; runs of its turns where the address knows them. */
+const ownTurns = (run: api.Run, told: Turn[]): Turn[] =>
+  (run.request.history ?? []).map((question, place, all) => told.slice(-all.length)[place]?.question === question ? told.slice(-all.length)[place]! : { question, run: null });
+
+class Page {
+  readonly timeline = new Timeline();
+  done = false;
+  private main = h("div", { class: "answered", "aria-busy": "true" });
+  private status: HTMLElement;
+  private graphHost = h("div", {}, h("p", { class: "muted" }, "Open an answer to see the graph around it."));
+  private queryHost = h("div", {}, h("p", { class: "muted" }, "…"));
+  private side = tabs([["Graph", this.graphHost], ["Query", this.queryHost], ["Trace", this.timeline.element]]);
+
+  constructor(private base: api.BaseDetails, private asked: api.Asked, private turns: Turn[], private look: Look, result: HTMLElement, stop: () => void) {
+    this.status = h("div", { class: "status muted", role: "status" }, h("span", { class: "thread", "aria-hidden": "true" }), "following the thread …", button("Stop", stop, { class: "stop" }));
+    const aside = h("aside", { class: "side", "aria-label": "Graph, query and trace" }, this.side.element);
+    const jump = button("Graph, query, trace ↓", () => aside.scrollIntoView({ block: "start" }), { class: "quiet jump" });
+    fill(result, h("div", { class: "columns" }, h("section", { class: "main" }, h("div", { class: "row" }, this.status, jump), this.main), aside));
+    this.side.choose("Trace");
+  }
+
+  fail(reason: string): void {
+    this.end();
+    this.timeline.end();
+    fill(this.main, notice(reason, button("Ask again", () => go(link(this.base.name, this.asked, { turns: this.turns })))));
+    announce(reason);
+  }
+
+  finish(run: api.Run): void {
+    this.end();
+    this.timeline.all(run.trace);
+    const { base, asked, turns } = this;
+    const address = (look: Look) => link(base.name, asked, { turns, run: run.run, look });
+    const again = (changes: Partial<api.Asked>) => go(link(base.name, { ...asked, ...changes }, { turns }));
+    const list = answerList(base, run, this.look, (look) => note(address(look)), (answer) => void drawn(base, asked.question, answer, this.graphHost, this.side.choose));
+    const head = answerHead(base, run, understoodChips(base, run, again));
+    fill(this.main, outage(run), head, list.element,
+      h("div", { class: "row wrap downloads" }, copyButton(() => location.href, "Copy link"), downloads(base, run),
+        h("a", { class: "quiet button", href: href("compare", { base: base.name, q: asked.question, method: asked.method }) }, "Compare methods")),
+      remarks(run), followUp(base.name, asked, run, turns));
+    fill(this.queryHost, shownQuery(base, run));
+    note(address(this.look));
+    announce(sentence(run));
+    if (isFromDocuments(run)) { if (run.answers[0]) void drawn(base, asked.question, run.answers[0], this.graphHost, this.side.choose); }
+    else list.openFirst();
+    if (!(document.activeElement instanceof HTMLInputElement)) head.focus({ preventScroll: true });
+  }
+
+  private end(): void {
+    this.done = true;
+    this.main.setAttribute("aria-busy", "false");
+    this.status.remove();
   }
 }
 

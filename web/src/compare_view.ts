@@ -1,10 +1,13 @@
 // Compare: two methods side by side on one question.
 
 import * as api from "./api";
-import { answerCard, remarks, writtenAnswer } from "./answers";
+import { answerHead, outage, remarks } from "./answer_head";
+import { answerCard } from "./answers";
 import { fill, h, notice, words } from "./dom";
 import { choice, exampleList } from "./question_form";
 import { go, href } from "./route";
+
+const SHOWN = 10;
 
 export async function compareView(host: HTMLElement, base: api.BaseDetails, given: URLSearchParams): Promise<void> {
   const methods = base.methods.map((one): [string, string] => [one.name, words(one.name)]);
@@ -42,8 +45,9 @@ export async function compareView(host: HTMLElement, base: api.BaseDetails, give
       const rank = ranks.get(answer.key);
       return rank === undefined ? "only here" : rank === answer.rank ? "same place there" : `place ${rank} there`;
     };
-    fill(columns[place]!.element, h("h2", {}, words(run.method)), writtenAnswer(base, run),
-      !run.answers.length && h("p", { class: "muted" }, "No answer was found."),
-      h("div", { class: "answers" }, run.answers.map((answer) => answerCard(base, answer, () => {}, beside(answer)))), remarks(run));
+    const head = answerHead(base, run);
+    head.setAttribute("aria-label", `Answer of ${words(columns[place]!.method)}`);
+    fill(columns[place]!.element, h("h2", {}, words(run.method)), outage(run), head,
+      h("div", { class: "answers" }, run.answers.slice(0, SHOWN).map((answer) => answerCard(base, answer, () => {}, beside(answer)))), remarks(run));
   });
 }

@@ -1,10 +1,10 @@
-// Documents: upload, list, ask, and read with the quoted span marked.
+// Documents: a desk of files with how each stands, a question, and reading with the quoted span marked.
 
 import * as api from "./api";
-import { announce, button, fill, h, marked } from "./dom";
+import { link } from "./conversation";
+import { announce, button, fill, h, marked, nameOf, notice } from "./dom";
 import { questionForm } from "./question_form";
 import { go, href } from "./route";
-import { link } from "./ask_view";
 
 export async function documentsView(
   host: HTMLElement, base: api.BaseDetails, given: URLSearchParams, signal: AbortSignal, reload: () => void,
@@ -16,59 +16,123 @@ export async function documentsView(
       "This base takes no uploads. Start the server with ", h("code", {}, "--documents FOLDER"), " for one that does.")));
     return;
   }
-  const list = h("ul", { class: "files", "aria-label": "Documents" }), state = h("p", { class: "muted", role: "status" });
-  const progress = h("progress", { max: 1, hidden: true, "aria-label": "Build" });
-  const problem = h("p", { class: "error", role: "alert", hidden: true });
-  const input = h("input", { type: "file", multiple: true, id: "upload", class: "hidden-input" });
-  const drop = h("label", { class: "drop", for: "upload" }, h("strong", {}, "Drop files here"), h("span", { class: "muted" }, " or choose them: PDF, Word, Markdown, HTML, text, tables"), input);
-  const ask = h("div", {});
-  let ready = base.ready;
-  const draw = (found: api.Documents) => {
-    input.accept = found.accepts.join(",");
-    const { build } = found;
-    const busy = build.state === "running" || build.state === "waiting";
-    progress.hidden = !busy;
-    if (build.total) progress.value = build.done / build.total; else progress.removeAttribute("value");
-    state.textContent = busy ? `building: ${build.stage || "waiting"}` : build.state === "failed" ? "" : found.documents.length ? "ready" : "no documents yet";
-    problem.hidden = build.state !== "failed" && !build.skipped.length;
-    problem.textContent = build.error ?? build.skipped.map((one) => `${one.file}: ${one.reason}`).join("; ");
-    fill(list, found.documents.map((file) => h("li", {},
-      file.indexed ? h("a", { href: href("documents", { base: base.name, doc: file.name }) }, file.name) : h("span", {}, file.name),
-      h("small", { class: "muted" }, `${(file.bytes / 1000).toFixed(1)} kB${file.indexed ? "" : ", not read yet"}`),
-      button("Delete", async () => { await act(() => api.remove(base.name, file.name)); }, { class: "quiet", "aria-label": `Delete ${file.name}` }))));
-    return busy;
-  };
-  const watch = async () => {
-    while (!signal.aborted) {
-      const busy = draw(await api.documents(base.name));
-      if (!busy) {
-        const now = await api.details(base.name);
-        if (now.ready !== ready || now.nodes !== base.nodes) { ready = now.ready; announce("The documents are ready"); reload(); return; }
+  const desk = new Desk(base, signal, reload);
+  fill(host, h("div", { class: "question asked" }, h("h1", {}, "Documents"),
+    base.ready && questionForm(base, {}, (asked) => go(link(base.name, asked))).element, desk.element));
+  await desk.watch();
+}
+
+interface Sending { file: File; state: "waiting" | "sending" | "failed"; error: string }
+
+const sending = new Map<string, Map<string, Sending>>(); // base → name: what is on its way outlives a redrawing of the page
+
+class Desk {
+  readonly element: HTMLElement;
+  private list = h("ul", { class: "files", "aria-label": "Documents" });
+  private state = h("p", { class: "muted", role: "status" });
+  private progress = h("progress", { max: 1, hidden: true, "aria-label": "Build" });
+  private problem = h("div", {});
+  private input = h("input", { type: "file", multiple: true, id: "upload", class: "hidden-input" });
+  private found: api.Documents | null = null;
+  private sent: Map<string, Sending>;
+  private isSending = false;
+
+  constructor(private base: api.BaseDetails, private signal: AbortSignal, private reload: () => void) {
+    this.sent = sending.get(base.name) ?? new Map();
+    sending.set(base.name, this.sent);
+    const drop = h("label", { class: "drop", for: "upload" }, h("strong", {}, "Drop files here"), h("span", { class: "muted" }, " or choose them: PDF, Word, Markdown, HTML, text, tables"), this.input);
+    this.input.addEventListener("change", () => { this.take([...(this.input.files ?? [])]); this.input.value = ""; });
+    drop.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
+    drop.addEventListener("dragleave", () => drop.classList.remove("over"));
+    drop.addEventListener("drop", (event) => { event.preventDefault(); drop.classList.remove("over"); this.take([...(event.dataTransfer?.files ?? [])]); });
+    this.element = h("div", { class: "desk" }, drop, this.progress, this.state, this.problem, this.list);
+  }
+
+  /** Until nothing is under way; where the base has changed meanwhile, all is drawn anew. */
+  async watch(): Promise<void> {
+    while (!this.signal.aborted) {
+      this.found = await api.documents(this.base.name);
+      this.draw();
+      if (!this.isBusy) {
+        const now = await api.details(this.base.name);
+        if (!this.isSending && (now.ready !== this.base.ready || now.nodes !== this.base.nodes)) { announce("The documents are ready"); this.reload(); }
         return;
       }
       await new Promise((done) => setTimeout(done, 400));
     }
-  };
-  const act = async (work: () => Promise<unknown>) => {
-    try { await work(); } catch (failure) { problem.hidden = false; problem.textContent = (failure as Error).message; return; }
-    await watch();
-  };
-  const take = (files: Iterable<File>) => act(async () => { for (const file of files) await api.upload(base.name, file); });
-  input.addEventListener("change", () => void take([...(input.files ?? [])]));
-  drop.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
-  drop.addEventListener("dragleave", () => drop.classList.remove("over"));
-  drop.addEventListener("drop", (event) => { event.preventDefault(); drop.classList.remove("over"); void take([...(event.dataTransfer?.files ?? [])]); });
-  if (base.ready) fill(ask, questionForm(base, new URLSearchParams(), (asked) => go(link(base.name, asked))).element);
-  fill(host, h("div", { class: "question asked" }, h("h1", {}, "Documents"), ask, drop, progress, state, problem, list));
-  await watch();
+  }
+
+  private get isBusy(): boolean { return this.found?.build.state === "running" || this.found?.build.state === "waiting"; }
+
+  private take(files: File[]): void {
+    for (const file of files) this.sent.set(file.name, { file, state: "waiting", error: "" });
+    void this.send();
+  }
+
+  /** One file after another; one that is refused keeps none of the others waiting. */
+  private async send(): Promise<void> {
+    if (this.isSending) return;
+    this.isSending = true;
+    for (let next = this.next(); next; next = this.next()) {
+      next.state = "sending";
+      this.draw();
+      try { await api.upload(this.base.name, next.file); this.sent.delete(next.file.name); }
+      catch (failure) { next.state = "failed"; next.error = (failure as Error).message; }
+    }
+    this.isSending = false;
+    await this.watch();
+  }
+
+  private next(): Sending | undefined { return [...this.sent.values()].find((one) => one.state === "waiting"); }
+
+  private async change(work: () => Promise<unknown>): Promise<void> {
+    fill(this.problem);
+    try { await work(); } catch (failure) { fill(this.problem, notice((failure as Error).message)); }
+    await this.watch();
+  }
+
+  private draw(): void {
+    if (!this.found) return;
+    const { build, documents, deleted, accepts } = this.found;
+    this.input.accept = accepts.join(",");
+    this.progress.hidden = !this.isBusy;
+    if (build.total) this.progress.value = build.done / build.total; else this.progress.removeAttribute("value");
+    const failed = [...this.sent.values()].filter((one) => one.state === "failed").length + build.skipped.length;
+    this.state.textContent = this.isBusy ? `building: ${build.stage || "waiting"}` : build.state === "failed" ? `The build failed: ${build.error ?? "no reason was given"}`
+      : failed ? `${failed === 1 ? "One file is" : `${failed} files are`} not ready` : documents.length ? "ready" : "no documents yet";
+    const skipped = new Map(build.skipped.map((one) => [one.file, one.reason])), known = new Set(documents.map((one) => one.name));
+    fill(this.list,
+      [...this.sent.values()].filter((one) => !known.has(one.file.name) || one.state !== "waiting").map((one) => this.sendingRow(one)),
+      documents.map((file) => this.row(file, skipped.get(file.name))),
+      deleted.map((name) => h("li", { class: "gone" }, nameOf(name), status("deleted"),
+        button("Undo", () => void this.change(() => api.restore(this.base.name, name)), { class: "quiet", "aria-label": `Undo the deletion of ${name}` }))));
+  }
+
+  private sendingRow(one: Sending): HTMLElement {
+    const name = one.file.name;
+    return h("li", {}, nameOf(name), status(one.state === "failed" ? `refused: ${one.error}` : one.state === "sending" ? "sending …" : "waits", one.state === "failed"),
+      one.state === "failed" && [
+        button("Retry", () => { one.state = "waiting"; void this.send(); }, { class: "quiet", "aria-label": `Retry ${name}` }),
+        button("Dismiss", () => { this.sent.delete(name); this.draw(); }, { class: "quiet", "aria-label": `Dismiss ${name}` })]);
+  }
+
+  private row(file: api.Documents["documents"][number], reason: string | undefined): HTMLElement {
+    const isRead = file.indexed && !reason, size = `${(file.bytes / 1000).toFixed(1)} kB`;
+    return h("li", {},
+      isRead ? h("a", { href: href("documents", { base: this.base.name, doc: file.name }) }, nameOf(file.name)) : nameOf(file.name),
+      status(reason ? `cannot be used: ${reason}` : isRead ? `ready · ${size}` : `${this.isBusy ? "being read" : "not read yet"} · ${size}`, Boolean(reason)),
+      button("Delete", () => void this.change(() => api.remove(this.base.name, file.name)), { class: "quiet", "aria-label": `Delete ${file.name}` }));
+  }
 }
+
+const status = (text: string, isWrong = false): HTMLElement => h("small", { class: isWrong ? "error file-status" : "muted file-status" }, text);
 
 async function read(host: HTMLElement, base: api.BaseDetails, name: string, piece: string | null, quote: string | null): Promise<void> {
   const document = await api.reading(base.name, name);
   let page: number | null = null;
   fill(host, h("article", { class: "reading" },
     h("p", {}, h("a", { href: href("documents", { base: base.name }) }, "← Documents")),
-    h("h1", {}, document.title), h("p", { class: "muted" }, document.name),
+    h("h1", {}, nameOf(document.title)), h("p", { class: "muted" }, nameOf(document.name)),
     document.pieces.map((one) => {
       const turned = one.page !== null && one.page !== page;
       page = one.page;

@@ -50,14 +50,26 @@ export function save(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
-export function copyButton(text: string, label = "Copy"): HTMLButtonElement {
+/** Copies; where the browser does not let it (plain HTTP on a network), the text is shown, chosen, to copy by hand. */
+export function copyButton(text: string | (() => string), label = "Copy"): HTMLElement {
   const made = button(label, async () => {
-    await navigator.clipboard.writeText(text);
-    made.textContent = "Copied";
-    announce("Copied");
-    setTimeout(() => (made.textContent = label), 1500);
+    const copied = typeof text === "string" ? text : text();
+    try {
+      await navigator.clipboard.writeText(copied);
+      made.textContent = "Copied";
+      announce("Copied");
+      setTimeout(() => (made.textContent = label), 1500);
+    } catch {
+      const field = h("textarea", { class: "by-hand", rows: 2, readonly: true, "aria-label": "To copy by hand" });
+      field.value = copied;
+      host.querySelector(".uncopied")?.remove();
+      host.append(h("span", { class: "uncopied", role: "alert" }, "The browser does not let this page copy. Copy it from here:", field));
+      field.focus();
+      field.select();
+    }
   }, { class: "quiet" });
-  return made;
+  const host = h("span", { class: "copy" }, made);
+  return host;
 }
 
 export function notice(text: string, ...actions: Child[]): HTMLElement {
@@ -66,6 +78,9 @@ export function notice(text: string, ...actions: Child[]): HTMLElement {
 
 const digits = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
 export const number = (value: number): string => digits.format(value);
+export const percent = (value: number): string => `${Math.round(100 * value)} %`;
+/** A name, kept apart from the writing direction of what stands around it. */
+export const nameOf = (text: string): HTMLElement => h("bdi", {}, text);
 export const words = (name: string): string => name.replaceAll("_", " ");
 
 export function marked(text: string, quote: string | null): Child[] {

@@ -1,17 +1,18 @@
 // Evidence in words: paths as chips one can open, quotations with their place, judgements in small print.
 
 import type { BaseDetails, Evidence, Fact, NodeRef } from "./api";
-import { button, h, words } from "./dom";
+import { h, nameOf, words } from "./dom";
 import { chip, showNode } from "./node_dialog";
 import { showPage } from "./page_dialog";
 import { withTables } from "./pipe_table";
+import { reason } from "./reasons";
 import { href } from "./route";
 
 export function shownEvidence(base: BaseDetails, piece: Evidence, number?: number): HTMLElement {
   const mark = number === undefined ? null : h("span", { class: "number" }, `[${number}]`);
   if (piece.kind === "path" || piece.kind === "fact") return h("li", { class: "path" }, mark, factsOf(piece).map((fact) => shownFact(base, fact)));
   if (piece.kind === "passage") return h("li", { class: "passage" }, mark, quoted(piece), source(base, piece));
-  return h("li", { class: "judgement" }, mark, piece.text);
+  return h("li", { class: "judgement" }, mark, reason(piece) ?? piece.text);
 }
 
 /** A quotation with what says it marked. */
@@ -23,14 +24,15 @@ export const markedText = (piece: Evidence): string => piece.mark ? [...piece.te
 
 export const placeOf = (piece: Evidence): string => !piece.file ? "" : piece.page ? `${piece.file}, page ${piece.page}` : piece.file;
 
-export function glimpse(base: BaseDetails, piece: Evidence): string {
+/** A piece of evidence in a line; facts that begin at this very node do not name it again. */
+export function glimpse(base: BaseDetails, piece: Evidence, key?: string): string {
   const facts = factsOf(piece);
-  return facts.length ? facts.map((fact) => `${fact.head.name} — ${labelOf(base, fact.relation)} → ${fact.tail.name}`).join("; ") : markedText(piece);
+  return facts.length ? facts.map((fact) => `${fact.head.key === key ? "" : `${fact.head.name} `}${labelOf(base, fact.relation)} ${fact.tail.name}`).join("; ") : markedText(piece);
 }
 
 const labelOf = (base: BaseDetails, relation: string) => base.relations.find((row) => row.name === relation)?.label ?? words(relation);
 
-const factsOf = (piece: Evidence): Fact[] =>
+export const factsOf = (piece: Evidence): Fact[] =>
   piece.kind === "path" ? (piece.facts ?? []) : piece.kind === "fact" ? [piece as unknown as Fact] : [];
 
 function shownFact(base: BaseDetails, fact: Fact): HTMLElement {
@@ -44,13 +46,13 @@ export function source(base: BaseDetails, piece: Evidence): HTMLElement | null {
   if (!piece.node) return null;
   if (!piece.file) {
     const node = piece.node;
-    return button(node.name, () => void showNode(base, node.key, piece.text), { class: "source", "aria-label": `Read the source: ${node.name}` });
+    return h("button", { type: "button", onclick: () => void showNode(base, node.key, piece.text), class: "source", "aria-label": `Read the source: ${node.name}` }, nameOf(node.name));
   }
   const address = href("documents", { base: base.name, doc: piece.file, piece: piece.node.key, quote: markedText(piece) });
   const printed = base.documents && piece.page && /\.pdf$/i.test(piece.file);
   return h("span", { class: "place" },
-    printed ? button(placeOf(piece), () => void showPage(base, piece, address), { class: "source", "aria-label": `Show the page: ${placeOf(piece)}` })
-      : h("a", { class: "source", href: address }, placeOf(piece)),
+    printed ? h("button", { type: "button", onclick: () => void showPage(base, piece, address), class: "source", "aria-label": `Show the page: ${placeOf(piece)}` }, nameOf(placeOf(piece)))
+      : h("a", { class: "source", href: address }, nameOf(placeOf(piece))),
     piece.section && h("small", { class: "muted section" }, piece.section));
 }
 

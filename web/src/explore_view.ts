@@ -1,7 +1,7 @@
 // Explore: two or more entities, the subgraph between them, and the subgraph in words.
 
 import * as api from "./api";
-import { button, copyButton, fill, h, notice, save, words } from "./dom";
+import { button, copyButton, fill, h, nameOf, notice, save, words } from "./dom";
 import { GraphPanel } from "./graph_panel";
 import { entityInput } from "./entity_input";
 import { go, href } from "./route";
@@ -22,8 +22,8 @@ export async function exploreView(host: HTMLElement, base: api.BaseDetails, give
   fill(host,
     h("div", { class: "question asked" },
       h("h1", {}, "What lies between?"),
-      h("p", { class: "muted" }, "Name two or more entities and see every shortest path to the last one, and the edges among them."),
-      h("ul", { class: "chips entities", "aria-label": "Chosen entities" }, chosen.map((node, place) => node && h("li", { class: "chip" }, node.name, h("small", { class: "muted" }, words(node.type)),
+      h("p", { class: "muted" }, "Name two or more entities and see the shortest paths to the last one, and the edges among them."),
+      h("ul", { class: "chips entities", "aria-label": "Chosen entities" }, chosen.map((node, place) => node && h("li", { class: "chip" }, nameOf(node.name), h("small", { class: "muted" }, words(node.type)),
         button("×", () => show(keys.filter((_, other) => other !== place)), { class: "quiet", "aria-label": `Remove ${node.name}` })))),
       entityInput(base, "Add an entity", (node) => show([...keys.filter((key) => key !== node.key), node.key])),
       problem, hint),
@@ -51,7 +51,7 @@ export async function exploreView(host: HTMLElement, base: api.BaseDetails, give
   }
   const url = URL.createObjectURL(drawing);
   fill(result, h("div", { class: "columns even" },
-    h("section", { class: "main" }, panel.element),
+    h("section", { class: "main" }, h("p", { class: "status muted", id: "path-count" }, countedPaths(found)), panel.element),
     h("section", { class: "side" },
       h("h2", {}, "In words"), h("p", { class: "document framed", id: "subgraph-text", tabindex: 0 }, found.text),
       h("div", { class: "row wrap" }, copyButton(found.text, "Copy text"), copyButton(location.href, "Copy link")),
@@ -61,6 +61,15 @@ export async function exploreView(host: HTMLElement, base: api.BaseDetails, give
         button("SVG", () => save("subgraph.svg", drawing), { class: "quiet", "aria-label": "Download the drawing as SVG" }),
         button("JSON", () => save("subgraph.json", new Blob([JSON.stringify(found, null, 1)], { type: "application/json" })), { class: "quiet", "aria-label": "Download the subgraph as JSON" })))));
   panel.add(found.nodes.map((node) => ({ ...node, role: node.role === "between" ? undefined : node.role })), found.edges);
+}
+
+/** How many of the shortest paths are shown; only those through the least connected nodes are, where there are very many. */
+export function countedPaths(found: api.Graph): string {
+  const paths = found.paths as { count: number; kept: string[][] }[];
+  const kept = paths.reduce((sum, one) => sum + one.kept.length, 0), all = paths.reduce((sum, one) => sum + one.count, 0);
+  const lost = paths.filter((one) => !one.kept.length).length;
+  const shown = found.complete || kept >= all ? (all === 1 ? "The one shortest path" : `All ${all.toLocaleString("en")} shortest paths`) : `${kept.toLocaleString("en")} of ${all.toLocaleString("en")} shortest paths, the most telling ones`;
+  return `${shown}.${lost ? ` ${lost === 1 ? "One entity is" : `${lost} entities are`} not joined to the last one.` : ""}`;
 }
 
 // Where to begin: names from the questions that fit the base.

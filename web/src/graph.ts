@@ -1,9 +1,12 @@
 // A graph one can take hold of, drawn on a canvas.
 
 import type { NodeRef } from "./api";
+import { placed, type Box } from "./labels";
 import { Layout, type Point } from "./layout";
 
 const COLORS = 8;
+const around = ({ x, y }: Point, radius: number): Box => [x - radius, y - radius, x + radius, y + radius];
+const shortened = (name: string, most: number) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
 
 export class GraphCanvas {
   readonly layout = new Layout();
@@ -166,6 +169,7 @@ export class GraphCanvas {
     const unit = 1 / this.scale; // labels and dots keep their size on the screen
     pen.font = `${12 * unit}px system-ui, sans-serif`;
     pen.textAlign = "center"; pen.textBaseline = "middle";
+    const written: Box[] = []; // names of relations
     for (const line of lines) {
       const mine = line.head === this.selected || line.tail === this.selected;
       pen.strokeStyle = mine ? accent : faint; pen.lineWidth = (mine ? 1.8 : 1) * unit;
@@ -180,7 +184,7 @@ export class GraphCanvas {
       if ((lines.length <= 8 && (kinds > 1 || lines.length <= 3)) || (mine && near.size <= 14)) {
         const text = this.label(line.relation), mx = (line.head.x + line.tail.x) / 2, my = (line.head.y + line.tail.y) / 2;
         pen.globalAlpha = 0.85; pen.fillStyle = paper;
-        const across = pen.measureText(text).width; pen.fillRect(mx - across / 2 - 3 * unit, my - 8 * unit, across + 6 * unit, 16 * unit);
+        const across = pen.measureText(text).width; written.push([mx - across / 2, my - 8 * unit, mx + across / 2, my + 8 * unit]); pen.fillRect(mx - across / 2 - 3 * unit, my - 8 * unit, across + 6 * unit, 16 * unit);
         pen.globalAlpha = 1; pen.fillStyle = mine ? accent : ink; pen.fillText(text, mx, my);
       }
     }
@@ -195,15 +199,19 @@ export class GraphCanvas {
       pen.strokeStyle = point === this.selected || point.role ? accent : paper; pen.stroke();
       if (point.pinned) { pen.beginPath(); pen.arc(point.x, point.y, 2.4 * unit, 0, 7); pen.fillStyle = paper; pen.fill(); }
     }
-    for (const point of points) { // names after all dots, which would cover them
-      if (every || this.isFront(point) || (near.has(point) && near.size <= 40)) {
-        const radius = radiusOf(point);
-        const name = point.name.length > longest ? `${point.name.slice(0, longest - 1)}…` : point.name;
-        pen.lineWidth = 3.5 * unit; pen.strokeStyle = paper; pen.lineJoin = "round";
-        pen.strokeText(name, point.x, point.y + radius + 9 * unit);
-        pen.fillStyle = ink; pen.fillText(name, point.x, point.y + radius + 9 * unit);
-      }
-    }
+    const rank = (point: Point) => (point === this.selected ? 1e6 : point.role ? 1e5 : near.has(point) ? 1e4 : 0) + point.degree;
+    const named = points.filter((point) => every || this.isFront(point) || (near.has(point) && near.size <= 40)).sort((a, b) => rank(b) - rank(a));
+    const texts = named.map((point) => `${shortened(point.name, longest)}${point.more ? ` +${point.more}` : ""}`);
+    const places = placed(named.map((point, place) => ({ x: point.x, y: point.y, radius: radiusOf(point), must: this.isFront(point), width: pen.measureText(texts[place]!).width, height: 15 * unit })),
+      [...written, ...points.map((point): Box => around(point, 0.8 * radiusOf(point)))],
+      [-this.left * unit, -this.top * unit, (width - this.left) * unit, (height - this.top) * unit]);
+    named.forEach((_, place) => { // names after all dots, which would cover them
+      const at = places[place];
+      if (!at) return;
+      pen.lineWidth = 3.5 * unit; pen.strokeStyle = paper; pen.lineJoin = "round";
+      pen.strokeText(texts[place]!, at.x, at.y);
+      pen.fillStyle = ink; pen.fillText(texts[place]!, at.x, at.y);
+    });
   }
 
   png(): Promise<Blob> {
@@ -225,14 +233,19 @@ export class GraphCanvas {
     const [x, y] = [Math.min(...xs) - 90, Math.min(...ys) - 40];
     const [width, height] = [Math.max(...xs) - x + 90, Math.max(...ys) - y + 40];
     const round = (value: number) => Math.round(value * 10) / 10;
+    const ends = (head: Point, tail: Point) => { // up to the rim of the dot, where the arrow's tip is seen
+      const length = Math.hypot(tail.x - head.x, tail.y - head.y) || 1, back = 8 / length;
+      return `x1="${round(head.x)}" y1="${round(head.y)}" x2="${round(tail.x - (tail.x - head.x) * back)}" y2="${round(tail.y - (tail.y - head.y) * back)}"`;
+    };
+    const arrow = `<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0.6 8 4 0 7.4z" fill="#999"/></marker></defs>`;
     const drawn = this.layout.lines.filter((l) => !this.hidden.has(l.relation) && shown.has(l.head) && shown.has(l.tail))
       .map(({ head, tail, relation }) =>
-        `<line x1="${round(head.x)}" y1="${round(head.y)}" x2="${round(tail.x)}" y2="${round(tail.y)}" stroke="#999"/>` +
+        `<line ${ends(head, tail)} stroke="#999" marker-end="url(#arrow)"/>` +
         `<text x="${round((head.x + tail.x) / 2)}" y="${round((head.y + tail.y) / 2)}" fill="#666" font-size="10">${escaped(this.label(relation))}</text>`);
     const dots = points.map((p) =>
       `<circle cx="${round(p.x)}" cy="${round(p.y)}" r="7" fill="${this.color(p.type)}"/>` +
       `<text x="${round(p.x)}" y="${round(p.y + 19)}" font-size="11">${escaped(p.name)}</text>`);
     return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${round(x)} ${round(y)} ${round(width)} ${round(height)}" ` +
-      `font-family="system-ui, sans-serif" text-anchor="middle">${drawn.join("")}${dots.join("")}</svg>`;
+      `font-family="system-ui, sans-serif" text-anchor="middle">${arrow}${drawn.join("")}${dots.join("")}</svg>`;
   }
 }

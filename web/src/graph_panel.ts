@@ -6,6 +6,8 @@ import { GraphCanvas } from "./graph";
 import { MOST, type Point } from "./layout";
 import { showNode } from "./node_dialog";
 
+const FEW = 16, LARGEST = 200; // neighbours asked for at first, and at most
+
 export class GraphPanel {
   readonly element: HTMLElement;
   readonly graph: GraphCanvas;
@@ -46,10 +48,13 @@ export class GraphPanel {
   }
 
   async expand(point: Point): Promise<void> {
-    const found = await api.neighbors(this.base.name, point.key);
+    point.asked = point.asked ? Math.min(LARGEST, 3 * point.asked) : FEW;
+    const found = await api.neighbors(this.base.name, point.key, point.asked);
+    point.more = found.left_out;
     const added = this.add(found.nodes, found.edges, point);
     const full = this.graph.layout.points.length >= MOST ? `; a graph shows ${MOST} nodes at most` : "";
-    announce(`${added} nodes added around ${point.name}${full}`);
+    announce(`${added} nodes added around ${point.name}${found.left_out ? `, ${found.left_out} more are not shown` : ""}${full}`);
+    if (this.graph.selected === point || !this.graph.selected) this.graph.select(point);
   }
 
   private json() {
@@ -86,9 +91,11 @@ export class GraphPanel {
   private tell(point: Point | null): void {
     this.list.value = point?.key ?? "";
     if (!point) { fill(this.about); return; }
+    const held = [...this.about.children].indexOf(document.activeElement as Element); // the button pressed last keeps the focus
     fill(this.about,
-      button("Expand", () => void this.expand(point), { class: "quiet", "aria-label": `Expand ${point.name}` }),
+      button(point.more ? `Expand: +${point.more} more` : "Expand", () => void this.expand(point), { class: "quiet", "aria-label": point.more ? `Expand: +${point.more} more around ${point.name}` : `Expand ${point.name}`, disabled: point.more === 0 }),
       button(point.pinned ? "Unpin" : "Pin", () => { point.pinned = !point.pinned; this.graph.select(point); }, { class: "quiet", "aria-pressed": String(point.pinned) }),
       button("Read", () => void showNode(this.base, point.key), { class: "quiet", "aria-label": `Read about ${point.name}` }));
+    if (held >= 0) (this.about.children[held] as HTMLElement | undefined)?.focus();
   }
 }

@@ -2,10 +2,16 @@
 
 import type { NodeRef } from "./api";
 
-export interface Point extends NodeRef { x: number; y: number; vx: number; vy: number; pinned: boolean; degree: number }
+export interface Point extends NodeRef {
+  x: number; y: number; vx: number; vy: number; pinned: boolean; degree: number;
+  more?: number; // neighbours that the base knows and the graph does not show
+  asked?: number; // how many were asked for last
+}
 export interface Line { head: Point; tail: Point; relation: string }
 export const MOST = 500;
 const SIDE = 200;
+const FARTHEST = 40; // that a node moves in a step: forces that add up never fling it away
+const HUB = 8; // from this degree on each edge pulls less, so that all of them together stay bounded
 
 export class Layout {
   points: Point[] = [];
@@ -48,7 +54,7 @@ export class Layout {
     const points = this.points, heat = this.heat, count = points.length;
     const x = new Float64Array(count), y = new Float64Array(count), fx = new Float64Array(count), fy = new Float64Array(count);
     for (let i = 0; i < count; i++) { x[i] = points[i]!.x; y[i] = points[i]!.y; }
-    const strength = 9000 * heat;
+    const strength = 9000 * heat, weight = points.map((point) => Math.sqrt(1 + Math.min(point.degree, 60) / 6)); // hubs need room
     for (let i = 0; i < count; i++) {
       const xi = x[i]!, yi = y[i]!;
       let sumX = 0, sumY = 0;
@@ -58,7 +64,7 @@ export class Layout {
         if (square > 640000) continue;
         if (square < 1) { dx = (i % 7) - 3 || 1; dy = (j % 5) - 2; square = dx * dx + dy * dy; }
         const across = Math.sqrt(square);
-        const force = Math.min(strength / square, 14) / across;
+        const force = Math.min((strength * weight[i]! * weight[j]!) / square, 14) / across;
         sumX += dx * force; sumY += dy * force;
         fx[j]! -= dx * force; fy[j]! -= dy * force;
       }
@@ -68,8 +74,9 @@ export class Layout {
       const dx = tail.x - head.x, dy = tail.y - head.y;
       const length = Math.hypot(dx, dy) || 1;
       const rest = 110 + 4 * Math.min(20, Math.min(head.degree, tail.degree));
-      const pull = ((length - rest) / length) * 0.08 * heat;
-      head.vx += dx * pull; head.vy += dy * pull; tail.vx -= dx * pull; tail.vy -= dy * pull;
+      const least = Math.min(head.degree, tail.degree), share = head.degree / (head.degree + tail.degree); // the hub moves least
+      const pull = ((length - rest) / length) * 0.16 * Math.min(1, HUB / least) * heat;
+      head.vx += dx * pull * (1 - share); head.vy += dy * pull * (1 - share); tail.vx -= dx * pull * share; tail.vy -= dy * pull * share;
     }
     const asked = points.some((point) => point.role === "question entity");
     const split = asked && points.some((point) => point.role && point.role !== "question entity");
@@ -77,6 +84,8 @@ export class Layout {
       if (split && point.role) point.vx += ((point.role === "question entity" ? -SIDE : SIDE) - point.x) * 0.12 * heat;
       point.vx = (point.vx - point.x * 0.004 * heat) * 0.6;
       point.vy = (point.vy - point.y * 0.006 * heat) * 0.6;
+      const speed = Math.hypot(point.vx, point.vy);
+      if (speed > FARTHEST) { point.vx *= FARTHEST / speed; point.vy *= FARTHEST / speed; }
       if (point.pinned) point.vx = point.vy = 0; // else it would leap when it is let go
       else { point.x += point.vx; point.y += point.vy; }
     }

@@ -36,7 +36,7 @@ async function show(): Promise<void> {
     await (views[view] ?? views.ask!)();
   } catch (failure) {
     if (own.signal.aborted) return;
-    if (failure instanceof api.Refused && failure.status === 401) askForToken();
+    if (failure instanceof api.Refused && failure.status === 401) askForToken(api.hasToken());
     else fill(main, h("div", { class: "question" }, notice((failure as Error).message, button("Try again", () => { bases = []; void show(); }),
       failure instanceof api.Refused && failure.status === 404 && bases.map((one) => h("a", { class: "button", href: href("ask", { base: one.name }) }, `Ask ${one.name}`)))));
   }
@@ -67,10 +67,10 @@ function themeButton(): HTMLButtonElement {
   return made;
 }
 
-function askForToken(): void {
-  const field = h("input", { type: "password", "aria-label": "Token", autocomplete: "off", placeholder: "Token" });
+function askForToken(isWrong: boolean): void {
+  const field = h("input", { type: "password", "aria-label": "Token", autocomplete: "off", placeholder: "Token", "aria-invalid": isWrong ? "true" : null, "aria-describedby": isWrong ? "wrong-token" : null });
   fill(main, h("form", { class: "question token", onsubmit: (event: Event) => { event.preventDefault(); api.setToken(field.value.trim()); bases = []; void show(); } },
-    h("h1", {}, "This server asks for a token"), h("div", { class: "box" }, field, h("button", { type: "submit", class: "primary" }, "Enter"))));
+    h("h1", {}, "This server asks for a token"), isWrong && h("p", { class: "error", role: "alert", id: "wrong-token" }, "The server does not know this token. Check it and try again."), h("div", { class: "box" }, field, h("button", { type: "submit", class: "primary" }, "Enter"))));
   field.focus();
 }
 

@@ -1,7 +1,7 @@
 // One node with its document and its neighbours, in a dialog that Escape closes.
 
 import * as api from "./api";
-import { button, fill, h, marked } from "./dom";
+import { button, fill, h, marked, nameOf } from "./dom";
 import { go, href } from "./route";
 
 let dialog: HTMLDialogElement | null = null;
@@ -25,10 +25,10 @@ export async function showNode(base: api.BaseDetails, key: string, quote: string
   const shown = Object.entries(page.attributes).filter(([, value]) => value !== null && value !== "");
   fill(open,
     h("header", { class: "row" },
-      h("div", {}, h("h2", { id: "node-name" }, page.name), h("p", { class: "muted" }, `${page.type.replaceAll("_", " ")} · ${page.key}`)),
+      h("div", {}, h("h2", { id: "node-name" }, nameOf(page.name)), h("p", { class: "muted" }, `${page.type.replaceAll("_", " ")} · ${page.key}`)),
       button("×", () => open.close(), { class: "quiet close", "aria-label": "Close" })),
     h("p", { class: "document" }, marked(page.document, quote)),
-    shown.length > 0 && h("dl", { class: "attributes" }, shown.map(([name, value]) => [h("dt", {}, name), h("dd", {}, String(value))])),
+    shown.length > 0 && h("dl", { class: "attributes" }, shown.map(([name, value]) => [h("dt", {}, name), h("dd", {}, nameOf(String(value)))])),
     page.neighbors.map((group) => h("section", {},
       h("h3", {}, `${group.direction === "in" ? "← " : ""}${group.relation.replaceAll("_", " ")}${group.direction === "out" ? " →" : ""} `, h("small", {}, group.count)),
       h("p", { class: "chips" }, group.nodes.map((node) => chip(base, node)), group.count > group.nodes.length && h("small", { class: "muted" }, `and ${group.count - group.nodes.length} more`)))),
@@ -37,5 +37,5 @@ export async function showNode(base: api.BaseDetails, key: string, quote: string
 }
 
 export function chip(base: api.BaseDetails, node: api.NodeRef): HTMLButtonElement {
-  return button(node.name, () => void showNode(base, node.key), { class: "chip", title: `${node.type} · ${node.key}` });
+  return h("button", { type: "button", onclick: () => void showNode(base, node.key), class: "chip", title: `${node.type} · ${node.key}` }, nameOf(node.name));
 }

@@ -19,18 +19,19 @@ export function exampleList(base: api.BaseDetails, take: (question: string) => v
     base.examples.map((text) => h("li", {}, button(text, () => take(text), { class: "example" })))));
 }
 
-export function questionForm(base: api.BaseDetails, given: URLSearchParams, submit: (asked: api.Asked) => void): Form {
+export function questionForm(base: api.BaseDetails, given: Partial<api.Asked>, submit: (asked: api.Asked) => void): Form {
   const box = h("textarea", {
     name: "question", rows: 1, maxlength: 2000, required: true, "aria-label": "Your question",
     placeholder: base.ready ? "Ask in your own words …" : "Upload a document first",
   });
-  box.value = given.get("q") ?? "";
-  const method = choice("method", "method", base.methods.map((one) => [one.name, words(one.name)]), given.get("method") ?? base.default_method);
-  const model = choice("model", "model", base.models.map((one) => [one, one === "none" ? "no model" : one]), given.get("model") ?? "none");
+  box.value = given.question ?? "";
+  const known = base.methods.map((one): [string, string] => [one.name, one.name === base.default_method ? "chosen for me" : words(one.name)]);
+  const method = choice("method", "method", known, given.method ?? base.default_method);
+  const model = choice("model", "model", base.models.map((one) => [one, one === "none" ? "no model" : one]), given.model ?? "none");
   const price = h("output", { class: "price muted", "aria-live": "polite" });
   const summary = h("p", { class: "summary muted" });
   const value = (label: HTMLLabelElement) => label.querySelector("select")!.value;
-  const asked = (): api.Asked => ({ question: box.value.trim(), method: value(method), model: value(model), k: 10, fixes: {} });
+  const asked = (): api.Asked => ({ question: box.value.trim(), method: value(method) === base.default_method ? null : value(method), model: value(model), k: 200, fixes: {} });
   const describe = () => { summary.textContent = base.methods.find((one) => one.name === value(method))?.summary ?? ""; };
   const tell = async () => {
     describe();
@@ -46,7 +47,8 @@ export function questionForm(base: api.BaseDetails, given: URLSearchParams, subm
   });
   const element = h("form", { class: "ask", role: "search", onsubmit: (event: Event) => { event.preventDefault(); if (asked().question) submit(asked()); } },
     h("div", { class: "box" }, box, h("button", { type: "submit", class: "primary", disabled: !base.ready }, "Ask")),
-    h("div", { class: "row wrap settings" }, method, base.models.length > 1 && model, base.models.length > 1 && price, summary));
+    h("div", { class: "row wrap settings" }, base.models.length > 1 && [model, price],
+      h("details", { class: "advanced", open: value(method) !== base.default_method }, h("summary", {}, "Advanced"), h("div", { class: "row wrap" }, method, summary))));
   method.addEventListener("change", tell);
   model.addEventListener("change", tell);
   describe();

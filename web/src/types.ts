@@ -9,6 +9,7 @@ export interface Answer {
   score: number;
   evidence: Evidence[];
   group: "match" | "near";
+  attributes: Record<string, unknown>;
 }
 
 /** A finished run: the answers, the query behind them, the trace and the cost. */
@@ -21,7 +22,7 @@ export interface Ask {
   answers: Answer[];
   form: string | null;
   understood: string | null;
-  matches: number;
+  matches: number | null;
   text: string | null;
   value: boolean | number | string | null;
   found: boolean;
@@ -111,6 +112,7 @@ export interface Document {
 /** The files of a document base and how its build stands. */
 export interface Documents {
   documents: Document[];
+  deleted: string[];
   build: Build;
   accepts: string[];
   most_bytes: number;

@@ -98,6 +98,8 @@ class AnswerReply(NodeReply):
     evidence: tuple[EvidenceReply, ...] = ()
     group: Literal["match", "near"] = "match"
     """Whether it is put forward as an answer, or only near."""
+    attributes: dict[str, Any] = {}
+    """What the base says about it besides its relations, without long texts."""
 
 
 class FallbackReply(_Reply):
@@ -206,8 +208,8 @@ class AskReply(_Reply):
     """What is asked for: list, count, yes/no, value, superlative, comparison, describe or text."""
     understood: str | None = None
     """The question as it was understood, in words."""
-    matches: int = 0
-    """How many answers there are, listed or not."""
+    matches: int | None = 0
+    """How many answers there are, listed or not; None where nothing was required that could be counted."""
     text: str | None = None
     value: bool | int | float | str | None = None
     """A number, true or false, or the value of an attribute, where the question asks for one."""
@@ -329,6 +331,8 @@ class DocumentsReply(_Reply):
     """The files of a document base and how its build stands."""
 
     documents: tuple[DocumentReply, ...]
+    deleted: tuple[str, ...] = ()
+    """Files that were deleted a short while ago and can be restored."""
     build: BuildReply
     accepts: tuple[str, ...]
     most_bytes: int

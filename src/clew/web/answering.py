@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from typing import Any
 
+from clew.api import Base
 from clew.core.trace import Recorder
-from clew.core.types import plain
+from clew.core.types import Answer, plain
 from clew.core.wire import AskRequest
+from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
+from clew.methods.protocol import Method
 from clew.models.protocol import LanguageModel
 from clew.web.serving import ServedBase, checked_method
 
+LONGEST_ATTRIBUTE = 200
+"""Characters of a value that still fits into a table."""
+
 
 def answer_run(
-    served: ServedBase, request: AskRequest, run: str, model: LanguageModel | None, recorder: Recorder
+    served: ServedBase,
+    request: AskRequest,
+    run: str,
+    model: LanguageModel | None,
+    recorder: Recorder,
+    hidden: Callable[[Any], Any] = lambda told: told,
 ) -> bytes:
-    """Ask, and encode the answer with its trace as JSON in one line."""
+    """Ask, and encode the answer with its trace as JSON in one line; `hidden` takes out where the model is."""
     base = served.base().with_model(model)
     method = checked_method(request.method, request.options)
-    if request.history:
-        shown = base.conversation(method).after(request.history).ask(request.question, recorder).to_dict()
-    else:
-        shown = base.ask(
-            request.question, method, fixes=request.fixes, relations=request.relations, recorder=recorder
-        ).to_dict()
+    shown = _answer(base, method, request, recorder).to_dict()
     answers = shown["answers"][: request.k]
     for candidate in answers:
         place_passages(base.tools.kb, candidate["evidence"])
+    add_attributes(base.tools.kb, answers)
     place_passages(base.tools.kb, shown.get("evidence", []))
     begun = recorder.spans[0].start if recorder.spans else 0.0
     content = {
@@ -37,11 +45,43 @@ def answer_run(
         "base": served.name,
         "model": request.model,
         "answers": answers,
-        "trace": [span.to_dict(begun) for span in recorder.spans],
+        **{name: hidden(shown[name]) for name in ("notes", "fallbacks")},
+        "trace": hidden([span.to_dict(begun) for span in recorder.spans]),
         "spending": asdict(recorder.spending()),
         "request": request.model_dump(),
     }
     return json.dumps(content, ensure_ascii=False, default=str).encode("utf-8", "replace")
+
+
+def _answer(base: Base, method: Method, request: AskRequest, recorder: Recorder) -> Answer:
+    """A question alone, or in its conversation; one that was changed is asked as the whole question it stood for."""
+    fixes, relations = request.fixes, request.relations
+    if not request.history:
+        return base.ask(request.question, method, fixes=fixes, relations=relations, recorder=recorder)
+    conversation = base.conversation(method).after(request.history)
+    if not fixes and not relations:
+        return conversation.ask(request.question, recorder)
+    conversation.ask(request.question)
+    turn = conversation.turns[-1]
+    answer = base.ask(turn.asked, method, fixes=fixes, relations=relations, recorder=recorder)
+    notes = [] if turn.asked == request.question else [f"asked as: {turn.asked}"]
+    if turn.within is not None:
+        notes.append("changed by you, so asked of all and not only of those found before")
+    return replace(answer, question=request.question, notes=(*notes, *answer.notes))
+
+
+def add_attributes(kb: KnowledgeBase, answers: list[dict[str, Any]]) -> None:
+    """Give answers of a graph that lies here what a table of them shows; passages show themselves."""
+    if not isinstance(kb, ArrayKnowledgeBase) or "file" in kb.schema.attribute_types:
+        return
+    for answer in answers:
+        if kb.schema.node_type(answer["type"]).attributes:
+            told = plain(kb.node(kb.find(answer["key"])).attributes)
+            answer["attributes"] = {name: value for name, value in told.items() if _is_short(value)}
+
+
+def _is_short(value: object) -> bool:
+    return value is not None and value != "" and len(str(value)) <= LONGEST_ATTRIBUTE
 
 
 def place_passages(kb: KnowledgeBase, evidence: list[dict[str, Any]]) -> None:

@@ -19,6 +19,7 @@ from clew.web import chat, routes_ask, routes_bases, routes_documents
 from clew.web import mcp as mcp_http
 from clew.web.asking import Asker, BusyError
 from clew.web.guard import Guard
+from clew.web.openapi import describe
 from clew.web.runs import Metrics, Runs
 from clew.web.serving import Served
 from clew.web.settings import ServerSettings
@@ -77,6 +78,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     app.include_router(routes_documents.pages)
     _add_errors(app)
     _add_pages(app)
+    describe(app)
     app.add_middleware(Guard, settings=settings, metrics=metrics)
     return app
 
@@ -85,7 +87,8 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(ClewError)
     async def told(request: Request, error: ClewError) -> Response:
         status = next((status for kind, status in STATUS if isinstance(error, kind)), 500)
-        return _problem(request, str(error), status, {"retry-after": "2"} if status == 503 else None)
+        told = request.app.state.clew.served.addresses.hidden(str(error))
+        return _problem(request, told, status, {"retry-after": "2"} if status == 503 else None)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
@@ -108,16 +111,17 @@ def _add_pages(app: FastAPI) -> None:
     static = files("clew.web") / "static"
     content = {name: (static / name).read_bytes() for name in (*STATIC, "index.html")}
 
-    @app.get("/", include_in_schema=False)
+    @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def page() -> Response:
         return Response(content["index.html"], media_type="text/html", headers={"cache-control": "no-cache"})
 
-    @app.get("/static/{name}", include_in_schema=False)
+    @app.api_route("/static/{name}", methods=["GET", "HEAD"], include_in_schema=False)
     async def asset(name: str) -> Response:
         if name not in STATIC:
             raise HTTPException(404, "no such file")
         return Response(content[name], media_type=STATIC[name], headers={"cache-control": "no-cache"})
 
+    @app.head("/health", include_in_schema=False)
     @app.get("/health", tags=["operation"])
     async def health(state: StateOf) -> dict[str, object]:
         """Whether the server is up; says nothing about what it serves."""

@@ -105,7 +105,7 @@ class Asker:
         try:
             content = json.loads(await task)
         except ClewError as error:
-            yield "error", {"error": str(error)}
+            yield "error", {"error": self.served.addresses.hidden(str(error))}
             return
         for answer in content["answers"]:
             yield "answer", answer
@@ -135,10 +135,10 @@ class Asker:
 
         def told(span: Span) -> None:
             if tell is not None:
-                tell(span.to_dict(recorder.spans[0].start))
+                tell(self.served.addresses.hidden(span.to_dict(recorder.spans[0].start)))
 
         recorder = Recorder(on_span=told)
-        return answer_run(base, request, run, model, recorder)
+        return answer_run(base, request, run, model, recorder, self.served.addresses.hidden)
 
     async def _compute(self, base: ServedBase, request: AskRequest, tell: Tell | None = None) -> bytes:
         limiter = self._computing if request.model == "none" else self._many

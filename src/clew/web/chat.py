@@ -46,6 +46,13 @@ class Message(BaseModel):
         return self.content or ""
 
 
+class StreamOptions(BaseModel):
+    """What a stream tells besides the answer."""
+
+    model_config = ConfigDict(extra="ignore")
+    include_usage: bool = False
+
+
 class ChatRequest(BaseModel):
     """What a chat client sends; what Clew has no use for is passed over."""
 
@@ -53,6 +60,7 @@ class ChatRequest(BaseModel):
     model: Annotated[str, Field(min_length=1, max_length=300)]
     messages: Annotated[list[Message], Field(min_length=1, max_length=1000)]
     stream: bool = False
+    stream_options: StreamOptions | None = None
     language_model: Annotated[str, Field(max_length=200)] = "none"
     """Clew's own addition: the model that the method may use."""
 
@@ -81,6 +89,16 @@ async def models(state: StateOf, grant: GrantOf) -> ModelList:
     return ModelList(data=[ModelCard(id=one) for one in ids])
 
 
+@router.get("/models/{model:path}")
+async def retrieve_model(model: str, request: Request) -> ModelCard:
+    """One of them."""
+    name, slash, method = model.partition("/")
+    await base_of(name, request)
+    if slash and method not in catalog.method_names():
+        raise HTTPException(404, f"no model {model[:100]!r}")
+    return ModelCard(id=model)
+
+
 @router.post("/chat/completions", response_model=dict[str, Any])
 async def complete(asked: ChatRequest, request: Request, state: StateOf) -> Response:
     """Answer the last question of a conversation, in the light of those before it."""
@@ -97,10 +115,10 @@ async def complete(asked: ChatRequest, request: Request, state: StateOf) -> Resp
     if method and method not in catalog.method_names():
         raise HTTPException(404, f"no method {method[:100]!r}")
     if asked.stream:
-        return StreamingResponse(_chunks(state, base, question, asked.model), media_type="text/event-stream")
+        usage = asked.stream_options is not None and asked.stream_options.include_usage
+        return StreamingResponse(_chunks(state, base, question, asked.model, usage), media_type="text/event-stream")
     run = json.loads(await state.asker.ask(base, question))
     text, citations = written(run)
-    spent = run["spending"]
     return JSONResponse(
         {
             **_envelope(run["run"], asked.model, "chat.completion"),
@@ -111,14 +129,15 @@ async def complete(asked: ChatRequest, request: Request, state: StateOf) -> Resp
                     "message": {"role": "assistant", "content": text, "citations": citations},
                 }
             ],
-            "usage": {
-                "prompt_tokens": spent["prompt_tokens"],
-                "completion_tokens": spent["completion_tokens"],
-                "total_tokens": spent["prompt_tokens"] + spent["completion_tokens"],
-            },
+            "usage": _usage(run),
             "clew": run,
         }
     )
+
+
+def _usage(run: dict[str, Any]) -> dict[str, int]:
+    asked, told = run["spending"]["prompt_tokens"], run["spending"]["completion_tokens"]
+    return {"prompt_tokens": asked, "completion_tokens": told, "total_tokens": asked + told}
 
 
 def written(run: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
@@ -150,13 +169,18 @@ def _place(citation: dict[str, Any]) -> str:
     return f" ({citation['file']}" + (f", page {citation['page']})" if "page" in citation else ")")
 
 
-async def _chunks(state: State, base: ServedBase, question: AskRequest, model: str) -> AsyncIterator[str]:
+async def _chunks(
+    state: State, base: ServedBase, question: AskRequest, model: str, include_usage: bool
+) -> AsyncIterator[str]:
     name = f"chatcmpl-{state.runs.new_id()}"
+    told: dict[str, Any] = {"usage": None} if include_usage else {}
+
+    def sent(choices: list[dict[str, Any]], **more: Any) -> str:
+        body = {**_envelope(name, model, "chat.completion.chunk"), "choices": choices, **told, **more}
+        return f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
 
     def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        body = {**_envelope(name, model, "chat.completion.chunk"), "choices": [choice], **more}
-        return f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
+        return sent([{"index": 0, "delta": delta, "finish_reason": finish}], **more)
 
     yield chunk({"role": "assistant", "content": ""})
     async for kind, content in state.asker.stream(base, question):
@@ -168,6 +192,8 @@ async def _chunks(state: State, base: ServedBase, question: AskRequest, model: s
             for line in text.splitlines(keepends=True):
                 yield chunk({"content": line})
             yield chunk({"citations": citations}, "stop", clew=content)
+            if include_usage:
+                yield sent([], usage=_usage(content))
     yield "data: [DONE]\n\n"
 
 

@@ -7,8 +7,10 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
+import time
 import unicodedata
 import zipfile
 import zlib
@@ -35,6 +37,8 @@ MOST_RATIO = 200
 """How many times its size a packed file may unpack to; text packs about tenfold."""
 MOST_ENTRIES = 10_000
 CHUNK = 1 << 20
+KEPT_SECONDS = 3600
+"""How long a deleted file can be restored."""
 
 
 def checked_name(name: str) -> str:
@@ -97,7 +101,7 @@ class DocumentFolder:
 
     def __init__(self, folder: Path, most_files: int = 2000) -> None:
         self.files, self.base, self.most_files = folder / "files", folder / "base.kb", most_files
-        self._built, self._cache = folder / "built.json", folder / "extracted"
+        self._built, self._cache, self._gone = folder / "built.json", folder / "extracted", folder / "deleted"
         refuse_foreign(
             folder, (self._built.name, self.base.name), "document base", "name a new folder with --documents"
         )
@@ -137,11 +141,30 @@ class DocumentFolder:
         return name
 
     def delete(self, name: str) -> None:
-        """Remove a file, then build."""
+        """Remove a file, then build; it is kept aside for a while."""
         name = checked_name(name)
         if name not in self.names():
             raise NotFoundError(f"no document {name!r}")
-        (self.files / name).unlink()
+        self._gone.mkdir(mode=0o700, exist_ok=True)
+        (self.files / name).replace(self._gone / name)
+        (self._gone / name).touch()  # counts from now
+        self.start_build()
+
+    def deleted(self) -> list[str]:
+        """Files that can be restored; those deleted long ago are forgotten here."""
+        if not self._gone.is_dir():
+            return []
+        for file in list(self._gone.iterdir()):
+            if time.time() - file.stat().st_mtime > KEPT_SECONDS:
+                file.unlink(missing_ok=True)
+        return sorted(file.name for file in self._gone.iterdir() if file.name not in self.names())
+
+    def restore(self, name: str) -> None:
+        """Undo a deletion, then build."""
+        name = checked_name(name)
+        if name not in self.deleted():
+            raise NotFoundError(f"no deleted document {name!r}: it was restored, or forgotten")
+        (self._gone / name).replace(self.files / name)
         self.start_build()
 
     def state(self) -> BuildReply:
@@ -150,7 +173,8 @@ class DocumentFolder:
             return self._state
 
     def resume(self) -> None:
-        """Build where the files are not those the base was built of."""
+        """Build where the files are not those the base was built of; what was deleted before is gone for good."""
+        self._forget_deleted()
         if self._fingerprints() != self.indexed():
             self.start_build()
 
@@ -169,6 +193,7 @@ class DocumentFolder:
         with self._lock:
             self._closing, self._wanted = True, False
             thread = self._thread
+        self._forget_deleted()
         if thread is not None:
             thread.join(patience)
         process = self._process
@@ -176,6 +201,10 @@ class DocumentFolder:
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(5)
+
+    def _forget_deleted(self) -> None:
+        if self._gone.is_dir():
+            shutil.rmtree(self._gone)
 
     def _build_all(self) -> None:
         while True:

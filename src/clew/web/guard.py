@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
+import re
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -28,31 +31,51 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+HOST = re.compile(r"([^\s:\[\]/@]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
+"""A host name or an address, and perhaps a port: all that the header may hold."""
 MOST_CLIENTS = 10_000
 
 
-class _TooLargeError(Exception):
+class _BodyError(Exception):
     """Leaves the application, and reaches nobody."""
 
 
 @dataclass
 class _Body:
-    """A body without a length is counted as it comes."""
+    """A body is counted as it comes, and must have come within some seconds."""
 
     most: int
+    seconds: float
     seen: int = 0
+    is_late: bool = False
     is_refused: bool = False
 
     @property
     def is_too_large(self) -> bool:
         return self.seen > self.most
 
+    @property
+    def is_wrong(self) -> bool:
+        return self.is_too_large or self.is_late
+
     def counted(self, receive: Receive) -> Receive:
+        deadline = asyncio.get_running_loop().time() + self.seconds
+        is_whole = False
+
         async def counting() -> Message:
-            message = await receive()
+            nonlocal is_whole
+            if is_whole:
+                return await receive()  # what comes after a body is the end of the connection, whenever that is
+            try:
+                async with asyncio.timeout_at(deadline):
+                    message = await receive()
+            except TimeoutError:
+                self.is_late = True
+                raise _BodyError from None
+            is_whole = not message.get("more_body", False)
             self.seen += len(message.get("body", b""))
             if self.is_too_large:
-                raise _TooLargeError
+                raise _BodyError
             return message
 
         return counting
@@ -91,11 +114,12 @@ class Guard:
         headers = Headers(scope=scope)
         begun = time.perf_counter()
         status = 500
-        body = _Body(self._most_bytes(scope))
+        limits = self.settings.limits
+        body = _Body(self._most_bytes(scope), limits.upload_seconds if _is_upload(scope) else limits.body_seconds)
 
         async def sending(message: Message) -> None:
             nonlocal status
-            if body.is_too_large and not body.is_refused:
+            if body.is_wrong and not body.is_refused:
                 return  # what the application makes of half a body
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -111,35 +135,57 @@ class Guard:
             if refusal is not None:
                 await _refuse(sending, *refusal)
                 return
-            with contextlib.suppress(_TooLargeError):
+            with contextlib.suppress(_BodyError):
                 await self.app(scope, body.counted(receive), sending)
-            if body.is_too_large:
+            if body.is_wrong:
                 body.is_refused = True
-                await _refuse(sending, 413, f"the request is larger than {body.most:,} bytes", {})
+                late = (408, f"the request did not come whole within {body.seconds:g} seconds")
+                await _refuse(
+                    sending,
+                    *(late if body.is_late else (413, f"the request is larger than {body.most:,} bytes")),
+                    {"connection": "close"},
+                )
         finally:
             self.metrics.request(scope, status, time.perf_counter() - begun)
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str, dict[str, str]] | None:
-        host = headers.get("host", "").rsplit(":", 1)[0] if "]" not in headers.get("host", "") else "[::1]"
-        if "*" not in self.settings.hosts and host.lower() not in self.settings.hosts:
+        host = HOST.fullmatch(headers.get("host", ""))
+        if "*" not in self.settings.hosts and (host is None or host[1].lower() not in self.settings.hosts):
             return 421, "the server is not addressed by this name: start it with --host-name", {}
         if headers.get("sec-fetch-site") == "cross-site" or _is_foreign(headers.get("origin"), headers.get("host", "")):
             return 403, "requests from other sites are refused", {}
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > self._most_bytes(scope):
             return 413, f"the request is larger than {self._most_bytes(scope):,} bytes", {}
-        authorization = headers.get("authorization")
-        address = (scope.get("client") or ("", 0))[0]
-        client = digest_of(authorization if authorization and not self.settings.access.is_open else address)
-        wait = self.rate.wait(client, time.monotonic())
+        wait = self.rate.wait(self._client(scope, headers), time.monotonic())
         if wait:
             return 429, "too many requests: wait a little", {"retry-after": str(int(wait) + 1)}
         return None
 
+    def _client(self, scope: Scope, headers: Headers) -> bytes:
+        """Who is counted: a token that is known, or else the address, so that inventing tokens wins nothing."""
+        access = self.settings.access
+        grant = None if access.is_open else access.grant(headers.get("authorization"))
+        return digest_of(_network((scope.get("client") or ("", 0))[0])) if grant is None else grant.digest
+
     def _most_bytes(self, scope: Scope) -> int:
         limits = self.settings.limits
-        is_upload = scope["method"] == "PUT" and "/documents/" in scope["path"]
-        return limits.upload_bytes if is_upload else limits.request_bytes
+        return limits.upload_bytes if _is_upload(scope) else limits.request_bytes
+
+
+def _is_upload(scope: Scope) -> bool:
+    return scope["method"] == "PUT" and "/documents/" in scope["path"]
+
+
+def _network(address: str) -> str:
+    """The address; of IPv6 the part that one customer is given whole, since its addresses cost nothing."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    if parsed.version == 4 or parsed.is_loopback:
+        return address
+    return str(ip_network((int(parsed) >> 64 << 64, 64)))
 
 
 def _is_foreign(origin: str | None, host: str) -> bool:

@@ -16,7 +16,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew import __version__
 from clew.core.errors import ClewError
-from clew.core.wire import AskRequest
+from clew.core.wire import (
+    AnswerReply,
+    AskRequest,
+    CountReply,
+    DrawnNode,
+    EdgeReply,
+    FoundReply,
+    NodePage,
+    NodeReply,
+)
 from clew.web.asking import Asker
 from clew.web.chat import written
 from clew.web.serving import ServedBase
@@ -60,6 +69,45 @@ class _Subgraph(_Arguments):
     entities: list[str] = Field(min_length=2, max_length=10, description="Keys or names of two or more nodes.")
 
 
+class _Answered(BaseModel):
+    """What `ask` returns."""
+
+    run: str
+    text: str | None
+    value: bool | int | float | str | None
+    found: bool
+    certainty: float | None
+    understood: str | None
+    matches: int | None
+    answers: list[AnswerReply]
+    method: str
+    seconds: float
+
+
+class _Nodes(BaseModel):
+    """What `find` returns."""
+
+    nodes: list[FoundReply]
+
+
+class _Between(BaseModel):
+    """What `subgraph` returns."""
+
+    nodes: list[DrawnNode]
+    edges: list[EdgeReply]
+    paths: list[dict[str, Any]]
+    disconnected: bool
+
+
+class _Around(BaseModel):
+    """What `neighbors` returns."""
+
+    nodes: list[NodeReply]
+    edges: list[EdgeReply]
+    counts: list[CountReply]
+    left_out: int
+
+
 class _Call(BaseModel):
     model_config = ConfigDict(extra="ignore")
     name: str
@@ -68,10 +116,11 @@ class _Call(BaseModel):
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: what it does, what it takes, and the function behind it, which returns text and data."""
+    """A tool: what it does, what it takes and gives, and the function behind it, which returns text and data."""
 
     description: str
     takes: type[_Arguments]
+    gives: type[BaseModel]
     call: Callable[[Asker, ServedBase, Any], tuple[str, dict[str, Any]]]
 
 
@@ -111,11 +160,13 @@ def _subgraph(_: Asker, base: ServedBase, given: _Subgraph) -> tuple[str, dict[s
 
 
 TOOLS: Mapping[str, Tool] = {
-    "ask": Tool("Answer a question over the knowledge base, with the evidence for each answer.", _Ask, _ask),
-    "find": Tool("Find nodes by name: exact, then misspelt, then by meaning.", _Find, _find),
-    "show": Tool("Show one node: its document and its neighbours by relation.", _Node, _show),
-    "neighbors": Tool("List the edges of a node.", _Neighbors, _neighbors),
-    "subgraph": Tool("Show how entities are connected: the shortest paths between them.", _Subgraph, _subgraph),
+    "ask": Tool("Answer a question over the knowledge base, with the evidence for each answer.", _Ask, _Answered, _ask),
+    "find": Tool("Find nodes by name: exact, then misspelt, then by meaning.", _Find, _Nodes, _find),
+    "show": Tool("Show one node: its document and its neighbours by relation.", _Node, NodePage, _show),
+    "neighbors": Tool("List the edges of a node.", _Neighbors, _Around, _neighbors),
+    "subgraph": Tool(
+        "Show how entities are connected: the shortest paths between them.", _Subgraph, _Between, _subgraph
+    ),
 }
 
 
@@ -164,12 +215,14 @@ class McpServer:
         }
 
     def _listed(self, name: str, tool: Tool) -> dict[str, Any]:
-        schema = tool.takes.model_json_schema()
-        schema.pop("title", None)
+        schema, told = tool.takes.model_json_schema(), tool.gives.model_json_schema()
+        for one in (schema, told):
+            one.pop("title", None)
         return {
             "name": name,
             "description": tool.description,
             "inputSchema": schema,
+            "outputSchema": told,
             "annotations": {"readOnlyHint": True, "openWorldHint": False},
         }
 
@@ -189,7 +242,8 @@ class McpServer:
         try:
             text, data = tool.call(self.asker, self.bases[name], given)
         except ClewError as error:
-            return _result(number, {"content": [{"type": "text", "text": str(error)}], "isError": True})
+            told = self.asker.served.addresses.hidden(str(error))
+            return _result(number, {"content": [{"type": "text", "text": told}], "isError": True})
         data = json.loads(json.dumps(data, default=str))
         return _result(number, {"content": [{"type": "text", "text": text}], "structuredContent": data})
 

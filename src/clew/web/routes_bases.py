@@ -23,7 +23,7 @@ from clew.core.wire import (
 )
 from clew.methods import catalog
 from clew.methods.options import plain_options
-from clew.web.serving import ServedBase, examples
+from clew.web.serving import ServedBase, examples, runnable
 from clew.web.state import BaseOf, GrantOf, StateOf
 
 router = APIRouter(prefix="/v1/bases", tags=["bases"])
@@ -128,11 +128,12 @@ def _summary(base: ServedBase) -> BaseReply:
 def _details(base: ServedBase, models: tuple[str, ...]) -> BaseDetails:
     ready = base.is_ready
     schema = base.base().schema if ready else Schema((), ())
+    methods = runnable(base.base().tools, models) if ready else catalog.method_names()
     return BaseDetails(
         **_summary(base).model_dump(),
         node_types=tuple(TypeReply(**asdict(row), label=row.label) for row in schema.node_types),
         relations=tuple(RelationReply(**asdict(row), label=row.label) for row in schema.relations),
-        methods=tuple(_method(name) for name in catalog.method_names()),
+        methods=tuple(_method(name) for name in methods),
         default_method=catalog.DEFAULT_METHOD,
         models=("none", *models),
         examples=examples(base.base().tools) if ready else (),

@@ -58,9 +58,17 @@ async def upload(base: WritableBaseOf, state: StateOf, name: str, request: Reque
 
 @router.delete("/{name}", status_code=202)
 async def delete(base: WritableBaseOf, state: StateOf, name: str) -> DocumentsReply:
-    """Remove a file and build the base anew."""
+    """Remove a file and build the base anew; for an hour, or until the server stops, it can be restored."""
     folder = _folder(base)
     await state.asker.in_thread(lambda: folder.delete(name))
+    return _listing(folder, state.served.settings.limits.upload_bytes)
+
+
+@router.post("/{name}/restore", status_code=202)
+async def restore(base: WritableBaseOf, state: StateOf, name: str) -> DocumentsReply:
+    """Undo the deletion of a file."""
+    folder = _folder(base)
+    await state.asker.in_thread(lambda: folder.restore(name))
     return _listing(folder, state.served.settings.limits.upload_bytes)
 
 
@@ -104,6 +112,7 @@ def _listing(folder: DocumentFolder, most_bytes: int) -> DocumentsReply:
         documents=tuple(
             DocumentReply(name=name, bytes=size, indexed=name in indexed) for name, size in folder.names().items()
         ),
+        deleted=tuple(folder.deleted()),
         build=folder.state(),
         accepts=tuple(READERS),
         most_bytes=most_bytes,

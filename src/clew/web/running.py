@@ -8,6 +8,7 @@ from collections.abc import Callable
 import uvicorn
 
 from clew.web.app import create_app
+from clew.web.http_protocol import timed_protocol
 from clew.web.settings import ServerSettings
 
 SHUTDOWN_SECONDS = 20
@@ -18,18 +19,23 @@ def run(settings: ServerSettings, host: str, port: int, say: Callable[[str], Non
     """Serve until told to stop."""
     with listen(host, port) as listening:
         say(f"http://{host}:{listening.getsockname()[1]}")
-        config = uvicorn.Config(
-            create_app(settings),
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-            timeout_keep_alive=30,
-            h11_max_incomplete_event_size=64 * 1024,
-            http="h11",  # the other parser, taken where it is installed, would let headers grow without limit
-            ws="none",
-        )
-        uvicorn.Server(config).run(sockets=[listening])
+        uvicorn.Server(configured(settings)).run(sockets=[listening])
+
+
+def configured(settings: ServerSettings) -> uvicorn.Config:
+    """How uvicorn runs the application."""
+    return uvicorn.Config(
+        create_app(settings),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # whoever is believed about his address has as many as he likes
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_keep_alive=30,
+        h11_max_incomplete_event_size=64 * 1024,
+        http=timed_protocol(settings.limits.head_seconds),  # h11: the other parser would let headers grow without limit
+        ws="none",
+    )
 
 
 def listen(host: str, port: int) -> socket.socket:

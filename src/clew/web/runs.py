@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from collections import Counter, OrderedDict, defaultdict
@@ -35,8 +36,8 @@ class Runs:
             self._kept[base, run] = content
             dropped = [self._kept.popitem(last=False)[0] for _ in range(len(self._kept) - self.most)]
         if self.folder is not None:
-            (self.folder / base).mkdir(parents=True, exist_ok=True)
-            self._file(self.folder, base, run).write_bytes(content)
+            (self.folder / base).mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write_privately(self._file(self.folder, base, run), content)
             for old in dropped:
                 self._file(self.folder, *old).unlink(missing_ok=True)
 
@@ -55,6 +56,12 @@ class Runs:
     @staticmethod
     def _file(folder: Path, base: str, run: str) -> Path:
         return folder / base / f"{run}.json"
+
+
+def _write_privately(file: Path, content: bytes) -> None:
+    """Questions and what was answered are for the one who runs the server."""
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
+        opened.write(content)
 
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

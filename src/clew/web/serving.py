@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -14,15 +14,19 @@ from clew.core.errors import InputError, NotFoundError
 from clew.core.types import NodeSet
 from clew.kb.manifest import MANIFEST
 from clew.methods import catalog
+from clew.methods.answering import READABLE
 from clew.methods.options import parse_options, plain_options
 from clew.methods.protocol import Method
 from clew.models.opening import open_model
 from clew.models.protocol import LanguageModel
 from clew.models.wrappers import Ledger
 from clew.toolbox import Toolbox
+from clew.web.addresses import Addresses
 from clew.web.documents import DocumentFolder
 from clew.web.settings import ServerSettings
 
+NEED_MODEL = frozenset({"iterative_passages", "no_passages"})
+"""Methods that do nothing without a language model."""
 LARGEST_NUMBER = 1000
 """For any option of a method: a client must not ask for a billion candidates."""
 
@@ -71,6 +75,7 @@ class Served:
                 raise InputError(f"two bases are called {name!r}: rename the folder {folder}")
             documents = DocumentFolder(folder, settings.limits.most_files)
             self.bases[name] = ServedBase(name, documents.base, documents)
+        self.addresses = Addresses(settings.models.values())
         self._ledger = Ledger(settings.budget)
         self._models: dict[str, LanguageModel | None] = {"none": None}
         self._lock = Lock()
@@ -88,7 +93,9 @@ class Served:
             raise NotFoundError(f"no model {name[:100]!r}; this server has: {there}")
         with self._lock:
             if name not in self._models:
-                self._models[name] = open_model(self.settings.models[name], ledger=self._ledger)
+                model = open_model(self.settings.models[name], ledger=self._ledger)
+                self.addresses.add("" if model is None else model.name.partition("@")[2])
+                self._models[name] = model
             return self._models[name]
 
 
@@ -106,6 +113,20 @@ def checked_method(name: str | None, given: Mapping[str, str | int | float | boo
         if any(isinstance(number, int | float) and not abs(number) <= LARGEST_NUMBER for number in numbers):
             raise InputError(f"{kind.name}: {option} must lie between -{LARGEST_NUMBER} and {LARGEST_NUMBER}")
     return kind(**parsed)
+
+
+def runnable(tools: Toolbox, models: Collection[str]) -> tuple[str, ...]:
+    """The methods that make sense of this base: passages need documents, queries and paths need a graph."""
+    schema = tools.kb.schema
+    is_text = any(kind in schema.type_names for kind in READABLE)
+    of_graphs, of_texts = ("focus", "paths", "subgraph_reranking"), ("knowledge_graph_prompting",)
+    left_out = of_graphs if is_text else of_texts if schema.relations else (*of_graphs, *of_texts)
+    return tuple(
+        name
+        for name in catalog.method_names()
+        if catalog.method_class(name).__module__.removeprefix("clew.methods.").split(".")[0] not in left_out
+        and (models or name not in NEED_MODEL)
+    )
 
 
 def examples(tools: Toolbox, most: int = 4) -> tuple[str, ...]:

@@ -22,9 +22,15 @@ class Limits:
     request_bytes: int = 256_000
     upload_bytes: int = 50_000_000
     per_minute: int = 600
-    """Requests a minute for one token, or for one address where there are no tokens."""
+    """Requests a minute for one known token, or else for one address; headers of proxies are not believed."""
     waiting: int = 256
     """Asks that may wait for a thread; more are turned away."""
+    head_seconds: float = 15.0
+    """How long the head of a request may take to come whole."""
+    body_seconds: float = 30.0
+    """How long its body may take."""
+    upload_seconds: float = 600.0
+    """How long an uploaded file may take."""
     most_files: int = 2000
     """Files in one document base."""
 

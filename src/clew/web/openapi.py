@@ -1,0 +1,77 @@
+"""The description of the API: what FastAPI makes of the routes, with the token, and examples to begin with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+
+OPEN = {"/health", "/openapi.json"}
+SCHEME = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A token of `--token` or `--keys`; a server on loopback without tokens asks for none.",
+}
+ASKED = {"question": "Which genes cause Marfan syndrome?"}
+EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
+    ("/v1/bases/{base}/ask", "post"): {
+        "question": {"summary": "A question", "value": ASKED},
+        "follow-up": {
+            "summary": "A follow-up that leans on an earlier question",
+            "value": {"question": "What about Noonan syndrome?", "history": [ASKED["question"]]},
+        },
+        "changed": {
+            "summary": "The same name, meant otherwise",
+            "value": {**ASKED, "fixes": {"Marfan syndrome": ["OMIM:154700"]}},
+        },
+    },
+    ("/v1/bases/{base}/estimate", "post"): {"question": {"summary": "A question", "value": {**ASKED, "model": "fast"}}},
+    ("/v1/chat/completions", "post"): {
+        "question": {
+            "summary": "A base as a chat model",
+            "value": {"model": "medicine", "messages": [{"role": "user", "content": ASKED["question"]}]},
+        },
+        "streamed": {
+            "summary": "Streamed, with the tokens spent at the end",
+            "value": {
+                "model": "medicine",
+                "messages": [{"role": "user", "content": ASKED["question"]}],
+                "stream": True,
+                "stream_options": {"include_usage": True},
+            },
+        },
+    },
+    ("/mcp", "post"): {
+        "tools": {"summary": "The tools", "value": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}},
+        "ask": {
+            "summary": "A question",
+            "value": {
+                "jsonrpc": "2.0",
+                "id": 2,
+                "method": "tools/call",
+                "params": {"name": "ask", "arguments": ASKED},
+            },
+        },
+    },
+}
+
+
+def describe(app: FastAPI) -> None:
+    """Let the application describe itself with its security scheme and examples."""
+    plain = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is not None:
+            return app.openapi_schema
+        schema = plain()
+        schema.setdefault("components", {})["securitySchemes"] = {"token": SCHEME}
+        for path, methods in schema["paths"].items():
+            for method, operation in methods.items():
+                if path not in OPEN:
+                    operation["security"] = [{"token": []}, {}]
+                examples = EXAMPLES.get((path, method))
+                if examples is not None:
+                    operation["requestBody"]["content"]["application/json"]["examples"] = examples
+        return schema
+
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -1,0 +1,59 @@
+// The listed answers to take away: a table, a text with citations, or everything.
+
+import type { Answer, BaseDetails, Run } from "./api";
+import { decides, sentence } from "./answer_head";
+import { attributesOf } from "./answer_table";
+import { button, h, percent, save, words } from "./dom";
+import { placeOf } from "./evidence";
+import { tells } from "./reasons";
+
+/** A cell that a spreadsheet reads as text: what begins as a formula is quoted. */
+function cell(value: unknown): string {
+  let text = value === null || value === undefined ? "" : String(value);
+  if (/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text))) text = `'${text}`;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+export function csv(run: Run): string {
+  const names = [...new Set(run.answers.flatMap((answer) => Object.keys(attributesOf(answer))))];
+  const rows = run.answers.map((answer) => {
+    const told = attributesOf(answer);
+    return [answer.rank, answer.name, answer.type, answer.key, decides(run) ? (answer.group === "match" && run.found ? "matches" : "near") : "ranked", ...names.map((name) => told[name]), cited(answer).map(source).join(" | ")];
+  });
+  return [["rank", "name", "type", "key", "group", ...names, "evidence"], ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+}
+
+const cited = (answer: { evidence: Answer["evidence"] }) => answer.evidence.filter((piece) => piece.kind !== "judgement" && tells(piece));
+const source = (piece: Answer["evidence"][number]) => `${piece.text.replace(/\s+/g, " ").trim()}${placeOf(piece) ? ` (${placeOf(piece)})` : ""}`;
+const escaped = (text: string) => text.replace(/([\\`*_[\]<>#|])/g, "\\$1");
+
+export function markdown(run: Run, address: string): string {
+  const sources: string[] = [];
+  const cite = (pieces: Answer["evidence"]) => pieces.slice(0, 3).map((piece) => {
+    const text = source(piece), known = sources.indexOf(text);
+    return ` [${(known < 0 ? sources.push(text) : known + 1)}]`;
+  }).join("");
+  const line = (answer: Answer) => `${answer.rank}. **${escaped(answer.name)}** (${escaped(words(answer.type))})${cite(cited(answer))}`;
+  const matching = run.answers.filter((one) => run.found && one.group === "match"), near = run.answers.filter((one) => !matching.includes(one));
+  const lines = [`# ${escaped(run.question)}`, "", `${escaped(sentence(run))}${cite(cited(run))}`, ""];
+  if (run.found && run.certainty !== null) lines.push(`${percent(run.certainty)} sure.`, "");
+  if (run.understood) lines.push(`Understood as: ${escaped(run.understood)}`, "");
+  if (!decides(run)) lines.push("Ranked by what is written:", "", ...run.answers.map(line), "");
+  else {
+    if (matching.length) lines.push(run.matches && run.matches > matching.length ? `${matching.length} of ${run.matches}:` : "Matches:", "", ...matching.map(line), "");
+    if (near.length) lines.push("## Not matching, but near", "", ...near.map(line), "");
+  }
+  if (sources.length) lines.push("## Sources", "", ...sources.map((text, place) => `[${place + 1}] ${escaped(text)}  `), "");
+  return [...lines, `<${address}>`, ""].join("\n");
+}
+
+export function downloads(_: BaseDetails, run: Run): HTMLElement[] {
+  const one = (name: string, ending: string, type: string, make: () => string) =>
+    button(name, () => save(`clew-${run.run}.${ending}`, new Blob([make()], { type: `${type};charset=utf-8` })), { class: "quiet", "aria-label": `Download the answers as ${name}` });
+  return [
+    one("CSV", "csv", "text/csv", () => `\ufeff${csv(run)}`),
+    one("Markdown", "md", "text/markdown", () => markdown(run, location.href)),
+    one("JSON", "json", "application/json", () => JSON.stringify(run, null, 1)),
+    button("Print", () => print(), { class: "quiet" }),
+  ].map((made) => h("span", {}, made));
+}

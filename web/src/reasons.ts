@@ -1,0 +1,42 @@
+// Why something is listed, in everyday words; what the method itself says stays under "Details".
+
+import type { Answer, BaseDetails, Evidence, Run } from "./api";
+import { words } from "./dom";
+
+const SAID: [RegExp, string][] = [
+  [/below the named nodes/, "It fits with something more special than what you named"],
+  [/with \d+ near names/, "It fits a similar name, not the one you wrote"],
+  [/requirement relaxed/, "It fits, but for a condition that had to be loosened"],
+  [/another reading/, "It fits another way to read your question"],
+  [/satisfies the query/, "It fits all that you asked"],
+  [/by (words and )?meaning/, "What is written about it is close to your question"],
+  [/by (its )?words/, "What is written about it shares words with your question"],
+];
+const RANKED = /^(document|query|.* reranking|matcher.*|.*search)$/;
+
+/** A judgement in everyday words; null where it only says how a method ranked. */
+export function reason(piece: Evidence): string | null {
+  const said = SAID.find(([pattern]) => pattern.test(piece.text))?.[1];
+  if (said) return said;
+  if (piece.by === "absent") return `Nothing says the contrary: ${piece.text.replace(/^absent: /, "")}`;
+  return piece.score === null && !RANKED.test(piece.by ?? "") ? words(piece.text) : null;
+}
+
+/** The reasons of an answer, each once. */
+export const reasons = (answer: Answer): string[] =>
+  [...new Set(answer.evidence.flatMap((piece) => (piece.kind === "judgement" ? reason(piece) ?? [] : [])))];
+
+/** A passage that only repeats the name and the type of its node tells nothing. */
+export const tells = (piece: Evidence): boolean =>
+  piece.kind !== "passage" || !(piece.text.trim() === "" || (piece.node && piece.text === `${piece.node.name} (${piece.node.type})`));
+
+/** What was not used, in words: a requirement is shown as `(?x:disease has_phenotype “…”): what became of it`. */
+export function unused(base: BaseDetails, run: Run): string[] {
+  return run.dropped.map((text) => {
+    const found = /^\((.*)\): (.*)$/.exec(text);
+    if (!found) return `“${text}”`;
+    const row = base.relations.find((one) => found[1]!.includes(` ${one.name} `));
+    const named = /“(.*)”/.exec(found[1]!)?.[1];
+    return `that it ${row ? `“${row.label}”` : "is connected with"}${named ? ` ${named}` : ""} (${found[2]})`;
+  });
+}
