@@ -81,6 +81,15 @@ def test_words_that_point_back_are_names(base):
     assert names(conversation.ask("Which countries does that country border?")) == {"Peru", "Bolivia", "Argentina"}
 
 
+def test_names_and_relations_of_a_follow_up_can_be_corrected(base):
+    conversation = base.conversation()
+    conversation.ask("Which countries border Peru?")
+    corrected = conversation.corrected({"Quechua": ["l:Spanish"]}, {})
+    answer = corrected.ask("Which of them have Quechua as official language?")
+    assert names(answer) == {"Chile", "Bolivia", "Ecuador"}
+    assert names(conversation.ask("Which of those have Quechua as official language?")) == {"Bolivia"}
+
+
 def test_reasons_are_those_of_the_last_answer(base):
     conversation = base.conversation()
     first = conversation.ask("Which countries border Ecuador?")

@@ -12,7 +12,7 @@ Any other question is asked as it stands. A model, where there is one, rewrites 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from clew.core.query import Constant
@@ -25,7 +25,7 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.methods import catalog
 from clew.methods.answering import READABLE
 from clew.methods.protocol import Method
-from clew.methods.role_choice import reader_of
+from clew.methods.role_choice import CorrectedRelations, parser_for, reader_of
 from clew.queries.wording import kind_in_words, plural
 from clew.reading.follow_ups import (
     Pointing,
@@ -108,11 +108,22 @@ class Conversation:
     method: Method
     turns: list[Turn] = field(default_factory=list)
 
+    fixes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What names in the next question stand for, by key."""
+    relations: Mapping[str, str] = field(default_factory=dict)
+    """Which relation is meant in the next question in the place of another."""
+
     def ask(self, question: str, recorder: Recorder | None = None) -> Answer:
         """Answer a question in the light of those before it."""
         turn = self._turn(question.strip(), recorder or Recorder())
         self.turns.append(turn)
+        self.fixes, self.relations = {}, {}
         return turn.answer
+
+    def corrected(self, fixes: Mapping[str, Sequence[str]], relations: Mapping[str, str]) -> Conversation:
+        """This conversation, where names and relations of the next question stand for others."""
+        self.fixes, self.relations = fixes, relations
+        return self
 
     def after(self, questions: Sequence[str]) -> Conversation:
         """This conversation after some more questions; those that words can still point back to are asked."""
@@ -141,7 +152,10 @@ class Conversation:
     # Asking
 
     def _whole(self, question: str, asked: str, recorder: Recorder) -> Turn:
-        answer = replace(catalog.ask(self.method, asked, self.tools, recorder), question=question)
+        tools = self.tools.corrected({name: tuple(keys) for name, keys in self.fixes.items()})
+        if self.relations:
+            tools = tools.with_parser(CorrectedRelations(parser_for(tools), self.relations))
+        answer = replace(catalog.ask(self.method, asked, tools, recorder), question=question)
         if asked != untied(question):
             answer = replace(answer, notes=(f"asked as: {asked}", *answer.notes))
         named = tuple(find_named(asked, self.tools.kb, self.tools.names)[1]) if self._has_graph else ()
@@ -150,7 +164,9 @@ class Conversation:
     def _carried_out(self, question: str, reading: _Reading, recorder: Recorder) -> Turn:
         if reading.parse is None:
             return self._whole(question, reading.asked, recorder)
-        tools = self.tools.corrected(reading.fixes).with_parser(_Given(reading.parse))
+        fixes = reading.fixes | {name: tuple(keys) for name, keys in self.fixes.items()}
+        parser = CorrectedRelations(_Given(reading.parse), self.relations) if self.relations else _Given(reading.parse)
+        tools = self.tools.corrected(fixes).with_parser(parser)
         answer = replace(catalog.ask(catalog.create("focus_plus"), question, tools, recorder), question=question)
         return Turn(
             question, reading.asked, replace(answer, trace=tuple(recorder.spans)), reading.named, reading.within

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from clew.api import Base
@@ -54,20 +54,12 @@ def answer_run(
 
 
 def _answer(base: Base, method: Method, request: AskRequest, recorder: Recorder) -> Answer:
-    """A question alone, or in its conversation; one that was changed is asked as the whole question it stood for."""
+    """A question alone, or in its conversation."""
     fixes, relations = request.fixes, request.relations
     if not request.history:
         return base.ask(request.question, method, fixes=fixes, relations=relations, recorder=recorder)
     conversation = base.conversation(method).after(request.history)
-    if not fixes and not relations:
-        return conversation.ask(request.question, recorder)
-    conversation.ask(request.question)
-    turn = conversation.turns[-1]
-    answer = base.ask(turn.asked, method, fixes=fixes, relations=relations, recorder=recorder)
-    notes = [] if turn.asked == request.question else [f"asked as: {turn.asked}"]
-    if turn.within is not None:
-        notes.append("changed by you, so asked of all and not only of those found before")
-    return replace(answer, question=request.question, notes=(*notes, *answer.notes))
+    return conversation.corrected(fixes, relations).ask(request.question, recorder)
 
 
 def add_attributes(kb: KnowledgeBase, answers: list[dict[str, Any]]) -> None:
