@@ -202,3 +202,14 @@ def test_a_password_is_never_shown(tmp_path):
         read_sources(["nosuch://me:secret@host/shop"])
     assert "secret" not in str(refused.value)
     assert "…@host/shop" in str(refused.value)
+
+
+def test_truths_that_sqlite_holds_as_numbers_are_truths(tmp_path):
+    with sqlite3.connect(tmp_path / "zoo.db") as made:
+        made.execute("CREATE TABLE species (id INTEGER PRIMARY KEY, name TEXT, endangered BOOLEAN, legs BOOLEAN)")
+        made.execute("INSERT INTO species VALUES (1, 'Lion', 1, 4), (2, 'Toucan', 0, 2), (3, 'Yeti', NULL, 2)")
+    made.close()
+    clew.build([tmp_path / "zoo.db"], tmp_path / "zoo.kb")
+    kinds = clew.open(tmp_path / "zoo.kb").schema.attribute_types
+    assert kinds["endangered"] == "boolean"
+    assert kinds["legs"] == "integer"

@@ -140,3 +140,8 @@ def test_a_value_that_the_base_does_not_have_is_not_found(base):
 def test_a_value_is_no_answer_to_a_question_for_yes_or_no(base):
     answer = base.ask("Is Ardmorran founded far from the sea?")
     assert answer.value is None or isinstance(answer.value, bool)
+
+
+def test_what_is_denied_of_an_attribute_must_be_false(base):
+    assert put_forward(base.ask("Which distilleries are not open to visitors?")) == {"Ardmorran"}
+    assert put_forward(base.ask("Which distilleries are open to visitors?")) == {"Glenfoyle", "Kilbrae"}

@@ -30,6 +30,8 @@ DROPPED = -3.0
 """What it costs to leave a mention out."""
 DOUBLED = -1.5
 """What it costs to take two paths from one mention."""
+LEAST = 0.05
+"""How likely it is at least that a boolean attribute must be true, and that it must be false."""
 JOINED = 0.5
 """What is added where everything that is joined with a denied name is denied, too."""
 ALIKE = -0.3
@@ -445,13 +447,10 @@ class Proposer:
             options.append(choices)
         switch = int(np.argmax(scores.switches[1:])) if len(scores.switches) > 1 else -1
         if switch >= 0 and np.exp(scores.switches[1 + switch]) > DOUBT and here[switch]:
-            true = scores.positive > 0.5
-            options.append(
-                [
-                    (None, float(scores.switches[0])),
-                    (Requirement(switch, "=", value=true), float(scores.switches[1 + switch])),
-                ]
-            )
+            likely = float(scores.switches[1 + switch])
+            truths = ((True, max(scores.positive, LEAST)), (False, max(1 - scores.positive, LEAST)))
+            required = [(Requirement(switch, "=", value=true), likely + float(np.log(share))) for true, share in truths]
+            options.append([(None, float(scores.switches[0])), *required])
         for attribute, value in scores.categories:
             if self.owners[attribute] == plan.target:
                 options.append([(None, -2.0), (Requirement(attribute, "=", value=value), -0.3)])

@@ -17,6 +17,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
+from importlib.resources import files
 from operator import and_
 from pathlib import Path
 
@@ -25,7 +26,7 @@ import numpy as np
 from clew.core.types import Direction, NodeSet
 from clew.index.mentions import is_common
 from clew.index.protocol import Names
-from clew.index.tokens import stop_words, terms, tokenise
+from clew.index.tokens import stem, stop_words, terms, tokenise
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
 from clew.queries.hierarchies import descendants, hierarchies
@@ -51,6 +52,8 @@ IGNORED = {True: -2.5, False: -1.2}
 """What it costs to take a doubtful name for none: where something is called just so, and where nothing is."""
 SURELY = 0.99
 """How likely a name is denied that is joined with another by a word that denies both."""
+SURELY_NOT = 0.9
+"""How likely an attribute must be false where a question that names nothing has a word of denial."""
 MOST_VALUES = 60
 """A text attribute with at most so many different values is a category."""
 LONGEST_VALUE = 40
@@ -200,6 +203,8 @@ class LearnedReader:
         types = [code[sense.type] for _, sense in taken]
         categories = tuple(self._categories(question, taken))
         scores = self.scorer.score(question, spans, types, numbers, categories)
+        if not taken and denies(question):  # then it can only be what an attribute says that is denied
+            scores = replace(scores, positive=min(scores.positive, 1 - SURELY_NOT))
         senses = tuple(sense for _, sense in taken)
         reached = self._reached(senses)
         mentions = tuple(
@@ -320,7 +325,7 @@ class LearnedReader:
     def _categories(self, question: str, taken: Sequence[tuple[Named, Sense]]) -> Iterable[tuple[int, str]]:
         """Attributes whose value stands in the question, outside of names; numbers in a value need not."""
         outside = [one for one in tokenise(question) if not any(n.start <= one.start < n.end for n, _ in taken)]
-        words = {token.text for token in outside}
+        words = {stem(token.text) for token in outside}  # "carnivores" are of the category "carnivore"
         return [(place, value) for place, value, said in self._said_values if words.issuperset(said)]
 
     @cached_property
@@ -330,9 +335,9 @@ class LearnedReader:
         found = []
         for place, attribute in enumerate(self.vocabulary.attributes):
             for value in self.values.get(attribute.name, ()):
-                said = frozenset(token.text for token in tokenise(value) if not token.text.isdecimal())
+                said = [token.text for token in tokenise(value) if not token.text.isdecimal()]
                 if not all(word in kinds or is_common(word) for word in said):
-                    found.append((place, value, said))
+                    found.append((place, value, frozenset(map(stem, said))))
         return found
 
 
@@ -390,6 +395,16 @@ def _assignments(named: Sequence[Named]) -> list[tuple[list[tuple[Named, Sense]]
         )
         for chosen in every[:ASSIGNMENTS]
     ]
+
+
+@lru_cache(maxsize=1)
+def _denials(language: str = "en") -> frozenset[str]:
+    return frozenset(files("clew.reading").joinpath(language, "denials.txt").read_text("utf-8").split())
+
+
+def denies(question: str) -> bool:
+    """Whether a question has a word of denial."""
+    return any(token.text in _denials() for token in tokenise(question))
 
 
 def joined_names(

@@ -45,6 +45,8 @@ class SqlTable:
     key: tuple[str, ...] = ()
     foreign: tuple[ForeignKey, ...] = ()
     unique: tuple[frozenset[str], ...] = ()
+    truths: frozenset[str] = frozenset()
+    """Columns that are declared as true or false, where the database holds these as numbers."""
 
 
 class Database(Protocol):
@@ -134,7 +136,8 @@ class Sqlite:
             if is_unique
         ]
         names = tuple(column[1] for column in columns)
-        return SqlTable(name, names, tuple(column for _, column in key), self._foreign(name), tuple(unique))
+        truths = frozenset(column for _, column, kind, *_ in columns if kind.upper() in ("BOOLEAN", "BOOL"))
+        return SqlTable(name, names, tuple(column for _, column in key), self._foreign(name), tuple(unique), truths)
 
     def _foreign(self, name: str) -> tuple[ForeignKey, ...]:
         found: dict[int, list[Row]] = {}

@@ -76,6 +76,9 @@ def read_database(source: str | Path, options: SourceOptions) -> tuple[Tables, l
 
 def _loaded(table: SqlTable, rows: list[Values]) -> _Loaded:
     columns = {name: [_value(row[place]) for row in rows] for place, name in enumerate(table.columns)}
+    for name in table.truths:
+        if all(value in (0, 1, None) for value in columns[name]):
+            columns[name] = [None if value is None else bool(value) for value in columns[name]]
     binary = tuple(name for name, values in columns.items() if any(isinstance(value, bytes) for value in values))
     loaded = _Loaded(table, columns, [None] * len(rows), binary)
     keys = loaded.values(table.key) if table.key else [(number,) for number in range(1, len(rows) + 1)]

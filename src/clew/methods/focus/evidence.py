@@ -16,6 +16,7 @@ from clew.queries.claims import Block, Claim, as_block
 from clew.queries.grounding import Grounding, Groundings, is_usable
 from clew.queries.solutions import Relaxation, Solution
 from clew.queries.witnesses import witnesses
+from clew.queries.wording import value_in_words
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,11 @@ class Focus:
         names = [query.attribute, None if query.best is None else query.best.attribute]
         names += [one.attribute for one in query.conditions if one.variable == query.target.name]
         told = [(name, kb.values(NodeSet.of([node]), name)[0]) for name in dict.fromkeys(names) if name]
-        return tuple(Judgement(name, reason=str(value)) for name, value in told if value is not None)
+        return tuple(
+            Judgement(name, reason=value_in_words(value) if isinstance(value, float) else str(value))
+            for name, value in told
+            if value is not None
+        )
 
     @property
     def _has_required(self) -> bool:
