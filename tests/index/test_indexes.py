@@ -94,7 +94,7 @@ def test_an_update_that_was_stopped_before_its_vectors_is_finished_by_the_next_o
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("clew.building._with_vectors", kill)
+        patch.setattr("clew.building.with_vectors", kill)
         with pytest.raises(Killed):
             update(folder, more)
     assert check(folder) == []

@@ -196,7 +196,7 @@ def test_two_typos_are_forgiven_among_many_names(tmp_path: Path):
     assert found >= 58
 
 
-@settings(max_examples=80)
+@settings(max_examples=80, deadline=None)
 @given(st.sets(st.text("ab é", max_size=12), max_size=20), st.text("ab é", max_size=12))
 def test_a_string_is_found_where_it_stands(tmp_path_factory, strings, wanted):
     folder = tmp_path_factory.mktemp("strings")

@@ -22,7 +22,7 @@ from clew.index.build import VECTORS
 from clew.index.vector_store import FILE as EMBEDDER
 from clew.index.vector_store import OWN
 from clew.kb.manifest import MANIFEST, read_manifest
-from clew.kb.storage import locked
+from clew.kb.storage import locked, record, remove_recorded
 
 UNDO = ".clew-undo"
 _KEPT, _CHANGE = "kept", "change.json"
@@ -64,8 +64,8 @@ def undo(folder: Path) -> str:
         kept = [Path(before.generation, name) for name in before.files] + list(_vector_files(place / _KEPT))
         for relative in (*kept, Path(MANIFEST)):  # the manifest last: replacing it is the moment of the change
             _put_back(place / _KEPT / relative, folder / relative)
-        if changed != before.generation:
-            shutil.rmtree(folder / changed)
+        record(folder, changed)
+        remove_recorded(folder)  # but for a generation that somebody has open
         _remove_vectors(folder, set(_vector_files(folder)) - set(kept))
         shutil.rmtree(place)
         return str(told["what"])

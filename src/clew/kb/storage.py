@@ -153,16 +153,16 @@ def sweep(folder: Path) -> None:
     """Remove what a killed command left in a base, where it left anything."""
     if (folder / LOCK).exists() and (folder / LOCK).stat().st_size:
         with locked(folder):
-            _remove_recorded(folder)
+            remove_recorded(folder)
 
 
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
     """An empty folder beside the current generation; whatever a killed build left there is removed first."""
-    _remove_recorded(folder)
+    remove_recorded(folder)
     stage = folder / f".clew-stage-{secrets.token_hex(8)}"
     try:
-        _record(folder, stage.name)
+        record(folder, stage.name)
         stage.mkdir()
         yield stage
     except OSError as error:
@@ -185,7 +185,7 @@ def commit(folder: Path, stage: Path, facts: dict[str, Any]) -> Manifest:
         content = hashlib.sha256(content.encode()).hexdigest()
         manifest = replace(manifest, generation=f"clew-data-{content[:16]}")
         place = folder / manifest.generation
-    _record(folder, manifest.generation, *_current(folder))
+    record(folder, manifest.generation, *_current(folder))
     if not place.exists():
         stage.rename(place)
     draft = folder / f".{MANIFEST}"
@@ -193,11 +193,11 @@ def commit(folder: Path, stage: Path, facts: dict[str, Any]) -> Manifest:
     sync(draft)
     draft.replace(folder / MANIFEST)
     sync(folder)
-    _remove_recorded(folder)
+    remove_recorded(folder)
     return manifest
 
 
-def _record(folder: Path, *names: str) -> None:
+def record(folder: Path, *names: str) -> None:
     """Write into the lock which folders are about to be made or replaced."""
     with (folder / LOCK).open("a", encoding="utf-8") as lock:
         lock.writelines(f"{name}\n" for name in names)
@@ -205,7 +205,7 @@ def _record(folder: Path, *names: str) -> None:
         os.fsync(lock.fileno())
 
 
-def _remove_recorded(folder: Path) -> None:
+def remove_recorded(folder: Path) -> None:
     """Remove the folders that the lock names, but for the current generation and those in use, and forget them."""
     current = _current(folder)
     kept = []
