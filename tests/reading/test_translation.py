@@ -12,8 +12,9 @@ from clew.core.schema import NodeType, Relation, Schema, words_of
 from clew.index.protocol import Link
 from clew.reading.mentions import Named, Sense
 from clew.reading.plan import FORMS, Branch, Plan, Requirement, Wording
-from clew.reading.proposals import MentionScores, Proposer, Scores
+from clew.reading.proposals import Proposer
 from clew.reading.quantities import quantities
+from clew.reading.scores import MentionScores, Scores
 from clew.reading.translation import Translator
 from clew.reading.vocabulary import Vocabulary
 

@@ -18,8 +18,8 @@ from clew.index.tokens import terms
 from clew.models.embedding.words import DIMENSION
 from clew.reading.encoders import Encoders, Floats, unit
 from clew.reading.plan import LETTERS
-from clew.reading.proposals import MentionScores, QuantityScores, Scores
 from clew.reading.quantities import Quantity
+from clew.reading.scores import MentionScores, QuantityScores, Scores
 from clew.reading.vocabulary import Vocabulary
 
 HEADS = (
