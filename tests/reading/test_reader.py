@@ -5,7 +5,9 @@ import json
 import pytest
 
 import clew
-from clew.core.query import Best, TripletQuery, Variable
+from clew.core.query import Best, Constant, Triplet, TripletQuery, Variable
+from clew.core.roles import Parse
+from clew.methods.focus.focus_plus import FocusPlus
 from clew.queries.finishing import best_of, comparable, finish
 from clew.reading.encoders import Encoders
 from clew.reading.parsing import asks_whether
@@ -145,3 +147,18 @@ def test_a_value_is_no_answer_to_a_question_for_yes_or_no(base):
 def test_what_is_denied_of_an_attribute_must_be_false(base):
     assert put_forward(base.ask("Which distilleries are not open to visitors?")) == {"Ardmorran"}
     assert put_forward(base.ask("Which distilleries are open to visitors?")) == {"Glenfoyle", "Kilbrae"}
+
+
+def test_what_another_reading_finds_is_as_sure_as_that_reading(base):
+    whisky = Variable("x", "Whisky")
+    first = TripletQuery((Triplet(whisky, "located_in", Constant("Islay", "Region")),), whisky)
+    other = TripletQuery(
+        (Triplet(Variable("x", "Distillery"), "located_in", Constant("Islay", "Region")),),
+        Variable("x", "Distillery"),
+        score=0.1,
+    )
+    given = Parse(first, (other,), certainty=0.9)
+    parser = type("Given", (), {"parse": lambda *_: given})()
+    answer = FocusPlus().answer("?", base.tools.with_parser(parser))
+    assert answer.certainty == 0.1
+    assert not answer.found

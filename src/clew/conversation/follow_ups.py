@@ -61,16 +61,15 @@ class FollowUps:
         """The ways to read a question that leans on those before it."""
         points, rest = self._points(question), switched(question)
         names = self._names(question)
-        plain = Reading(question, self._parsed(question, names), named=tuple(names))
         if points is not None:
             yield from self._pointing(question, points)
-            if points.is_implied or (names and not points.is_part):  # "did he win his first prize in Rome?"
-                yield plain
-            return
-        leaning = list(self._switched(rest or question))
-        yield from leaning
-        if rest is None or not leaning:
-            yield plain
+            is_complete = points.is_implied or (names and not points.is_part)  # "did he win his first prize in Rome?"
+        else:
+            leaning = list(self._switched(rest or question))
+            yield from leaning
+            is_complete = rest is None or not leaning
+        if is_complete:
+            yield Reading(question, self._parsed(question, names), named=tuple(names))
 
     def _pointing(self, question: str, points: Pointing) -> Iterator[Reading]:
         for kind, nodes in self._referents(points):

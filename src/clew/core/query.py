@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "contains"]
+Asks = Literal["nodes", "number", "truth", "value"]
+"""What is asked for: the answers themselves, how many they are, whether there are any, a value of theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,7 @@ class TripletQuery:
     target: Variable
     conditions: tuple[Condition, ...] = ()
     counts: tuple[Count, ...] = ()
-    asks: Literal["nodes", "number", "truth", "value"] = "nodes"
-    """The answers themselves, how many they are, whether there are any, or what their `attribute` is."""
+    asks: Asks = "nodes"
     score: float = 1.0
     unexplained: tuple[str, ...] = ()
     """Words of the question that no part of the query accounts for: the textual requirement."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
-from clew.core.query import Best, Condition, Constant, Count, TripletQuery
+from clew.core.query import Asks, Best, Condition, Constant, Count, TripletQuery
 from clew.core.schema import Schema
 from clew.core.types import EMPTY, NodeSet
 from clew.queries.grounding import Expansion, Groundings, expansions
@@ -76,7 +75,7 @@ class Claim:
 
     blocks: tuple[Block, ...]
     best: Best | None = None
-    asks: Literal["nodes", "number", "truth", "value"] = "nodes"
+    asks: Asks = "nodes"
     attribute: str | None = None
     asked: NodeSet | None = None
     """Where one of several is asked about: "is it the highest of them?"."""

@@ -182,8 +182,7 @@ class _Sparql:
         return [f"<{node_iri(key)}>" for key in keys]
 
     def relation(self, name: str) -> str:
-        is_remote = isinstance(self.kb, SparqlKnowledgeBase)
-        return f"<{self.kb.predicate(name) if is_remote else relation_iri(name)}>"  # type: ignore[attr-defined]
+        return f"<{self.kb.predicate(name) if isinstance(self.kb, SparqlKnowledgeBase) else relation_iri(name)}>"
 
 
 def _compared(value: str, check: Check) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from clew.core.query import Comparison
 from clew.core.schema import words_of
 from clew.reading.vocabulary import Vocabulary
 
@@ -24,7 +25,8 @@ Form = Literal[
 ]
 FORMS: tuple[Form, ...] = get_args(Form)
 """What a question asks for; `none` is what the schema cannot say. The order is that of the trained head."""
-OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "-")
+COMPARISONS: tuple[Comparison, ...] = ("=", "!=", "<", "<=", ">", ">=")
+OPERATORS = (*COMPARISONS, "-")
 """How a number is compared; `-` where it is no condition. The order is that of the trained head."""
 LETTERS = "ABCDEFGH"
 SHORT_DESCRIPTION = 7
@@ -44,7 +46,7 @@ class Requirement:
     """A condition on an attribute of the answer, or of a node on the way to it."""
 
     attribute: int
-    operator: str
+    operator: Comparison
     quantity: int | None = None
     """The number or date of the question it compares with."""
     value: str | bool | None = None

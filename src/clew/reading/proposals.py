@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.reading.plan import FORMS, OPERATORS, Branch, Form, Plan, Requirement
+from clew.reading.plan import COMPARISONS, FORMS, OPERATORS, Branch, Form, Plan, Requirement
 from clew.reading.scores import Floats, MentionScores, Scores
 from clew.reading.vocabulary import Vocabulary
 
@@ -383,7 +383,7 @@ class Proposer:
                 for attribute, likely in self._likeliest(quantity.attributes, here & self.is_ordered, 2):
                     for at in operators or [int(np.argmax(quantity.operators[:-1]))]:
                         sure = likely + float(quantity.operators[at])
-                        choices.append((Requirement(attribute, OPERATORS[at], place), sure))
+                        choices.append((Requirement(attribute, COMPARISONS[at], place), sure))
             options.append(choices)
         switch = int(np.argmax(scores.switches[1:])) if len(scores.switches) > 1 else -1
         if switch >= 0 and np.exp(scores.switches[1 + switch]) > DOUBT and here[switch]:

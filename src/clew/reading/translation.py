@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from clew.core.query import Best, Comparison, Condition, Constant, Term, Triplet, TripletQuery, Variable
+from clew.core.query import Asks, Best, Condition, Constant, Term, Triplet, TripletQuery, Variable
 from clew.reading.mentions import Named, Sense
 from clew.reading.plan import Branch, Plan, Requirement
 from clew.reading.quantities import Quantity, in_units_of
 from clew.reading.vocabulary import Vocabulary
 
 TARGET = "x"
-ASKS = {"count": "number", "exists": "truth", "value": "value"}
+ASKS: Mapping[str, Asks] = {"count": "number", "exists": "truth", "value": "value"}
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Translator:
             tuple(conditions),
             among=tuple(self.constant(mention) for mention in plan.mentions),
             best=self._best(plan, attribute),
-            asks=ASKS.get(plan.form, "nodes"),  # type: ignore[arg-type]
+            asks=ASKS.get(plan.form, "nodes"),
             attribute=attribute if plan.form == "value" else None,
         )
 
@@ -72,7 +72,7 @@ class Translator:
 
     def _conditions(self, requirement: Requirement, variable: str) -> Iterator[Condition]:
         attribute = self.vocabulary.attributes[requirement.attribute]
-        comparison: Comparison = requirement.operator  # type: ignore[assignment]
+        comparison = requirement.operator
         if requirement.quantity is None:
             yield Condition(variable, attribute.name, comparison, requirement.value)
             return

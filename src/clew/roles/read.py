@@ -187,8 +187,8 @@ def _schema(*, thinking: bool) -> dict[str, Any]:
 
 
 def _form(*, thinking: bool) -> str:
-    example = {"thinking": "…"} if thinking else {}
-    example |= {"sentences": [{"text": "…", "passages": [1]}], "found": True, "missing": ""}  # type: ignore[dict-item]
+    example: dict[str, object] = {"thinking": "…"} if thinking else {}
+    example |= {"sentences": [{"text": "…", "passages": [1]}], "found": True, "missing": ""}
     return json.dumps(example, ensure_ascii=False)
 
 
@@ -262,7 +262,8 @@ class ModelReader:
     """Whether the model notes first what each source says: for all but the smallest models. Sentences only."""
     embedder: Embedder | None = None
     """Compares claims with sources by meaning, too; by words alone where there is none."""
-    fallback: Reader = field(default_factory=BestSpan)
+    fallback: Reader | None = field(default_factory=BestSpan)
+    """Who reads where the model does not; None: nobody, the outcome says only that there is a problem."""
 
     def read(self, readings: Sequence[Reading]) -> list[Read]:
         """One answer per reading; nothing to read means no answer, without asking."""
@@ -273,9 +274,14 @@ class ModelReader:
             if outcome.value is not None:
                 answers[place] = self._checked(outcome.value, readings[place].sources)
                 continue
-            trace.fallback("read", outcome.problem or "no reply", f"read by {type(self.fallback).__name__}")
+            problem = outcome.problem or "no reply"
+            if self.fallback is None:
+                trace.fallback("read", problem, "told without the model")
+                answers[place] = Read(None, problem=problem)
+                continue
+            trace.fallback("read", problem, f"read by {type(self.fallback).__name__}")
             [instead] = self.fallback.read([readings[place]])
-            answers[place] = replace(instead, problem=outcome.problem)
+            answers[place] = replace(instead, problem=problem)
         return answers
 
     def _checked(self, read: Read, sources: Sequence[Source]) -> Read:

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from clew.core.errors import ReplyError
-from clew.core.query import Best, Comparison, Condition, Constant, Term, Triplet, TripletQuery, Variable
+from clew.core.query import Asks, Best, Comparison, Condition, Constant, Term, Triplet, TripletQuery, Variable
 from clew.core.roles import Parse, Rejected
 from clew.core.schema import Schema
 from clew.index.tokens import stop_words, terms, tokenise
@@ -61,8 +61,7 @@ class _Best(_Lenient):
     answer_is: str = ""
 
 
-Asks = Literal["list", "count", "yes_no", "value", "describe"]
-ASKS: Mapping[str, Literal["nodes", "number", "truth", "value"]] = {
+ASKS: Mapping[str, Asks] = {
     "list": "nodes", "count": "number", "yes_no": "truth", "value": "value", "describe": "nodes",
 }  # fmt: skip
 
@@ -72,7 +71,7 @@ class _Query(_Reply):
 
     answer: str = ""
     answerable: bool = True
-    asks: Asks = "list"
+    asks: Literal["list", "count", "yes_no", "value", "describe"] = "list"
     any_of: list[list[_Triplet]] = Field(default_factory=list, max_length=MOST_TRIPLETS)
     among: list[str] = Field(default_factory=list, max_length=MOST_TRIPLETS)
     attribute: str | None = ""
@@ -82,10 +81,7 @@ class _Query(_Reply):
 
 def read_query(text: str, question: str, schema: Schema) -> Parse:
     """The query of a reply in any form; raises ReplyError naming everything in it that the schema does not know."""
-    parse = _build_query(read_json(text, _Query), question, schema)
-    if parse.rejected:
-        raise ReplyError("; ".join(f"{rejected.piece}: {rejected.reason}" for rejected in parse.rejected[:4]))
-    return parse
+    return _whole(_build_query(read_json(text, _Query), question, schema))
 
 
 def salvage_query(text: str, question: str, schema: Schema) -> Parse:
@@ -150,10 +146,7 @@ def _best(said: _Best | None, reading: _Reading, kind: str | None) -> Best | Non
 
 def read_triplets(text: str, question: str, schema: Schema) -> Parse:
     """The query of a reply; raises ReplyError naming everything in it that the schema does not know."""
-    parse = _build(read_json(text, _Reply), question, schema)
-    if parse.rejected:
-        raise ReplyError("; ".join(f"{rejected.piece}: {rejected.reason}" for rejected in parse.rejected[:4]))
-    return parse
+    return _whole(_build(read_json(text, _Reply), question, schema))
 
 
 def salvage_triplets(text: str, question: str, schema: Schema) -> Parse:
@@ -161,6 +154,13 @@ def salvage_triplets(text: str, question: str, schema: Schema) -> Parse:
     parse = _build(read_json(text, _Reply), question, schema)
     if not parse.query.triplets and not parse.query.conditions and parse.query.target.type is None:
         raise ReplyError("nothing in the reply fits the schema")
+    return parse
+
+
+def _whole(parse: Parse) -> Parse:
+    """The parse where nothing of it was rejected."""
+    if parse.rejected:
+        raise ReplyError("; ".join(f"{rejected.piece}: {rejected.reason}" for rejected in parse.rejected[:4]))
     return parse
 
 

@@ -135,13 +135,17 @@ class FocusPlus(Method):
                 more = parse.certainty is None and asks_more(focus.query)
                 groups = self._merge(filtered, strand, self.alpha if more else self.k)
             placed = rerank_groups(reranker, question, groups)
-        answer = replace(answer_placed(kb, question, placed, reranker), certainty=parse.certainty)
-        is_doubtful = parse.certainty is not None and parse.certainty < self.sure and query is parse.query
+        is_other = bool(found) and found[0].focus.query not in (query, *query.either)
+        certainty = parse.certainty
+        if is_other and certainty is not None:  # the first reading has no answer: its certainty is not that of another
+            certainty = min(certainty, found[0].focus.query.score)
+        answer = replace(answer_placed(kb, question, placed, reranker), certainty=certainty)
+        is_doubtful = certainty is not None and certainty < self.sure and query is parse.query
         is_relaxed = bool(found) and bool(found[0].focus.relaxations)
         is_empty = not found and focus.nodes is not None and not parse.is_loose
         if is_doubtful or is_relaxed or is_empty or query.best is not None:
             answer = replace(answer, answer_count=0)
-        elif found and found[0].level == 0 and sure >= self.doubt:
+        elif found and (found[0].level == 0 or is_other) and sure >= self.doubt:
             answer = replace(answer, answer_count=sum(1 for one in groups[0] if one.how == found[0].how))
         if not found:
             return with_query(answer, kb, focus, Claim((focus.block(kb),)), None if focus.nodes is None else 0)

@@ -30,7 +30,8 @@ def written(answer: Answer, tools: Toolbox) -> Answer:
         result = f"Found by their texts, not all of them fit: {names}."
     pieces = [_piece(candidate) for candidate in matches[:SHOWN]]
     sources = [Source(result), *(Source(text) for text, _ in pieces)]
-    [read] = ModelReader(model, None, embedder=tools.embedder).read([Reading(answer.question, tuple(sources))])
+    reader = ModelReader(model, None, embedder=tools.embedder, fallback=None)
+    [read] = reader.read([Reading(answer.question, tuple(sources))])
     if read.problem is not None:
         return answer
     if read.text is None:

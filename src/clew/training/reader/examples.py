@@ -15,8 +15,9 @@ from typing import TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from clew.core.errors import NotFoundError, SourceError
+from clew.core.query import Comparison
 from clew.core.schema import NodeType, Relation, Schema
-from clew.reading.plan import FORMS, LETTERS, OPERATORS, Branch, Form, Plan, Requirement
+from clew.reading.plan import COMPARISONS, FORMS, LETTERS, OPERATORS, Branch, Form, Plan, Requirement
 from clew.reading.quantities import Quantity, quantities
 from clew.reading.scoring import COMPARED, Span, lettered, masked
 from clew.reading.vocabulary import Hop, Vocabulary
@@ -26,6 +27,15 @@ Triplet = tuple[str, str, str]
 Line = TypeVar("Line", bound=BaseModel)
 DESCRIBED = 0.75
 """Where so large a share of the relations is described, their names alone say too little to be read alone."""
+
+
+_SAID: dict[str, Comparison] = {
+    "before": "<",
+    "after": ">",
+    "contains": "contains",
+    **{one: one for one in COMPARISONS},
+}
+"""How a question's query writes its comparisons."""
 
 
 class _Type(BaseModel):
@@ -332,9 +342,10 @@ class _Reading:
         found: list[Requirement] = []
         is_whole = True
         for who, name, said, value in self.query.conditions:
-            attribute, operator = self._attribute(who, name), {"before": "<", "after": ">"}.get(said, said)
+            attribute, operator = self._attribute(who, name), _SAID.get(said)
             kind = "" if attribute is None else self.vocabulary.attributes[attribute].kind
-            if attribute is None or (isinstance(value, bool) and any(isinstance(one.value, bool) for one in found)):
+            is_second = isinstance(value, bool) and any(isinstance(one.value, bool) for one in found)
+            if attribute is None or operator is None or is_second:
                 is_whole = False
             elif isinstance(value, bool) or (isinstance(value, str) and kind not in ("number", "date")):
                 found.append(Requirement(attribute, "=", value=value))
