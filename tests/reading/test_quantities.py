@@ -59,9 +59,29 @@ def test_words_between_names_join_them_or_deny_them_all(text, how):
 
 
 def test_a_number_is_in_the_units_that_its_attribute_says():
-    assert in_units_of(18_000_000, "population_millions") == 18
-    assert in_units_of(18, "population_millions") == 18
-    assert in_units_of(18_000_000, "population") == 18_000_000
+    assert in_units_of(one("18 million people"), "population_millions") == [18]
+    assert in_units_of(one("18 people"), "population_millions") == [18]
+    assert in_units_of(one("18 million people"), "population") == [18_000_000]
+
+
+def one(text):
+    (quantity,) = quantities(text)
+    return quantity
+
+
+def test_a_unit_is_that_of_the_attribute_where_its_name_says_so():
+    assert in_units_of(one("longer than three hours"), "running_time_min") == [180]
+    assert in_units_of(one("over 2.5 km"), "lengthMetres") == [2500]
+    assert in_units_of(one("taller than 83 inches"), "height_cm") == [pytest.approx(210.82)]
+
+
+def test_a_unit_that_the_attribute_does_not_name_leaves_several_readings():
+    assert in_units_of(one("more than 50 MB"), "installed_size")[:3] == [50, 50_000_000, 50_000]
+
+
+def test_joined_numbers_have_one_unit():
+    assert [found.unit for found in quantities("between 2 and 3 hours")] == ["hour", "hour"]
+    assert [found.unit for found in quantities("5 films about 3 hours")] == ["", "hour"]
 
 
 def test_decades_have_names():

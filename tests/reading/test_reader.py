@@ -8,9 +8,12 @@ import clew
 from clew.core.query import Best, Constant, Triplet, TripletQuery, Variable
 from clew.core.roles import Parse
 from clew.methods.focus.focus_plus import FocusPlus
+from clew.methods.role_choice import reader_of
 from clew.queries.finishing import best_of, comparable, finish
 from clew.reading.encoders import Encoders
 from clew.reading.parsing import asks_whether
+from clew.reading.plan import Plan, Requirement
+from clew.reading.quantities import quantities
 
 NODES = [
     {"id": "m1", "name": "Glenfoyle", "type": "Distillery", "founded": 1815, "stills": 4, "open_to_visitors": True},
@@ -162,3 +165,42 @@ def test_what_another_reading_finds_is_as_sure_as_that_reading(base):
     answer = FocusPlus().answer("?", base.tools.with_parser(parser))
     assert answer.certainty == 0.1
     assert not answer.found
+
+
+@pytest.fixture(scope="module")
+def harbours(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("harbours")
+    rows = [("h1", "Oudeschild", 800_000, 4, "c1"), ("h2", "Lauwersoog", 90_000_000, 11, "c1")]
+    rows += [("h3", "Altona", 400_000_000, 16, "c2"), ("h4", "Ystad", 2_000_000, 7, "c3")]
+    nodes = [
+        {"id": key, "name": name, "type": "Port", "cargo": cargo, "depth_m": deep} for key, name, cargo, deep, _ in rows
+    ]
+    countries = [("c1", "Netherlands"), ("c2", "Germany"), ("c3", "Sweden")]
+    nodes += [{"id": key, "name": name, "type": "Country"} for key, name in countries]
+    nodes.append({"id": "l1", "name": "German", "type": "Language"})
+    (folder / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in nodes))
+    edges = [(row[0], "in_country", row[4]) for row in rows] + [("c2", "official_language", "l1")]
+    (folder / "edges.tsv").write_text("source\trelation\ttarget\n" + "".join("\t".join(edge) + "\n" for edge in edges))
+    clew.build([folder / "nodes.jsonl", folder / "edges.tsv"], folder / "ports.kb")
+    return clew.open(folder / "ports.kb")
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Dutch ports", {"Oudeschild", "Lauwersoog"}),
+        ("Which German ports are there?", {"Altona"}),
+        ("swedish ports", {"Ystad"}),
+        ("ports deeper than 1000 cm", {"Lauwersoog", "Altona"}),
+    ],
+)
+def test_peoples_stand_for_their_places_and_units_are_converted(harbours, question, names):
+    assert put_forward(harbours.ask(question)) == names
+
+
+def test_a_comparison_that_everything_satisfies_is_hardly_meant(harbours):
+    extents = reader_of(harbours.tools).extents
+    place = [one.name for one in extents.vocabulary.attributes].index("depth_m")
+    plan = Plan("list", 0, requirements=(Requirement(place, ">", 0),))
+    costs = {text: extents.fitted(plan, quantities(text))[1] for text in ("over 5 m", "over 2 m", "over 30 m")}
+    assert costs["over 5 m"] == 0 > costs["over 30 m"] > costs["over 2 m"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.resources import files
 
 from clew.core.types import NodeSet
 from clew.index.protocol import Link, Mention, Names
@@ -16,6 +18,8 @@ LINKS = 20
 ALIKE = 0.86
 """A span less like a name than this is not that name misspelt."""
 MOST_NAMED = 5
+PEOPLE = 0.95
+"""How sure a word for a people, such as "Dutch", stands for its place."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,48 @@ def find_named(question: str, kb: KnowledgeBase, names: Names) -> tuple[str, lis
         plain = MARKED.sub(r"\1", question)
         found = [Mention(one.start, one.end, one.text, tuple(names.link(one.text, k=LINKS))) for one in moved]
         return plain, [_named(mention, kb) for mention in found if mention.links]
-    mentions = [one for one in names.mentions(question) if _is_name(one)]
-    return question, [_named(mention, kb) for mention in mentions[:MOST_NAMED]]
+    named = [_named(mention, kb) for mention in names.mentions(question) if _is_name(mention)]
+    for people in _peoples(question, kb, names):
+        named = _with_people(named, people)
+    return question, named[:MOST_NAMED]
+
+
+@lru_cache(maxsize=1)
+def _places(language: str = "en") -> tuple[re.Pattern[str], dict[str, list[str]]]:
+    """Words for peoples, in small letters, with the names of the places they may be from; and how to find them."""
+    places: dict[str, list[str]] = {}
+    for line in files("clew.reading").joinpath(language, "demonyms.txt").read_text("utf-8").splitlines():
+        where, peoples = line.split(":")
+        for people in peoples.split(","):
+            places.setdefault(people.strip().lower(), []).extend(place.strip() for place in where.split(","))
+    words = "|".join(map(re.escape, sorted(places, key=len, reverse=True)))
+    return re.compile(rf"\b({words})s?\b", re.IGNORECASE), places
+
+
+def _peoples(question: str, kb: KnowledgeBase, names: Names) -> list[Named]:
+    """Words for peoples whose places are in the base; in small letters only where the whole question is."""
+    pattern, places = _places()
+    found = []
+    for match in pattern.finditer(question):
+        if match[0][0].isupper() or question.islower():
+            known = [link for place in places[match[1].lower()] for link in names.link(place, k=LINKS)]
+            exact = tuple(replace(link, how="fuzzy", score=PEOPLE) for link in known if link.how == "exact")
+            if exact:
+                found.append(_named(Mention(match.start(), match.end(), match[0], exact), kb))
+    return found
+
+
+def _with_people(named: list[Named], people: Named) -> list[Named]:
+    """A word for a people may also be a name itself, as that of a language; a longer name stays what it is."""
+    same = next((one for one in named if (one.start, one.end) == (people.start, people.end) and one.is_exact), None)
+    if same is not None:
+        kinds = {sense.type for sense in same.senses}
+        other = tuple(sense for sense in people.senses if sense.type not in kinds)
+        return [replace(one, senses=(*one.senses, *other)) if one is same else one for one in named]
+    over = [one for one in named if one.start < people.end and people.start < one.end]
+    if any(one.is_exact and one.end - one.start > people.end - people.start for one in over):
+        return named
+    return sorted([*(one for one in named if one not in over), people], key=lambda one: one.start)
 
 
 def _is_name(mention: Mention) -> bool:

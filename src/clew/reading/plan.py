@@ -49,8 +49,8 @@ class Requirement:
     operator: Comparison
     quantity: int | None = None
     """The number or date of the question it compares with."""
-    value: str | bool | None = None
-    """What it compares with otherwise: a category, true or false."""
+    value: str | bool | float | None = None
+    """What it compares with otherwise, a category, true or false; or the number in the unit of the attribute."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ class Quantity:
     """The first day of a date, as 2010-05-01."""
     high: str = ""
     """The last day of a date."""
+    unit: str = ""
+    """The unit that follows a number."""
 
     @property
     def is_date(self) -> bool:
@@ -48,6 +50,7 @@ class _Words:
     months: dict[str, int]
     joints: tuple[str, ...]
     decades: dict[str, int]
+    units: tuple[dict[str, float], ...]
     joining: tuple[str, ...]
     denying: tuple[str, ...]
 
@@ -73,7 +76,8 @@ def _words(language: str = "en") -> _Words:
     raw = tomllib.loads(files("clew.reading").joinpath(language, "quantities.toml").read_text("utf-8"))
     joints, joining, denying = (tuple(raw[name]) for name in ("joints", "joining", "denying"))
     numbers, scales, halves, months = (raw[name] for name in ("numbers", "scales", "halves", "months"))
-    return _Words(numbers, scales, halves, months, joints, raw["decades"], joining, denying)
+    units = tuple(raw["units"].values())
+    return _Words(numbers, scales, halves, months, joints, raw["decades"], units, joining, denying)
 
 
 @cache
@@ -109,7 +113,27 @@ def quantities(text: str) -> list[Quantity]:
                 quantity = _quantity(match)
                 if quantity is not None:
                     found.append(quantity)
-    return _with_common_scale(text, sorted(found, key=lambda quantity: quantity.start))
+    return _with_units(text, _with_common_scale(text, sorted(found, key=lambda quantity: quantity.start)))
+
+
+def _with_units(text: str, found: list[Quantity]) -> list[Quantity]:
+    """The unit after a number is its own, and also that of the number before where both are joined."""
+    every = list(found)
+    for place in reversed(range(len(found))):
+        word = re.match(r"[\s-]?([a-zA-Z]+)", text[found[place].end :])
+        unit = _unit(word[1]) if word else ""
+        following = every[place + 1] if place + 1 < len(found) else None
+        if not unit and following and text[found[place].end : following.start].strip().lower() in _words().joints:
+            unit = following.unit
+        if unit and found[place].value is not None:
+            every[place] = replace(found[place], unit=unit)
+    return every
+
+
+def _unit(word: str) -> str:
+    """The unit that a word is, or the plural of."""
+    known = [name for kind in _words().units for name in kind]
+    return next((one for one in (word.lower(), word.lower().removesuffix("s")) if one in known), "")
 
 
 def _with_common_scale(text: str, found: list[Quantity]) -> list[Quantity]:
@@ -190,11 +214,23 @@ def number_of(text: str) -> float | None:
         return None
 
 
-def in_units_of(value: float, attribute: str) -> float:
-    """A number as an attribute holds it whose name says in what: 18 million are 18 in `population_millions`."""
-    scales = _words().scales
-    for word in words_of(attribute).split():
-        factor = scales.get(word) or scales.get(word.removesuffix("s"))
+def in_units_of(quantity: Quantity, attribute: str) -> list[float]:
+    """What a number may be as an attribute holds it, the likeliest first.
+
+    18 million are 18 in `population_millions`, 3 hours are 180 in `running_time_min`; where the attribute's name says
+    nothing, 50 MB may be 50, and 50,000 or 50,000,000 or 0.05.
+    """
+    words, value, named = _words(), quantity.value, words_of(attribute).split()
+    if value is None:
+        return []
+    for word in named:
+        factor = words.scales.get(word) or words.scales.get(word.removesuffix("s"))
         if factor and len(word) > 1 and abs(value) >= factor:
-            return value / factor
-    return value
+            return [value / factor]
+    for kind in words.units:
+        if quantity.unit in kind:
+            own = next((_unit(word) for word in reversed(named) if _unit(word) in kind), "")
+            if own:
+                return [value * kind[quantity.unit] / kind[own]]
+            return list(dict.fromkeys([value, *(value * kind[quantity.unit] / factor for factor in kind.values())]))
+    return [value]

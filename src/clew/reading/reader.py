@@ -31,6 +31,7 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
 from clew.queries.hierarchies import descendants, hierarchies
 from clew.reading.encoders import SHIPPED, Encoders
+from clew.reading.extents import Extents
 from clew.reading.mentions import Named, Sense, find_named
 from clew.reading.plan import Plan, Wording
 from clew.reading.proposals import Proposer
@@ -163,6 +164,11 @@ class LearnedReader:
         return Vocabulary(self.kb.schema, frozenset(self.values))
 
     @cached_property
+    def extents(self) -> Extents:
+        """How far the values of attributes reach."""
+        return Extents(self.kb, self.vocabulary)
+
+    @cached_property
     def scorer(self) -> Scorer:
         """Compares questions with the schema."""
         labels = Labels(self.vocabulary, self.encoders, self.cache)
@@ -221,20 +227,21 @@ class LearnedReader:
         proposals = self.proposer.propose(scores, PLANS, self._leads(reached))
         proposals = [one for one in proposals if _may_hold(one.plan, reached)] or proposals
         proposals = [one for one in proposals if self.is_worth_choosing(one.plan, senses, numbers)]
+        fitted = [(*self.extents.fitted(one.plan, numbers), one.score + cost) for one in proposals]
         asked, wording = lettered(question, spans, numbers), Wording(self.vocabulary)
         said = masked(question, spans)
         return [
             _Option(
-                proposal.plan,
+                plan,
                 tuple(one for one, _ in taken),
                 senses,
                 tuple(numbers),
-                proposal.score + cost,
+                score + more,
                 asked,
                 said,
-                wording.of(proposal.plan),
+                wording.of(plan),
             )
-            for proposal in proposals
+            for plan, more, score in fitted
         ]
 
     def is_worth_choosing(self, plan: Plan, senses: Sequence[Sense], numbers: Sequence[Quantity]) -> bool:  # noqa: ARG002

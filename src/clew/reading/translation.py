@@ -78,7 +78,11 @@ class Translator:
             return
         quantity = self.numbers[requirement.quantity]
         if not quantity.is_date or (attribute.kind != "date" and quantity.value is not None):
-            value = None if quantity.value is None else in_units_of(quantity.value, attribute.name)
+            value = (
+                requirement.value
+                if requirement.value is not None
+                else next(iter(in_units_of(quantity, attribute.name)), None)
+            )
             yield Condition(variable, attribute.name, comparison, value)
             return
         low, high = (day if attribute.kind == "date" else float(day[:4]) for day in (quantity.low, quantity.high))
