@@ -18,7 +18,7 @@ from clew.core.errors import NotFoundError, SourceError
 from clew.core.query import Comparison
 from clew.core.schema import NodeType, Relation, Schema
 from clew.reading.plan import COMPARISONS, FORMS, LETTERS, OPERATORS, Branch, Form, Plan, Requirement
-from clew.reading.quantities import Quantity, quantities
+from clew.reading.quantities import Quantity, in_units_of, quantities
 from clew.reading.scoring import COMPARED, Span, lettered, masked
 from clew.reading.vocabulary import Hop, Vocabulary
 
@@ -351,7 +351,7 @@ class _Reading:
                 found.append(Requirement(attribute, "=", value=value))
             else:
                 free = [p for p, _ in enumerate(numbers) if p not in numeric or operator in ("<=", ">=")]
-                place = next((p for p in free if _means(numbers[p], value, kind)), None)
+                place = next((p for p in free if _means(numbers[p], value, kind, name)), None)
                 is_whole &= place is not None
                 if place is not None:
                     own = numeric.setdefault(place, Requirement(attribute, operator, place))
@@ -391,10 +391,10 @@ class _Reading:
                         yield (hop, *rest), every
 
 
-def _means(quantity: Quantity, value: float | str, kind: str) -> bool:
+def _means(quantity: Quantity, value: float | str, kind: str, attribute: str) -> bool:
     """Whether a number or date of the question is the value of a condition."""
     if kind == "date" and quantity.is_date and str(value)[:4] in (quantity.low[:4], quantity.high[:4]):
         return True
-    if quantity.value is None or isinstance(value, str):
+    if isinstance(value, str):
         return False
-    return abs(quantity.value - value) < 1e-6 * max(1, abs(value))
+    return any(abs(one - value) < 1e-6 * max(1, abs(value)) for one in in_units_of(quantity, attribute))

@@ -31,7 +31,7 @@ from clew.reading.reader import BUDGET, PLANS
 from clew.reading.scoring import HEADS, Labels, Scorer, masked, shared_words
 from clew.training.folds import names_of_fold, parse_fold
 from clew.training.reader import network as networks
-from clew.training.reader.examples import Example, Hops, SchemaExamples, normal, read_sources
+from clew.training.reader.examples import Example, Hops, Lesson, SchemaExamples, normal, read_sources
 from clew.training.reader.exporting import export_reader, write_card
 
 Ids = list[int]
@@ -88,6 +88,8 @@ class Tokenised:
     """From each type, with their places: shorter ones first."""
     steps: list[list[Any]]
     """From each type an array of paths for each length."""
+    lessons: list[list[Lesson]]
+    """Of each question."""
 
     @classmethod
     def of(cls, schema: SchemaExamples, tokens: Tokens) -> Tokenised:
@@ -101,7 +103,8 @@ class Tokenised:
         steps = [
             [np.array([p for p in some if len(p) == n]).reshape(-1, n).astype(int) for n in lengths] for some in paths
         ]
-        return cls(schema, labels, [tokens(example.texts) for example in schema.examples], paths, steps)
+        lessons = [schema.lessons(example) for example in schema.examples]
+        return cls(schema, labels, [tokens(example.texts) for example in schema.examples], paths, steps, lessons)
 
 
 def _paths(schema: SchemaExamples, proposer: Proposer, kind: int) -> dict[Hops, int]:
@@ -278,18 +281,18 @@ class Fitting:
         some = [[texts[at] for at in part] for part in np.array_split(order, parts) if len(part)]
         with self._halved():
             found = [network(self._padded(part)) for part in some]
-        return self.torch.cat(found)[self._tensor(np.argsort(order))]
+        return self.torch.cat(found).index_select(0, self._tensor(np.argsort(order)))
 
     def _lessons_loss(
         self, network: Any, one: Tokenised, starts: dict[int, int], said: Any, labels: dict[str, Any]
     ) -> Any:
         torch, lessons, total = self.torch, defaultdict(list), 0
         for place, start in starts.items():
-            for lesson in one.schema.lessons(one.schema.examples[place]):
+            for lesson in one.lessons[place]:
                 lessons[lesson.head].append((start + lesson.text, lesson.right, lesson.allowed))
         for head, told in lessons.items():
             rows, right, allowed = zip(*told, strict=True)
-            own = said[self._tensor(rows)]
+            own = said.index_select(0, self._tensor(rows))
             if head in network.classes:
                 scores = network.classes[head](own)
             else:
@@ -312,10 +315,11 @@ class Fitting:
                 if right:
                     by_type[kind].append((start + 1 + at, right))
         for kind, told in by_type.items():
-            scores = network.turned(said[self._tensor([row for row, _ in told])], HEADS[:6]) @ hops.T
+            own = said.index_select(0, self._tensor([row for row, _ in told]))
+            scores = network.turned(own, HEADS[:6]) @ hops.T
             heads, every = iter(scores), []
             for length, steps in enumerate(one.steps[kind]):
-                added = [next(heads)[:, self._tensor(steps[:, at])] for at in range(length + 1)]
+                added = [next(heads).index_select(1, self._tensor(steps[:, at])) for at in range(length + 1)]
                 every.append(sum(added) + network.lengths[length])
             likely = self.torch.cat(every, 1).log_softmax(1)
             each = [(row, place, 1 / len(right)) for row, (_, right) in enumerate(told) for place in right]
@@ -392,7 +396,7 @@ class Fitting:
         return self._tensor([[*ids, *[0] * (longest - len(ids))] for ids in texts])
 
     def _tensor(self, values: Any) -> Any:
-        return self.torch.as_tensor(values, device=self.device)
+        return self.torch.as_tensor(values).to(self.device, non_blocking=True)
 
     def _halved(self) -> Any:
         """Half the precision, on a GPU."""

@@ -101,9 +101,10 @@ def meaning_network(torch: Any, encoder: Any) -> Any:
 
         def turned(self, vectors: Any, heads: tuple[str, ...]) -> Any:
             """One row of vectors a head; their products with the labels are the scores."""
-            places = [HEADS.index(head) for head in heads]
+            first, last = HEADS.index(heads[0]), HEADS.index(heads[-1])  # they stand side by side
             directions = torch.nn.functional.normalize(vectors, dim=-1)
-            return torch.einsum("nd,hde->hne", directions, self.matrices()[places])
+            sharp = self.sharpness[first : last + 1].exp()[:, None, None]
+            return torch.einsum("nd,hde->hne", directions, self.pairs[first : last + 1] * sharp)
 
         def matrices(self) -> Any:
             return self.pairs * self.sharpness.exp()[:, None, None]
