@@ -36,6 +36,8 @@ JOINED = 0.5
 """What is added where everything that is joined with a denied name is denied, too."""
 ALIKE = -0.3
 """What it costs to deny of one name what is said of another by the same relation, where another one seemed likelier."""
+NEARER, NOWHERE = 0.5, -50.0
+"""What it counts whether attributes or relations are nearer to what is called the most; of none at all."""
 COUNTED = -1.0
 """What it costs to compare two names by the number of their edges instead of by an attribute."""
 RANGE = 1.0
@@ -156,16 +158,25 @@ class Proposer:
             yield from self._values(scores, paths)
         elif form == "exists":
             yield from self._questions(scores, paths)
-        elif form in ("max", "min"):
+        elif form in ("max", "min", "most", "fewest"):
             for plan, score in self._bodies(form, scores, paths):
-                for attribute, likely in self._likeliest(scores.extremes, self.owners == plan.target, 2):
-                    yield replace(plan, attribute=attribute), score + likely
-        elif form in ("most", "fewest"):
-            for plan, score in self._bodies(form, scores, paths):
-                for hop, likely in self._likeliest(scores.counted, self._leave(plan.target), 2):
-                    yield replace(plan, hop=hop), score + likely
+                yield from self._superlatives(plan, score, scores)
         else:
             yield from self._bodies(form, scores, paths)
+
+    def _superlatives(self, plan: Plan, score: float, scores: Scores) -> Iterator[tuple[Plan, float]]:
+        """By an attribute or by a number of edges, whichever the question is nearer to: "the most people"."""
+        own, hops = self.owners == plan.target, self._leave(plan.target)
+        by_attribute, by_edges = (
+            float(np.logaddexp.reduce(raw, initial=NOWHERE)) for raw in (scores.extremes[own], scores.counted[hops])
+        )
+        both = float(np.logaddexp(by_attribute, by_edges))
+        if plan.form in ("max", "min"):
+            for attribute, likely in self._likeliest(scores.extremes, own, 2):
+                yield replace(plan, attribute=attribute), score + likely + NEARER * (by_attribute - both)
+        else:
+            for hop, likely in self._likeliest(scores.counted, hops, 2):
+                yield replace(plan, hop=hop), score + likely + NEARER * (by_edges - both)
 
     def _leave(self, kind: int | None) -> NDArray[np.bool_]:
         """The hops that start at a type."""

@@ -4,7 +4,8 @@
 2  scores: one encoder compares the question, names masked, with every hop, attribute and type of the schema
 3  plans: the likeliest combinations that the graph has an answer for
 4  choice: another encoder reads the question beside the best plans in words and says which one is meant, if any
-5  certainty: how often readings like these were right on schemas that were not trained on
+5  certainty: how often readings like these were right on schemas that were not trained on, questions that a schema
+   cannot answer among them
 
 Nothing here knows a schema or a word of English, numbers and dates aside: what has to was learned from questions over
 many schemas.
@@ -33,7 +34,7 @@ from clew.queries.hierarchies import descendants, hierarchies
 from clew.reading.encoders import SHIPPED, Encoders
 from clew.reading.extents import Extents
 from clew.reading.mentions import Named, Sense, find_named
-from clew.reading.plan import Plan, Wording
+from clew.reading.plan import FORMS, Plan, Wording
 from clew.reading.proposals import Proposer
 from clew.reading.quantities import Quantity, joint, quantities
 from clew.reading.scoring import Labels, Scorer, Span, lettered, masked, shared_words
@@ -79,6 +80,8 @@ class Meaning:
     """Sum of the log-probabilities of its parts."""
     text: str
     """The plan in words, mentions as letters."""
+    beyond: float = 0.0
+    """Log-probability, by the words of the question alone, that it asks for what a schema does not hold."""
 
     @property
     def share(self) -> float:
@@ -113,6 +116,7 @@ class _Option:
     said: str
     """The question without names."""
     text: str
+    beyond: float
 
 
 @dataclass(frozen=True)
@@ -229,18 +233,10 @@ class LearnedReader:
         proposals = [one for one in proposals if self.is_worth_choosing(one.plan, senses, numbers)]
         fitted = [(*self.extents.fitted(one.plan, numbers), one.score + cost) for one in proposals]
         asked, wording = lettered(question, spans, numbers), Wording(self.vocabulary)
-        said = masked(question, spans)
+        said, named = masked(question, spans), tuple(one for one, _ in taken)
+        beyond = float(scores.forms[FORMS.index("none")])
         return [
-            _Option(
-                plan,
-                tuple(one for one, _ in taken),
-                senses,
-                tuple(numbers),
-                score + more,
-                asked,
-                said,
-                wording.of(plan),
-            )
+            _Option(plan, named, senses, tuple(numbers), score + more, asked, said, wording.of(plan), beyond)
             for plan, more, score in fitted
         ]
 
@@ -257,8 +253,8 @@ class LearnedReader:
             BUDGET,
         )
         meanings = [
-            Meaning(option.plan, option.named, option.senses, option.numbers, float(score), option.prior, option.text)
-            for option, score in zip(options, told[1:], strict=False)
+            Meaning(one.plan, one.named, one.senses, one.numbers, float(score), one.prior, one.text, one.beyond)
+            for one, score in zip(options, told[1:], strict=False)
         ]
         meanings.sort(key=lambda one: -one.score)
         certainty = self.combiner.certainty(self.features(question, meanings, float(told[0]), named))
@@ -277,6 +273,7 @@ class LearnedReader:
             "prior": max(first.prior, -12.0),
             "lead": min(8.0, first.score - second.score) if second else 8.0,
             "none": none,
+            "beyond": first.beyond,
             "unused": float(max(0, len(named) - used)),
             "inexact": float(sum(not one.is_exact for one in named)),
             "everything": float(asks_for_all and plan.form in ("list", "count", "exists", "value")),
