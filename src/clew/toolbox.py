@@ -22,6 +22,7 @@ from clew.index.vector_store import VectorStore, remembered_embedder
 from clew.index.vectors import MultiVectorIndex, VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.opening import DEFAULT, REMOTE_EMBEDDERS, CachedEmbedder, open_embedder, trusted_embedder
 from clew.models.protocol import Embedder, LanguageModel
 
@@ -56,7 +57,7 @@ class Toolbox:
     @property
     def identity(self) -> str:
         """What tells the content of this base from any other."""
-        return self.local.generation.name
+        return self.stored.identity
 
     @property
     def model_name(self) -> str:
@@ -78,10 +79,17 @@ class Toolbox:
         return self.model
 
     @property
+    def stored(self) -> StoredKnowledgeBase:
+        """The base, for what only one that Clew keeps can do, in a folder or in a database."""
+        if not isinstance(self.kb, StoredKnowledgeBase):
+            raise InputError(f"{self.kb!r} is behind an endpoint: this needs a base built with `clew build`")
+        return self.kb
+
+    @property
     def local(self) -> ArrayKnowledgeBase:
         """The base as arrays, for what only an embedded one can do."""
         if not isinstance(self.kb, ArrayKnowledgeBase):
-            raise InputError(f"{self.kb!r} is remote: this needs a knowledge base built with `clew build`")
+            raise InputError(f"{self.kb!r} is remote: this needs a knowledge base in a folder, built with `clew build`")
         return self.kb
 
     @classmethod

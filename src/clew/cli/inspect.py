@@ -83,7 +83,7 @@ def show(
     if files is not None:
         raise InputError("--files says where the PDF of --page OUT.png lies: give both")
     tools = open_tools(base)
-    page = node_page(tools.local, find_node(tools, node), most)
+    page = node_page(tools.stored, find_node(tools, node), most)
     if as_json:
         print_json(page)
         return

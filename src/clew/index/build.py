@@ -66,7 +66,7 @@ def open_names(
         kb.schema,
         vectors=vectors,
         name_of=lambda node: kb.refs([node])[0].name,
-        prominence=lambda nodes: degrees(kb, nodes),
+        prominence=kb.degrees,
         is_word=is_word,
     )
 
@@ -100,14 +100,6 @@ def renew_vectors(kb: ArrayKnowledgeBase) -> int:
 def discard_vectors(folder: Path) -> None:
     """Remove all vectors of a base: they are computed anew when they are needed."""
     remove_stores(vector_folder(folder))
-
-
-def degrees(kb: ArrayKnowledgeBase, nodes: IntArray) -> NDArray[np.int64]:
-    """The number of edges of each node."""
-    total = np.zeros(len(nodes), dtype=np.int64)
-    for side in (kb.outward, kb.inward):
-        total += side.group_start[side.node_groups[nodes + 1]] - side.group_start[side.node_groups[nodes]]
-    return total
 
 
 def _aliases(columns: pa.RecordBatch) -> tuple[pa.Array, IntArray, NDArray[np.bool_]]:
