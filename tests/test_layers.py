@@ -11,6 +11,7 @@ LAYERS = [
     {"core"},
     {"kb", "models"},
     {"index"},
+    {"postgres"},
     {"toolbox", "building"},
     {"queries", "curation"},
     {"reading"},

@@ -205,15 +205,15 @@ class Base:
             delete_nodes=list(delete_nodes),
             delete_edges=[Path(file) for file in delete_edges],
         )
-        folder = self.tools.local.folder
-        update(folder, delta, skip_bad=skip_bad)
-        return replace(self, tools=Toolbox.open(folder, model=self.tools.model, embedder=self.tools.embedder_given))
+        place = self.tools.place
+        update(place, delta, skip_bad=skip_bad)
+        return replace(self, tools=Toolbox.open(place, model=self.tools.model, embedder=self.tools.embedder_given))
 
     def verify(self) -> list[str]:
-        """Everything that is wrong with its files; empty when all is well."""
+        """Everything that is wrong with its files, or its tables; empty when all is well."""
         from clew.building import check
 
-        return check(self.tools.local.folder)
+        return check(self.tools.place)
 
     def __repr__(self) -> str:
         return f"Base({self.tools.kb!r}, model={self.tools.model_name!r})"
@@ -226,7 +226,7 @@ def open(
     embedder: str | Embedder | None = None,
     budget: Budget | None = None,
 ) -> Base:
-    """Open a knowledge base: a folder, or `sparql+http://HOST/query`.
+    """Open a knowledge base: a folder, `postgresql://USER@HOST/DATABASE#BASE`, or `sparql+http://HOST/query`.
 
     `model` is what `--model` takes (`openai:NAME`, `http://…#NAME`, `gguf:FILE`, …) or any `LanguageModel`; `budget`
     caps what it may cost.
@@ -256,9 +256,11 @@ def build(
 ) -> BuildReport:
     """Build a knowledge base from files of nodes and edges, databases by file or URL, a folder of documents, or tables.
 
-    What the files are is seen from them; `options` of one kind or the other decide it.
+    `folder` is where to; or `postgresql://USER@HOST/DATABASE#BASE`, which needs the extra `postgres`. What the files
+    are is seen from them; `options` of one kind or the other decide it.
     """
     from clew.building import build as build_base
+    from clew.building import into
     from clew.documents import DocumentOptions, build_documents, hold_documents
     from clew.kb.schema_file import schema_edits
     from clew.kb.sources import is_url, read_sources
@@ -267,10 +269,11 @@ def build(
     given = () if isinstance(sources, Tables) else sources
     paths = [Path(source) for source in given if not is_url(source)]
     if isinstance(options, DocumentOptions) or (paths and options is None and hold_documents(paths)):
-        return build_documents(paths, Path(folder), options if isinstance(options, DocumentOptions) else None)
+        wanted = options if isinstance(options, DocumentOptions) else None
+        return into(folder, lambda place: build_documents(paths, place, wanted))
     tables = sources if isinstance(sources, Tables) else read_sources(list(given), options)
     edits = schema_edits(None if schema is None else Path(schema), paths)
-    return build_base(tables, Path(folder), edits=edits, skip_bad=skip_bad)
+    return into(folder, lambda place: build_base(tables, place, edits=edits, skip_bad=skip_bad))
 
 
 def evaluate(

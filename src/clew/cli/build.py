@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from clew.building import BuildReport
+from clew.building import BuildReport, into
 from clew.building import build as build_base
 from clew.building import update as update_base
-from clew.cli.options import AsJson, Base
+from clew.cli.options import AnyBase, AsJson, shown_place
 from clew.cli.output import err, out, print_json, progress_bar, stages
 from clew.documents import DocumentOptions, EdgeOptions, build_documents, hold_documents
 from clew.documents.graph.build import DEFAULT_KINDS
@@ -25,7 +25,7 @@ from clew.toolbox import Toolbox
 
 
 def embed(
-    base: Base,
+    base: AnyBase,
     embedder: Annotated[str | None, typer.Option("--embedder", help="Switch the base to this embedder.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -41,9 +41,9 @@ def embed(
             count = Toolbox.switch_embedder(base, embedder, move)
         name = Toolbox.open(base, embedder=embedder).embedder.name
     if as_json:
-        print_json({"base": str(base), "embedder": name, "vectors": count})
+        print_json({"base": shown_place(base), "embedder": name, "vectors": count})
         return
-    out.print(f"{base}: {count:,} vectors by {name}", markup=False)
+    out.print(f"{shown_place(base)}: {count:,} vectors by {name}", markup=False)
     if embedder is not None and embedder not in SHIPPED | Settings.load().embedders:
         out.print(f"to ask it: --embedder {embedder}, or CLEW_EMBEDDER={embedder}", markup=False)
 
@@ -59,7 +59,9 @@ Sources = Annotated[
     list[str] | None,
     typer.Argument(metavar="SOURCE…", help="Files or folders to read, or sqlite:///FILE.", show_default=False),
 ]
-Output = Annotated[Path, typer.Option("--output", "-o", metavar="KB", help="The folder to build.")]
+Output = Annotated[
+    str, typer.Option("--output", "-o", metavar="KB", help="The folder to build, or postgresql://…#BASE.")
+]
 NodeFiles = Annotated[Files, typer.Option("--nodes", help="A file to read as nodes.")]
 EdgeFiles = Annotated[Files, typer.Option("--edges", help="A file to read as edges.")]
 TripleFiles = Annotated[Files, typer.Option("--triples", help="A file to read as triples without a header.")]
@@ -91,7 +93,7 @@ SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that c
 
 def build(
     sources: Sources = None,
-    output: Output = Path("base.kb"),
+    output: Output = "base.kb",
     nodes: NodeFiles = None,
     edges: EdgeFiles = None,
     triples: TripleFiles = None,
@@ -119,7 +121,11 @@ def build(
         joined = EdgeOptions(kinds, neighbours)
         wanted = DocumentOptions(passage_length, joined, most_megabytes, entities=entities)
         with progress_bar("reading") as move, stages("building") as say:
-            report = build_documents(files, output, wanted, progress=lambda _, done, total: move(done, total), say=say)
+            report = into(
+                output,
+                lambda folder: build_documents(files, folder, wanted, progress=lambda _, *done: move(*done), say=say),
+                say,
+            )
         finish(report, output, embed, as_json)
         return
     options = SourceOptions(
@@ -137,11 +143,11 @@ def build(
     with stages("building") as say:
         say("reading")
         tables = read_sources(sources or [], options)
-        report = build_base(tables, output, edits=edits, skip_bad=skip_bad, say=say)
+        report = into(output, lambda folder: build_base(tables, folder, edits=edits, skip_bad=skip_bad, say=say), say)
     finish(report, output, embed, as_json)
 
 
-def finish(report: BuildReport, output: Path, embed: Literal["lazy", "all"], as_json: bool) -> None:
+def finish(report: BuildReport, output: str, embed: Literal["lazy", "all"], as_json: bool) -> None:
     """Compute the vectors where that is wanted, and show what was built."""
     if embed == "all":
         embed_all(Toolbox.open(output))
@@ -149,7 +155,7 @@ def finish(report: BuildReport, output: Path, embed: Literal["lazy", "all"], as_
 
 
 def update(
-    base: Base,
+    base: AnyBase,
     sources: Sources = None,
     nodes: NodeFiles = None,
     edges: EdgeFiles = None,

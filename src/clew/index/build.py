@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from clew.core.types import IntArray
 from clew.index.lexical import LexicalIndex
+from clew.index.name_table import NameTable
 from clew.index.names import NameIndex
 from clew.index.protocol import Index
+from clew.index.strings import TrigramIndex
 from clew.index.tokens import terms
 from clew.index.vector_store import VectorStore, remembered_embedder, remove_stores
 from clew.index.vectors import VectorIndex, drop_rows, rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.render import searchable
+from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.opening import open_embedder, trusted_embedder
 from clew.models.protocol import Embedder
 
@@ -56,12 +59,26 @@ def open_names(
     kb: ArrayKnowledgeBase, *, vectors: Index | None = None, lexical: LexicalIndex | None = None
 ) -> NameIndex:
     """The names of a base; where `lexical` is given, words of the texts are never taken for misspelt names."""
+    folder = kb.generation / INDEX / NAMES
+    return index_names(kb, NameTable.open(folder), TrigramIndex.open(folder), vectors=vectors, lexical=lexical)
+
+
+def index_names(
+    kb: StoredKnowledgeBase,
+    table: NameTable,
+    trigrams: TrigramIndex,
+    *,
+    vectors: Index | None = None,
+    lexical: LexicalIndex | None = None,
+) -> NameIndex:
+    """The names of a base from its tables of them, wherever these are."""
 
     def is_word(word: str) -> bool:
         return lexical is not None and any(lexical.frequency(term) for term in terms(word))
 
-    return NameIndex.open(
-        kb.generation / INDEX / NAMES,
+    return NameIndex(
+        table,
+        trigrams,
         kb.types,
         kb.schema,
         vectors=vectors,

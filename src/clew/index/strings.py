@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +51,12 @@ class SortedStrings(StringTable):
     def __init__(self, data: NDArray[np.uint8], offsets: NDArray[np.int64], heads: NDArray[np.uint64]) -> None:
         super().__init__(data, offsets)
         self.heads = heads
+
+    @classmethod
+    def of(cls, strings: Sequence[str]) -> SortedStrings:
+        """Strings that are sorted by their bytes and distinct, in memory."""
+        data, offsets = byte_arrays(pa.array(strings, pa.large_string()))
+        return cls(data, offsets, _heads(data, offsets))
 
     @staticmethod
     def write(folder: Path, name: str, strings: pa.Array | pa.ChunkedArray) -> None:

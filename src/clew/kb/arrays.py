@@ -231,7 +231,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
 
     def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
         """A numeric attribute of many edges, nan where one has none; parallel edges share the first one's."""
-        columns = self._edge_columns
+        columns = self.edge_columns
         if columns is None or attribute not in columns.schema.names:
             return np.full(len(edges), np.nan)
         rows = zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
@@ -256,9 +256,9 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
                 "tail": self._keys.take(pa.array(edges.tails)),
             }
         )
-        if self._edge_columns is not None:
-            for name in self._edge_columns.schema.names:
-                table = table.append_column(name, self._edge_columns.column(name))
+        if self.edge_columns is not None:
+            for name in self.edge_columns.schema.names:
+                table = table.append_column(name, self.edge_columns.column(name))
         place = str(self.folder)
         return Tables((Piece(nodes, place),), (Piece(table, place),), notes=tuple(self.manifest.facts["notes"]))
 
@@ -272,8 +272,8 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
                 problems.append(f"graph/{name}: an edge leads to a node that does not exist")
             elif np.any(np.diff(side.group_start) < 0) or np.any(np.diff(side.node_groups) < 0):
                 problems.append(f"graph/{name}: the edges of a node do not lie together")
-        if self._edge_columns is not None and self._edge_columns.num_rows != self.edge_count:
-            problems.append(f"edges.arrow: {self._edge_columns.num_rows} rows for {self.edge_count} edges")
+        if self.edge_columns is not None and self.edge_columns.num_rows != self.edge_count:
+            problems.append(f"edges.arrow: {self.edge_columns.num_rows} rows for {self.edge_count} edges")
         return problems
 
     # Inside
@@ -289,12 +289,13 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         return map_array(self.generation / "by_type.npy")
 
     @cached_property
-    def _edge_columns(self) -> pa.RecordBatch | None:
+    def edge_columns(self) -> pa.RecordBatch | None:
+        """The attributes of all edges in outward order; None where edges have none."""
         file = self.generation / "edges.arrow"
         return _open_batch(file) if file.exists() else None
 
     def _attributes(self, place: int) -> dict[str, Any]:
-        columns = self._edge_columns
+        columns = self.edge_columns
         if columns is None:
             return {}
         row = {name: columns.column(name)[place].as_py() for name in columns.schema.names}
