@@ -13,6 +13,7 @@ LAYERS = [
     {"index"},
     {"postgres"},
     {"toolbox", "building"},
+    {"views"},
     {"queries", "curation"},
     {"reading"},
     {"roles"},

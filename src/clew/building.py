@@ -18,6 +18,7 @@ from clew.kb.sealed import altered_texts
 from clew.kb.sources.delta import Delta, apply_delta
 from clew.kb.storage import commit, locked, staging, verify
 from clew.kb.tables import Problem, Problems, Tables
+from clew.kb.visibility import groups_in
 from clew.postgres import is_address
 
 if TYPE_CHECKING:  # an extra
@@ -162,8 +163,11 @@ def write_base(
         graph = write_graph(tables, stage, problems)
         edits = edits.within(graph.schema) if lenient else edits
         facts = graph.to_json(edits.apply(graph.schema)) | {"edits": edits.to_json()}
+        staged = ArrayKnowledgeBase.staged(stage, facts)
+        groups = groups_in(staged.columns(), staged.edge_columns)
+        facts |= {"groups": groups} if groups else {}
         say("indexes")
-        build_indexes(ArrayKnowledgeBase.staged(stage, facts), stage / "index")
+        build_indexes(staged, stage / "index")
         say("checksums")
         commit(folder, stage, facts)
     listed = (*tables.skipped, *problems.listed)

@@ -19,6 +19,7 @@ from clew.documents.passages import PASSAGE_LENGTH
 from clew.kb.schema_file import schema_edits
 from clew.kb.sources import SourceOptions, is_url, parse_columns, read_sources
 from clew.kb.sources.delta import read_delta
+from clew.kb.visibility import read_rules, restricted
 from clew.models.embedding.opening import SHIPPED
 from clew.models.settings import Settings
 from clew.toolbox import Toolbox
@@ -88,6 +89,10 @@ PassageLength = Annotated[
 ]
 MostMegabytes = Annotated[int, typer.Option("--most-megabytes", min=1, help="Leave out larger documents.")]
 Entities = Annotated[Path | None, typer.Option("--entities", metavar="KB", help="A base whose nodes documents name.")]
+Visible = Annotated[
+    Path | None,
+    typer.Option("--visible", metavar="FILE", help='Who may see what: TOML such as "hr/*" = ["hr", "board"].'),
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used, and list them.")]
 
 
@@ -111,15 +116,17 @@ def build(
     passage_length: PassageLength = PASSAGE_LENGTH,
     most_megabytes: MostMegabytes = 200,
     entities: Entities = None,
+    visible: Visible = None,
     as_json: AsJson = False,
 ) -> None:
     """Build a knowledge base from nodes and edges, triples, RDF, a database or documents."""
     files = [Path(source) for source in sources or () if not is_url(source)]
+    rules = {} if visible is None else read_rules(visible)
     given_apart = nodes or edges or triples or len(files) < len(sources or ())
     if files and (documents or (not given_apart and hold_documents(files))):
         kinds = DEFAULT_KINDS if graph is None else tuple(kind for kind in graph.split(",") if kind)
         joined = EdgeOptions(kinds, neighbours)
-        wanted = DocumentOptions(passage_length, joined, most_megabytes, entities=entities)
+        wanted = DocumentOptions(passage_length, joined, most_megabytes, entities=entities, visible=rules)
         with progress_bar("reading") as move, stages("building") as say:
             report = into(
                 output,
@@ -142,7 +149,7 @@ def build(
     edits = schema_edits(schema, [*files, *options.nodes, *options.edges, *options.triples])
     with stages("building") as say:
         say("reading")
-        tables = read_sources(sources or [], options)
+        tables = restricted(read_sources(sources or [], options), rules)
         report = into(output, lambda folder: build_base(tables, folder, edits=edits, skip_bad=skip_bad, say=say), say)
     finish(report, output, embed, as_json)
 

@@ -11,7 +11,18 @@ import typer
 from clew.api import Base as OpenBase
 from clew.api import open as open_kb
 from clew.building import check
-from clew.cli.options import AnyBase, AsJson, Base, EmbedderOption, find_node, open_base, open_tools, shown_place
+from clew.cli.options import (
+    AnyBase,
+    AsJson,
+    Base,
+    EmbedderOption,
+    Groups,
+    find_node,
+    group_names,
+    open_base,
+    open_tools,
+    shown_place,
+)
 from clew.cli.output import out, print_json, print_plain, print_table, stages
 from clew.core.errors import CorruptError, InputError
 from clew.kb.description import node_page
@@ -72,15 +83,16 @@ def show(
         Path | None,
         typer.Option("--files", metavar="FOLDER", help="Where the PDF lies, if not where the base was built from."),
     ] = None,
+    groups: Groups = None,
     as_json: AsJson = False,
 ) -> None:
     """Show one node: its document, aliases and neighbours by relation; or its page of a PDF."""
     if page_file is not None:
-        write_page(open_kb(base), node, page_file, files, as_json)
+        write_page(open_kb(base, groups=group_names(groups)), node, page_file, files, as_json)
         return
     if files is not None:
         raise InputError("--files says where the PDF of --page OUT.png lies: give both")
-    tools = open_tools(base)
+    tools = open_kb(base, groups=group_names(groups)).tools
     page = node_page(tools.stored, find_node(tools, node), most)
     if as_json:
         print_json(page)
@@ -156,10 +168,12 @@ def find(
     ] = False,
     k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = 10,
     embedder: EmbedderOption = None,
+    groups: Groups = None,
     as_json: AsJson = False,
 ) -> None:
     """Find nodes by name (exact, then fuzzy, then by meaning) or by their text."""
-    rows = [asdict(found) for found in open_kb(base, embedder=embedder).find(text, type, k, in_text=in_text)]
+    opened = open_kb(base, embedder=embedder, groups=group_names(groups))
+    rows = [asdict(found) for found in opened.find(text, type, k, in_text=in_text)]
     if as_json:
         print_json(rows)
     elif rows:

@@ -32,6 +32,12 @@ Exclude = Annotated[
     list[str] | None, typer.Option("--exclude", metavar="NAME", help="Words of the question that name nothing.")
 ]
 
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups", metavar="GROUP,…", help="See the base as somebody of these groups does; all of it where left out."
+    ),
+]
 RelationFix = Annotated[
     list[str] | None,
     typer.Option(
@@ -87,6 +93,11 @@ def corrections(fix: list[str] | None, exclude: list[str] | None) -> dict[str, t
 def open_tools(folder: str | Path) -> Toolbox:
     """A knowledge base with its indexes."""
     return Toolbox.open(folder)
+
+
+def group_names(given: str | None) -> list[str] | None:
+    """`"hr, board"` → `["hr", "board"]`; None where everything may be seen."""
+    return None if given is None else [group.strip() for group in given.split(",") if group.strip()]
 
 
 def shown_place(base: str | Path) -> str:

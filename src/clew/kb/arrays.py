@@ -23,7 +23,7 @@ from clew.kb.protocol import Edges
 from clew.kb.sealed import check_sealed
 from clew.kb.storage import open_generation
 from clew.kb.stored import StoredKnowledgeBase
-from clew.kb.tables import Piece, Tables
+from clew.kb.tables import GROUPS, Piece, Tables
 
 FEW = 20
 """Up to so many nodes are read one by one."""
@@ -73,6 +73,11 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         """The name of its generation, which comes from its content."""
         return self.generation.name
 
+    @property
+    def groups(self) -> frozenset[str]:
+        """Every group that some node or edge is for."""
+        return frozenset(self.manifest.facts.get("groups", ()))
+
     @cached_property
     def outward(self) -> Adjacency:
         """The edges of every node from head to tail."""
@@ -90,7 +95,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         self._check(node)
         row = {name: self._nodes.column(name)[node].as_py() for name in self._nodes.schema.names}
         key, name, aliases, text = (row.pop(part) for part in ("key", "name", "aliases", "text"))
-        attributes = {name: content for name, content in row.items() if content is not None}
+        attributes = {name: content for name, content in row.items() if content is not None and name != GROUPS}
         return Node(node, key, self.type_of(node), name, tuple(aliases or ()), text, attributes)
 
     def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
@@ -298,7 +303,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         columns = self.edge_columns
         if columns is None:
             return {}
-        row = {name: columns.column(name)[place].as_py() for name in columns.schema.names}
+        row = {name: columns.column(name)[place].as_py() for name in columns.schema.names if name != GROUPS}
         return {name: content for name, content in row.items() if content is not None}
 
     def _place(self, head: int, code: int, tail: int) -> int:

@@ -35,6 +35,11 @@ class StoredKnowledgeBase(ABC):
     def identity(self) -> str:
         """What tells the content of this base from any other."""
 
+    @property
+    @abstractmethod
+    def groups(self) -> frozenset[str]:
+        """Every group that some node or edge is for; empty where everybody may see everything."""
+
     @abstractmethod
     def node(self, node: int) -> Node:
         """Everything stored about one node."""

@@ -26,6 +26,8 @@ class Generation:
     identity: str
     created: str
     facts: dict[str, Any]
+    embeds: int
+    """The base whose vectors it shares: its own, or that of the whole where it is a view."""
 
     @property
     def schema(self) -> str:
@@ -43,16 +45,17 @@ def current(address: Address) -> Generation:
     with told_plainly(address), connect(address) as connection:
         check_version(connection, address)
         row = connection.execute(
-            "SELECT g.id, g.base, g.identity, g.created::text, g.facts FROM clew.base b "
+            "SELECT g.id, g.base, g.identity, g.created::text, g.facts, coalesce(b.parent, b.id) FROM clew.base b "
             "JOIN clew.generation g ON g.id = b.generation WHERE b.name = %s",
             [address.base],
         ).fetchone()
         if row is None:
-            names = [name for (name,) in connection.execute("SELECT name FROM clew.base ORDER BY name LIMIT 20")]
+            query = "SELECT name FROM clew.base WHERE parent IS NULL AND generation IS NOT NULL ORDER BY name LIMIT 20"
+            names = [name for (name,) in connection.execute(query)]
             there = f"there are: {', '.join(names)}" if names else "there is none yet"
             raise NotFoundError(f"no base {address.base!r} in {address}; {there}. `clew build … -o {address}` makes it")
-    number, base, identity, created, facts = row
-    return Generation(number, base, identity, created, json.loads(facts))
+    number, base, identity, created, facts, embeds = row
+    return Generation(number, base, identity, created, json.loads(facts), embeds)
 
 
 def open_database(address: Address, generation: Generation) -> Database:
@@ -82,14 +85,20 @@ def writing(address: Address) -> Iterator[tuple[Connection, int]]:
         sweep(connection, found[0])
 
 
-def add_generation(connection: Connection, base: int, identity: str, facts: dict[str, Any]) -> Generation:
-    """A new generation with empty tables, in the caller's transaction."""
+def add_generation(
+    connection: Connection, base: int, identity: str, facts: dict[str, Any], view_of: Generation | None = None
+) -> Generation:
+    """A new generation with empty tables, in the caller's transaction; a view names what it was made from."""
+    told = json.dumps(facts, ensure_ascii=False).replace("\\u0000", "\ufffd")
     row = connection.execute(
-        "INSERT INTO clew.generation (base, identity, facts) VALUES (%s, %s, %s) RETURNING id, created::text",
-        [base, identity, json.dumps(facts, ensure_ascii=False).replace("\\u0000", "\ufffd")],
+        "INSERT INTO clew.generation (base, identity, facts, source) VALUES (%s, %s, %s, %s) "
+        "RETURNING id, created::text",
+        [base, identity, told, view_of and view_of.id],
     ).fetchone()
     assert row is not None
-    made = Generation(row[0], base, identity, row[1], facts)
+    if view_of is not None:
+        connection.execute("UPDATE clew.base SET parent = %s WHERE id = %s", [view_of.base, base])
+    made = Generation(row[0], base, identity, row[1], facts, base if view_of is None else view_of.embeds)
     connection.execute(f"CREATE SCHEMA {made.schema}")
     connection.execute(f"SET LOCAL search_path = {made.schema}, public")
     connection.execute(sql_file("generation.sql"))
@@ -107,17 +116,28 @@ def make_current(connection: Connection, generation: Generation) -> None:
     connection.execute("UPDATE clew.base SET generation = %s WHERE id = %s", [generation.id, generation.base])
 
 
+def exists(address: Address) -> bool:
+    """Whether a base is there."""
+    with told_plainly(address), connect(address) as connection:
+        query = "SELECT 1 FROM clew.base WHERE name = %s AND generation IS NOT NULL"
+        return connection.execute(query, [address.base]).fetchone() is not None
+
+
 def sweep(connection: Connection, base: int) -> None:
-    """Remove the generations of a base that are not current and that nobody holds."""
+    """Remove the generations of a base that are not current, and the views of such, where nobody holds them."""
     old = connection.execute(
-        "SELECT g.id FROM clew.generation g JOIN clew.base b ON b.id = g.base WHERE b.id = %s AND g.id <> b.generation",
-        [base],
+        "SELECT g.id, b.parent IS NOT NULL FROM clew.generation g JOIN clew.base b ON b.id = g.base "
+        "LEFT JOIN clew.base p ON p.id = b.parent WHERE (b.id = %s AND g.id <> b.generation) "
+        "OR (p.id = %s AND g.source <> p.generation)",
+        [base, base],
     ).fetchall()
-    for (generation,) in old:
+    for generation, is_view in old:
         with connection.transaction():
             free = connection.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [READING, generation]).fetchone()
             if free and free[0]:
                 connection.execute(f"DROP SCHEMA IF EXISTS {schema_of(generation)} CASCADE")
+                if is_view:
+                    connection.execute("UPDATE clew.base SET generation = NULL WHERE generation = %s", [generation])
                 connection.execute("DELETE FROM clew.generation WHERE id = %s", [generation])
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from queue import Empty, LifoQueue
 from typing import Any, TypeVar
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import numpy as np
 
@@ -64,6 +64,10 @@ class Address:
         if len(base) > 200 or not base.isprintable():
             raise InputError(f"{base[:50]!r} cannot be the name of a base: give up to 200 printable characters")
         return cls(conninfo, base, text)
+
+    def named(self, base: str) -> Address:
+        """Another base of the same database."""
+        return Address(self.conninfo, base, f"{self.url.partition('#')[0]}#{quote(base)}")
 
     def __str__(self) -> str:
         told = conninfo_to_dict(self.conninfo)

@@ -16,7 +16,7 @@ from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, 
 from clew.kb.facts import read_facts
 from clew.kb.protocol import Edges
 from clew.kb.stored import StoredKnowledgeBase
-from clew.kb.tables import NODE_COLUMNS, Piece, Tables
+from clew.kb.tables import GROUPS, NODE_COLUMNS, Piece, Tables
 from clew.postgres.catalog import Generation, current, open_database
 from clew.postgres.connection import Address
 from clew.postgres.loading import decoder, stored_schema
@@ -58,6 +58,11 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
     def identity(self) -> str:
         """What tells the content of this base from any other; the same as that of the same base in a folder."""
         return self.generation.identity
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """Every group that some node or edge is for."""
+        return frozenset(self.generation.facts.get("groups", ()))
 
     def release(self) -> None:
         """Let a writer remove this generation."""
@@ -184,7 +189,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         """The attributes of every parallel edge head —relation→ tail; empty where there is no such edge."""
         query = "SELECT attributes FROM edges WHERE head = %s AND relation = %s AND tail = %s ORDER BY nth"
         rows = self.database.rows(query, int(head), self._code(relation), int(tail))
-        return [self._edge_row(attributes) for (attributes,) in rows]
+        return [self._edge_row(attributes, GROUPS) for (attributes,) in rows]
 
     def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
         """A numeric attribute of many edges, nan where one has none; parallel edges share the first one's."""
@@ -210,7 +215,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
             query = f"SELECT head, relation, tail, attributes FROM edges WHERE {own} = %s ORDER BY relation, {far}, nth"
             for head, code, tail, attributes in self.database.rows(query, int(node)):
                 if own == "head" or head != node:
-                    found.append(Triple(head, names[code], tail, self._edge_row(attributes)))
+                    found.append(Triple(head, names[code], tail, self._edge_row(attributes, GROUPS)))
         return found
 
     def to_tables(self) -> Tables:
@@ -278,15 +283,12 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
     @cached_property
     def _all_columns(self) -> pa.RecordBatch:
         schema = stored_schema(self.generation.facts["columns"])
-        rows = [self._node(row) for row in self.database.rows(f"{NODE} ORDER BY id")]
-        fixed: dict[str, list[Any]] = {
-            "key": [node.key for node in rows],
-            "name": [node.name for node in rows],
-            "aliases": [list(node.aliases) or None for node in rows],
-            "text": [node.text for node in rows],
-        }
-        told = [fixed.get(field.name) or [node.attributes.get(field.name) for node in rows] for field in schema]
-        return pa.record_batch([pa.array(v, f.type) for v, f in zip(told, schema, strict=True)], schema=schema)
+        _, keys, _, names, aliases, texts, packed = zip(*self.database.rows(f"{NODE} ORDER BY id"), strict=True)
+        told: dict[str, Sequence[Any]] = {"key": keys, "name": names, "text": texts}
+        told["aliases"] = [some or None for some in aliases]
+        for name, decode in self._decoders.items():
+            told[name] = [decode(row[name]) if name in row else None for row in packed]
+        return pa.record_batch([pa.array(told[field.name], field.type) for field in schema], schema=schema)
 
     def _read(self, nodes: list[int]) -> dict[int, Node]:
         """The rows of nodes, those that are not kept read at once."""
@@ -311,6 +313,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
     def _node(self, row: tuple[Any, ...]) -> Node:
         node, key, kind, name, aliases, text, told = row
         attributes = {name: decode(told[name]) for name, decode in self._decoders.items() if name in told}
+        attributes.pop(GROUPS, None)
         return Node(node, key, self.schema.type_names[kind], name, tuple(aliases), text, attributes)
 
     def _column(self, attribute: str) -> NDArray[Any]:
@@ -324,8 +327,9 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
             self._columns_read[attribute] = known
         return known
 
-    def _edge_row(self, told: Mapping[str, Any] | None) -> dict[str, Any]:
-        return {name: decode(told[name]) for name, decode in self._edge_decoders.items() if told and name in told}
+    def _edge_row(self, told: Mapping[str, Any] | None, *left_out: str) -> dict[str, Any]:
+        decoders = self._edge_decoders.items() if told else ()
+        return {name: decode(told[name]) for name, decode in decoders if told and name in told and name not in left_out}
 
     def _given(self, nodes: NodeSet, relation: str | None) -> list[object]:
         """What a query about nodes and perhaps a relation is given."""

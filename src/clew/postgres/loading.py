@@ -19,6 +19,7 @@ from clew.index.build import INDEX, LEXICAL, NAMES
 from clew.index.lexical import LexicalIndex
 from clew.index.name_table import NameTable
 from clew.index.strings import BUCKETS, LONGEST, TrigramIndex
+from clew.index.vector_store import hashes_of
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.description import describe
 from clew.kb.tables import NODE_COLUMNS
@@ -37,16 +38,19 @@ FIXED_ROW = np.dtype(
 COPY_HEAD, COPY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
 
-def publish(folder: Path, address: Address, replacing: int | None = None) -> Generation:
+def publish(
+    folder: Path, address: Address, replacing: int | None = None, view_of: Generation | None = None
+) -> Generation:
     """Load the base in a folder as the current state of a base in PostgreSQL; a kill at any moment changes nothing.
 
-    `replacing` is the generation that it was made from: where another one is current by now, nothing is changed.
+    `replacing` is the generation that it was made from: where another one is current by now, nothing is changed. A view
+    shares the vectors of what it is a `view_of`.
     """
     kb = ArrayKnowledgeBase.open(folder)
     with writing(address) as (connection, base):
         if replacing is not None and current_generation(connection, base) != replacing:
             raise LockedError(f"{address} was changed by somebody else meanwhile, so nothing was written: run again")
-        made = add_generation(connection, base, kb.identity, facts_of(kb))
+        made = add_generation(connection, base, kb.identity, facts_of(kb), view_of)
         connection.execute("SET LOCAL maintenance_work_mem = '512MB'")
         load_nodes(connection, kb)
         load_edges(connection, kb)
@@ -55,6 +59,8 @@ def publish(folder: Path, address: Address, replacing: int | None = None) -> Gen
         load_postings(connection, LexicalIndex.open(kb.generation / INDEX / LEXICAL))
         connection.execute(sql_file("indexes.sql"))
         connection.execute("ANALYZE nodes, edges, forms, words, trigrams, postings")
+        if view_of is not None:
+            link_vectors(connection, kb, view_of)
         make_current(connection, made)
     return made
 
@@ -188,6 +194,25 @@ def load_postings(connection: Connection, lexical: LexicalIndex) -> None:
             yield lexical.vocabulary[place].decode(), len(documents), documents.tobytes(), weights.tobytes()
 
     copy_rows(connection, "postings (term, count, documents, weights)", ["text", "int4", "bytea", "bytea"], rows())
+
+
+def link_vectors(connection: Connection, kb: ArrayKnowledgeBase, whole: Generation) -> None:
+    """Name the vector of every node of a view, where all nodes of the whole base have one."""
+    query = f"SELECT count(*) FROM {whole.schema}.vector_rows WHERE embedder = %s"
+    for (embedder,) in connection.execute(
+        "SELECT id FROM clew.embedder WHERE base = %s AND in_use", [whole.embeds]
+    ).fetchall():
+        row = connection.execute(query, [embedder]).fetchone()
+        if row is None or row[0] != whole.facts["nodes"]:
+            continue
+        for first in range(0, kb.count, ROWS):
+            nodes = np.arange(first, min(first + ROWS, kb.count), dtype=np.int32)
+            hashes = [key.tobytes() for key in hashes_of([kb.text(node) for node in nodes.tolist()])]
+            connection.execute(
+                "INSERT INTO vector_rows SELECT %s, given.node, v.row FROM unnest(%s::int[], %s::bytea[]) "
+                f"AS given (node, hash) JOIN clew.vectors_{embedder} v USING (hash)",
+                [embedder, nodes, hashes],
+            )
 
 
 def copy_rows(connection: Connection, table: str, kinds: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

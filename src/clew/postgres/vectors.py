@@ -36,7 +36,7 @@ MARGIN = 32
 
 def remembered_embedder(kb: PostgresKnowledgeBase) -> str | None:
     """How the embedder was named that the vectors of a base come from; None where there are none."""
-    row = kb.database.one("SELECT spec FROM clew.embedder WHERE base = %s AND in_use", kb.generation.base)
+    row = kb.database.one("SELECT spec FROM clew.embedder WHERE base = %s AND in_use", kb.generation.embeds)
     return None if row is None else str(row[0])
 
 
@@ -66,7 +66,7 @@ class PostgresVectorStore:
         self._memory: dict[bytes, int] = {}
         self._kept: list[Vectors] = []
         query = "SELECT id, name, in_use FROM clew.embedder WHERE base = %s AND (in_use OR name = %s)"
-        told = kb.database.rows(query, kb.generation.base, self.name)
+        told = kb.database.rows(query, kb.generation.embeds, self.name)
         other = next((name for _, name, used in told if used and name != self.name), None)
         if in_use and other is not None:
             raise EmbedderMismatch(
@@ -124,7 +124,7 @@ class PostgresVectorStore:
 
     def adopt(self) -> None:
         """Make the base use these vectors from now on; those of all other embedders are removed."""
-        base = self.kb.generation.base
+        base = self.kb.generation.embeds
 
         def work(connection: Connection) -> None:
             query = "DELETE FROM clew.embedder WHERE base = %s AND name <> %s RETURNING id"
@@ -161,7 +161,7 @@ class PostgresVectorStore:
         row = connection.execute(
             "INSERT INTO clew.embedder (base, name, dimension, spec, in_use) VALUES (%s, %s, %s, %s, %s) "
             "ON CONFLICT (base, name) DO UPDATE SET spec = excluded.spec RETURNING id",
-            [self.kb.generation.base, self.name, self.dimension, self.spec, self.in_use],
+            [self.kb.generation.embeds, self.name, self.dimension, self.spec, self.in_use],
         ).fetchone()
         assert row is not None
         connection.execute(
