@@ -164,17 +164,18 @@ class Database:
         self._free: LifoQueue[Connection] = LifoQueue()
         weakref.finalize(self, _close_all, self._free)
 
-    def rows(self, query: str, *given: object) -> list[tuple[Any, ...]]:
-        """The rows that a query gives."""
-        return self._lent(lambda connection: connection.execute(query, given, binary=True).fetchall())
+    def rows(self, query: str, *given: object, planned: bool = False) -> list[tuple[Any, ...]]:
+        """The rows that a query gives; `planned` anew each time, where the size of an array decides how it is run."""
+        prepare = False if planned else None
+        return self._lent(lambda connection: connection.execute(query, given, prepare=prepare, binary=True).fetchall())
 
     def one(self, query: str, *given: object) -> tuple[Any, ...] | None:
         """The first row, None where there is none."""
         return next(iter(self.rows(query, *given)), None)
 
-    def ints(self, query: str, *given: object) -> np.ndarray[Any, np.dtype[np.int32]]:
+    def ints(self, query: str, *given: object, planned: bool = False) -> np.ndarray[Any, np.dtype[np.int32]]:
         """What `SELECT array_agg(…)` gives, empty where there was nothing to gather."""
-        found = self.rows(query, *given)[0][0]
+        found = self.rows(query, *given, planned=planned)[0][0]
         return np.empty(0, dtype=np.int32) if found is None else found
 
     def do(self, work: Callable[[Connection], T]) -> T:

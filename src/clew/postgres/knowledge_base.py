@@ -157,7 +157,8 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         sides = [_side(side, relation is not None, len(nodes) > MANY) for side in _sides(direction)]
         given = [part for _ in sides for part in self._given(nodes, relation)]
         parts = " UNION ".join(f"SELECT {far} AS far FROM {source}" for _, far, source in sides)
-        return NodeSet.of(self.database.ints(f"SELECT array_agg(far) FROM ({parts}) AS found", *given))
+        query = f"SELECT array_agg(far) FROM ({parts}) AS found"
+        return NodeSet.of(self.database.ints(query, *given, planned=len(nodes) > MANY))
 
     def relations(self, nodes: NodeSet) -> list[RelationUse]:
         """Which relations leave and enter these nodes, with counts, in schema order."""
@@ -165,7 +166,8 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         for side in ("out", "in") if len(nodes) else ():
             _, _, source = _side(side, False, len(nodes) > MANY)
             query = f"SELECT relation, count(*) FROM {source} GROUP BY relation"
-            counts |= {(code, side): count for code, count in self.database.rows(query, *self._given(nodes, None))}
+            rows = self.database.rows(query, *self._given(nodes, None), planned=len(nodes) > MANY)
+            counts |= {(code, side): count for code, count in rows}
         names = self.schema.relation_names
         order = sorted(counts, key=lambda use: (use[0], use[1] == "in"))
         return [RelationUse(names[code], side, counts[code, side]) for code, side in order]  # type: ignore[arg-type]
@@ -340,7 +342,8 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
             return _NO_EDGES
         _, _, source = _side(side, relation is not None, len(nodes) > MANY)
         query = f"SELECT array_agg(head), array_agg(relation), array_agg(tail) FROM {source}"
-        heads, codes, tails = self.database.rows(query, *self._given(nodes, relation))[0]
+        given = self._given(nodes, relation)
+        heads, codes, tails = self.database.rows(query, *given, planned=len(nodes) > MANY)[0]
         if heads is None:
             return _NO_EDGES
         own, far = (heads, tails) if side == "out" else (tails, heads)

@@ -189,11 +189,11 @@ class PostgresVectors(VectorIndex):
             query = (
                 f"SELECT array_agg(node) FROM (SELECT r.node FROM {self.store.table} v "
                 f"JOIN vector_rows r ON r.vector = v.row AND r.embedder = %s {among} "
-                "ORDER BY v.embedding <#> %s::text::vector LIMIT %s) AS found"
+                "ORDER BY v.embedding <#> %s::vector LIMIT %s) AS found"
             )
             asked = "[" + ",".join(map(repr, vector.tolist())) + "]"
             given = [self.store.id, *([nodes] if among else []), asked, k + MARGIN]
-            nodes = np.sort(self.kb.database.ints(query, *given))
+            nodes = np.sort(self.kb.database.ints(query, *given, planned=True))
         return nodes, self.store.gather(self._ensure(nodes)) @ vector
 
     def _ensure(self, nodes: IntArray) -> NDArray[np.int64]:
