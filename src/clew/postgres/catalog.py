@@ -123,6 +123,19 @@ def exists(address: Address) -> bool:
         return connection.execute(query, [address.base]).fetchone() is not None
 
 
+class Watched:
+    """A base that others write: which generation is current is asked anew each time."""
+
+    def __init__(self, address: str) -> None:
+        self.address = Address.parse(address)
+        self._database = Database(self.address)
+
+    def newest(self) -> int | None:
+        """The number of the current generation; None where the base is not there yet."""
+        row = self._database.one("SELECT generation FROM clew.base WHERE name = %s", self.address.base)
+        return None if row is None else row[0]
+
+
 def sweep(connection: Connection, base: int) -> None:
     """Remove the generations of a base that are not current, and the views of such, where nobody holds them."""
     old = connection.execute(

@@ -192,19 +192,22 @@ class Database:
         _close_all(self._free)
 
     def _lent(self, work: Callable[[Connection], T]) -> T:
+        """Work with a connection; where it was cut, with a new one, once."""
         with told_plainly(self.address):
             try:
-                connection = self._free.get_nowait()
-            except Empty:
-                return self._with(self._new(), work)
-            try:
-                return self._with(connection, work)
-            except psycopg.OperationalError:
-                if not connection.closed:
+                return self._with(self._taken(), work)
+            except psycopg.OperationalError as error:
+                if isinstance(error, states.QueryCanceled):
                     raise
                 self.close()  # whoever cut one has cut them all: a server that was restarted
                 time.sleep(0.05)
                 return self._with(self._new(), work)
+
+    def _taken(self) -> Connection:
+        try:
+            return self._free.get_nowait()
+        except Empty:
+            return self._new()
 
     def _new(self) -> Connection:
         connection = connect(self.address, search_path=self.search_path)
@@ -217,10 +220,15 @@ class Database:
 
     def _with(self, connection: Connection, work: Callable[[Connection], T]) -> T:
         try:
-            return work(connection)
+            done = work(connection)
+        except psycopg.OperationalError as error:
+            if not isinstance(error, states.QueryCanceled):
+                connection.close()
+            raise
         finally:
             if not connection.closed:
                 self._free.put(connection)
+        return done
 
 
 def _close_all(free: LifoQueue[Connection]) -> None:
