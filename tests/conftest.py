@@ -12,6 +12,7 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.tables import Piece, Problems, Tables
 from command_line import run  # noqa: F401 - a fixture
+from postgres_server import address, both, postgres  # noqa: F401 - fixtures
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background inherits it ignored
 TESTS = Path(__file__).parent

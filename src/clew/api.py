@@ -6,7 +6,7 @@ answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # imported where they are used: most programs ask one kind of
     from clew.exploring import Found, ShownSubgraph
     from clew.kb.sources import SourceOptions
     from clew.kb.tables import Tables
+    from clew.kb.visibility import Rules
     from clew.models.prices import Estimate
 
 Fixes = Mapping[str, Sequence[str]]
@@ -137,6 +138,19 @@ class Base:
         """The same base with another model; what is open already is shared."""
         return replace(self, tools=self.tools.with_model(_opened(model, self.ledger)))
 
+    def for_groups(self, groups: Iterable[str]) -> Base:
+        """The base as somebody of these groups may see it: what is for other groups is not there.
+
+        It is made when it is first asked for, and kept. `[]` leaves what everybody may see.
+        """
+        from clew.views import view_for
+
+        place = view_for(self.tools.stored, groups)
+        if place is None:
+            return self
+        tools = Toolbox.open(place, model=self.tools.model, embedder=self.tools.embedder_given)
+        return replace(self, tools=tools)
+
     def find(self, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
         """Nodes by name (exact, then fuzzy, then by meaning), or by the words of their texts."""
         from clew import exploring
@@ -205,15 +219,15 @@ class Base:
             delete_nodes=list(delete_nodes),
             delete_edges=[Path(file) for file in delete_edges],
         )
-        folder = self.tools.local.folder
-        update(folder, delta, skip_bad=skip_bad)
-        return replace(self, tools=Toolbox.open(folder, model=self.tools.model, embedder=self.tools.embedder_given))
+        place = self.tools.place
+        update(place, delta, skip_bad=skip_bad)
+        return replace(self, tools=Toolbox.open(place, model=self.tools.model, embedder=self.tools.embedder_given))
 
     def verify(self) -> list[str]:
-        """Everything that is wrong with its files; empty when all is well."""
+        """Everything that is wrong with its files, or its tables; empty when all is well."""
         from clew.building import check
 
-        return check(self.tools.local.folder)
+        return check(self.tools.place)
 
     def __repr__(self) -> str:
         return f"Base({self.tools.kb!r}, model={self.tools.model_name!r})"
@@ -225,14 +239,16 @@ def open(
     model: str | LanguageModel | None = None,
     embedder: str | Embedder | None = None,
     budget: Budget | None = None,
+    groups: Iterable[str] | None = None,
 ) -> Base:
-    """Open a knowledge base: a folder, or `sparql+http://HOST/query`.
+    """Open a knowledge base: a folder, `postgresql://USER@HOST/DATABASE#BASE`, or `sparql+http://HOST/query`.
 
     `model` is what `--model` takes (`openai:NAME`, `http://…#NAME`, `gguf:FILE`, …) or any `LanguageModel`; `budget`
-    caps what it may cost.
+    caps what it may cost. `groups` are those of whoever asks (`Base.for_groups`); None means everything.
     """
     ledger = Ledger(budget or Budget())
-    return Base(Toolbox.open(base, model=_opened(model, ledger), embedder=embedder), ledger)
+    opened = Base(Toolbox.open(base, model=_opened(model, ledger), embedder=embedder), ledger)
+    return opened if groups is None else opened.for_groups(groups)
 
 
 def _opened(model: str | LanguageModel | None, ledger: Ledger) -> LanguageModel | None:
@@ -252,25 +268,32 @@ def build(
     *,
     options: SourceOptions | DocumentOptions | None = None,
     schema: str | Path | None = None,
+    visible: Rules | None = None,
     skip_bad: bool = False,
 ) -> BuildReport:
     """Build a knowledge base from files of nodes and edges, databases by file or URL, a folder of documents, or tables.
 
-    What the files are is seen from them; `options` of one kind or the other decide it.
+    `folder` is where to; or `postgresql://USER@HOST/DATABASE#BASE`, which needs the extra `postgres`. What the files
+    are is seen from them; `options` of one kind or the other decide it. `visible` says who may see what: pattern
+    of files or keys → groups.
     """
     from clew.building import build as build_base
+    from clew.building import into
     from clew.documents import DocumentOptions, build_documents, hold_documents
     from clew.kb.schema_file import schema_edits
     from clew.kb.sources import is_url, read_sources
     from clew.kb.tables import Tables
+    from clew.kb.visibility import restricted
 
     given = () if isinstance(sources, Tables) else sources
     paths = [Path(source) for source in given if not is_url(source)]
     if isinstance(options, DocumentOptions) or (paths and options is None and hold_documents(paths)):
-        return build_documents(paths, Path(folder), options if isinstance(options, DocumentOptions) else None)
+        wanted = options if isinstance(options, DocumentOptions) else DocumentOptions(visible=visible or {})
+        return into(folder, lambda place: build_documents(paths, place, wanted))
     tables = sources if isinstance(sources, Tables) else read_sources(list(given), options)
+    tables = restricted(tables, visible or {})
     edits = schema_edits(None if schema is None else Path(schema), paths)
-    return build_base(tables, Path(folder), edits=edits, skip_bad=skip_bad)
+    return into(folder, lambda place: build_base(tables, place, edits=edits, skip_bad=skip_bad))
 
 
 def evaluate(

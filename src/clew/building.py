@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from clew.core.errors import ModelError, StorageError, UntrustedEmbedder
 from clew.index.build import build_indexes, forget_rows, have_all_vectors, renew_vectors, vector_folder
@@ -16,6 +18,11 @@ from clew.kb.sealed import altered_texts
 from clew.kb.sources.delta import Delta, apply_delta
 from clew.kb.storage import commit, locked, staging, verify
 from clew.kb.tables import Problem, Problems, Tables
+from clew.kb.visibility import groups_in
+from clew.postgres import is_address
+
+if TYPE_CHECKING:  # an extra
+    from clew.postgres.connection import Address
 
 Say = Callable[[str], None]
 
@@ -24,7 +31,8 @@ Say = Callable[[str], None]
 class BuildReport:
     """What was built and which rows of the sources were left out."""
 
-    folder: Path
+    folder: str | Path
+    """Where the base is; the address of a database without its password."""
     nodes: int
     edges: int
     skipped: int = 0
@@ -47,8 +55,30 @@ def build(
         return report
 
 
-def update(folder: Path, delta: Delta, *, skip_bad: bool = False, say: Say = lambda _: None) -> BuildReport:
+def into(place: str | Path, build_in: Callable[[Path], BuildReport], say: Say = lambda _: None) -> BuildReport:
+    """Build in a folder; or in a temporary one, and load it into the database that `place` names."""
+    if not is_address(place):
+        return build_in(Path(place))
+    from clew.postgres.connection import Address
+
+    return _loaded(Address.parse(str(place)), build_in, say)
+
+
+def _loaded(address: Address, build_in: Callable[[Path], BuildReport], say: Say, old: int | None = None) -> BuildReport:
+    from clew.postgres.loading import publish
+
+    with TemporaryDirectory(prefix="clew-") as scratch:
+        report = build_in(Path(scratch) / "base.kb")
+        say("loading")
+        publish(Path(report.folder), address, old)
+    return replace(report, folder=str(address))
+
+
+def update(place: str | Path, delta: Delta, *, skip_bad: bool = False, say: Say = lambda _: None) -> BuildReport:
     """Add, change and delete nodes and edges; the result equals a fresh build, and embeddings are kept."""
+    if is_address(place):
+        return _update_database(str(place), delta, skip_bad, say)
+    folder = Path(place)
     with locked(folder):
         old = ArrayKnowledgeBase.open(folder)
         edits = SchemaEdits.from_json(old.manifest.facts.get("edits"))
@@ -63,8 +93,38 @@ def update(folder: Path, delta: Delta, *, skip_bad: bool = False, say: Say = lam
         return report
 
 
-def check(folder: Path) -> list[str]:
+def _update_database(url: str, delta: Delta, skip_bad: bool, say: Say) -> BuildReport:
+    """The same in PostgreSQL: a new generation, built from the current one and the changes."""
+    from clew.postgres.knowledge_base import PostgresKnowledgeBase
+    from clew.postgres.vectors import have_all_vectors, renew_vectors
+
+    old = PostgresKnowledgeBase.open(url)
+    had_vectors = have_all_vectors(old)
+    say("changes")
+    tables, edits = apply_delta(old.to_tables(), delta), SchemaEdits.from_json(old.generation.facts.get("edits"))
+
+    def build_in(folder: Path) -> BuildReport:
+        with locked(folder):
+            return write_base(tables, folder, edits, skip_bad, say, lenient=True)
+
+    report = _loaded(old.address, build_in, say, old.generation.id)
+    old.release()
+    if had_vectors:
+        say("vectors")
+        try:
+            renew_vectors(PostgresKnowledgeBase.open(url))
+        except (ModelError, UntrustedEmbedder) as error:
+            return _without_vectors(report, error)
+    return report
+
+
+def check(place: str | Path) -> list[str]:
     """Everything that is wrong with a knowledge base: files first, then whether it opens and fits together."""
+    if is_address(place):
+        from clew.postgres.knowledge_base import PostgresKnowledgeBase
+
+        return PostgresKnowledgeBase.open(str(place)).inconsistencies()
+    folder = Path(place)
     problems = [*verify(folder), *vector_problems(vector_folder(folder)), *_text_problems(folder)]
     if problems:
         return problems
@@ -84,9 +144,13 @@ def with_vectors(report: BuildReport) -> BuildReport:
     try:
         renew_vectors(ArrayKnowledgeBase.open(report.folder))
     except (ModelError, UntrustedEmbedder) as error:
-        note = f"new nodes have no vectors yet ({error}): `clew embed {report.folder}` computes them"
-        return replace(report, notes=(*report.notes, note))
+        return _without_vectors(report, error)
     return report
+
+
+def _without_vectors(report: BuildReport, error: Exception) -> BuildReport:
+    note = f"new nodes have no vectors yet ({error}): `clew embed {report.folder}` computes them"
+    return replace(report, notes=(*report.notes, note))
 
 
 def write_base(
@@ -99,8 +163,11 @@ def write_base(
         graph = write_graph(tables, stage, problems)
         edits = edits.within(graph.schema) if lenient else edits
         facts = graph.to_json(edits.apply(graph.schema)) | {"edits": edits.to_json()}
+        staged = ArrayKnowledgeBase.staged(stage, facts)
+        groups = groups_in(staged.columns(), staged.edge_columns)
+        facts |= {"groups": groups} if groups else {}
         say("indexes")
-        build_indexes(ArrayKnowledgeBase.staged(stage, facts), stage / "index")
+        build_indexes(staged, stage / "index")
         say("checksums")
         commit(folder, stage, facts)
     listed = (*tables.skipped, *problems.listed)

@@ -8,22 +8,28 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
 
 from clew.core.errors import InputError, NotFoundError
 from clew.core.roles import TripletParser
 from clew.core.texts import MOST_ASKED, asked_text
 from clew.core.types import NodeSet, Ranking
-from clew.index.build import index_vectors, open_lexical, open_names, open_vectors, vector_folder
+from clew.index.build import index_names, index_vectors, open_lexical, open_names, open_vectors, vector_folder
 from clew.index.lexical import LexicalIndex
 from clew.index.protocol import Index, Names
 from clew.index.vector_store import VectorStore, remembered_embedder
 from clew.index.vectors import MultiVectorIndex, VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.description import describe
 from clew.kb.protocol import KnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.opening import DEFAULT, REMOTE_EMBEDDERS, CachedEmbedder, open_embedder, trusted_embedder
 from clew.models.protocol import Embedder, LanguageModel
+from clew.postgres import is_address
+
+if TYPE_CHECKING:  # an extra
+    from clew.postgres.knowledge_base import PostgresKnowledgeBase
 
 REMOTE = "sparql+"
 T = TypeVar("T")
@@ -48,7 +54,11 @@ class Toolbox:
     def open(
         cls, folder: str | Path, *, model: LanguageModel | None = None, embedder: str | Embedder | None = None
     ) -> Toolbox:
-        """The tools for the knowledge base in a folder, or behind an endpoint: sparql+http://HOST/query."""
+        """The tools for the knowledge base in a folder, or at an address: postgresql://…, sparql+http://HOST/query."""
+        if is_address(folder):
+            from clew.postgres.knowledge_base import PostgresKnowledgeBase
+
+            return PostgresToolbox(PostgresKnowledgeBase.open(str(folder)), model, embedder)
         if str(folder).startswith(REMOTE):
             return RemoteToolbox(open_remote(str(folder)), model, embedder)
         return cls(ArrayKnowledgeBase.open(folder), model, embedder)
@@ -56,7 +66,16 @@ class Toolbox:
     @property
     def identity(self) -> str:
         """What tells the content of this base from any other."""
-        return self.local.generation.name
+        return self.stored.identity
+
+    def describe(self) -> dict[str, Any]:
+        """Counts, schema, degrees, size and where the data came from."""
+        return describe(self.local)
+
+    @property
+    def place(self) -> str | Path:
+        """What `open` takes to open this base again."""
+        return self.local.folder
 
     @property
     def model_name(self) -> str:
@@ -78,10 +97,17 @@ class Toolbox:
         return self.model
 
     @property
+    def stored(self) -> StoredKnowledgeBase:
+        """The base, for what only one that Clew keeps can do, in a folder or in a database."""
+        if not isinstance(self.kb, StoredKnowledgeBase):
+            raise InputError(f"{self.kb!r} is behind an endpoint: this needs a base built with `clew build`")
+        return self.kb
+
+    @property
     def local(self) -> ArrayKnowledgeBase:
         """The base as arrays, for what only an embedded one can do."""
         if not isinstance(self.kb, ArrayKnowledgeBase):
-            raise InputError(f"{self.kb!r} is remote: this needs a knowledge base built with `clew build`")
+            raise InputError(f"{self.kb!r} is remote: this needs a knowledge base in a folder, built with `clew build`")
         return self.kb
 
     @classmethod
@@ -92,6 +118,13 @@ class Toolbox:
         """
         tools = cls.open(folder)
         embedder = open_embedder(spec)
+        if isinstance(tools, PostgresToolbox):
+            from clew.postgres.vectors import PostgresVectors, PostgresVectorStore
+
+            prepared = PostgresVectorStore(tools.database, embedder, spec, in_use=False)
+            computed = PostgresVectors(tools.database, embedder, prepared, tools.lexical).embed_all(progress)
+            prepared.adopt()
+            return computed
         store = VectorStore.beside(vector_folder(tools.local.folder), embedder, spec=spec)
         computed = index_vectors(tools.local, embedder, store, tools.lexical).embed_all(progress)
         store.adopt()
@@ -171,8 +204,75 @@ class Toolbox:
     def _embedder_spec(self) -> str:
         if self.embedder_given is not None:
             return self.embedder_given if isinstance(self.embedder_given, str) else self.embedder_given.name
-        folder = self.local.folder
-        return trusted_embedder(remembered_embedder(vector_folder(folder)), folder)
+        return trusted_embedder(self.remembered_embedder, self.local.folder)
+
+    @property
+    def remembered_embedder(self) -> str | None:
+        """The embedder that the base says its vectors come from; None where it has no vectors."""
+        return remembered_embedder(vector_folder(self.local.folder))
+
+
+@dataclass(frozen=True)
+class PostgresToolbox(Toolbox):
+    """The tools for a base in PostgreSQL: the same indexes, in its tables."""
+
+    @property
+    def database(self) -> PostgresKnowledgeBase:
+        """The base, with its connections."""
+        from clew.postgres.knowledge_base import PostgresKnowledgeBase
+
+        assert isinstance(self.kb, PostgresKnowledgeBase)
+        return self.kb
+
+    def describe(self) -> dict[str, Any]:
+        """Counts, schema, degrees, size and where the data came from."""
+        return self.database.describe()
+
+    @property
+    def place(self) -> str:
+        """The address as it was given, password and all: it is not to be shown."""
+        return self.database.address.url
+
+    @cached_property
+    def lexical(self) -> LexicalIndex:
+        """BM25 over the node documents."""
+        from clew.postgres.lexical import PostgresLexical
+
+        return PostgresLexical(self.database)
+
+    @cached_property
+    def vectors(self) -> VectorIndex:
+        """Vectors of the node documents, computed when they are first needed, kept for all servers."""
+        from clew.postgres.vectors import PostgresVectors, PostgresVectorStore
+
+        store = PostgresVectorStore(self.database, self.embedder, self._embedder_spec)
+        return PostgresVectors(self.database, self.embedder, store, self.lexical)
+
+    @cached_property
+    def names(self) -> Names:
+        """Every alias of every node."""
+        from clew.postgres.names import PostgresNameTable, PostgresTrigrams
+
+        return index_names(
+            self.database,
+            PostgresNameTable(self.database),
+            PostgresTrigrams(self.database),
+            vectors=OpenedWhenAsked(lambda: self.vectors),
+            lexical=self.lexical,
+        )
+
+    @property
+    def _embedder_spec(self) -> str:
+        if self.embedder_given is not None:
+            return self.embedder_given if isinstance(self.embedder_given, str) else self.embedder_given.name
+        return trusted_embedder(self.remembered_embedder, self.database.address)
+
+    @property
+    def remembered_embedder(self) -> str | None:
+        """The embedder that the base says its vectors come from; None where it has no vectors."""
+        from clew.postgres.vectors import remembered_embedder
+
+        return remembered_embedder(self.database)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 from clew.api import Base
 from clew.building import build, check, update
 from clew.core.errors import CorruptError
-from clew.index.build import INDEX, build_indexes, degrees, have_all_vectors, open_lexical, open_names, open_vectors
+from clew.index.build import INDEX, build_indexes, have_all_vectors, open_lexical, open_names, open_vectors
 from clew.index.vectors import VectorIndex, rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.sources.delta import Delta
@@ -40,7 +40,7 @@ def test_a_base_is_searched_by_name_by_word_and_by_vector(kb: ArrayKnowledgeBase
         ("Bardet-Biedl syndrome", "BBS"),
         ("extra fingers", "P1"),
     ]
-    assert degrees(kb, kb.nodes().array).tolist() == [len(kb.triples(node)) for node in kb.nodes()]
+    assert kb.degrees(kb.nodes().array).tolist() == [len(kb.triples(node)) for node in kb.nodes()]
 
 
 def test_an_update_embeds_new_texts_alone_and_keeps_a_base_complete(tmp_path: Path, tiny_tables: Tables):

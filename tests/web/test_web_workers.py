@@ -84,7 +84,7 @@ def test_processes_see_documents_as_soon_as_they_are_built(page):
 
 
 def test_a_process_that_was_killed_is_replaced(settings):
-    pool = WorkerPool(settings.bases, 1)
+    pool = WorkerPool(settings.bases, (), 1)
     pool.start()
     request = AskRequest(question=QUESTION, method="bm25")
     try:

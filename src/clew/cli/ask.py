@@ -16,6 +16,7 @@ from clew.cli.options import (
     EmbedderOption,
     Exclude,
     Fix,
+    Groups,
     MaxCalls,
     MaxCost,
     MaxSeconds,
@@ -25,6 +26,7 @@ from clew.cli.options import (
     RelationFix,
     assignments,
     corrections,
+    group_names,
 )
 from clew.cli.output import out, print_json, print_table
 from clew.core.trace import Recorder
@@ -49,6 +51,7 @@ def ask(
     relation: RelationFix = None,
     model: Model = "none",
     embedder: EmbedderOption = None,
+    groups: Groups = None,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
@@ -61,7 +64,8 @@ def ask(
 ) -> None:
     """Ask a question and see the answers with their evidence."""
     budget = Budget(max_cost, max_tokens, max_calls, max_seconds)
-    opened = open_base(base, model=None if estimate else model, embedder=embedder, budget=budget)
+    seen = group_names(groups)
+    opened = open_base(base, model=None if estimate else model, embedder=embedder, budget=budget, groups=seen)
     if estimate:
         show_estimate(opened.estimate(question, opened.method(method, assignments(option)), model=model), as_json)
         return

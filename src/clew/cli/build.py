@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from clew.building import BuildReport
+from clew.building import BuildReport, into
 from clew.building import build as build_base
 from clew.building import update as update_base
-from clew.cli.options import AsJson, Base
+from clew.cli.options import AnyBase, AsJson, shown_place
 from clew.cli.output import err, out, print_json, progress_bar, stages
 from clew.documents import DocumentOptions, EdgeOptions, build_documents, hold_documents
 from clew.documents.graph.build import DEFAULT_KINDS
@@ -19,13 +19,14 @@ from clew.documents.passages import PASSAGE_LENGTH
 from clew.kb.schema_file import schema_edits
 from clew.kb.sources import SourceOptions, is_url, parse_columns, read_sources
 from clew.kb.sources.delta import read_delta
+from clew.kb.visibility import read_rules, restricted
 from clew.models.embedding.opening import SHIPPED
 from clew.models.settings import Settings
 from clew.toolbox import Toolbox
 
 
 def embed(
-    base: Base,
+    base: AnyBase,
     embedder: Annotated[str | None, typer.Option("--embedder", help="Switch the base to this embedder.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -41,9 +42,9 @@ def embed(
             count = Toolbox.switch_embedder(base, embedder, move)
         name = Toolbox.open(base, embedder=embedder).embedder.name
     if as_json:
-        print_json({"base": str(base), "embedder": name, "vectors": count})
+        print_json({"base": shown_place(base), "embedder": name, "vectors": count})
         return
-    out.print(f"{base}: {count:,} vectors by {name}", markup=False)
+    out.print(f"{shown_place(base)}: {count:,} vectors by {name}", markup=False)
     if embedder is not None and embedder not in SHIPPED | Settings.load().embedders:
         out.print(f"to ask it: --embedder {embedder}, or CLEW_EMBEDDER={embedder}", markup=False)
 
@@ -59,7 +60,9 @@ Sources = Annotated[
     list[str] | None,
     typer.Argument(metavar="SOURCE…", help="Files or folders to read, or sqlite:///FILE.", show_default=False),
 ]
-Output = Annotated[Path, typer.Option("--output", "-o", metavar="KB", help="The folder to build.")]
+Output = Annotated[
+    str, typer.Option("--output", "-o", metavar="KB", help="The folder to build, or postgresql://…#BASE.")
+]
 NodeFiles = Annotated[Files, typer.Option("--nodes", help="A file to read as nodes.")]
 EdgeFiles = Annotated[Files, typer.Option("--edges", help="A file to read as edges.")]
 TripleFiles = Annotated[Files, typer.Option("--triples", help="A file to read as triples without a header.")]
@@ -86,12 +89,16 @@ PassageLength = Annotated[
 ]
 MostMegabytes = Annotated[int, typer.Option("--most-megabytes", min=1, help="Leave out larger documents.")]
 Entities = Annotated[Path | None, typer.Option("--entities", metavar="KB", help="A base whose nodes documents name.")]
+Visible = Annotated[
+    Path | None,
+    typer.Option("--visible", metavar="FILE", help='Who may see what: TOML such as "hr/*" = ["hr", "board"].'),
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used, and list them.")]
 
 
 def build(
     sources: Sources = None,
-    output: Output = Path("base.kb"),
+    output: Output = "base.kb",
     nodes: NodeFiles = None,
     edges: EdgeFiles = None,
     triples: TripleFiles = None,
@@ -109,17 +116,23 @@ def build(
     passage_length: PassageLength = PASSAGE_LENGTH,
     most_megabytes: MostMegabytes = 200,
     entities: Entities = None,
+    visible: Visible = None,
     as_json: AsJson = False,
 ) -> None:
     """Build a knowledge base from nodes and edges, triples, RDF, a database or documents."""
     files = [Path(source) for source in sources or () if not is_url(source)]
+    rules = {} if visible is None else read_rules(visible)
     given_apart = nodes or edges or triples or len(files) < len(sources or ())
     if files and (documents or (not given_apart and hold_documents(files))):
         kinds = DEFAULT_KINDS if graph is None else tuple(kind for kind in graph.split(",") if kind)
         joined = EdgeOptions(kinds, neighbours)
-        wanted = DocumentOptions(passage_length, joined, most_megabytes, entities=entities)
+        wanted = DocumentOptions(passage_length, joined, most_megabytes, entities=entities, visible=rules)
         with progress_bar("reading") as move, stages("building") as say:
-            report = build_documents(files, output, wanted, progress=lambda _, done, total: move(done, total), say=say)
+            report = into(
+                output,
+                lambda folder: build_documents(files, folder, wanted, progress=lambda _, *done: move(*done), say=say),
+                say,
+            )
         finish(report, output, embed, as_json)
         return
     options = SourceOptions(
@@ -136,12 +149,12 @@ def build(
     edits = schema_edits(schema, [*files, *options.nodes, *options.edges, *options.triples])
     with stages("building") as say:
         say("reading")
-        tables = read_sources(sources or [], options)
-        report = build_base(tables, output, edits=edits, skip_bad=skip_bad, say=say)
+        tables = restricted(read_sources(sources or [], options), rules)
+        report = into(output, lambda folder: build_base(tables, folder, edits=edits, skip_bad=skip_bad, say=say), say)
     finish(report, output, embed, as_json)
 
 
-def finish(report: BuildReport, output: Path, embed: Literal["lazy", "all"], as_json: bool) -> None:
+def finish(report: BuildReport, output: str, embed: Literal["lazy", "all"], as_json: bool) -> None:
     """Compute the vectors where that is wanted, and show what was built."""
     if embed == "all":
         embed_all(Toolbox.open(output))
@@ -149,7 +162,7 @@ def finish(report: BuildReport, output: Path, embed: Literal["lazy", "all"], as_
 
 
 def update(
-    base: Base,
+    base: AnyBase,
     sources: Sources = None,
     nodes: NodeFiles = None,
     edges: EdgeFiles = None,

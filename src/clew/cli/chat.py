@@ -14,6 +14,7 @@ from clew.cli.ask import show_answer
 from clew.cli.options import (
     AnyBase,
     EmbedderOption,
+    Groups,
     MaxCalls,
     MaxCost,
     MaxSeconds,
@@ -21,6 +22,7 @@ from clew.cli.options import (
     Model,
     Options,
     assignments,
+    group_names,
 )
 from clew.cli.output import err, out
 from clew.core.errors import InputError
@@ -39,6 +41,7 @@ def chat(
     option: Options = None,
     model: Model = "none",
     embedder: EmbedderOption = None,
+    groups: Groups = None,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
@@ -50,7 +53,7 @@ def chat(
     Questions come from the terminal or, a line each, from standard input.
     """
     budget = Budget(max_cost, max_tokens, max_calls, max_seconds)
-    opened = open_base(base, model=model, embedder=embedder, budget=budget)
+    opened = open_base(base, model=model, embedder=embedder, budget=budget, groups=group_names(groups))
     chosen = opened.method(method, assignments(option))
     conversation = opened.conversation(chosen)
     for question in _questions():

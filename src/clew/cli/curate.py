@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from clew.cli.options import AsJson, Base, EmbedderOption, open_base
+from clew.cli.options import AsJson, Base, EmbedderOption, open_tools
 from clew.cli.output import out, print_json, stages
 from clew.core.errors import InputError
 from clew.curation.checks import check_data
@@ -29,7 +29,7 @@ def check(
 
     The exit status is 0 where nothing was found, 3 where something was, 1 or 2 where the base cannot be read.
     """
-    findings = check_data(open_base(base), most)
+    findings = check_data(open_tools(base).local, most)
     if as_json:
         print_json({"base": str(base), "problems": [asdict(finding) for finding in findings]})
     elif not findings:

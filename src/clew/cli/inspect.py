@@ -11,26 +11,35 @@ import typer
 from clew.api import Base as OpenBase
 from clew.api import open as open_kb
 from clew.building import check
-from clew.cli.options import AsJson, Base, EmbedderOption, find_node, open_base, open_tools
+from clew.cli.options import (
+    AnyBase,
+    AsJson,
+    Base,
+    EmbedderOption,
+    Groups,
+    find_node,
+    group_names,
+    open_base,
+    open_tools,
+    shown_place,
+)
 from clew.cli.output import out, print_json, print_plain, print_table, stages
 from clew.core.errors import CorruptError, InputError
-from clew.index.build import vector_folder
-from clew.index.vector_store import remembered_embedder
-from clew.kb.description import describe, node_page
+from clew.kb.description import node_page
 from clew.kb.schema_file import write_schema
 from clew.models.embedding.opening import SHIPPED
 from clew.repairing import repair as repair_base
 
 
-def info(base: Base, as_json: AsJson = False) -> None:
+def info(base: AnyBase, as_json: AsJson = False) -> None:
     """Show node types, relations, sizes and degrees of a knowledge base."""
-    facts = describe(open_base(base)) | {"embedder": base_embedder(base)}
+    tools = open_tools(base)
+    facts = tools.describe() | {"embedder": tools.remembered_embedder}
     if as_json:
         print_json(facts)
         return
-    out.print(
-        f"[bold]{base}[/bold]  {facts['nodes']:,} nodes, {facts['edges']:,} edges, {facts['bytes'] / 1e6:,.1f} MB"
-    )
+    sizes = f"{facts['nodes']:,} nodes, {facts['edges']:,} edges, {facts['bytes'] / 1e6:,.1f} MB"
+    out.print(f"[bold]{shown_place(base)}[/bold]  {sizes}")
     print_table(
         "Node types",
         ("type", "nodes", "answers", "attributes", "description"),
@@ -54,7 +63,7 @@ def info(base: Base, as_json: AsJson = False) -> None:
     show_wish(facts["embedder"])
 
 
-def schema(base: Base, as_json: AsJson = False) -> None:
+def schema(base: AnyBase, as_json: AsJson = False) -> None:
     """Print the schema as TOML: edit it, and give it to `clew build --schema FILE`."""
     if as_json:
         print_json(asdict(open_base(base).schema))
@@ -63,7 +72,7 @@ def schema(base: Base, as_json: AsJson = False) -> None:
 
 
 def show(
-    base: Base,
+    base: AnyBase,
     node: Annotated[str, typer.Argument(help="The key of a node, or a name.")],
     most: Annotated[int, typer.Option("--most", min=1, help="Neighbours shown per relation.")] = 10,
     page_file: Annotated[
@@ -74,16 +83,17 @@ def show(
         Path | None,
         typer.Option("--files", metavar="FOLDER", help="Where the PDF lies, if not where the base was built from."),
     ] = None,
+    groups: Groups = None,
     as_json: AsJson = False,
 ) -> None:
     """Show one node: its document, aliases and neighbours by relation; or its page of a PDF."""
     if page_file is not None:
-        write_page(open_kb(base), node, page_file, files, as_json)
+        write_page(open_kb(base, groups=group_names(groups)), node, page_file, files, as_json)
         return
     if files is not None:
         raise InputError("--files says where the PDF of --page OUT.png lies: give both")
-    tools = open_tools(base)
-    page = node_page(tools.local, find_node(tools, node), most)
+    tools = open_kb(base, groups=group_names(groups)).tools
+    page = node_page(tools.stored, find_node(tools, node), most)
     if as_json:
         print_json(page)
         return
@@ -112,14 +122,14 @@ def write_page(base: OpenBase, node: str, target: Path, files: Path | None, as_j
         out.print(f"wrote {target}", markup=False)
 
 
-def verify(base: Base, as_json: AsJson = False) -> None:
+def verify(base: AnyBase, as_json: AsJson = False) -> None:
     """Check every file of a knowledge base against its checksums, and that it fits together."""
-    problems = check(Path(base))
-    embedder = None if problems else base_embedder(base)
+    problems = check(base)
+    embedder = None if problems else open_tools(base).remembered_embedder
     if as_json:
-        print_json({"base": str(base), "sound": not problems, "problems": problems, "embedder": embedder})
+        print_json({"base": shown_place(base), "sound": not problems, "problems": problems, "embedder": embedder})
     elif not problems:
-        out.print(f"{base} is sound")
+        out.print(f"{shown_place(base)} is sound")
         show_wish(embedder)
     if problems:
         raise CorruptError("; ".join(problems))
@@ -138,11 +148,6 @@ def repair(base: Base, as_json: AsJson = False) -> None:
     out.print(f"{base} is sound" if report.problems else f"{base} was sound: nothing was changed", markup=False)
 
 
-def base_embedder(base: Path) -> str | None:
-    """The embedder that a base says its vectors come from; None where it has no vectors."""
-    return remembered_embedder(vector_folder(base))
-
-
 def show_wish(embedder: str | None) -> None:
     """Tell where a base would have the words of a question sent, or what it would have opened."""
     if embedder is not None and embedder not in SHIPPED:
@@ -155,7 +160,7 @@ def _with_attributes(node: dict[str, Any]) -> str:
 
 
 def find(
-    base: Base,
+    base: AnyBase,
     text: Annotated[str, typer.Argument(help="A name, or words to look for with --text.")],
     type: Annotated[str | None, typer.Option("--type", help="Only nodes of this type.")] = None,
     in_text: Annotated[
@@ -163,10 +168,12 @@ def find(
     ] = False,
     k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = 10,
     embedder: EmbedderOption = None,
+    groups: Groups = None,
     as_json: AsJson = False,
 ) -> None:
     """Find nodes by name (exact, then fuzzy, then by meaning) or by their text."""
-    rows = [asdict(found) for found in open_kb(base, embedder=embedder).find(text, type, k, in_text=in_text)]
+    opened = open_kb(base, embedder=embedder, groups=group_names(groups))
+    rows = [asdict(found) for found in opened.find(text, type, k, in_text=in_text)]
     if as_json:
         print_json(rows)
     elif rows:

@@ -8,12 +8,16 @@ from typing import Annotated
 import typer
 
 from clew.core.errors import InputError
-from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
+from clew.postgres import is_address
 from clew.toolbox import Toolbox
 
 Base = Annotated[Path, typer.Argument(metavar="KB", help="The folder of a knowledge base.", show_default=False)]
 AnyBase = Annotated[
-    str, typer.Argument(metavar="KB", help="A knowledge base, or sparql+http://HOST/query.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="KB", help="A knowledge base, postgresql://…#BASE, or sparql+http://HOST/query.", show_default=False
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Options = Annotated[
@@ -28,6 +32,12 @@ Exclude = Annotated[
     list[str] | None, typer.Option("--exclude", metavar="NAME", help="Words of the question that name nothing.")
 ]
 
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups", metavar="GROUP,…", help="See the base as somebody of these groups does; all of it where left out."
+    ),
+]
 RelationFix = Annotated[
     list[str] | None,
     typer.Option(
@@ -53,9 +63,9 @@ MaxSeconds = Annotated[
 ]
 
 
-def open_base(folder: Path) -> ArrayKnowledgeBase:
+def open_base(place: str | Path) -> StoredKnowledgeBase:
     """Open a knowledge base named on the command line."""
-    return ArrayKnowledgeBase.open(folder)
+    return Toolbox.open(place).stored
 
 
 def assignments(given: list[str] | None, flag: str = "--option") -> dict[str, str]:
@@ -80,9 +90,23 @@ def corrections(fix: list[str] | None, exclude: list[str] | None) -> dict[str, t
     return found
 
 
-def open_tools(folder: Path) -> Toolbox:
+def open_tools(folder: str | Path) -> Toolbox:
     """A knowledge base with its indexes."""
     return Toolbox.open(folder)
+
+
+def group_names(given: str | None) -> list[str] | None:
+    """`"hr, board"` → `["hr", "board"]`; None where everything may be seen."""
+    return None if given is None else [group.strip() for group in given.split(",") if group.strip()]
+
+
+def shown_place(base: str | Path) -> str:
+    """Where a base is, as it may be printed: a URL may hold a password."""
+    if not is_address(base):
+        return str(base)
+    from clew.postgres.connection import Address
+
+    return str(Address.parse(str(base)))
 
 
 def find_node(tools: Toolbox, text: str) -> int:

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from clew.cli.options import Groups, group_names
 from clew.cli.output import err
 from clew.core.errors import InputError, MissingExtraError
 from clew.models.wrappers import Budget
@@ -20,7 +21,8 @@ MOST_WORKERS = 8
 
 def serve(
     bases: Annotated[
-        list[Path] | None, typer.Argument(metavar="KB…", help="Folders of knowledge bases.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="KB…", help="Folders of knowledge bases, or postgresql://…#BASE.", show_default=False),
     ] = None,
     documents: Annotated[
         list[Path] | None, typer.Option("--documents", metavar="FOLDER", help="A base that grows by uploads.")
@@ -45,12 +47,16 @@ def serve(
         int | None,
         typer.Option("--workers", min=1, help="Processes for questions without a model.", show_default="one a core"),
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option("--groups", metavar="GROUP,…", help="Who asks sees what these may; else what everybody may."),
+    ] = None,
 ) -> None:
     """Serve bases: a page to ask and explore, a REST API, an OpenAI-compatible endpoint and MCP."""
     try:
         from clew.web.access import Access, Grant, digest_of, read_keys
         from clew.web.running import run
-        from clew.web.settings import Limits, ServerSettings, is_loopback, named_bases, named_models
+        from clew.web.settings import Limits, ServerSettings, is_loopback, named_bases, named_models, named_places
     except ImportError as missing:
         raise MissingExtraError(missing.name or "fastapi", "web") from None
     if not bases and not documents:
@@ -66,7 +72,7 @@ def serve(
         raise InputError(f"{host} can be reached from elsewhere: give --token or --keys")
     names = ("localhost", "127.0.0.1", "[::1]", host.lower(), *(name.lower() for name in host_name or ()))
     settings = ServerSettings(
-        named_bases(bases or []),
+        named_places(bases or []),
         named_bases(documents or []),
         named_models(model or []),
         access,
@@ -75,6 +81,7 @@ def serve(
         runs,
         Budget(dollars=max_cost, calls=max_calls),
         workers or min(os.cpu_count() or 1, MOST_WORKERS),
+        tuple(group_names(groups) or ()),
         warm=True,
     )
     os.environ.pop("CLEW_TOKEN", None)  # child processes need no token
@@ -82,7 +89,8 @@ def serve(
 
 
 def mcp(
-    bases: Annotated[list[Path], typer.Argument(metavar="KB…", help="Folders of knowledge bases.")],
+    bases: Annotated[list[str], typer.Argument(metavar="KB…", help="Folders of bases, or postgresql://…#BASE.")],
+    groups: Groups = None,
 ) -> None:
     """Offer ask, find, show, neighbors and subgraph to an agent (Model Context Protocol, stdio)."""
     try:
@@ -90,10 +98,10 @@ def mcp(
         from clew.web.mcp import McpServer
         from clew.web.runs import Metrics, Runs
         from clew.web.serving import Served
-        from clew.web.settings import ServerSettings, named_bases
+        from clew.web.settings import ServerSettings, named_places
     except ImportError as missing:
         raise MissingExtraError(missing.name or "fastapi", "web") from None
-    served = Served(ServerSettings(named_bases(bases)))
+    served = Served(ServerSettings(named_places(bases), groups=tuple(group_names(groups) or ())))
     for base in served.bases.values():
         base.base()
     server = McpServer(Asker(served, Runs(), Metrics()), served.bases)

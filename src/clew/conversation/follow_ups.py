@@ -11,7 +11,7 @@ from clew.core.roles import Parse
 from clew.core.schema import Schema
 from clew.core.types import NodeSet
 from clew.index.protocol import Link
-from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.methods.role_choice import reader_of
 from clew.queries.wording import kind_in_words, plural
@@ -213,7 +213,7 @@ class FollowUps:
     def has_graph(self) -> bool:
         """Whether the learned reader can read questions over the base."""
         is_readable = any(kind in self._schema.type_names for kind in READABLE)
-        return bool(self._schema.relations) and not is_readable and isinstance(self.tools.kb, ArrayKnowledgeBase)
+        return bool(self._schema.relations) and not is_readable and isinstance(self.tools.kb, StoredKnowledgeBase)
 
 
 def _exchanged(old: Sequence[Named], new: Sequence[Named]) -> list[tuple[int, int, str]]:

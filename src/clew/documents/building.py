@@ -15,6 +15,7 @@ from clew.index.build import forget_rows
 from clew.kb.sealed import EXTRACTED
 from clew.kb.storage import locked
 from clew.kb.tables import Problem
+from clew.kb.visibility import restricted
 from clew.models.embedding.opening import open_embedder
 
 TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst"})
@@ -47,7 +48,8 @@ def build_documents(
     embedder = open_embedder() if {"knn", "mdr"} & set(options.edges.kinds) else None
     with locked(folder):  # what is read is kept there at once
         read = read_folder(paths, options, progress, embedder, jobs=jobs)
-        report = write_base(read.tables, folder, read.edits, skip_bad=False, say=say)
+        tables = restricted(read.tables, options.visible)
+        report = write_base(tables, folder, read.edits, skip_bad=False, say=say)
         forget_rows(folder)
     remember_sources(folder, paths)
     problems = tuple(Problem(one.reason, one.file, 0) for one in read.skipped)

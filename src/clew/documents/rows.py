@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ class DocumentOptions:
     """A folder for the texts of files already read; None reads every file anew."""
     entities: Path | None = None
     """A knowledge base whose nodes the passages may mention."""
+    visible: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Pattern of files → the groups that may see them; everybody may see the others."""
 
 
 STRING = pa.large_string()

@@ -32,4 +32,4 @@ class GoldenPassages(Method):
         """The gold passages, in their order, read."""
         nodes = [tools.kb.find(key) for key in self.gold.get(question, ())]
         ranking = Ranking.of(nodes, list(range(len(nodes), 0, -1)))
-        return answer_from_passages(tools.local, question, ranking, reader_for(tools))
+        return answer_from_passages(tools.stored, question, ranking, reader_for(tools))

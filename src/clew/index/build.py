@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from clew.core.types import IntArray
 from clew.index.lexical import LexicalIndex
+from clew.index.name_table import NameTable
 from clew.index.names import NameIndex
 from clew.index.protocol import Index
+from clew.index.strings import TrigramIndex
 from clew.index.tokens import terms
 from clew.index.vector_store import VectorStore, remembered_embedder, remove_stores
 from clew.index.vectors import VectorIndex, drop_rows, rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.render import searchable
+from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.opening import open_embedder, trusted_embedder
 from clew.models.protocol import Embedder
 
@@ -56,17 +59,31 @@ def open_names(
     kb: ArrayKnowledgeBase, *, vectors: Index | None = None, lexical: LexicalIndex | None = None
 ) -> NameIndex:
     """The names of a base; where `lexical` is given, words of the texts are never taken for misspelt names."""
+    folder = kb.generation / INDEX / NAMES
+    return index_names(kb, NameTable.open(folder), TrigramIndex.open(folder), vectors=vectors, lexical=lexical)
+
+
+def index_names(
+    kb: StoredKnowledgeBase,
+    table: NameTable,
+    trigrams: TrigramIndex,
+    *,
+    vectors: Index | None = None,
+    lexical: LexicalIndex | None = None,
+) -> NameIndex:
+    """The names of a base from its tables of them, wherever these are."""
 
     def is_word(word: str) -> bool:
         return lexical is not None and any(lexical.frequency(term) for term in terms(word))
 
-    return NameIndex.open(
-        kb.generation / INDEX / NAMES,
+    return NameIndex(
+        table,
+        trigrams,
         kb.types,
         kb.schema,
         vectors=vectors,
         name_of=lambda node: kb.refs([node])[0].name,
-        prominence=lambda nodes: degrees(kb, nodes),
+        prominence=kb.degrees,
         is_word=is_word,
     )
 
@@ -100,14 +117,6 @@ def renew_vectors(kb: ArrayKnowledgeBase) -> int:
 def discard_vectors(folder: Path) -> None:
     """Remove all vectors of a base: they are computed anew when they are needed."""
     remove_stores(vector_folder(folder))
-
-
-def degrees(kb: ArrayKnowledgeBase, nodes: IntArray) -> NDArray[np.int64]:
-    """The number of edges of each node."""
-    total = np.zeros(len(nodes), dtype=np.int64)
-    for side in (kb.outward, kb.inward):
-        total += side.group_start[side.node_groups[nodes + 1]] - side.group_start[side.node_groups[nodes]]
-    return total
 
 
 def _aliases(columns: pa.RecordBatch) -> tuple[pa.Array, IntArray, NDArray[np.bool_]]:

@@ -150,11 +150,16 @@ NUMBERS = (("ies", "y"), ("es", ""), ("s", ""), ("y", "ies"), ("", "s"))
 """Endings of plurals and of their singulars, and the other way round."""
 
 
+def other_numbers(word: str) -> list[str]:
+    """The singulars that a word may be the plural of, and its plurals."""
+    return [
+        word.removesuffix(ending) + replacement
+        for ending, replacement in NUMBERS
+        if word.endswith(ending) and len(word) > len(ending) + 2 and word.isalpha()
+    ]
+
+
 def _other_number(prefix: bytes, word: str, forms: SortedStrings) -> int | None:
     """The form with the last word in the singular instead of the plural, or in the plural instead of the singular."""
-    for ending, replacement in NUMBERS:
-        if word.endswith(ending) and len(word) > len(ending) + 2 and word.isalpha():
-            place = forms.find(prefix + (word.removesuffix(ending) + replacement).encode())
-            if place is not None:
-                return place
-    return None
+    places = (forms.find(prefix + other.encode()) for other in other_numbers(word))
+    return next((place for place in places if place is not None), None)

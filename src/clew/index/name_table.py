@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
 
 from clew.core.types import IntArray
+from clew.index.mentions import Match, find_matches
 from clew.index.strings import SortedStrings, StringTable, TrigramIndex
-from clew.index.tokens import normalise, normalise_column
-from clew.kb.adjacency import map_array
+from clew.index.tokens import Token, normalise, normalise_column
+from clew.kb.adjacency import map_array, positions
 
 POOL = 50
 """So many forms of like spelling are compared letter by letter."""
@@ -23,12 +25,11 @@ MOST = 0.99
 
 
 def similar(
-    wanted: Sequence[str], places: IntArray, forms: SortedStrings, least: float
+    wanted: Sequence[str], places: IntArray, given: Sequence[str], least: float
 ) -> list[list[tuple[int, float]]]:
     """For every wanted form those of the given ones that are at least so similar, best first, itself left out."""
     if not len(places):
         return [[] for _ in wanted]
-    given = [forms[place].decode() for place in places.tolist()]
     straight = process.cdist(wanted, given, scorer=fuzz.ratio)
     in_any_order = process.cdist(wanted, given, scorer=fuzz.token_sort_ratio) - 1
     scores = np.minimum(np.maximum(straight, in_any_order) / 100, MOST)
@@ -55,6 +56,19 @@ def _root(word: str) -> str:
 STRING = pa.large_string()
 NAME, ALIAS, SHORTENED = 0, 1, 2
 """A node's own name, another name of it, or one of these without the brackets at its end."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entries:
+    """Who bears a form: the nodes, the alias of each as it was given, and what kind of name that is."""
+
+    nodes: IntArray
+    kinds: NDArray[np.uint8]
+    aliases: Sequence[str]
+
+    def taken(self, places: NDArray[np.intp]) -> Entries:
+        """Some of them."""
+        return Entries(self.nodes[places], self.kinds[places], [self.aliases[place] for place in places.tolist()])
 
 
 class NameTable:
@@ -111,9 +125,50 @@ class NameTable:
         forms, words = SortedStrings.open(folder, "forms"), SortedStrings.open(folder, "words")
         return cls(forms, words, StringTable.open(folder, "aliases"), *arrays)
 
-    def alias(self, entry: int) -> str:
-        """The alias of an entry as it was given."""
-        return self.aliases[entry].decode()
+    def __len__(self) -> int:
+        return len(self.forms)
+
+    def find(self, form: str) -> int | None:
+        """The place of a form; None where no name has it."""
+        return self.forms.find(form.encode())
+
+    def matches(self, tokens: Sequence[Token]) -> list[Match]:
+        """Every run of tokens that is a form."""
+        return find_matches(tokens, self.forms)
+
+    def texts(self, places: IntArray) -> list[str]:
+        """Forms by their places."""
+        return [self.forms[place].decode() for place in places.tolist()]
+
+    def beginning(self, begin: str, most: int) -> list[tuple[int, str]]:
+        """The first forms that begin so, with their places."""
+        found, wanted = [], begin.encode()
+        first = self.forms.place(wanted)
+        for place in range(first, min(len(self.forms), first + most)):
+            form = self.forms[place]
+            if not form.startswith(wanted):
+                break
+            found.append((place, form.decode()))
+        return found
+
+    def entries(self, form: int) -> Entries:
+        """The nodes that bear a form."""
+        first, last = int(self.offsets[form]), int(self.offsets[form + 1])
+        aliases = [self.aliases[entry].decode() for entry in range(first, last)]
+        return Entries(self.nodes[first:last], self.kinds[first:last], aliases)
+
+    def bearers(self, forms: IntArray) -> tuple[NDArray[np.int64], IntArray]:
+        """Every node that bears one of the forms, beside which of the forms it is."""
+        entries, amounts = positions(self.offsets[forms], self.offsets[forms + 1])
+        return np.repeat(np.arange(len(forms)), amounts), self.nodes[entries]
+
+    def sizes(self, forms: IntArray) -> NDArray[np.int64]:
+        """How many bytes each form has."""
+        return self.forms.offsets[forms + 1] - self.forms.offsets[forms]
+
+    def has_word(self, word: str) -> bool:
+        """Whether some name has a word."""
+        return self.words.find(word.encode()) is not None
 
     def containing(self, words: Sequence[str], most: int) -> IntArray:
         """The forms that have all the words; none where even the rarest word is in more than `most`."""

@@ -17,7 +17,6 @@ from clew.core.schema import Schema, words_of
 from clew.core.types import IntArray, NodeSet
 from clew.index.mentions import (
     Match,
-    find_matches,
     is_common,
     is_number,
     is_telling,
@@ -25,11 +24,10 @@ from clew.index.mentions import (
     runs_around,
     telling_runs,
 )
-from clew.index.name_table import ALIAS, NAME, POOL, SHORTENED, NameTable, form_of, is_derived, similar
+from clew.index.name_table import ALIAS, NAME, POOL, SHORTENED, Entries, NameTable, form_of, is_derived, similar
 from clew.index.protocol import Index, Link, Mention
 from clew.index.strings import TrigramIndex
 from clew.index.tokens import Token, stop_words, tokenise
-from clew.kb.adjacency import positions
 
 SHORTEST_FUZZY = 4
 """Shorter names are not guessed at."""
@@ -122,7 +120,7 @@ class NameIndex:
         """The nodes a name may stand for: exact, then of like spelling, then, where these are poor, of near meaning."""
         code = None if type is None else self.schema.type_code[self.schema.node_type(type).name]
         form = form_of(text)
-        place = self.table.forms.find(form.encode())
+        place = self.table.find(form)
         links = [] if place is None else self._exact(place, text, code)
         if len(links) < k:
             links += self._like(form, code, k, {link.node for link in links})
@@ -133,7 +131,7 @@ class NameIndex:
     def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:
         """The names that occur in a text, case aside: longest match first, never overlapping, in reading order."""
         tokens = tokenise(text)
-        matches = find_matches(tokens, self.table.forms)
+        matches = self.table.matches(tokens)
         meant = [match for match in matches if self._is_meant(match, tokens, text)]
         found = [self._mention(match, tokens, text) for match in longest(meant, tokens)]
         found = [self._dated(mention, tokens, text) for mention in found]
@@ -151,14 +149,14 @@ class NameIndex:
 
     def _exact(self, form: int, text: str, code: int | None) -> list[Link]:
         entries = self._entries(form, code)
-        full = entries[self.table.kinds[entries] != SHORTENED]
-        entries = full if len(full) else entries  # brackets tell apart what else has one name
-        return self._ordered(entries, "exact", [self._exactness(entry, text) for entry in entries.tolist()])
+        full = np.flatnonzero(entries.kinds != SHORTENED)
+        entries = entries.taken(full) if len(full) else entries  # brackets tell apart what else has one name
+        scores = [self._exactness(*one, text) for one in zip(entries.kinds, entries.aliases, strict=True)]
+        return self._ordered(entries, "exact", scores)
 
-    def _exactness(self, entry: int, text: str) -> float:
-        if self.table.kinds[entry] == SHORTENED:
+    def _exactness(self, kind: int, alias: str, text: str) -> float:
+        if kind == SHORTENED:
             return 0.9
-        alias = self.table.alias(entry)
         return 1.0 if alias == text else 0.99 if alias.casefold() == text.casefold() else 0.98
 
     def _like(self, form: str, code: int | None, k: int, known: set[int]) -> list[Link]:
@@ -176,7 +174,8 @@ class NameIndex:
         if len(form) < SHORTEST_FUZZY:
             return []
         keep = None if code is None else (lambda forms: self._have_type(forms, code))
-        (near,) = similar([form], self.trigrams.nearest(form, POOL, keep=keep), self.table.forms, SIMILAR)
+        places = self.trigrams.nearest(form, POOL, keep=keep)
+        (near,) = similar([form], places, self.table.texts(places), SIMILAR)
         return list({**dict(self._longer(form.split(), code)), **dict(near)}.items())
 
     def _longer(self, words: Sequence[str], code: int | None) -> list[tuple[int, float]]:
@@ -187,9 +186,11 @@ class NameIndex:
         if not len(forms):
             return []
         covered = sum(len(word.encode()) + 1 for word in words) - 1
-        lengths = self.table.forms.offsets[forms + 1] - self.table.forms.offsets[forms]
+        lengths = self.table.sizes(forms)
         forms, lengths = forms[lengths >= covered], lengths[lengths >= covered]
-        weight = np.log1p(self.prominence(self.table.nodes[self.table.offsets[forms]]).astype(np.float64))
+        owners, nodes = self.table.bearers(forms)
+        first = nodes[owners.searchsorted(np.arange(len(forms)))]
+        weight = np.log1p(self.prominence(first).astype(np.float64))
         scores = SIMILAR + 0.1 * covered / lengths + 0.08 * weight / max(float(weight.max(initial=0)), 1.0)
         return list(zip(forms.tolist(), scores.tolist(), strict=True))
 
@@ -202,42 +203,35 @@ class NameIndex:
     def _all_of(self, form: int, score: float, code: int | None = None) -> list[Link]:
         """The nodes of a form that is like the wanted one."""
         entries = self._entries(form, code)
-        return self._ordered(entries, "fuzzy", [score] * len(entries))
+        return self._ordered(entries, "fuzzy", [score] * len(entries.nodes))
 
-    def _entries(self, form: int, code: int | None) -> NDArray[np.int64]:
-        entries = np.arange(self.table.offsets[form], self.table.offsets[form + 1])
-        return entries if code is None else entries[self.types[self.table.nodes[entries]] == code]
+    def _entries(self, form: int, code: int | None) -> Entries:
+        entries = self.table.entries(form)
+        return entries if code is None else entries.taken(np.flatnonzero(self.types[entries.nodes] == code))
 
     def _have_type(self, forms: IntArray, code: int) -> NDArray[np.bool_]:
-        entries, amounts = positions(self.table.offsets[forms], self.table.offsets[forms + 1])
-        owners = np.repeat(np.arange(len(forms)), amounts)
-        fits = self.types[self.table.nodes[entries]] == code
+        owners, nodes = self.table.bearers(forms)
+        fits = self.types[nodes] == code
         return np.asarray(np.bincount(owners[fits], minlength=len(forms)) > 0)
 
-    def _ordered(
-        self, entries: NDArray[np.int64], how: Literal["exact", "fuzzy"], scores: Sequence[float]
-    ) -> list[Link]:
+    def _ordered(self, entries: Entries, how: Literal["exact", "fuzzy"], scores: Sequence[float]) -> list[Link]:
         """Surest first, own names before other names, then the more prominent node."""
-        nodes = self.table.nodes[entries]
-        order = np.lexsort((nodes, -self.prominence(nodes), self.table.kinds[entries], -np.asarray(scores)))
-        return [
-            Link(int(nodes[place]), self.table.alias(int(entries[place])), how, scores[place])
-            for place in order.tolist()
-        ]
+        nodes = entries.nodes
+        order = np.lexsort((nodes, -self.prominence(nodes), entries.kinds, -np.asarray(scores)))
+        return [Link(int(nodes[place]), entries.aliases[place], how, scores[place]) for place in order.tolist()]
 
     # Running text
 
     def _is_meant(self, match: Match, tokens: Sequence[Token], text: str) -> bool:
         def is_written(word: str) -> bool:
-            entries = self._entries(match.form, None).tolist()
-            return any(self.table.alias(entry).strip(punctuation) == word for entry in entries)
+            return any(alias.strip(punctuation) == word for alias in self.table.entries(match.form).aliases)
 
         return is_telling(match, tokens, text, self._ignored, is_written)
 
     def _mention(self, match: Match, tokens: Sequence[Token], text: str) -> Mention:
         start, end = tokens[match.first].start, tokens[match.last].end
         if match.is_exact:  # "C++" is no "C"
-            aliases = (self.table.alias(entry) for entry in self._entries(match.form, None).tolist())
+            aliases = self.table.entries(match.form).aliases
             end = max([end, *(start + len(alias) for alias in aliases if text.startswith(alias, start))])
         links = self._exact(match.form, text[start:end], None)[:MOST_IN_TEXT]
         if not match.is_exact:
@@ -314,9 +308,9 @@ class NameIndex:
     def _by_initials(self) -> dict[str, list[int]]:
         """First letters, little words left out → the forms they are of."""
         found: dict[str, list[int]] = {}
-        if len(self.table.forms) <= MOST_FORMS:
-            for place in range(len(self.table.forms)):
-                words = [word for word in self.table.forms[place].decode().split() if word not in stop_words()]
+        if len(self.table) <= MOST_FORMS:
+            for place, form in enumerate(self.table.texts(np.arange(len(self.table), dtype=np.int32))):
+                words = [word for word in form.split() if word not in stop_words()]
                 if len(words) >= FEWEST_INITIALS:
                     found.setdefault("".join(word[0] for word in words), []).append(place)
         return found
@@ -336,13 +330,8 @@ class NameIndex:
 
     def _nearest_root(self, word: str) -> tuple[int, float]:
         """The form of one word that has the longest beginning in common with a word, and the share of that."""
-        forms, begin = self.table.forms, word[:ROOT].encode()
         best, share = -1, 0.0
-        for place in range(forms.place(begin), min(len(forms), forms.place(begin) + MOST_LONGER)):
-            other = forms[place]
-            if not other.startswith(begin):
-                break
-            name = other.decode()
+        for place, name in self.table.beginning(word[:ROOT], MOST_LONGER):
             common = next(
                 (at for at, (a, b) in enumerate(zip(word, name, strict=False)) if a != b), min(len(word), len(name))
             )
@@ -354,18 +343,20 @@ class NameIndex:
         """The run of words that is most like a name, the longest of equally good ones."""
         wanted = [" ".join(tokens[place].text for place in run) for run in runs]
         near = [self.trigrams.nearest(form, POOL) for form in {min(wanted, key=len), max(wanted, key=len)}]
-        likes = similar(wanted, np.unique(np.concatenate(near)), self.table.forms, SIMILAR_IN_TEXT)
+        places = np.unique(np.concatenate(near))
+        given = self.table.texts(places)
+        name = dict(zip(places.tolist(), given, strict=True))
         options = [
             (run, *found[0])
-            for run, form, found in zip(runs, wanted, likes, strict=True)
-            if found and not is_derived(form, self.table.forms[found[0][0]].decode())
+            for run, form, found in zip(runs, wanted, similar(wanted, places, given, SIMILAR_IN_TEXT), strict=True)
+            if found and not is_derived(form, name[found[0][0]])
         ]
         return max(options, key=lambda option: (round(option[2], 2), len(option[0])), default=None)
 
     def _is_odd(self, token: Token) -> bool:
         if len(token.text) < SHORTEST_ODD or not token.text.isalpha() or is_common(token.text, self._ignored):
             return False
-        return self.table.words.find(token.text.encode()) is None and not self.is_word(token.text)
+        return not self.table.has_word(token.text) and not self.is_word(token.text)
 
 
 def schema_words(schema: Schema) -> frozenset[str]:

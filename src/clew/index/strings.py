@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +51,12 @@ class SortedStrings(StringTable):
     def __init__(self, data: NDArray[np.uint8], offsets: NDArray[np.int64], heads: NDArray[np.uint64]) -> None:
         super().__init__(data, offsets)
         self.heads = heads
+
+    @classmethod
+    def of(cls, strings: Sequence[str]) -> SortedStrings:
+        """Strings that are sorted by their bytes and distinct, in memory."""
+        data, offsets = byte_arrays(pa.array(strings, pa.large_string()))
+        return cls(data, offsets, _heads(data, offsets))
 
     @staticmethod
     def write(folder: Path, name: str, strings: pa.Array | pa.ChunkedArray) -> None:
@@ -161,21 +167,17 @@ class TrigramIndex:
         """The places of up to `count` strings of like length that share the most telling trigrams, best first."""
         size = min(len(text), LONGEST)
         slack = 2 + size // 8
-        low = int(self.lengths[max(0, size - slack)])
-        high = int(self.lengths[min(LONGEST, size + slack) + 1])
+        window = range(max(0, size - slack), min(LONGEST, size + slack) + 1)
+        low, high = int(self.lengths[window.start]), int(self.lengths[window.stop])
         codes = np.unique(_trigrams([text])[0]).astype(np.int64)
-        bounds = np.array([low, high], dtype=np.int32)
-        lists = []
-        for first, last in zip(self.offsets[codes].tolist(), self.offsets[codes + 1].tolist(), strict=True):
-            left, right = self.members[first:last].searchsorted(bounds).tolist()
-            lists.append(self.members[first + left : first + right])
-        lists.sort(key=len)
-        sizes = np.array([len(part) for part in lists])
-        read = max(FEWEST, int(np.cumsum(sizes).searchsorted(BUDGET)))
-        sizes = sizes[:read]
+        sizes = self.sizes(codes, window)
+        order = np.argsort(sizes, kind="stable")
+        read = max(FEWEST, int(np.cumsum(sizes[order]).searchsorted(BUDGET)))
+        order = order[:read]
+        sizes = sizes[order]
         weights = np.log1p((high - low) / (sizes + 1))
         whole = float(weights.sum())
-        shared = np.concatenate(lists[:read]) - np.int32(low)
+        shared = np.concatenate(self.having(codes[order], window)) - np.int32(low)
         totals = np.bincount(shared, np.repeat(weights, sizes), minlength=1)
         found = np.flatnonzero(totals > whole * SHARE)
         places = self.places[found + low]
@@ -186,6 +188,19 @@ class TrigramIndex:
             top = np.argpartition(totals[found], len(found) - count)[len(found) - count :]
             found, places = found[top], places[top]
         return places[np.lexsort((places, -totals[found]))]
+
+    def sizes(self, codes: NDArray[np.int64], window: range) -> NDArray[np.int64]:
+        """How many strings of the given lengths have each trigram."""
+        return np.array([len(members) for members in self.having(codes, window)], dtype=np.int64)
+
+    def having(self, codes: NDArray[np.int64], window: range) -> list[IntArray]:
+        """For each trigram the strings of the given lengths that have it, as their ranks by length."""
+        bounds = np.array([self.lengths[window.start], self.lengths[window.stop]], dtype=np.int32)
+        lists = []
+        for first, last in zip(self.offsets[codes].tolist(), self.offsets[codes + 1].tolist(), strict=True):
+            left, right = self.members[first:last].searchsorted(bounds).tolist()
+            lists.append(self.members[first + left : first + right])
+        return lists
 
 
 def _trigrams(strings: list[str]) -> tuple[NDArray[np.uint16], IntArray]:

@@ -107,8 +107,7 @@ class VectorIndex:
                 raise StorageError(self.store.refusal)
             progress(start + len(nodes), self.size)
         with self._lock:
-            if self._file is not None and self.size:
-                self._save_rows(self._file)
+            self._save_rows()
             self.is_complete = True
         return computed
 
@@ -145,7 +144,7 @@ class VectorIndex:
         rows = self._rows[nodes].astype(np.int64)
         unseen = np.flatnonzero(rows == UNKNOWN)
         if len(unseen):
-            rows[unseen] = self.store.rows(hashes_of([self.text(node) for node in nodes[unseen].tolist()]))
+            rows[unseen] = self.store.rows(hashes_of(self._texts(nodes[unseen])))
             with self._lock:
                 self._rows[nodes] = rows
         return rows
@@ -159,7 +158,7 @@ class VectorIndex:
             missing = np.flatnonzero(rows < 0)
             for start in range(0, len(missing), BATCH):
                 some = missing[start : start + BATCH]
-                texts = [self.text(node) for node in nodes[some].tolist()]
+                texts = self._texts(nodes[some])
                 rows[some] = self.store.add(hashes_of(texts), self.embedder.embed(texts, role="document"))
             self._rows[nodes] = rows
             return rows
@@ -175,7 +174,13 @@ class VectorIndex:
             trace.fallback("vectors", "the base has changed since all its nodes had vectors", instead)
         return np.full(self.size, UNKNOWN, dtype=np.int32), False
 
-    def _save_rows(self, file: Path) -> None:
+    def _texts(self, nodes: IntArray) -> list[str]:
+        return [self.text(node) for node in nodes.tolist()]
+
+    def _save_rows(self) -> None:
+        file = self._file
+        if file is None or not self.size:
+            return
         draft = file.with_name(f".{file.name}")
         with draft.open("wb") as opened:
             opened.write(_as_file(self._rows))

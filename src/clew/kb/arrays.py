@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from clew.core.errors import CorruptError, NotFoundError
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple, distinct
-from clew.kb import render
 from clew.kb.adjacency import Adjacency, map_array, positions
 from clew.kb.facts import read_facts
 from clew.kb.holding import Held
@@ -23,7 +22,8 @@ from clew.kb.manifest import Manifest
 from clew.kb.protocol import Edges
 from clew.kb.sealed import check_sealed
 from clew.kb.storage import open_generation
-from clew.kb.tables import Piece, Tables
+from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.tables import GROUPS, Piece, Tables
 
 FEW = 20
 """Up to so many nodes are read one by one."""
@@ -31,7 +31,7 @@ BITMAP_FRACTION = 32
 """Above one value per this many nodes a bitmap is faster than sorting."""
 
 
-class ArrayKnowledgeBase:
+class ArrayKnowledgeBase(StoredKnowledgeBase):
     """A knowledge base opened from its folder."""
 
     def __init__(self, folder: Path, manifest: Manifest, generation: Path, held: Held | None = None) -> None:
@@ -65,11 +65,18 @@ class ArrayKnowledgeBase:
         """A graph that has been written but not committed: what indexes are built from."""
         return cls(stage, Manifest("staged", "", {}, dict(facts)), stage)
 
-    def __len__(self) -> int:
-        return self.count
-
     def __repr__(self) -> str:
         return f"ArrayKnowledgeBase({self.folder.name!r}: {self.count} nodes, {self.edge_count} edges)"
+
+    @property
+    def identity(self) -> str:
+        """The name of its generation, which comes from its content."""
+        return self.generation.name
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """Every group that some node or edge is for."""
+        return frozenset(self.manifest.facts.get("groups", ()))
 
     @cached_property
     def outward(self) -> Adjacency:
@@ -88,12 +95,8 @@ class ArrayKnowledgeBase:
         self._check(node)
         row = {name: self._nodes.column(name)[node].as_py() for name in self._nodes.schema.names}
         key, name, aliases, text = (row.pop(part) for part in ("key", "name", "aliases", "text"))
-        attributes = {name: content for name, content in row.items() if content is not None}
+        attributes = {name: content for name, content in row.items() if content is not None and name != GROUPS}
         return Node(node, key, self.type_of(node), name, tuple(aliases or ()), text, attributes)
-
-    def type_of(self, node: int) -> str:
-        """The type of one node."""
-        return self.schema.type_names[int(self.types[node])]
 
     def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
         """Key, name and type of many nodes, in the given order."""
@@ -126,12 +129,6 @@ class ArrayKnowledgeBase:
         code = self.schema.type_code[type]
         return NodeSet(self._by_type[self._type_starts[code] : self._type_starts[code + 1]])
 
-    def text(self, node: int, *, relations: bool = False) -> str:
-        """The node's document, rendered by the schema."""
-        content = self.node(node)
-        text = render.document(content, self.schema.node_type(content.type))
-        return render.SEPARATOR.join([text, *self._relation_lines(node)]) if relations else text
-
     def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
         """An attribute of many nodes, None where a node has none."""
         if attribute not in self._nodes.schema.names:
@@ -155,9 +152,21 @@ class ArrayKnowledgeBase:
         lengths = pc.binary_length(self._nodes.column("text"))
         return float(pc.mean(pc.greater(lengths.take(_positions(self.nodes(type))), 0)).as_py() or 0.0)
 
+    def named_like(self, pattern: str) -> NodeSet:
+        """The nodes whose whole name matches a regular expression."""
+        matches = pc.match_substring_regex(self._names, f"^(?:{pattern})$")
+        return NodeSet.of(np.flatnonzero(matches.to_numpy(zero_copy_only=False)))
+
     def columns(self) -> pa.RecordBatch:
         """The stored columns of all nodes, mapped."""
         return self._nodes
+
+    def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
+        """The number of edges of each node, both directions together."""
+        total = np.zeros(len(nodes), dtype=np.int64)
+        for side in (self.outward, self.inward):
+            total += side.group_start[side.node_groups[nodes + 1]] - side.group_start[side.node_groups[nodes]]
+        return total
 
     # Edges
 
@@ -227,7 +236,7 @@ class ArrayKnowledgeBase:
 
     def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
         """A numeric attribute of many edges, nan where one has none; parallel edges share the first one's."""
-        columns = self._edge_columns
+        columns = self.edge_columns
         if columns is None or attribute not in columns.schema.names:
             return np.full(len(edges), np.nan)
         rows = zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
@@ -252,9 +261,9 @@ class ArrayKnowledgeBase:
                 "tail": self._keys.take(pa.array(edges.tails)),
             }
         )
-        if self._edge_columns is not None:
-            for name in self._edge_columns.schema.names:
-                table = table.append_column(name, self._edge_columns.column(name))
+        if self.edge_columns is not None:
+            for name in self.edge_columns.schema.names:
+                table = table.append_column(name, self.edge_columns.column(name))
         place = str(self.folder)
         return Tables((Piece(nodes, place),), (Piece(table, place),), notes=tuple(self.manifest.facts["notes"]))
 
@@ -268,8 +277,8 @@ class ArrayKnowledgeBase:
                 problems.append(f"graph/{name}: an edge leads to a node that does not exist")
             elif np.any(np.diff(side.group_start) < 0) or np.any(np.diff(side.node_groups) < 0):
                 problems.append(f"graph/{name}: the edges of a node do not lie together")
-        if self._edge_columns is not None and self._edge_columns.num_rows != self.edge_count:
-            problems.append(f"edges.arrow: {self._edge_columns.num_rows} rows for {self.edge_count} edges")
+        if self.edge_columns is not None and self.edge_columns.num_rows != self.edge_count:
+            problems.append(f"edges.arrow: {self.edge_columns.num_rows} rows for {self.edge_count} edges")
         return problems
 
     # Inside
@@ -285,15 +294,16 @@ class ArrayKnowledgeBase:
         return map_array(self.generation / "by_type.npy")
 
     @cached_property
-    def _edge_columns(self) -> pa.RecordBatch | None:
+    def edge_columns(self) -> pa.RecordBatch | None:
+        """The attributes of all edges in outward order; None where edges have none."""
         file = self.generation / "edges.arrow"
         return _open_batch(file) if file.exists() else None
 
     def _attributes(self, place: int) -> dict[str, Any]:
-        columns = self._edge_columns
+        columns = self.edge_columns
         if columns is None:
             return {}
-        row = {name: columns.column(name)[place].as_py() for name in columns.schema.names}
+        row = {name: columns.column(name)[place].as_py() for name in columns.schema.names if name != GROUPS}
         return {name: content for name, content in row.items() if content is not None}
 
     def _place(self, head: int, code: int, tail: int) -> int:
@@ -327,29 +337,6 @@ class ArrayKnowledgeBase:
             marks[values.astype(np.intp)] = True  # numpy scatters by its own index type three times as fast
             return NodeSet(np.flatnonzero(marks).astype(np.int32))
         return NodeSet(distinct(np.sort(values)))
-
-    def _relation_lines(self, node: int) -> list[str]:
-        shown: dict[str, dict[str, list[str]]] = {}
-        totals: dict[tuple[str, str], int] = {}
-        one = NodeSet(np.array([node], dtype=np.int32))
-        for use in self.relations(one):
-            rows = self.schema.relation_rows(use.relation)
-            label = rows[0].label if use.direction == "out" else rows[0].inverse or f"{rows[0].label} (of)"
-            others = self.neighbors(one, use.relation, use.direction)
-            for code in np.unique(self.types[others.array]).tolist():
-                same = others.array[self.types[others.array] == code]
-                kind = self.schema.node_types[code].label
-                shown.setdefault(label, {})[kind] = [ref.name for ref in self.refs(same[: render.MOST_LISTED])]
-                totals[label, kind] = len(same)
-        return list(render.relation_lines(shown, totals))
-
-    def _code(self, relation: str) -> int:
-        code = self.schema.relation_code.get(relation)
-        return self.schema.relation_code[self.schema.relation_rows(relation)[0].name] if code is None else code
-
-    def _check(self, node: int) -> None:
-        if not 0 <= node < self.count:
-            raise NotFoundError(f"no node {node}: ids go from 0 to {self.count - 1}")
 
 
 def _int64(numbers: Sequence[int]) -> pa.Array:

@@ -13,6 +13,7 @@ from clew.core.types import IntArray, NodeSet
 from clew.kb.adjacency import Adjacency, LongArray, positions
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import Edges, KnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
 
 BoolArray = NDArray[np.bool_]
 NOTHING: IntArray = np.empty(0, dtype=np.int32)
@@ -141,7 +142,9 @@ class RemoteGraph:
         self._kb = kb
 
     def degrees(self, nodes: NodeSet) -> LongArray:
-        """One each: counting edges at a remote base would cost as much as reading them."""
+        """Edges in both directions; one each where the base would have to read them to count them."""
+        if isinstance(self._kb, StoredKnowledgeBase):
+            return self._kb.degrees(nodes.array)
         return np.ones(len(nodes), dtype=np.int64)
 
     def neighbors(self, nodes: NodeSet) -> NodeSet:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from clew.core.types import Answer
-from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.methods.catalog import create
 from clew.methods.protocol import Method
@@ -44,7 +44,7 @@ def choose(question: str, tools: Toolbox) -> tuple[str, str]:
         return "knowledge_graph_prompting", "the base is made of documents"
     if not schema.relations:
         return "hybrid", "the base has no edges"
-    if not isinstance(tools.kb, ArrayKnowledgeBase):
+    if not isinstance(tools.kb, StoredKnowledgeBase):
         return "aligned_paths", "the base is behind an endpoint"
     if max(len(schema.relations), len(schema.node_types)) > MOST_READ:
         return "hybrid", f"the base has more than {MOST_READ:,} relations or types, too many to read questions over"

@@ -11,12 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-import numpy as np
-import pyarrow.compute as pc
-
 from clew.core.types import EMPTY, Direction, NodeSet
-from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
 
 OPAQUE = re.compile(r"[a-z]\.[0-9a-z_]{3,}|_:\S+|[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f-]{20,}")
 """Names that only a machine reads: blank nodes and identifiers."""
@@ -42,15 +39,14 @@ class Nameless(Protocol):
 
 def nameless_of(kb: KnowledgeBase) -> Nameless:
     """The nameless nodes of a base."""
-    return KnownNameless(kb) if isinstance(kb, ArrayKnowledgeBase) else NamelessOnSight(kb)
+    return KnownNameless(kb) if isinstance(kb, StoredKnowledgeBase) else NamelessOnSight(kb)
 
 
 class KnownNameless:
     """All of them, found once by the pattern of their names."""
 
-    def __init__(self, kb: ArrayKnowledgeBase) -> None:
-        matches = pc.match_substring_regex(kb.columns()["name"], f"^(?:{OPAQUE.pattern})$")
-        self._nodes = NodeSet.of(np.flatnonzero(matches.to_numpy(zero_copy_only=False)))
+    def __init__(self, kb: StoredKnowledgeBase) -> None:
+        self._nodes = kb.named_like(OPAQUE.pattern)
         turned = {"out": "in", "in": "out"}
         self._behind = {(use.relation, turned[use.direction]) for use in kb.relations(self._nodes)}
 

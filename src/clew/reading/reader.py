@@ -28,8 +28,8 @@ from clew.core.types import Direction, NodeSet
 from clew.index.mentions import is_common
 from clew.index.protocol import Names
 from clew.index.tokens import stem, stop_words, terms, tokenise
-from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
 from clew.queries.hierarchies import descendants, hierarchies
 from clew.reading.encoders import SHIPPED, Encoders
 from clew.reading.extents import Extents
@@ -156,7 +156,7 @@ class LearnedReader:
         found: dict[str, tuple[str, ...]] = {}
         for name, kind in self.kb.schema.attribute_types.items():
             if kind == "text":
-                every = self.kb.distinct(name) if isinstance(self.kb, ArrayKnowledgeBase) else ()
+                every = self.kb.distinct(name) if isinstance(self.kb, StoredKnowledgeBase) else ()
                 values = _few_values(every)
                 if values:
                     found[name] = values

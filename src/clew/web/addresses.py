@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
-INSTEAD = "the model's server"
+INSTEAD = "its server"
 
 
 class Addresses:
@@ -23,6 +23,8 @@ class Addresses:
         parts = urlsplit(address if "://" in address else f"//{address}")
         if ("://" in address or "/" in address) and parts.netloc:
             host = parts.netloc.rpartition("@")[2]
+            if not host:  # a database on a socket of this machine
+                return
             self._places |= {host, host.rpartition(":")[0] or host} if host.rpartition(":")[2].isdigit() else {host}
 
     def hidden(self, told: Any) -> Any:

@@ -11,8 +11,8 @@ from clew.api import Base
 from clew.core.trace import Recorder
 from clew.core.types import Answer, plain
 from clew.core.wire import AskRequest
-from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.protocol import Method
 from clew.models.protocol import LanguageModel
 from clew.web.serving import ServedBase, checked_method
@@ -64,7 +64,7 @@ def _answer(base: Base, method: Method, request: AskRequest, recorder: Recorder)
 
 def add_attributes(kb: KnowledgeBase, answers: list[dict[str, Any]]) -> None:
     """Give answers of a graph that lies here what a table of them shows; passages show themselves."""
-    if not isinstance(kb, ArrayKnowledgeBase) or "file" in kb.schema.attribute_types:
+    if not isinstance(kb, StoredKnowledgeBase) or "file" in kb.schema.attribute_types:
         return
     for answer in answers:
         if kb.schema.node_type(answer["type"]).attributes:

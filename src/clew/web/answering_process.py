@@ -1,7 +1,8 @@
-"""The process that answers questions without a model, `python -m clew.web.answering_process BASES`.
+"""The process that answers questions without a model, `python -m clew.web.answering_process`.
 
-It reads one question a line from standard input and writes lines back: `span` as steps begin and end where they were
-asked for, then `run` or `error`. It ends when its input does, so that it never outlives its server.
+It reads a line with its bases from standard input, then one question a line, and writes lines back: `span` as steps
+begin and end where they were asked for, then `run` or `error`. It ends when its input does, so that it never outlives
+its server.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import contextlib
 import json
 import signal
 import sys
-from pathlib import Path
 
 from clew.core.errors import ClewError, InputError, LockedError, ModelError, NotFoundError
 from clew.core.trace import Recorder, Span
@@ -22,10 +22,13 @@ KINDS: tuple[type[ClewError], ...] = (NotFoundError, InputError, LockedError, Mo
 """What a caller tells errors apart by, the narrower ones first."""
 
 
-def main(bases: str) -> None:
+def main() -> None:
     """Answer until there is no more to read."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group, and the server decides when to end
-    served = {name: ServedBase(name, Path(folder)) for name, folder in json.loads(bases).items()}
+    told = json.loads(sys.stdin.buffer.readline() or "{}")
+    served = {
+        name: ServedBase(name, place, None, tuple(told["groups"])) for name, place in told.get("bases", {}).items()
+    }
     for base in served.values():
         with contextlib.suppress(ClewError):  # a question will be told what is wrong
             base.warm()
@@ -65,4 +68,4 @@ def say(kind: str, content: bytes) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

@@ -43,8 +43,8 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 def create_app(settings: ServerSettings) -> FastAPI:
     """A server for these bases."""
     served, metrics, runs = Served(settings), Metrics(), Runs(settings.runs)
-    folders = {name: base.folder for name, base in served.bases.items()}
-    workers = WorkerPool(folders, settings.workers) if settings.workers > 1 else None
+    places = {name: base.place for name, base in served.bases.items()}
+    workers = WorkerPool(places, settings.groups, settings.workers) if settings.workers > 1 else None
     state = State(served, Asker(served, runs, metrics, workers), runs, metrics)
 
     @asynccontextmanager

@@ -118,7 +118,7 @@ async def subgraph(
 def _summary(base: ServedBase) -> BaseReply:
     nodes = edges = 0
     if base.is_ready:
-        kb = base.base().tools.local
+        kb = base.base().tools.stored
         nodes, edges = kb.count, kb.edge_count
     return BaseReply(
         name=base.name, nodes=nodes, edges=edges, documents=base.documents is not None, ready=base.is_ready

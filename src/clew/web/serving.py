@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from clew.api import Base
 from clew.api import open as open_base
@@ -20,10 +22,14 @@ from clew.methods.protocol import Method
 from clew.models.opening import open_model
 from clew.models.protocol import LanguageModel
 from clew.models.wrappers import Ledger
+from clew.postgres import is_address
 from clew.toolbox import Toolbox
 from clew.web.addresses import Addresses
 from clew.web.documents import DocumentFolder
 from clew.web.settings import ServerSettings
+
+if TYPE_CHECKING:  # an extra
+    from clew.postgres.catalog import Watched
 
 NEED_MODEL = frozenset({"iterative_passages", "no_passages"})
 """Methods that do nothing without a language model."""
@@ -36,26 +42,45 @@ class ServedBase:
     """One base by name, opened again when it was built anew, and where its documents lie."""
 
     name: str
-    folder: Path
+    place: str | Path
+    """A folder, or the address of a database."""
     documents: DocumentFolder | None = None
+    groups: tuple[str, ...] = ()
+    """Those who ask see what these groups may see."""
     _lock: Lock = field(default_factory=Lock, repr=False)
     _opened: tuple[float, Base] | None = field(default=None, repr=False)
 
     @property
     def is_ready(self) -> bool:
         """Whether there is anything to ask yet."""
-        return (self.folder / MANIFEST).is_file()
+        return self._state() is not None
 
     def base(self) -> Base:
-        """The current generation of the base."""
-        try:
-            written = (self.folder / MANIFEST).stat().st_mtime
-        except FileNotFoundError:
-            raise NotFoundError(f"the base {self.name!r} holds nothing yet: upload documents first") from None
+        """The current generation of the base: who has it answers from one state, whatever is written meanwhile."""
+        state = self._state()
+        if state is None:
+            raise NotFoundError(f"the base {self.name!r} holds nothing yet: upload documents first")
         with self._lock:
-            if self._opened is None or self._opened[0] != written:
-                self._opened = (written, open_base(self.folder))
+            if self._opened is None or self._opened[0] != state:
+                self._opened = (state, open_base(self.place, groups=self.groups))
             return self._opened[1]
+
+    def _state(self) -> float | None:
+        """What changes when the base is built anew: when its manifest was written, or the number of its generation."""
+        if self._watched is not None:
+            return self._watched.newest()
+        try:
+            return (Path(self.place) / MANIFEST).stat().st_mtime
+        except FileNotFoundError:
+            return None
+
+    @cached_property
+    def _watched(self) -> Watched | None:
+        if not is_address(self.place):
+            return None
+        from clew.postgres.catalog import Watched
+
+        return Watched(str(self.place))
 
     def warm(self) -> None:
         """Open what questions need, before the first one comes."""
@@ -69,13 +94,14 @@ class Served:
 
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
-        self.bases = {name: ServedBase(name, folder) for name, folder in settings.bases.items()}
+        self.bases = {name: ServedBase(name, place, None, settings.groups) for name, place in settings.bases.items()}
         for name, folder in settings.documents.items():
             if name in self.bases:
                 raise InputError(f"two bases are called {name!r}: rename the folder {folder}")
             documents = DocumentFolder(folder, settings.limits.most_files)
-            self.bases[name] = ServedBase(name, documents.base, documents)
-        self.addresses = Addresses(settings.models.values())
+            self.bases[name] = ServedBase(name, documents.base, documents, settings.groups)
+        databases = (str(place) for place in settings.bases.values() if is_address(place))
+        self.addresses = Addresses((*settings.models.values(), *databases))
         self._ledger = Ledger(settings.budget)
         self._models: dict[str, LanguageModel | None] = {"none": None}
         self._lock = Lock()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TypeVar
+from urllib.parse import unquote
 
 from clew.core.errors import InputError
 from clew.models.wrappers import Budget
+from clew.postgres import is_address
 from clew.web.access import Access
 
 NAME = re.compile(r"[\w][\w.-]{0,99}")
@@ -39,7 +42,7 @@ class Limits:
 class ServerSettings:
     """Bases by name, models by name, who may use them, and the limits."""
 
-    bases: dict[str, Path]
+    bases: Mapping[str, str | Path]
     documents: dict[str, Path] = field(default_factory=dict)
     """Folders of document bases, which take uploads."""
     models: dict[str, str] = field(default_factory=dict)
@@ -54,22 +57,36 @@ class ServerSettings:
     """A cap on what the models may cost as long as the server runs."""
     workers: int = 1
     """Processes that answer questions without a model; 1 answers them in threads of the server."""
+    groups: tuple[str, ...] = ()
+    """Everybody who asks sees what these groups may see, where a base is not for everybody."""
     warm: bool = False
     """Whether indexes and the embedder are opened before the first question."""
 
 
 def named_bases(folders: Sequence[Path]) -> dict[str, Path]:
     """Bases by the names of their folders without `.kb`; two of one name are refused."""
-    named: dict[str, Path] = {}
-    for folder in folders:
-        name = folder.resolve().name.removesuffix(".kb")
+    return _named([(folder.resolve().name.removesuffix(".kb"), folder) for folder in folders])
+
+
+def named_places(places: Sequence[str]) -> dict[str, str | Path]:
+    """Bases in folders by the names of these, and in databases by their own."""
+    folders = named_bases([Path(place) for place in places if not is_address(place)])
+    stored = [(unquote(place.partition("#")[2]) or "base", place) for place in places if is_address(place)]
+    return _named([*folders.items(), *stored])
+
+
+T = TypeVar("T", bound=str | Path)
+
+
+def _named(given: Sequence[tuple[str, T]]) -> dict[str, T]:
+    named: dict[str, T] = {}
+    for name, place in given:
         if NAME.fullmatch(name) is None:
-            raise InputError(
-                f"{folder}: a base is served under its folder's name, which must be letters, digits, . _ -"
-            )
+            shown = name if is_address(place) else place
+            raise InputError(f"{shown}: a base is served under its name, which must be letters, digits, . _ -")
         if name in named:
-            raise InputError(f"two bases are called {name!r}: rename the folder {folder}")
-        named[name] = folder
+            raise InputError(f"two bases are called {name!r}: rename one of them")
+        named[name] = place
     return named
 
 

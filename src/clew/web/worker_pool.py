@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
@@ -27,10 +27,11 @@ class WorkerEndedError(ClewError):
 class WorkerPool:
     """A number of processes, each with one question at a time; safe for threads."""
 
-    def __init__(self, bases: Mapping[str, Path], count: int) -> None:
+    def __init__(self, bases: Mapping[str, str | Path], groups: Sequence[str], count: int) -> None:
         """Starts nothing yet."""
         self.count = count
-        self._bases = json.dumps({name: str(folder) for name, folder in bases.items()})
+        places = {name: str(place) for name, place in bases.items()}
+        self._served = json.dumps({"bases": places, "groups": groups}).encode() + b"\n"
         self._idle: SimpleQueue[child_process.Process] = SimpleQueue()
         self._all: set[child_process.Process] = set()
         self._lock = Lock()
@@ -74,8 +75,12 @@ class WorkerPool:
         with self._lock:
             if self._closed:
                 return
-            worker = child_process.start("clew.web.answering_process", self._bases, stdin=subprocess.PIPE)
+            worker = child_process.start("clew.web.answering_process", stdin=subprocess.PIPE)
             self._all.add(worker)
+        assert worker.stdin is not None
+        with contextlib.suppress(OSError):  # it has ended already: its first question will find out
+            worker.stdin.write(self._served)  # not as an argument: an address may hold a password
+            worker.stdin.flush()
         self._idle.put(worker)
 
     def _replace(self, worker: child_process.Process) -> None:

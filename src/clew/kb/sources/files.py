@@ -44,8 +44,9 @@ def parse_columns(assignments: list[str] | tuple[str, ...]) -> dict[str, str]:
     columns = {}
     for assignment in assignments:
         role, _, column = assignment.partition("=")
-        if not column or role not in NODE_COLUMNS + EDGE_COLUMNS:
-            roles = ", ".join(NODE_COLUMNS + EDGE_COLUMNS)
+        known = (*NODE_COLUMNS, *EDGE_COLUMNS, "groups")
+        if not column or role not in known:
+            roles = ", ".join(known)
             raise InputError(f"--map {assignment}: expected ROLE=COLUMN with a role among {roles}")
         columns[role] = column
     return columns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from clew.core.notations import parse_json
 from clew.kb.sources.columns import Kind, edge_roles, kind_of_columns, node_roles
 from clew.kb.sources.files import SourceOptions, stem_of
 from clew.kb.sources.values import integers_where_canonical, missing_to_null, typed_by_content
-from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
+from clew.kb.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece
 
 _PLAIN_FILES: dict[Kind, set[str]] = {
     "nodes": {"nodes", "node", "entities", "entity", "vertices", "node_list", "nodelist", "graph", "table", ""},
@@ -76,7 +77,7 @@ def as_nodes(raw: RawTable, options: SourceOptions, *, partial: bool = False) ->
         columns["aliases"] = as_lists(raw.table[roles["aliases"]])
     if "text" in roles:
         columns["text"] = as_text(raw.table[roles["text"]])
-    return _piece(raw, columns, set(roles.values()), NODE_COLUMNS)
+    return _piece(raw, columns | _groups(raw, options), {*roles.values(), options.columns.get("groups")}, NODE_COLUMNS)
 
 
 def as_edges(raw: RawTable, options: SourceOptions) -> Piece:
@@ -97,7 +98,13 @@ def as_edges(raw: RawTable, options: SourceOptions) -> Piece:
         name = _telling_stem(raw.file, "edges") or "related_to"
         columns["relation"] = _constant(name, raw.table.num_rows)
     columns["tail"] = _keys(raw, roles["tail"], "tail")
-    return _piece(raw, columns, set(roles.values()), EDGE_COLUMNS)
+    return _piece(raw, columns | _groups(raw, options), {*roles.values(), options.columns.get("groups")}, EDGE_COLUMNS)
+
+
+def _groups(raw: RawTable, options: SourceOptions) -> dict[str, pa.ChunkedArray]:
+    """Who may see each row, where the user has said which column tells."""
+    column = options.columns.get("groups")
+    return {GROUPS: as_lists(raw.table[column])} if column in raw.table.column_names else {}
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -130,7 +137,9 @@ def as_lists(column: pa.ChunkedArray, *, split: bool = True) -> pa.ChunkedArray:
     return pc.if_else(pc.is_null(texts), pa.scalar(None, lists.type), lists)
 
 
-def _piece(raw: RawTable, columns: dict[str, pa.ChunkedArray], used: set[str], reserved: tuple[str, ...]) -> Piece:
+def _piece(
+    raw: RawTable, columns: dict[str, pa.ChunkedArray], used: Collection[str | None], reserved: tuple[str, ...]
+) -> Piece:
     for name in raw.table.column_names:
         if name not in used:
             attribute = name.strip() or "unnamed"

@@ -234,9 +234,9 @@ class FocusPlus(Method):
 
 def _indexes(tools: Toolbox) -> tuple[Index, ...]:
     """By words and by meaning; where nodes are but names, by words alone."""
-    return (tools.lexical, tools.vectors) if tools.local.has_texts else (tools.lexical,)
+    return (tools.lexical, tools.vectors) if tools.stored.has_texts else (tools.lexical,)
 
 
 def _is_written_about(tools: Toolbox, kind: str | None) -> bool:
     """Whether texts can answer: most nodes of a type have one."""
-    return tools.keep(("written about", kind), lambda: tools.local.written_share(kind)) >= WRITTEN
+    return tools.keep(("written about", kind), lambda: tools.stored.written_share(kind)) >= WRITTEN

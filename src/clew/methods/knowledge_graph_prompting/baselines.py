@@ -23,7 +23,7 @@ from rapidfuzz import fuzz, process
 from clew.core.roles import Draft
 from clew.core.types import Answer, NodeSet, Ranking
 from clew.index.tokens import terms
-from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.knowledge_graph_prompting.answer import answer_from_passages
 from clew.methods.knowledge_graph_prompting.passages import readable_nodes
 from clew.methods.protocol import Method
@@ -34,7 +34,7 @@ from clew.toolbox import Toolbox
 LEXICAL_POOL = 300
 
 
-def text_of(kb: ArrayKnowledgeBase, node: int) -> str:
+def text_of(kb: StoredKnowledgeBase, node: int) -> str:
     """A passage with its title."""
     content = kb.node(node)
     return f"{content.name}. {content.text}"
@@ -48,7 +48,7 @@ class PassageBaseline(Method):
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """The best passages, read."""
-        return answer_from_passages(tools.local, question, self.rank(question, tools), reader_for(tools))
+        return answer_from_passages(tools.stored, question, self.rank(question, tools), reader_for(tools))
 
     @abstractmethod
     def rank(self, question: str, tools: Toolbox) -> Ranking:
@@ -63,7 +63,7 @@ class TfIdf(PassageBaseline):
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:
         """By cosine, among those that share most words with the question."""
-        kb, lexical = tools.local, tools.lexical
+        kb, lexical = tools.stored, tools.lexical
         pool = lexical.search(question, LEXICAL_POOL, among=readable_nodes(kb)).nodes
         asked = {term: count * lexical.idf(term) for term, count in Counter(terms(question)).items()}
         scores = []
@@ -82,7 +82,7 @@ class KnnPassages(PassageBaseline):
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:
         """Nearest vectors first, then the fewest edits."""
-        kb, half = tools.local, self.k // 2
+        kb, half = tools.stored, self.k // 2
         passages = readable_nodes(kb)
         near = tools.vectors.search(question, half, among=passages)
         others = (passages - NodeSet.of(near.nodes)).array
@@ -100,7 +100,7 @@ class DensePassages(PassageBaseline):
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:
         """By cosine."""
-        return tools.vectors.search(question, self.k, among=readable_nodes(tools.local))
+        return tools.vectors.search(question, self.k, among=readable_nodes(tools.stored))
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class TwoHopDense(PassageBaseline):
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:
         """Passages by the best path they are on."""
-        kb, vectors = tools.local, tools.vectors
+        kb, vectors = tools.stored, tools.vectors
         passages = readable_nodes(kb)
         best: dict[int, float] = {}
         for node, score in vectors.search(question, self.first, among=passages):
@@ -134,7 +134,7 @@ class IterativePassages(PassageBaseline):
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:
         """Passages in the order in which they were found."""
-        kb, writer = tools.local, ModelWriter(tools.required_model(self.name))
+        kb, writer = tools.stored, ModelWriter(tools.required_model(self.name))
         passages = readable_nodes(kb)
         found: dict[int, None] = {}
         wanted = question

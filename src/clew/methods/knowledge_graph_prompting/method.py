@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from clew.core.types import Answer, Ranking
-from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.knowledge_graph_prompting.answer import (
     READ,
     READ_BY_LARGE,
@@ -86,15 +86,16 @@ class KnowledgeGraphPrompting(Method):
         ranking, paths = self._walked(question, tools)
         close = self._closely(question, ranking, paths, tools)
         if self.short:
-            return answer_from_passages(tools.local, question, close.ranking, reader_for(tools), read=self.read or READ)
-        answer = answer_from_quotes(tools.local, question, close)
-        answer = replace(answer, query={"paths": shown_paths(tools.local, paths, close.ranking)})
+            reader, most = reader_for(tools), self.read or READ
+            return answer_from_passages(tools.stored, question, close.ranking, reader, read=most)
+        answer = answer_from_quotes(tools.stored, question, close)
+        answer = replace(answer, query={"paths": shown_paths(tools.stored, paths, close.ranking)})
         first = [node for node, _ in close.ranking.top(self.read or (READ_BY_LARGE if can_write(tools) else READ))]
         table = tables_of(tools).answer(question, first[:TABLES])
         if table is not None and (table.table in tables_of(tools).tables(first[:1]) or table.certainty >= TABLE):
             told = replace(answer, text=table.text, value=table.value, evidence=tables_of(tools).quotes(table))
             return replace(told, certainty=table.certainty, answer_count=1)
-        return answer if tools.model is None else with_reader(tools.local, answer, first, reader_for(tools, None))
+        return answer if tools.model is None else with_reader(tools.stored, answer, first, reader_for(tools, None))
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:
         """The passages that the reader is given, best first."""
@@ -116,14 +117,14 @@ class KnowledgeGraphPrompting(Method):
             vectors = tools.vectors
             return vectors.nearest(node, NEAREST, search.passages) if vectors.is_complete else Ranking.of([], [])
 
-        graph = PassageGraph(tools.local, self.graph or KINDS, None if self.graph is None else nearest)
+        graph = PassageGraph(tools.stored, self.graph or KINDS, None if self.graph is None else nearest)
         traverser = traverser_named(self.traverser, tools)
         how = Walk(self.seeds, self.branching, self.hops, self.budget, self.beam)
         paths = [] if traverser is None else walk(asked, graph, traverser, how)  # 2, 3
         return fused(asked, paths, self.k), paths  # 4
 
 
-def shown_paths(kb: ArrayKnowledgeBase, paths: Sequence[ReasoningPath], ranking: Ranking) -> list[list[str]]:
+def shown_paths(kb: StoredKnowledgeBase, paths: Sequence[ReasoningPath], ranking: Ranking) -> list[list[str]]:
     """How the walk came to the first passages that are no seeds: the keys from the seed on."""
     best = best_paths(paths)
     led = [best[node] for node, _ in ranking.top(SHOWN_PATHS) if node in best]
@@ -147,17 +148,17 @@ def network_of(tools: Toolbox) -> PassageNetwork:
 
 def search_of(tools: Toolbox) -> PassageSearch:
     """Search over the passages of a base, made once for it."""
-    return tools.keep("passage search", lambda: PassageSearch(tools.local, tools.lexical, tools.vectors))
+    return tools.keep("passage search", lambda: PassageSearch(tools.stored, tools.lexical, tools.vectors))
 
 
 def tables_of(tools: Toolbox) -> TableReader:
     """Who reads the tables of a base, made once for it."""
-    return tools.keep("table reader", lambda: TableReader(tools.local))
+    return tools.keep("table reader", lambda: TableReader(tools.stored))
 
 
 def structure_of(tools: Toolbox) -> StructureAnswers:
     """Pages, sections and tables of a base, made once for it."""
-    return tools.keep("structure answers", lambda: StructureAnswers(tools.local, search_of(tools), tables_of(tools)))
+    return tools.keep("structure answers", lambda: StructureAnswers(tools.stored, search_of(tools), tables_of(tools)))
 
 
 def traverser_named(name: Traversers, toolbox: Toolbox) -> Traverser | None:

@@ -18,7 +18,7 @@ from clew.core.types import IntArray, NodeSet, Ranking
 from clew.index.lexical import LexicalIndex
 from clew.index.tokens import terms
 from clew.index.vectors import VectorIndex
-from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.reading.language.phrase_matcher import PhraseMatcher
 from clew.reading.language.proper_names import title_forms
@@ -43,7 +43,7 @@ class Ties:
     strengths: NDArray[np.float64]
 
 
-def readable_nodes(kb: ArrayKnowledgeBase) -> NodeSet:
+def readable_nodes(kb: StoredKnowledgeBase) -> NodeSet:
     """Passages and tables; in a base that has neither, every node that may be an answer."""
     types = [name for name in READABLE if name in kb.schema.type_names] or kb.schema.answer_types
     return NodeSet.of(np.concatenate([kb.nodes(name).array for name in types]))
@@ -54,7 +54,7 @@ class PassageGraph:
 
     def __init__(
         self,
-        kb: ArrayKnowledgeBase,
+        kb: StoredKnowledgeBase,
         kinds: Sequence[str] = KINDS,
         nearest: Callable[[int], Ranking] | None = None,
     ) -> None:
@@ -168,7 +168,7 @@ MOST_TITLED = 50
 class PassageSearch:
     """Hybrid search over passages; vectors None means words alone."""
 
-    kb: ArrayKnowledgeBase
+    kb: StoredKnowledgeBase
     lexical: LexicalIndex
     vectors: VectorIndex | None
     pool: int = 100

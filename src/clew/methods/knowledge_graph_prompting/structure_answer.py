@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from clew.core.roles import Reader
 from clew.core.types import Answer, Candidate, Evidence, Node, Passage, Ranking
-from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.knowledge_graph_prompting import summaries
 from clew.methods.knowledge_graph_prompting.answer import READ, cite, quotation, read_passages
 from clew.methods.knowledge_graph_prompting.passages import PassageSearch
@@ -64,7 +64,7 @@ MAIN_SECTIONS = 6
 class StructureAnswers:
     """Answers questions that name parts of the documents of a base, and sums them up."""
 
-    kb: ArrayKnowledgeBase
+    kb: StoredKnowledgeBase
     search: PassageSearch
     tables: TableReader
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from clew.core import trace
 from clew.core.types import IntArray
 from clew.index.tokens import terms
-from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.knowledge_graph_prompting.passages import AskedPassages, PassageSearch
 from clew.methods.knowledge_graph_prompting.structure_outline import (
     BULLET,
@@ -72,7 +72,7 @@ class Located:
 class Library:
     """The documents of a base, and how well each fits what a question calls its documents."""
 
-    kb: ArrayKnowledgeBase
+    kb: StoredKnowledgeBase
     search: PassageSearch
 
     @cached_property

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from clew.core.types import IntArray, NodeSet
 from clew.index.tokens import terms
-from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.knowledge_graph_prompting.structure_questions import LABEL, Kind, kind_of
 
 LABELLED = re.compile(
@@ -72,7 +72,7 @@ class Part:
 class DocumentMap:
     """One document: its readable nodes in reading order, its headings and its pages."""
 
-    kb: ArrayKnowledgeBase = field(repr=False)
+    kb: StoredKnowledgeBase = field(repr=False)
     node: int
     file: str
     title: str
@@ -274,7 +274,7 @@ def _is_next(own: tuple[str, ...], other: tuple[str, ...]) -> bool:
 class BaseOutline:
     """All documents of a base, each mapped when it is first needed."""
 
-    kb: ArrayKnowledgeBase
+    kb: StoredKnowledgeBase
     _maps: dict[int, DocumentMap] = field(default_factory=dict, repr=False)
 
     @cached_property

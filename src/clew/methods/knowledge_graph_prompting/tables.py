@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from clew.core.types import Evidence, Judgement, Node, NodeSet
-from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.knowledge_graph_prompting.answer import quotation
 from clew.methods.knowledge_graph_prompting.table_answer import AskedTable, TableAnswer
 from clew.methods.knowledge_graph_prompting.table_cells import joined, read_table
@@ -27,7 +27,7 @@ NUMBERED = re.compile(r"^\s*table\s+[\w.]+\s*[.:–—-]\s*|,\s*table\s+\w+\s*$"
 class TableReader:
     """Answers questions from tables of a base."""
 
-    kb: ArrayKnowledgeBase
+    kb: StoredKnowledgeBase
     least: float = LEAST
     _kept: OrderedDict[int, AskedTable | None] = field(default_factory=OrderedDict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -80,7 +80,7 @@ def most_certain(answers: Sequence[TableAnswer | None]) -> TableAnswer | None:
     return max((one for one in answers if one is not None), key=lambda one: one.certainty, default=None)
 
 
-def rows_of(kb: ArrayKnowledgeBase, table: int) -> list[int]:
+def rows_of(kb: StoredKnowledgeBase, table: int) -> list[int]:
     """The passages that hold the rows of a long table."""
     if "has_rows" not in kb.schema.relation_names:
         return []

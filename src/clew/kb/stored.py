@@ -1,0 +1,150 @@
+"""A knowledge base that Clew has built and keeps: as arrays on disk, or in a database.
+
+Beyond what every base offers (`protocol.py`), it knows all its types, texts and degrees, so that every method works.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from clew.core.errors import NotFoundError
+from clew.core.schema import Schema
+from clew.core.types import Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
+from clew.kb import render
+from clew.kb.protocol import Edges
+from clew.kb.tables import Tables
+
+
+class StoredKnowledgeBase(ABC):
+    """What the embedded base and the one in PostgreSQL have in common; ids follow the order of the keys."""
+
+    schema: Schema
+    count: int
+    edge_count: int
+    types: IntArray
+    """The type code of every node."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """What tells the content of this base from any other."""
+
+    @property
+    @abstractmethod
+    def groups(self) -> frozenset[str]:
+        """Every group that some node or edge is for; empty where everybody may see everything."""
+
+    @abstractmethod
+    def node(self, node: int) -> Node:
+        """Everything stored about one node."""
+
+    @abstractmethod
+    def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
+        """Key, name and type of many nodes, in the given order."""
+
+    @abstractmethod
+    def find(self, key: str) -> int:
+        """The id of the node with this key; raises NotFoundError."""
+
+    @abstractmethod
+    def nodes(self, type: str | None = None) -> NodeSet:
+        """All nodes, or those of one type."""
+
+    @abstractmethod
+    def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
+        """An attribute of many nodes, None where a node has none."""
+
+    @abstractmethod
+    def distinct(self, attribute: str) -> Sequence[Any]:
+        """Every value of an attribute once, in no order; a base in a database gives the first thousand alone."""
+
+    @property
+    @abstractmethod
+    def has_texts(self) -> bool:
+        """Whether anything is written about any node."""
+
+    @abstractmethod
+    def written_share(self, type: str | None = None) -> float:
+        """The share of the nodes of a type, or of all, about which something is written."""
+
+    @abstractmethod
+    def named_like(self, pattern: str) -> NodeSet:
+        """The nodes whose whole name matches a regular expression."""
+
+    @abstractmethod
+    def columns(self) -> pa.RecordBatch:
+        """The stored columns of all nodes."""
+
+    @abstractmethod
+    def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
+        """The number of edges of each node, both directions together."""
+
+    @abstractmethod
+    def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
+        """The nodes one edge away; relation None means any relation."""
+
+    @abstractmethod
+    def relations(self, nodes: NodeSet) -> list[RelationUse]:
+        """Which relations leave and enter these nodes, with counts, in schema order."""
+
+    @abstractmethod
+    def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
+        """The edges that leave, enter or touch these nodes; "any" gives each edge once."""
+
+    @abstractmethod
+    def edge_attributes(self, head: int, relation: str, tail: int) -> list[Mapping[str, Any]]:
+        """The attributes of every parallel edge head —relation→ tail; empty where there is no such edge."""
+
+    @abstractmethod
+    def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
+        """A numeric attribute of many edges, nan where one has none; parallel edges share the first one's."""
+
+    @abstractmethod
+    def triples(self, node: int) -> list[Triple]:
+        """Every edge of one node with its attributes, outgoing first."""
+
+    @abstractmethod
+    def to_tables(self) -> Tables:
+        """The sources this base could be built from again."""
+
+    def __len__(self) -> int:
+        return self.count
+
+    def type_of(self, node: int) -> str:
+        """The type of one node."""
+        return self.schema.type_names[int(self.types[node])]
+
+    def text(self, node: int, *, relations: bool = False) -> str:
+        """The node's document, rendered by the schema."""
+        content = self.node(node)
+        text = render.document(content, self.schema.node_type(content.type))
+        return render.SEPARATOR.join([text, *self._relation_lines(node)]) if relations else text
+
+    def _relation_lines(self, node: int) -> list[str]:
+        shown: dict[str, dict[str, list[str]]] = {}
+        totals: dict[tuple[str, str], int] = {}
+        one = NodeSet(np.array([node], dtype=np.int32))
+        for use in self.relations(one):
+            rows = self.schema.relation_rows(use.relation)
+            label = rows[0].label if use.direction == "out" else rows[0].inverse or f"{rows[0].label} (of)"
+            others = self.neighbors(one, use.relation, use.direction)
+            for code in np.unique(self.types[others.array]).tolist():
+                same = others.array[self.types[others.array] == code]
+                kind = self.schema.node_types[code].label
+                shown.setdefault(label, {})[kind] = [ref.name for ref in self.refs(same[: render.MOST_LISTED])]
+                totals[label, kind] = len(same)
+        return list(render.relation_lines(shown, totals))
+
+    def _code(self, relation: str) -> int:
+        code = self.schema.relation_code.get(relation)
+        return self.schema.relation_code[self.schema.relation_rows(relation)[0].name] if code is None else code
+
+    def _check(self, node: int) -> None:
+        if not 0 <= node < self.count:
+            raise NotFoundError(f"no node {node}: ids go from 0 to {self.count - 1}")

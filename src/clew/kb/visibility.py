@@ -1,0 +1,131 @@
+"""Who may see which rows: nodes and edges may carry groups, and a caller sees what one of the caller's groups may see.
+
+A row without groups is for everybody. An edge is seen by who sees it and both its ends.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import translate
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from clew.core.errors import NotFoundError, SourceError
+from clew.kb.node_table import STRING, STRINGS
+from clew.kb.tables import GROUPS, NODE_COLUMNS, Piece, Tables
+
+Rules = Mapping[str, Sequence[str]]
+"""A pattern of files or keys, such as `hr/*` → the groups that may see what matches."""
+
+
+def read_rules(file: Path) -> dict[str, list[str]]:
+    """Rules from a TOML file: `"hr/*" = ["hr", "board"]`, one a line; the last pattern that matches decides."""
+    try:
+        told = tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as failure:
+        raise SourceError(f"cannot be read as TOML: {failure}", file=file) from None
+    for pattern, groups in told.items():
+        if not isinstance(groups, list) or not all(isinstance(group, str) and group.strip() for group in groups):
+            raise SourceError(f'{pattern!r}: expected a list of groups, such as "hr/*" = ["hr"]', file=file)
+    return told
+
+
+def restricted(tables: Tables, rules: Rules) -> Tables:
+    """The same tables, their nodes with the groups that rules give them: by file where they are of one, else by key."""
+    if not rules:
+        return tables
+    found = [_restricted(piece, rules) for piece in tables.nodes]
+    unused = set(rules).difference(*(used for _, used in found))
+    if unused:  # a misspelt pattern would show what was to be hidden
+        raise NotFoundError(f"the rule {min(unused)!r} fits no file and no key: correct it or leave it out")
+    return replace(tables, nodes=tuple(piece for piece, _ in found))
+
+
+def _restricted(piece: Piece, rules: Rules) -> tuple[Piece, set[str]]:
+    table = piece.table
+    names = table["key"].cast(STRING)
+    if "file" in table.column_names:
+        names = pc.coalesce(table["file"].cast(STRING), names)
+    known = GROUPS in table.column_names
+    groups = table[GROUPS].cast(STRINGS) if known else pa.chunked_array([pa.nulls(len(names), STRINGS)])
+    used = set()
+    for pattern, allowed in rules.items():
+        fits = pc.match_substring_regex(names, f"^(?:{_pattern(pattern)})$")
+        if pc.any(fits, min_count=0).as_py():
+            used.add(pattern)
+            groups = pc.if_else(fits, pa.scalar(list(allowed), STRINGS), groups)
+    table = table.drop_columns([GROUPS]) if known else table
+    return replace(piece, table=table.append_column(GROUPS, groups)), used
+
+
+def _pattern(pattern: str) -> str:
+    return translate(pattern).removeprefix("(?s:").removesuffix(")\\Z")
+
+
+def groups_in(*batches: pa.RecordBatch | None) -> list[str]:
+    """Every group that the rows of nodes, or of edges, are for."""
+    columns = [batch[GROUPS] for batch in batches if batch is not None and GROUPS in batch.schema.names]
+    named = (pc.unique(pc.list_flatten(column)).to_pylist() for column in columns)
+    return sorted({group for some in named for group in some if group})
+
+
+def visible(tables: Tables, groups: Collection[str]) -> Tables:
+    """What a caller of these groups may see, as if nothing else had ever been there."""
+    nodes = [_seen(piece, groups) for piece in tables.nodes]
+    edges = [_seen(piece, groups) for piece in tables.edges]
+    keys = pa.chunked_array([chunk for piece in nodes for chunk in piece.table["key"].cast(STRING).chunks], STRING)
+    whole = sum(piece.table.num_rows for piece in tables.nodes)
+    if len(keys) < whole:
+        edges = [_kept(piece, _joins(piece.table, keys)) for piece in edges]
+    return replace(
+        tables, nodes=_told(nodes, NODE_COLUMNS), edges=_told(edges, ("head", "relation", "tail")), implicit=False
+    )
+
+
+def _seen(piece: Piece, groups: Collection[str]) -> Piece:
+    if GROUPS not in piece.table.column_names:
+        return piece
+    column = piece.table[GROUPS].cast(STRINGS).combine_chunks()
+    column = column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks)
+    flat = pc.list_flatten(column)
+    owners = pc.list_parent_indices(column).to_numpy()
+    named = pc.fill_null(pc.not_equal(flat, ""), False).to_numpy(zero_copy_only=False)
+    allowed = pc.is_in(flat, value_set=pa.array(sorted(groups), STRING)).to_numpy(zero_copy_only=False)
+    is_open = np.bincount(owners[named], minlength=len(column)) == 0
+    is_allowed = np.bincount(owners[named & allowed], minlength=len(column)) > 0
+    kept = _kept(piece, is_open | is_allowed)
+    return replace(kept, table=kept.table.drop_columns([GROUPS]))
+
+
+def _joins(table: pa.Table, keys: pa.ChunkedArray) -> NDArray[np.bool_]:
+    ends = (pc.is_in(table[end].cast(STRING), value_set=keys).to_numpy() for end in ("head", "tail"))
+    head, tail = ends
+    joined: NDArray[np.bool_] = head & tail
+    return joined
+
+
+def _kept(piece: Piece, mask: NDArray[np.bool_]) -> Piece:
+    return Piece(piece.table.filter(pa.array(mask)), piece.file)
+
+
+def _told(pieces: list[Piece], fixed: Sequence[str]) -> tuple[Piece, ...]:
+    """Without the columns in which no row says anything any more."""
+    silent = {
+        name
+        for piece in pieces
+        for name in piece.table.column_names
+        if name not in fixed
+        and all(
+            other.table[name].null_count == other.table.num_rows for other in pieces if name in other.table.column_names
+        )
+    }
+    return tuple(
+        replace(piece, table=piece.table.drop_columns([name for name in piece.table.column_names if name in silent]))
+        for piece in pieces
+    )

@@ -1,0 +1,221 @@
+"""Which bases a database holds, in which generations: opened, committed, removed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from clew.core.errors import FormatError, LockedError, NotFoundError, StorageError
+from clew.postgres.connection import Address, Connection, Database, connect, told_plainly
+
+READING, WRITING = 1_131_177_335, 1_131_177_336
+"""What advisory locks are taken on: a generation that is read, a base that is written."""
+ALL_BASES = 0
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One state of a base, which never changes."""
+
+    id: int
+    base: int
+    identity: str
+    created: str
+    facts: dict[str, Any]
+    embeds: int
+    """The base whose vectors it shares: its own, or that of the whole where it is a view."""
+
+    @property
+    def schema(self) -> str:
+        """The PostgreSQL schema that holds its tables."""
+        return schema_of(self.id)
+
+
+def schema_of(generation: int) -> str:
+    """The PostgreSQL schema of a generation."""
+    return f"clew_g{generation}"
+
+
+def current(address: Address) -> Generation:
+    """The state of a base that is current now."""
+    with told_plainly(address), connect(address) as connection:
+        check_version(connection, address)
+        row = connection.execute(
+            "SELECT g.id, g.base, g.identity, g.created::text, g.facts, coalesce(b.parent, b.id) FROM clew.base b "
+            "JOIN clew.generation g ON g.id = b.generation WHERE b.name = %s",
+            [address.base],
+        ).fetchone()
+        if row is None:
+            query = "SELECT name FROM clew.base WHERE parent IS NULL AND generation IS NOT NULL ORDER BY name LIMIT 20"
+            names = [name for (name,) in connection.execute(query)]
+            there = f"there are: {', '.join(names)}" if names else "there is none yet"
+            raise NotFoundError(f"no base {address.base!r} in {address}; {there}. `clew build … -o {address}` makes it")
+    number, base, identity, created, facts, embeds = row
+    return Generation(number, base, identity, created, json.loads(facts), embeds)
+
+
+def open_database(address: Address, generation: Generation) -> Database:
+    """Connections to one generation, each of which lets no writer remove it."""
+
+    def hold(connection: Connection) -> None:
+        free = connection.execute("SELECT pg_try_advisory_lock_shared(%s, %s)", [READING, generation.id]).fetchone()
+        if not free or not free[0]:
+            raise StorageError(f"{address} was replaced just now: open it again")
+
+    return Database(address, (generation.schema, "public"), hold)
+
+
+@contextmanager
+def writing(address: Address) -> Iterator[tuple[Connection, int]]:
+    """One transaction that writes a base, and the number of the base: all of it is committed, or nothing."""
+    with told_plainly(address), connect(address, timeout=0) as connection:
+        migrate(connection, address)
+        with connection.transaction():
+            connection.execute("INSERT INTO clew.base (name) VALUES (%s) ON CONFLICT (name) DO NOTHING", [address.base])
+            found = connection.execute("SELECT id FROM clew.base WHERE name = %s", [address.base]).fetchone()
+            assert found is not None
+            free = connection.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [WRITING, found[0]]).fetchone()
+            if not free or not free[0]:
+                raise LockedError(f"another process is writing {address}: wait for it, or stop it, then run again")
+            yield connection, found[0]
+        sweep(connection, found[0])
+
+
+def add_generation(
+    connection: Connection, base: int, identity: str, facts: dict[str, Any], view_of: Generation | None = None
+) -> Generation:
+    """A new generation with empty tables, in the caller's transaction; a view names what it was made from."""
+    told = json.dumps(facts, ensure_ascii=False).replace("\\u0000", "\ufffd")
+    row = connection.execute(
+        "INSERT INTO clew.generation (base, identity, facts, source) VALUES (%s, %s, %s, %s) "
+        "RETURNING id, created::text",
+        [base, identity, told, view_of and view_of.id],
+    ).fetchone()
+    assert row is not None
+    if view_of is not None:
+        connection.execute("UPDATE clew.base SET parent = %s WHERE id = %s", [view_of.base, base])
+    made = Generation(row[0], base, identity, row[1], facts, base if view_of is None else view_of.embeds)
+    connection.execute(f"CREATE SCHEMA {made.schema}")
+    connection.execute(f"SET LOCAL search_path = {made.schema}, public")
+    connection.execute(sql_file("generation.sql"))
+    return made
+
+
+def current_generation(connection: Connection, base: int) -> int | None:
+    """The number of the generation that is current, None where a base is new."""
+    row = connection.execute("SELECT generation FROM clew.base WHERE id = %s", [base]).fetchone()
+    return None if row is None else row[0]
+
+
+def make_current(connection: Connection, generation: Generation) -> None:
+    """Name the state of a base that is opened from now on."""
+    connection.execute("UPDATE clew.base SET generation = %s WHERE id = %s", [generation.id, generation.base])
+
+
+def exists(address: Address) -> bool:
+    """Whether a base is there."""
+    with told_plainly(address), connect(address) as connection:
+        query = "SELECT 1 FROM clew.base WHERE name = %s AND generation IS NOT NULL"
+        return connection.execute(query, [address.base]).fetchone() is not None
+
+
+class Watched:
+    """A base that others write: which generation is current is asked anew each time."""
+
+    def __init__(self, address: str) -> None:
+        self.address = Address.parse(address)
+        self._database = Database(self.address)
+
+    def newest(self) -> int | None:
+        """The number of the current generation; None where the base is not there yet."""
+        row = self._database.one("SELECT generation FROM clew.base WHERE name = %s", self.address.base)
+        return None if row is None else row[0]
+
+
+def sweep(connection: Connection, base: int) -> None:
+    """Remove the generations of a base that are not current, and the views of such, where nobody holds them."""
+    old = connection.execute(
+        "SELECT g.id, b.parent IS NOT NULL FROM clew.generation g JOIN clew.base b ON b.id = g.base "
+        "LEFT JOIN clew.base p ON p.id = b.parent WHERE (b.id = %s AND g.id <> b.generation) "
+        "OR (p.id = %s AND g.source <> p.generation)",
+        [base, base],
+    ).fetchall()
+    for generation, is_view in old:
+        with connection.transaction():
+            free = connection.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [READING, generation]).fetchone()
+            if free and free[0]:
+                connection.execute(f"DROP SCHEMA IF EXISTS {schema_of(generation)} CASCADE")
+                if is_view:
+                    connection.execute("UPDATE clew.base SET generation = NULL WHERE generation = %s", [generation])
+                connection.execute("DELETE FROM clew.generation WHERE id = %s", [generation])
+
+
+# Migrations
+
+
+def migrations() -> list[tuple[int, str, str]]:
+    """Number, scope ("catalog", or "generation" for what is done in each) and SQL of every migration, in order."""
+    found = []
+    for file in files("clew.postgres").joinpath("migrations").iterdir():
+        if file.name.endswith(".sql"):
+            number, scope, *_ = file.name.split("_")
+            found.append((int(number), scope, file.read_text("utf-8")))
+    return sorted(found)
+
+
+def applied(connection: Connection) -> int:
+    """The number of the last migration that a database has had; 0 where Clew was never here."""
+    there = connection.execute("SELECT to_regclass('clew.migration') IS NOT NULL").fetchone()
+    if not there or not there[0]:
+        return 0
+    row = connection.execute("SELECT coalesce(max(number), 0) FROM clew.migration").fetchone()
+    return int(row[0]) if row else 0
+
+
+def check_version(connection: Connection, address: Address) -> None:
+    """Refuse what a newer version has written, or an older one that has to be migrated first."""
+    have, want = applied(connection), migrations()[-1][0]
+    if have == 0:
+        raise NotFoundError(f"{address} holds no knowledge base: build one with `clew build SOURCE… -o {address}`")
+    if have > want:
+        raise FormatError(f"{address} has tables of version {have}, this version reads {want}: upgrade clew")
+    if have < want:
+        raise FormatError(
+            f"{address} has tables of version {have}, this version needs {want}: `clew migrate {address}`"
+        )
+
+
+def migrate(connection: Connection, address: Address) -> list[int]:
+    """Bring the tables of all bases to this version, in one transaction; returns what was applied."""
+    done = []
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", [WRITING, ALL_BASES])
+        have, known = applied(connection), migrations()
+        if have > known[-1][0]:
+            check_version(connection, address)
+        if have == 0:
+            encoding = connection.execute("SELECT current_setting('server_encoding')").fetchone()
+            if not encoding or encoding[0] != "UTF8":
+                raise StorageError(f"{address} is encoded in {encoding and encoding[0]}: Clew needs a database in UTF8")
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        for number, scope, sql in known:
+            if number <= have:
+                continue
+            if scope == "catalog":
+                connection.execute(sql.encode())
+            else:
+                for (generation,) in connection.execute("SELECT id FROM clew.generation").fetchall():
+                    connection.execute(f"SET LOCAL search_path = {schema_of(generation)}, public")
+                    connection.execute(sql.encode())
+            connection.execute("INSERT INTO clew.migration (number) VALUES (%s)", [number])
+            done.append(number)
+    return done
+
+
+def sql_file(name: str) -> bytes:
+    """An SQL file of this package."""
+    return files("clew.postgres").joinpath(name).read_bytes()

@@ -1,0 +1,382 @@
+"""The graph of a base in PostgreSQL: every question about many nodes is one query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from clew.core.errors import NotFoundError
+from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
+from clew.kb.facts import read_facts
+from clew.kb.protocol import Edges
+from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.tables import GROUPS, NODE_COLUMNS, Piece, Tables
+from clew.postgres.catalog import Generation, current, open_database
+from clew.postgres.connection import Address
+from clew.postgres.loading import decoder, stored_schema
+
+MOST_KEPT = 20_000
+"""Nodes whose rows a process keeps; a generation never changes."""
+MANY = 2_000
+"""From so many nodes on, all edges of a relation are joined with them; of fewer, each node is looked up."""
+WHOLE_COLUMN = 2_000
+"""From so many nodes on, the values of an attribute are read for all nodes, once."""
+NODE = "SELECT id, key, type, name, aliases, text, attributes FROM nodes"
+
+
+class PostgresKnowledgeBase(StoredKnowledgeBase):
+    """One generation of a base in PostgreSQL, open; safe for threads."""
+
+    def __init__(self, address: Address, generation: Generation) -> None:
+        """Use `PostgresKnowledgeBase.open`."""
+        self.address, self.generation = address, generation
+        self.database = open_database(address, generation)
+        facts = read_facts(generation.facts, address)
+        self.schema, self.count, self.edge_count = facts.schema, facts.nodes, facts.edges
+        self.types: IntArray = self.array("types", "<i4")
+        self._kept: dict[int, Node] = {}
+        self._lock = Lock()
+        self._decoders = _decoders(generation.facts["columns"])
+        self._edge_decoders = _decoders(generation.facts["edge_columns"])
+
+    @classmethod
+    def open(cls, address: str | Address) -> PostgresKnowledgeBase:
+        """The current generation of the base at an address."""
+        where = address if isinstance(address, Address) else Address.parse(address)
+        return cls(where, current(where))
+
+    def __repr__(self) -> str:
+        return f"PostgresKnowledgeBase({self.address}: {self.count} nodes, {self.edge_count} edges)"
+
+    @property
+    def identity(self) -> str:
+        """What tells the content of this base from any other; the same as that of the same base in a folder."""
+        return self.generation.identity
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """Every group that some node or edge is for."""
+        return frozenset(self.generation.facts.get("groups", ()))
+
+    def release(self) -> None:
+        """Let a writer remove this generation."""
+        self.database.close()
+
+    def array(self, name: str, kind: str) -> NDArray[Any]:
+        """One of the arrays that a process reads once."""
+        row = self.database.one("SELECT content FROM arrays WHERE name = %s", name)
+        assert row is not None
+        return np.frombuffer(row[0], dtype=kind)
+
+    # Nodes
+
+    def node(self, node: int) -> Node:
+        """Everything stored about one node."""
+        self._check(node)
+        return self._read([int(node)])[int(node)]
+
+    def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
+        """Key, name and type of many nodes, in the given order."""
+        if len(nodes) > MOST_KEPT // 4:
+            query = "SELECT id, key, name, type FROM nodes WHERE id = ANY(%s)"
+            rows = {row[0]: row for row in self.database.rows(query, _ids(nodes))}
+            kinds = self.schema.type_names
+            return [NodeRef(node, rows[node][1], rows[node][2], kinds[rows[node][3]]) for node in map(int, nodes)]
+        found = self._read([int(node) for node in nodes])
+        return [NodeRef(node.id, node.key, node.name, node.type) for node in (found[int(one)] for one in nodes)]
+
+    def find(self, key: str) -> int:
+        """The id of the node with this key."""
+        query = "SELECT id FROM nodes WHERE left(key, 500) = left(%s::text, 500) AND key = %s"
+        row = None if "\0" in key or not _is_text(key) else self.database.one(query, key, key)
+        if row is None:
+            raise NotFoundError(f"no node has the key {key!r}: `clew find` looks names up")
+        return int(row[0])
+
+    def nodes(self, type: str | None = None) -> NodeSet:
+        """All nodes, or those of one type."""
+        if type is None:
+            return NodeSet.range(self.count)
+        self.schema.node_type(type)
+        code = self.schema.type_code[type]
+        return NodeSet(self._by_type[self._type_starts[code] : self._type_starts[code + 1]])
+
+    def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
+        """An attribute of many nodes, None where a node has none."""
+        if attribute not in self._decoders:
+            return [None] * len(nodes)
+        if len(nodes) < WHOLE_COLUMN:
+            found = self._read(nodes.array.tolist())
+            return [found[node].attributes.get(attribute) for node in nodes.array.tolist()]
+        return list(self._column(attribute)[nodes.array].tolist())
+
+    def distinct(self, attribute: str) -> Sequence[Any]:
+        """The values of an attribute, each once; of those with very many, the first thousand."""
+        decode = self._decoders[attribute]
+        return [decode(value) for value in self.generation.facts["distinct"][attribute] if value is not None]
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether anything is written about any node."""
+        return any(self.generation.facts["written"])
+
+    def written_share(self, type: str | None = None) -> float:
+        """The share of the nodes of a type, or of all, about which something is written."""
+        written = self.generation.facts["written"]
+        own = sum(written) if type is None else written[self.schema.type_code[self.schema.node_type(type).name]]
+        return float(own / max(len(self.nodes(type)), 1))
+
+    def named_like(self, pattern: str) -> NodeSet:
+        """The nodes whose whole name matches a regular expression."""
+        return NodeSet.of(self.database.ints("SELECT array_agg(id) FROM nodes WHERE name ~ %s", f"^(?:{pattern})$"))
+
+    def columns(self) -> pa.RecordBatch:
+        """The columns of all nodes, read once: for bases of documents, whose methods look at all of them."""
+        return self._all_columns
+
+    def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
+        """The number of edges of each node, both directions together."""
+        return np.asarray(self._degrees[nodes], dtype=np.int64)
+
+    def prefetch(self, nodes: Iterable[int]) -> None:
+        """Read the rows of many nodes at once, before each is asked for."""
+        self._read(list(nodes))
+
+    # Edges
+
+    def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
+        """The nodes one edge away."""
+        if not len(nodes):
+            return EMPTY
+        sides = [_side(side, relation is not None, len(nodes) > MANY) for side in _sides(direction)]
+        given = [part for _ in sides for part in self._given(nodes, relation)]
+        parts = " UNION ".join(f"SELECT {far} AS far FROM {source}" for _, far, source in sides)
+        query = f"SELECT array_agg(far) FROM ({parts}) AS found"
+        return NodeSet.of(self.database.ints(query, *given, planned=len(nodes) > MANY))
+
+    def relations(self, nodes: NodeSet) -> list[RelationUse]:
+        """Which relations leave and enter these nodes, with counts, in schema order."""
+        counts: dict[tuple[int, str], int] = {}
+        for side in ("out", "in") if len(nodes) else ():
+            _, _, source = _side(side, False, len(nodes) > MANY)
+            query = f"SELECT relation, count(*) FROM {source} GROUP BY relation"
+            rows = self.database.rows(query, *self._given(nodes, None), planned=len(nodes) > MANY)
+            counts |= {(code, side): count for code, count in rows}
+        names = self.schema.relation_names
+        order = sorted(counts, key=lambda use: (use[0], use[1] == "in"))
+        return [RelationUse(names[code], side, counts[code, side]) for code, side in order]  # type: ignore[arg-type]
+
+    def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
+        """The edges that leave, enter or touch these nodes; "any" gives each edge once."""
+        outgoing = self._edges(nodes, relation, "out") if direction != "in" else _NO_EDGES
+        incoming = self._edges(nodes, relation, "in") if direction != "out" else _NO_EDGES
+        if direction == "out":
+            return outgoing
+        if direction == "in":
+            return incoming
+        outside = ~nodes.holds(incoming.heads)  # edges between two of the nodes leave one of them already
+        return Edges(
+            np.concatenate((outgoing.heads, incoming.heads[outside])),
+            np.concatenate((outgoing.relations, incoming.relations[outside])),
+            np.concatenate((outgoing.tails, incoming.tails[outside])),
+        )
+
+    def edge_attributes(self, head: int, relation: str, tail: int) -> list[Mapping[str, Any]]:
+        """The attributes of every parallel edge head —relation→ tail; empty where there is no such edge."""
+        query = "SELECT attributes FROM edges WHERE head = %s AND relation = %s AND tail = %s ORDER BY nth"
+        rows = self.database.rows(query, int(head), self._code(relation), int(tail))
+        return [self._edge_row(attributes, GROUPS) for (attributes,) in rows]
+
+    def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
+        """A numeric attribute of many edges, nan where one has none; parallel edges share the first one's."""
+        numbers = np.full(len(edges), np.nan)
+        if attribute not in self._edge_decoders or not len(edges):
+            return numbers
+        query = (
+            "SELECT g.place::int, (e.attributes->>%s)::float8 FROM unnest(%s::int[], %s::int[], %s::int[]) "
+            "WITH ORDINALITY AS g (head, relation, tail, place) JOIN edges e USING (head, relation, tail) "
+            "WHERE e.nth = 0 AND e.attributes->>%s IS NOT NULL"
+        )
+        ends = (_ids(part) for part in (edges.heads, edges.relations, edges.tails))
+        for place, number in self.database.rows(query, attribute, *ends, attribute):
+            numbers[place - 1] = number
+        return numbers
+
+    def triples(self, node: int) -> list[Triple]:
+        """Every edge of one node with its attributes, outgoing first."""
+        self._check(node)
+        names = self.schema.relation_names
+        found = []
+        for own, far in (("head", "tail"), ("tail", "head")):
+            query = f"SELECT head, relation, tail, attributes FROM edges WHERE {own} = %s ORDER BY relation, {far}, nth"
+            for head, code, tail, attributes in self.database.rows(query, int(node)):
+                if own == "head" or head != node:
+                    found.append(Triple(head, names[code], tail, self._edge_row(attributes, GROUPS)))
+        return found
+
+    def to_tables(self) -> Tables:
+        """The sources this base could be built from again."""
+        nodes = pa.Table.from_batches([self.columns()])
+        kinds = pa.array([self.schema.type_names[code] for code in self.types.tolist()], pa.large_string())
+        nodes = nodes.append_column("type", kinds)
+        query = (
+            "SELECT h.key, e.relation, t.key, e.attributes FROM edges e "
+            "JOIN nodes h ON h.id = e.head JOIN nodes t ON t.id = e.tail ORDER BY e.head, e.relation, e.tail, e.nth"
+        )
+        rows = self.database.rows(query)
+        names = self.schema.relation_names
+        columns: dict[str, Any] = {
+            "head": pa.array([row[0] for row in rows], pa.large_string()),
+            "relation": pa.array([names[row[1]] for row in rows], pa.large_string()),
+            "tail": pa.array([row[2] for row in rows], pa.large_string()),
+        }
+        told = [self._edge_row(row[3]) for row in rows]
+        for field in stored_schema(self.generation.facts["edge_columns"]):
+            columns[field.name] = pa.array([row.get(field.name) for row in told], field.type)
+        place = str(self.address)
+        notes = tuple(self.generation.facts["notes"])
+        return Tables((Piece(nodes, place),), (Piece(pa.table(columns), place),), notes=notes)
+
+    def describe(self) -> dict[str, Any]:
+        """Counts, schema, degrees, bytes in the database and where the data came from."""
+        tables = "FROM pg_class WHERE relkind = 'r' AND relnamespace = %s::regnamespace"
+        size = f"SELECT sum(pg_total_relation_size(oid))::int8 {tables}"
+        row = self.database.one(size, self.generation.schema)
+        return {**self.generation.facts["description"], "bytes": row[0] if row else 0}
+
+    def inconsistencies(self) -> list[str]:
+        """What does not fit together: wrong counts, edges to nodes that do not exist."""
+        expected = {"nodes": self.count, "edges": self.edge_count}
+        problems = []
+        for table, count in expected.items():
+            row = self.database.one(f"SELECT count(*) FROM {table}")
+            if row is None or row[0] != count:
+                problems.append(f"{self.address}: {row and row[0]} {table} instead of {count}: build it again")
+        outside = "SELECT count(*) FROM edges WHERE least(head, tail) < 0 OR greatest(head, tail) >= %s"
+        row = self.database.one(outside, self.count)
+        if row is None or row[0]:
+            problems.append(f"{self.address}: {row and row[0]} edges lead to nodes that do not exist: build it again")
+        return problems
+
+    # Inside
+
+    @cached_property
+    def _by_type(self) -> IntArray:
+        return np.argsort(self.types, kind="stable").astype(np.int32)
+
+    @cached_property
+    def _type_starts(self) -> NDArray[np.int64]:
+        return np.append(0, np.cumsum([node_type.count for node_type in self.schema.node_types]))
+
+    @cached_property
+    def _degrees(self) -> IntArray:
+        return self.array("degrees", "<i4")
+
+    @cached_property
+    def _columns_read(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    @cached_property
+    def _all_columns(self) -> pa.RecordBatch:
+        schema = stored_schema(self.generation.facts["columns"])
+        _, keys, _, names, aliases, texts, packed = zip(*self.database.rows(f"{NODE} ORDER BY id"), strict=True)
+        told: dict[str, Sequence[Any]] = {"key": keys, "name": names, "text": texts}
+        told["aliases"] = [some or None for some in aliases]
+        for name, decode in self._decoders.items():
+            told[name] = [decode(row[name]) if name in row else None for row in packed]
+        return pa.record_batch([pa.array(told[field.name], field.type) for field in schema], schema=schema)
+
+    def _read(self, nodes: list[int]) -> dict[int, Node]:
+        """The rows of nodes, those that are not kept read at once."""
+        kept = self._kept
+        missing = [node for node in nodes if node not in kept]
+        found = {row[0]: self._node(row) for row in self._rows(missing)} if missing else {}
+        if len(found) < len(set(missing)):
+            raise NotFoundError(f"no node {(set(missing) - found.keys()).pop()}: ids go from 0 to {self.count - 1}")
+        told = {node: kept[node] if node in kept else found[node] for node in nodes} if found else kept
+        if found:
+            with self._lock:
+                if len(self._kept) + len(found) > MOST_KEPT:
+                    self._kept = {}
+                self._kept.update(found)
+        return told
+
+    def _rows(self, nodes: Sequence[int]) -> list[tuple[Any, ...]]:
+        if len(nodes) == 1:
+            return self.database.rows(f"{NODE} WHERE id = %s", nodes[0])
+        return self.database.rows(f"{NODE} WHERE id = ANY(%s)", _ids(nodes))
+
+    def _node(self, row: tuple[Any, ...]) -> Node:
+        node, key, kind, name, aliases, text, told = row
+        attributes = {name: decode(told[name]) for name, decode in self._decoders.items() if name in told}
+        attributes.pop(GROUPS, None)
+        return Node(node, key, self.schema.type_names[kind], name, tuple(aliases), text, attributes)
+
+    def _column(self, attribute: str) -> NDArray[Any]:
+        """An attribute of all nodes; a process reads it once."""
+        known = self._columns_read.get(attribute)
+        if known is None:
+            decode, known = self._decoders[attribute], np.full(self.count, None, dtype=object)
+            query = "SELECT id, attributes->%s FROM nodes WHERE jsonb_exists(attributes, %s)"
+            for node, value in self.database.rows(query, attribute, attribute):
+                known[node] = decode(value)
+            self._columns_read[attribute] = known
+        return known
+
+    def _edge_row(self, told: Mapping[str, Any] | None, *left_out: str) -> dict[str, Any]:
+        decoders = self._edge_decoders.items() if told else ()
+        return {name: decode(told[name]) for name, decode in decoders if told and name in told and name not in left_out}
+
+    def _given(self, nodes: NodeSet, relation: str | None) -> list[object]:
+        """What a query about nodes and perhaps a relation is given."""
+        return [_ids(nodes.array), *([] if relation is None else [self._code(relation)])]
+
+    def _edges(self, nodes: NodeSet, relation: str | None, side: str) -> Edges:
+        if not len(nodes):
+            return _NO_EDGES
+        _, _, source = _side(side, relation is not None, len(nodes) > MANY)
+        query = f"SELECT array_agg(head), array_agg(relation), array_agg(tail) FROM {source}"
+        given = self._given(nodes, relation)
+        heads, codes, tails = self.database.rows(query, *given, planned=len(nodes) > MANY)[0]
+        if heads is None:
+            return _NO_EDGES
+        own, far = (heads, tails) if side == "out" else (tails, heads)
+        order = np.lexsort((far, codes, own))
+        return Edges(heads[order], codes[order], tails[order])
+
+
+_NOTHING = np.empty(0, dtype=np.int32)
+_NO_EDGES = Edges(_NOTHING, _NOTHING, _NOTHING)
+
+
+def _sides(direction: Direction) -> tuple[str, ...]:
+    return ("out", "in") if direction == "any" else (direction,)
+
+
+def _side(side: str, by_relation: bool, many: bool) -> tuple[str, str, str]:
+    """The own end of edges, the far end, and where edges of given nodes, and of one relation, come from."""
+    own, far = ("head", "tail") if side == "out" else ("tail", "head")
+    condition = " AND relation = %s" if by_relation else ""
+    if many:  # a hash join reads the edges once; an index would be looked into for each node
+        joined = f"unnest(%s::int[]) AS given (id) JOIN edges ON edges.{own} = given.id"
+        return own, far, f"{joined}{' WHERE relation = %s' if by_relation else ''}"
+    return own, far, f"edges WHERE {own} = ANY(%s){condition}"
+
+
+def _ids(nodes: Sequence[int] | IntArray) -> IntArray:
+    return np.ascontiguousarray(nodes, dtype=np.int32)
+
+
+def _decoders(told: str) -> dict[str, Callable[[Any], Any]]:
+    return {field.name: decoder(field.type) for field in stored_schema(told) if field.name not in NODE_COLUMNS}
+
+
+def _is_text(text: str) -> bool:
+    """Whether a text can be written at all: halves of a pair of surrogates cannot."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
