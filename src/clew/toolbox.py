@@ -15,14 +15,14 @@ from clew.core.errors import InputError, NotFoundError
 from clew.core.roles import TripletParser
 from clew.core.texts import MOST_ASKED, asked_text
 from clew.core.types import NodeSet, Ranking
-from clew.index.build import index_vectors, open_lexical, open_names, open_vectors, vector_folder
+from clew.index.build import embedder_of, index_vectors, open_lexical, open_names, open_vectors, vector_folder
 from clew.index.lexical import LexicalIndex
 from clew.index.protocol import Index, Names
-from clew.index.vector_store import VectorStore, remembered_embedder
+from clew.index.vector_store import VectorStore
 from clew.index.vectors import MultiVectorIndex, VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
-from clew.models.embedding.opening import DEFAULT, REMOTE_EMBEDDERS, CachedEmbedder, open_embedder, trusted_embedder
+from clew.models.embedding.opening import DEFAULT, REMOTE_EMBEDDERS, CachedEmbedder, open_embedder
 from clew.models.protocol import Embedder, LanguageModel
 
 REMOTE = "sparql+"
@@ -38,7 +38,7 @@ class Toolbox:
     kb: KnowledgeBase
     model: LanguageModel | None = None
     embedder_given: str | Embedder | None = None
-    """None means the one the base remembers, or the one that ships with Clew."""
+    """None means the one the base remembers, or the one that ships for what it holds."""
     parser: TripletParser | None = None
     """Who reads questions, where it is not for the methods to choose."""
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -171,8 +171,7 @@ class Toolbox:
     def _embedder_spec(self) -> str:
         if self.embedder_given is not None:
             return self.embedder_given if isinstance(self.embedder_given, str) else self.embedder_given.name
-        folder = self.local.folder
-        return trusted_embedder(remembered_embedder(vector_folder(folder)), folder)
+        return embedder_of(self.local)
 
 
 @dataclass(frozen=True)
