@@ -15,15 +15,14 @@ from clew.building import Say, check, write_base
 from clew.core.errors import CorruptError, ModelError, UntrustedEmbedder
 from clew.documents.building import build_documents
 from clew.documents.originals import remembered_sources
-from clew.index.build import discard_vectors, have_all_vectors, open_lexical, open_vectors, vector_folder
-from clew.index.vector_store import read_card
+from clew.index.build import discard_vectors, embedder_of, have_all_vectors, open_lexical, open_vectors, vector_folder
 from clew.index.vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import read_manifest
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.sealed import altered_texts
 from clew.kb.storage import locked, sweep, verify
-from clew.models.embedding.opening import DEFAULT, open_embedder, trusted_embedder
+from clew.models.embedding.opening import DEFAULT, open_embedder
 
 
 @dataclass(frozen=True)
@@ -95,8 +94,7 @@ def _restored_vectors(folder: Path, notes: list[str]) -> list[str]:
     had_all = have_all_vectors(kb)
     damaged = vector_problems(vector_folder(folder))
     try:
-        card = read_card(vector_folder(folder))
-        spec = trusted_embedder(None if card is None else card.spec, folder)
+        spec = embedder_of(kb)
     except CorruptError:
         spec = DEFAULT
     except UntrustedEmbedder as unknown:

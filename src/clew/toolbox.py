@@ -15,7 +15,15 @@ from clew.core.errors import InputError, NotFoundError
 from clew.core.roles import TripletParser
 from clew.core.texts import MOST_ASKED, asked_text
 from clew.core.types import NodeSet, Ranking
-from clew.index.build import index_names, index_vectors, open_lexical, open_names, open_vectors, vector_folder
+from clew.index.build import (
+    embedder_of,
+    index_names,
+    index_vectors,
+    open_lexical,
+    open_names,
+    open_vectors,
+    vector_folder,
+)
 from clew.index.lexical import LexicalIndex
 from clew.index.protocol import Index, Names
 from clew.index.vector_store import VectorStore, remembered_embedder
@@ -44,7 +52,7 @@ class Toolbox:
     kb: KnowledgeBase
     model: LanguageModel | None = None
     embedder_given: str | Embedder | None = None
-    """None means the one the base remembers, or the one that ships with Clew."""
+    """None means the one the base remembers, or the one that ships for what it holds."""
     parser: TripletParser | None = None
     """Who reads questions, where it is not for the methods to choose."""
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -204,7 +212,7 @@ class Toolbox:
     def _embedder_spec(self) -> str:
         if self.embedder_given is not None:
             return self.embedder_given if isinstance(self.embedder_given, str) else self.embedder_given.name
-        return trusted_embedder(self.remembered_embedder, self.local.folder)
+        return embedder_of(self.local)
 
     @property
     def remembered_embedder(self) -> str | None:

@@ -18,7 +18,6 @@ from clew.documents.folder import from_reply
 from clew.documents.formats import READERS
 from clew.kb.storage import read_manifest
 from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
-from clew.models.embedding.opening import HashEmbedder
 from clew.toolbox import Toolbox
 
 
@@ -194,9 +193,13 @@ def test_a_folder_without_any_text_says_so(tmp_path):
         build_documents([tmp_path], tmp_path / "kb")
 
 
-def test_nearest_neighbours_are_edges_where_they_are_asked_for(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("clew.documents.building.open_embedder", HashEmbedder)
-    build_documents([folder], tmp_path / "kb", DocumentOptions(edges=EdgeOptions(("knn",), nearest=2)))
-    schema = Toolbox.open(tmp_path / "kb").kb.schema
-    assert "knn" in schema.relation_names
-    assert "tfidf" not in schema.relation_names
+def test_nearest_neighbours_are_edges_where_they_are_asked_for(folder, tmp_path):
+    build_documents([folder], tmp_path / "kb", DocumentOptions(edges=EdgeOptions(("knn", "mdr"), nearest=2)))
+    kb = Toolbox.open(tmp_path / "kb").local
+    assert "tfidf" not in kb.schema.relation_names
+    near, following = (
+        {(head, tail) for head, tail in zip(edges.heads.tolist(), edges.tails.tolist(), strict=True)}
+        for edges in (kb.edges(kb.nodes("passage"), kind) for kind in ("knn", "mdr"))
+    )
+    assert near
+    assert following

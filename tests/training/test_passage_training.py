@@ -189,3 +189,43 @@ def test_a_teacher_is_heard_and_its_judgement_is_kept(house, tmp_path):
     assert len(said) == 4
     with pytest.raises(InputError, match="one output"):
         fit_passages([house], tmp_path / "new", settings, {}, said.append, tmp_path / "other")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_embedder_is_trained_and_opened_by_its_folder(house, tmp_path):
+    for package in ("torch", "transformers", "onnx"):
+        pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
+    from transformers import BertConfig, BertForSequenceClassification
+
+    from clew.core.errors import ModelError
+    from clew.models.embedding.opening import open_embedder
+    from clew.training.next_passage import EmbedderSettings, fit_next_passage, measure_next
+    from clew.training.reader.network import EncoderSize
+
+    shape = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    BertForSequenceClassification(BertConfig(num_labels=1, **shape)).save_pretrained(tmp_path / "teacher")
+    settings = EmbedderSettings(epochs=3, rate=1e-3, pieces=20, teacher_epochs=1, size=EncoderSize(1, 4, 64))
+    figures = fit_next_passage([house], tmp_path / "out", settings, {"seed": 0}, print, tmp_path / "teacher")
+    assert figures["loss"] < figures["first_loss"]
+    embedder = open_embedder(str(tmp_path / "out"))
+    assert {"single in 1", "multi in 10", "next in 5"} <= set(measure_next([house], embedder))
+    with (tmp_path / "out" / "encoder.onnx").open("ab") as altered:
+        altered.write(b"x")
+    with pytest.raises(ModelError, match="digest"):
+        open_embedder(str(tmp_path / "out")).embed(["pump"], role="query")
+
+
+def test_pieces_of_passages_are_asked_beside_the_questions(house):
+    import random
+
+    from clew.training.next_passage import passage_tokens, query_tokens, with_pieces
+
+    lessons = tokenised([house])
+    asked = with_pieces(lessons, 5, random.Random(0))
+    assert len(asked) == 4 + 5
+    for piece in asked[-5:]:
+        [place] = piece.right
+        assert set(piece.question) <= set(lessons.passages[place].text)
+    known = next(lesson for lesson in asked if lesson.known)
+    assert query_tokens(known)[-len(known.known) - 2 :] == [1025, *known.known, 102]
+    assert all(len(passage_tokens(passage)) <= 256 for passage in lessons.passages)

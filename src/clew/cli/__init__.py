@@ -45,6 +45,7 @@ COMMANDS = {
     "train ranker": "clew.cli.train:ranker",
     "train reader": "clew.cli.train:reader",
     "train passages": "clew.cli.train:passages",
+    "train next_passage": "clew.cli.train:next_passage",
     "serve": "clew.cli.serve:serve",
     "mcp": "clew.cli.serve:mcp",
     "completion": "clew.cli.completion:completion",

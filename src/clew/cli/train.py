@@ -164,6 +164,38 @@ def passages(
         print_table("The passage network", ("figure", "value"), shown)
 
 
+def next_passage(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help="Folders with docs/ and questions.jsonl, or files in the form of HotpotQA."),
+    ],
+    output: Annotated[Path, typer.Option("--out", "-o", help="The folder for the weights.")],
+    teacher: Annotated[
+        Path | None, typer.Option("--teacher", help="A folder with a cross-encoder (transformers) to learn from too.")
+    ] = None,
+    left_out: Annotated[
+        str | None,
+        typer.Option("--left-out", metavar="K/N", help="Keep that part of the folders back and measure on it."),
+    ] = None,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the questions.")] = 5,
+    seed: Annotated[int, typer.Option("--seed", help="Of the folds and the training.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Train the embedder that finds the passages of an answer (needs the extra `train`; an hour without a GPU)."""
+    from clew.training.next_passage import train_next_passage
+
+    refuse_foreign(output, ("card.json", "steps"), "the weights of an embedder")
+    figures = train_next_passage(
+        sources, output, teacher=teacher, left_out=left_out, epochs=epochs, seed=seed, say=err.print
+    )
+    if as_json:
+        print_json(figures)
+    else:
+        shown = [(name, f"{value:.3f}") for name, value in figures.items()]
+        print_table("The embedder of passages", ("figure", "value"), shown)
+        err.print(f"use it with `clew embed KB --embedder {output}`", markup=False)
+
+
 def feedback(
     base: Base,
     question: Annotated[str | None, typer.Option("--question", help="A question, its topic marked as [Name].")] = None,

@@ -21,7 +21,7 @@ from clew.index.build import open_lexical, open_names
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import FORMAT, MANIFEST
 from clew.kb.tables import Piece, Tables
-from clew.models.embedding.opening import open_embedder
+from clew.models.embedding.opening import PASSAGES, open_embedder
 from clew.models.settings import Settings
 
 PATIENCE = 600.0
@@ -54,7 +54,7 @@ def _corpus_base(name: str, paragraphs: Sequence[Paragraph], edges: EdgeOptions,
 
     def tables() -> Tables:
         say("edges between passages")
-        embedder = open_embedder() if {"knn", "mdr"} & set(edges.kinds) else None
+        embedder = open_embedder(PASSAGES) if {"knn", "mdr"} & set(edges.kinds) else None
         return corpus_tables(paragraphs, edges, embedder)
 
     return _cached(name, digest, tables, say, note)

@@ -16,7 +16,7 @@ from clew.kb.sealed import EXTRACTED
 from clew.kb.storage import locked
 from clew.kb.tables import Problem
 from clew.kb.visibility import restricted
-from clew.models.embedding.opening import open_embedder
+from clew.models.embedding.opening import PASSAGES, open_embedder
 
 TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst"})
 DOCUMENTS = frozenset(READERS) - TEXTS - {".txt", ".text", ".csv", ".tsv", ".json"}
@@ -45,7 +45,7 @@ def build_documents(
     options = options or DocumentOptions()
     if options.cache is None:
         options = replace(options, cache=folder / EXTRACTED)
-    embedder = open_embedder() if {"knn", "mdr"} & set(options.edges.kinds) else None
+    embedder = open_embedder(PASSAGES) if {"knn", "mdr"} & set(options.edges.kinds) else None
     with locked(folder):  # what is read is kept there at once
         read = read_folder(paths, options, progress, embedder, jobs=jobs)
         tables = restricted(read.tables, options.visible)

@@ -21,7 +21,7 @@ from clew.index.vectors import VectorIndex, drop_rows, rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.render import searchable
 from clew.kb.stored import StoredKnowledgeBase
-from clew.models.embedding.opening import open_embedder, trusted_embedder
+from clew.models.embedding.opening import PASSAGES, open_embedder, trusted_embedder
 from clew.models.protocol import Embedder
 
 INDEX, LEXICAL, NAMES, VECTORS = "index", "lexical", "names", "vectors"
@@ -108,9 +108,15 @@ def forget_rows(folder: Path) -> None:
             drop_rows(place, folder)
 
 
+def embedder_of(kb: ArrayKnowledgeBase) -> str:
+    """How the embedder of a base is named: the one its vectors come from, else the one made for what it holds."""
+    made_for = PASSAGES if "passage" in kb.schema.type_names else None
+    return trusted_embedder(remembered_embedder(vector_folder(kb.folder)) or made_for, kb.folder)
+
+
 def renew_vectors(kb: ArrayKnowledgeBase) -> int:
     """Give every node of a changed base its vector, and return how many had to be computed."""
-    spec = trusted_embedder(remembered_embedder(vector_folder(kb.folder)), kb.folder)
+    spec = embedder_of(kb)
     return open_vectors(kb, open_embedder(spec), open_lexical(kb), spec=spec).embed_all()
 
 

@@ -18,6 +18,7 @@ from clew.methods.knowledge_graph_prompting.close_reading import (
     table_lines,
     telling_sentences,
 )
+from clew.methods.knowledge_graph_prompting.method import interleaved
 from clew.models.passages import PassageNetwork, Seen
 from clew.reading.language.proper_names import sentence_spans
 
@@ -142,6 +143,33 @@ def test_a_much_more_relevant_passage_moves_to_the_front():
     assert reading.ranking.nodes.tolist()[0] == 2
     assert reading.mark(node_of("Text 2.", number=2)) == (0, 7)
     assert reading.mark(node_of("Text 9.", number=9)) is None
+
+
+def test_the_best_lead_to_what_goes_with_them():
+    ranking = Ranking.of([1, 2, 3], [1.0, 0.9, 0.1])
+    network = MadeUpNetwork({"title 1": 3.0, "title 7": 9.0, "title 3": -4.0})
+    sought = []
+
+    def further(known):
+        sought.append(known)
+        return [1, 7] if known == "Text 1." else []
+
+    reading = read_closely(MadeUpBase(), network, "why?", ranking, 2, {3: 2, 9: 5}, further=further)
+    assert sought == ["Text 1.", "Text 2."]
+    (_, first, _), (_, second, known) = network.asked
+    assert [title for title, _ in first] == ["title 1", "title 2"]
+    assert [title for title, _ in second] == ["title 7", "title 3"]  # found by vectors; walked to from the second
+    assert known == ["Text 1.", "Text 2."]
+    assert reading.ranking.nodes.tolist() == [1, 7, 2, 3]
+    assert set(reading.seen) == {1, 2, 3, 7}
+
+
+@given(st.lists(st.integers(0, 9), unique=True), st.lists(st.integers(0, 9), unique=True))
+def test_two_orders_take_turns(first, second):
+    mixed = interleaved(*(Ranking.of(order, range(len(order), 0, -1)) for order in (first, second))).nodes.tolist()
+    assert sorted(mixed) == sorted({*first, *second})
+    for order in (first, second):
+        assert all(mixed.index(node) <= 2 * place + 1 for place, node in enumerate(order))
 
 
 def test_nothing_is_found_where_nothing_is_read():

@@ -41,12 +41,12 @@ def test_most_shared_equals_comparing_all_pairs(features, most):
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.integers(2, 12), st.integers(1, 5), st.integers(0, 1000))
-def test_nearest_edges_equal_sorting_all_similarities(count, neighbours, seed):
-    vectors = np.random.default_rng(seed).standard_normal((count, 8)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    edges = nearest_edges(vectors, neighbours=neighbours)
-    near = vectors @ vectors.T
+@given(st.integers(2, 12), st.integers(1, 5), st.integers(0, 1000), st.booleans())
+def test_nearest_edges_equal_sorting_all_similarities(count, neighbours, seed, is_asked):
+    both = np.random.default_rng(seed).standard_normal((2, count, 8)).astype(np.float32)
+    vectors, asking = both / np.linalg.norm(both, axis=2, keepdims=True)
+    edges = nearest_edges(vectors, neighbours=neighbours, asking=asking if is_asked else None)
+    near = (asking if is_asked else vectors) @ vectors.T
     expected = set()
     for a in range(count):
         best = sorted((b for b in range(count) if b != a), key=lambda b: -near[a, b])[:neighbours]

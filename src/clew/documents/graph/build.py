@@ -13,6 +13,7 @@ from clew.core.types import IntArray
 from clew.documents.graph.edges import PassageEdges, nearest_edges
 from clew.documents.graph.entity import entity_edges, mention_edges
 from clew.documents.graph.tfidf import tfidf_edges
+from clew.models.embedding.passage_embedder import asking_on
 from clew.models.protocol import Embedder
 
 KINDS = ("tfidf", "entity", "mentions", "knn", "mdr")
@@ -81,7 +82,9 @@ def passage_graph(
             if embedder is None:
                 raise InputError(f"{kind} edges need an embedder: leave them out, or name one with --embedder")
             vectors = embedder.embed(whole, role="document")
-            built.append(nearest_edges(np.asarray(vectors), kind, neighbours=options.nearest))
+            said = [asking_on(name, text) for name, text in zip(names, texts, strict=True)] if kind == "mdr" else []
+            asking = embedder.embed(said, role="query") if said else None
+            built.append(nearest_edges(np.asarray(vectors), kind, neighbours=options.nearest, asking=asking))
     return built
 
 

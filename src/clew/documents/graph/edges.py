@@ -139,8 +139,17 @@ BLOCK_VALUES = 16_000_000
 """Similarities held at a time."""
 
 
-def nearest_edges(vectors: NDArray[np.float32], relation: str = "knn", *, neighbours: int = NEIGHBOURS) -> PassageEdges:
-    """Join each passage with the others whose unit vectors are nearest; each pair once, head < tail."""
+def nearest_edges(
+    vectors: NDArray[np.float32],
+    relation: str = "knn",
+    *,
+    neighbours: int = NEIGHBOURS,
+    asking: NDArray[np.float32] | None = None,
+) -> PassageEdges:
+    """Join each passage with the others whose unit vectors are nearest; each pair once, head < tail.
+
+    `asking` are the vectors that look for others, where they are not those that are found.
+    """
     count = len(vectors)
     wanted = min(neighbours, count - 1)
     if wanted < 1:
@@ -149,7 +158,7 @@ def nearest_edges(vectors: NDArray[np.float32], relation: str = "knn", *, neighb
     block = max(1, BLOCK_VALUES // count)
     pairs = []
     for first in range(0, count, block):
-        near = vectors[first : first + block] @ vectors.T
+        near = (vectors if asking is None else asking)[first : first + block] @ vectors.T
         rows = np.arange(len(near))
         near[rows, rows + first] = -np.inf
         best = np.argpartition(-near, wanted - 1, axis=1)[:, :wanted]

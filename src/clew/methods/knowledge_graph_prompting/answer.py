@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from clew.core import trace
 from clew.core.roles import Read, Reader, Reading, Source
-from clew.core.types import Answer, Box, Candidate, Evidence, Node, NodeRef, Passage, Ranking
+from clew.core.types import Answer, Box, Candidate, Evidence, Node, NodeRef, NodeSet, Passage, Ranking
 from clew.index.tokens import terms
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.knowledge_graph_prompting.close_reading import CloseReading, is_table, table_lines
@@ -93,6 +93,9 @@ READ, READ_BY_LARGE = 10, 20
 what is asked for 60, their first twenty for 71."""
 UNSURE = 3
 """Passages that are quoted where it is not sure which of them says it."""
+FOLLOWING = "next"
+SIDE_BY_SIDE = 3
+"""Passages that follow each other and were all found share a place, up to so many."""
 MAYBE = "Not sure; one of these may say it:"
 NOT_FOUND = "I did not find this in these documents."
 
@@ -111,10 +114,11 @@ def answer_from_passages(
 
 def answer_from_quotes(kb: KnowledgeBase, question: str, close: CloseReading) -> Answer:
     """The passages as candidates, each quoted whole with its telling sentences marked; the first is the answer."""
+    shared = sharing_places(kb, close.ranking.nodes.tolist())
+    scores = dict(close.ranking)
     candidates = tuple(
-        Candidate(ref, score, (whole(node, close.mark(node)),))
-        for ref, (_, score) in zip(kb.refs(close.ranking.nodes), close.ranking, strict=True)
-        for node in (kb.node(ref.id),)
+        Candidate(ref, scores[ref.id], tuple(whole(node, close.mark(node)) for node in map(kb.node, place)))
+        for ref, place in zip(kb.refs([place[0] for place in shared]), shared, strict=True)
     )
     first = candidates[0].evidence[:1] if candidates else ()
     answer = Answer(question, candidates, evidence=first, certainty=close.certainty, answer_count=1)
@@ -127,6 +131,23 @@ def answer_from_quotes(kb: KnowledgeBase, question: str, close: CloseReading) ->
     node, quote = kb.node(candidates[0].node.id), _passage(candidates[0])
     is_long_table = is_table(node) and len(node.text) > LONGEST_QUOTE
     return replace(answer, text=quote.marked if is_long_table else quote.text)
+
+
+def sharing_places(kb: KnowledgeBase, ranked: Sequence[int], most: int = SIDE_BY_SIDE) -> list[list[int]]:
+    """The passages in their order, those that stand side by side in a document together at the place of the better."""
+    if FOLLOWING not in kb.schema.relation_names:
+        return [[node] for node in ranked]
+    places: list[list[int]] = []
+    held: dict[int, list[int]] = {}
+    for node in ranked:
+        beside = kb.neighbors(NodeSet.of([node]), FOLLOWING)
+        place = next((held[other] for other in beside if other in held and len(held[other]) < most), None)
+        if place is None:
+            place = []
+            places.append(place)
+        place.append(node)
+        held[node] = place
+    return places
 
 
 def _passage(candidate: Candidate) -> Passage:

@@ -28,6 +28,7 @@ from clew.methods.knowledge_graph_prompting.answer import answer_from_passages
 from clew.methods.knowledge_graph_prompting.passages import readable_nodes
 from clew.methods.protocol import Method
 from clew.methods.role_choice import reader_for
+from clew.models.embedding.passage_embedder import asking_on
 from clew.roles.write import ModelWriter
 from clew.toolbox import Toolbox
 
@@ -117,7 +118,7 @@ class TwoHopDense(PassageBaseline):
         passages = readable_nodes(kb)
         best: dict[int, float] = {}
         for node, score in vectors.search(question, self.first, among=passages):
-            for other, more in vectors.search(f"{question} {text_of(kb, node)}", self.second + 1, among=passages):
+            for other, more in vectors.search(asking_on(question, text_of(kb, node)), self.second + 1, among=passages):
                 if other != node:
                     best[node] = max(best.get(node, 0.0), score + more)
                     best[other] = max(best.get(other, 0.0), more + score - 1e-6)  # after the passage it came from

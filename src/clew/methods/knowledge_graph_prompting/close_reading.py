@@ -6,22 +6,26 @@ The constants were fitted on passages of folders that the network of each fold h
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.core import trace
-from clew.core.types import Node, Ranking
+from clew.core.types import IntArray, Node, Ranking
 from clew.kb.protocol import KnowledgeBase
 from clew.models.passages import PassageNetwork, Seen
 from clew.reading.language.proper_names import sentence_spans
 
+Fits = Callable[[IntArray], NDArray[np.float64]]
+"""Passages → how well each fits the question by itself."""
 CLOSELY = 30
 """Passages that are read closely."""
-READ_AGAIN = 15
-"""Passages that are read a second time, knowing what led to them."""
+LEADING, NEXT = 2, 3
+"""Passages that lead on to others, and to how many."""
+READ_AGAIN = 6
+"""Passages that are read knowing what led to them."""
 PRIOR = 8.0
 """What the passage that fits best gains over one that does not fit, in log-odds; flat between 6 and 16."""
 TELLING = 0.5
@@ -70,37 +74,66 @@ def read_closely(
     ranking: Ranking,
     closely: int = CLOSELY,
     led: Mapping[int, int] | None = None,
-    fits: NDArray[np.float64] | None = None,
+    fits: Fits | None = None,
+    further: Callable[[str], Sequence[int]] | None = None,
 ) -> CloseReading:
     """Read the best passages beside the question; what is not read keeps its place behind them.
 
-    `fits` says how well each of the ranking fits by itself; by default its score there.
+    `fits` says how well passages fit by themselves; by default their score in the ranking.
 
-    `led` names for passages that a walk came to the one before: such a passage is read a second time, knowing what that
-    one says, and counts by the better of the two.
+    The best two then lead on: to what `further` finds that goes with what they say, and to where the walk went from
+    them (`led` names for a passage the one before). Those are read knowing what led there, and count by the better
+    reading.
     """
     nodes = {node: kb.node(node) for node, _ in ranking.top(closely)}
     if not nodes:
         return CloseReading(ranking, {}, 0.0)
     with trace.span("read closely", passages=len(nodes)) as span:
-        read = network.read(question, [(node.name, node.text) for node in nodes.values()])
-        seen = dict(zip(nodes, read, strict=True))
+        seen = dict(zip(nodes, network.read(question, list(map(_titled, nodes.values()))), strict=True))
         relevance = {node: one.relevance for node, one in seen.items()}
-        steps = [(node, before) for node, before in (led or {}).items() if node in seen and before in seen]
-        steps = steps[:READ_AGAIN]
-        known = [nodes[before].text[slice(*telling_sentences(nodes[before], seen[before]))] for _, before in steps]
-        twice = [(nodes[node].name, nodes[node].text) for node, _ in steps]
-        again = network.read(question, twice, known) if steps else []
+        best = sorted(nodes, key=lambda node: -_scores(relevance, ranking, fits)[node])[:LEADING]
+        known = {node: nodes[node].text[slice(*telling_sentences(nodes[node], seen[node]))] for node in best}
+        steps = _steps(known, led or {}, further)
+        nodes |= {node: kb.node(node) for node, _ in steps if node not in nodes}
+        twice = [_titled(nodes[node]) for node, _ in steps]
+        again = network.read(question, twice, [known[before] for _, before in steps]) if steps else []
         for (node, _), reading in zip(steps, again, strict=True):
-            relevance[node] = max(relevance[node], reading.relevance)
-        priors = np.asarray(ranking.scores if fits is None else fits, dtype=np.float64)[: len(nodes)]
-        scores = np.array(list(relevance.values())) + PRIOR * priors / max(float(priors.max()), 1e-9)
-        rest = np.asarray(ranking.scores[len(nodes) :], dtype=np.float64)
-        behind = float(scores.min()) - 1 - (rest[:1].sum() - rest)
-        ordered = Ranking.of(ranking.nodes, np.concatenate((scores, behind)))
+            seen.setdefault(node, reading)
+            relevance[node] = max(relevance.get(node, reading.relevance), reading.relevance)
+        scores = _scores(relevance, ranking, fits)
+        rest = [(node, score) for node, score in ranking if node not in scores]
+        behind = min(scores.values()) - 1
+        for place, (node, _) in enumerate(rest):
+            scores[node] = behind - place / len(rest)
+        ordered = Ranking.of(list(scores), list(scores.values()))
         certainty = certainty_of([seen[node] for node, _ in ordered.top(min(2, len(nodes)))])
         span.note(certainty=round(certainty, 3), again=len(steps))
     return CloseReading(ordered, seen, certainty)
+
+
+def _titled(node: Node) -> tuple[str, str]:
+    return node.name, node.text
+
+
+def _scores(relevance: Mapping[int, float], ranking: Ranking, fits: Fits | None) -> dict[int, float]:
+    """Relevance, and how well each passage fits by itself."""
+    own = dict(ranking)
+    nodes = np.fromiter(relevance, dtype=np.int32)
+    fit = np.array([own.get(node, 0.0) for node in relevance]) if fits is None else fits(nodes)
+    gains = PRIOR * fit / max(float(fit.max()), 1e-9)
+    return {node: found + float(gain) for (node, found), gain in zip(relevance.items(), gains, strict=True)}
+
+
+def _steps(
+    known: Mapping[int, str], led: Mapping[int, int], further: Callable[[str], Sequence[int]] | None
+) -> list[tuple[int, int]]:
+    """What to read a second time, and the passage that led there; the nearest of each leading passage first."""
+    found = []
+    for before, text in known.items():
+        walked = [node for node, last in led.items() if last == before][:NEXT]
+        near = [node for node in (further(text) if further is not None else ()) if node != before][:NEXT]
+        found += [(node, before) for node in dict.fromkeys((*near, *walked))]
+    return found[:READ_AGAIN]
 
 
 def certainty_of(best: Sequence[Seen]) -> float:

@@ -15,7 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
 from typing import Literal
+
+import numpy as np
 
 from clew.core.types import Answer, Ranking
 from clew.kb.stored import StoredKnowledgeBase
@@ -106,8 +109,10 @@ class KnowledgeGraphPrompting(Method):
             return CloseReading(ranking, {}, 1.0)
         led = sorted(best_paths(paths).values(), key=lambda path: -path.gain)
         steps = {path.nodes[-1]: path.nodes[-2] for path in led}
-        fits = search_of(tools).about(question).prior(ranking.nodes)  # what the walk adds, the second reading judges
-        return read_closely(tools.kb, network_of(tools), question, ranking, self.closely, steps, fits)
+        asked = search_of(tools).about(question)
+        mixed = interleaved(asked.pool.top(self.k), ranking)  # over manuals the walk alone misleads
+        further = asked.following if asked.has_all_vectors else None
+        return read_closely(tools.kb, network_of(tools), question, mixed, self.closely, steps, asked.prior, further)
 
     def _walked(self, question: str, tools: Toolbox) -> tuple[Ranking, list[ReasoningPath]]:
         search = search_of(tools)
@@ -122,6 +127,13 @@ class KnowledgeGraphPrompting(Method):
         how = Walk(self.seeds, self.branching, self.hops, self.budget, self.beam)
         paths = [] if traverser is None else walk(asked, graph, traverser, how)  # 2, 3
         return fused(asked, paths, self.k), paths  # 4
+
+
+def interleaved(first: Ranking, second: Ranking) -> Ranking:
+    """Two orders in one: the best of each, then the second of each, and so on."""
+    pairs = chain.from_iterable(zip_longest(first.nodes.tolist(), second.nodes.tolist()))
+    nodes = list(dict.fromkeys(node for node in pairs if node is not None))
+    return Ranking.of(nodes, np.arange(len(nodes), 0, -1))
 
 
 def shown_paths(kb: StoredKnowledgeBase, paths: Sequence[ReasoningPath], ranking: Ranking) -> list[list[str]]:

@@ -56,7 +56,7 @@ class Card:
 
 def bundled_card() -> Card:
     """The embedder that ships in the package."""
-    told = _json(BUNDLED / "embedder.json")
+    told = read_settings(BUNDLED / "embedder.json")
     return Card(model=BUNDLED / "model.onnx", tokenizer=BUNDLED / "tokenizer.json", **told)
 
 
@@ -71,10 +71,10 @@ def folder_card(folder: Path) -> Card:
     model, tokenizer = find_onnx(folder), folder / "tokenizer.json"
     if model is None or not tokenizer.is_file():
         raise ModelError(f"{folder} holds no embedder: expected model.onnx (or onnx/model.onnx) and tokenizer.json")
-    dimension = _json(folder / "config.json").get("hidden_size")
+    dimension = read_settings(folder / "config.json").get("hidden_size")
     if not isinstance(dimension, int):
         raise ModelError(f"{folder / 'config.json'} must give hidden_size, the length of a vector")
-    pooling = _json(folder / "1_Pooling" / "config.json")
+    pooling = read_settings(folder / "1_Pooling" / "config.json")
     if pooling and not (pooling.get("pooling_mode_mean_tokens") or pooling.get("pooling_mode_cls_token")):
         raise ModelError(f"{folder} pools in a way that is not supported: expected the mean or the first token")
     return Card(
@@ -82,9 +82,9 @@ def folder_card(folder: Path) -> Card:
         tokenizer=tokenizer,
         name=f"{folder.resolve().name}@{file_digest(model)[:12]}",
         dimension=dimension,
-        max_tokens=int(_json(folder / "sentence_bert_config.json").get("max_seq_length") or 256),
+        max_tokens=int(read_settings(folder / "sentence_bert_config.json").get("max_seq_length") or 256),
         pooling="cls" if pooling.get("pooling_mode_cls_token") else "mean",
-        prompts=dict(_json(folder / "config_sentence_transformers.json").get("prompts") or {}),
+        prompts=dict(read_settings(folder / "config_sentence_transformers.json").get("prompts") or {}),
     )
 
 
@@ -94,7 +94,8 @@ def file_digest(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _json(file: Path) -> dict[str, Any]:
+def read_settings(file: Path) -> dict[str, Any]:
+    """A file of settings; nothing where it is not there."""
     if not file.is_file():
         return {}
     try:
@@ -159,16 +160,19 @@ class OnnxEmbedder:
 
     def _embed_one(self, text: str) -> NDArray[np.float32]:
         encoding = self._tokenizer.encode(whole_text(text[: self.card.max_tokens * CHARACTERS_PER_TOKEN]))
+        states = self._session.run(None, self._fed(encoding))[0][0]
+        if states.ndim == 2:
+            states = states[0] if self.card.pooling == "cls" else states.mean(axis=0)
+        return np.asarray(states / max(float(np.linalg.norm(states)), 1e-12), dtype=np.float32)
+
+    def _fed(self, encoding: Any) -> dict[str, Any]:
+        """What the model is given of a text."""
         inputs = {
             "input_ids": encoding.ids,
             "attention_mask": encoding.attention_mask,
             "token_type_ids": encoding.type_ids,
         }
-        fed = {name: np.array([inputs[name]], dtype=np.int64) for name in self._input_names}
-        states = self._session.run(None, fed)[0][0]
-        if states.ndim == 2:
-            states = states[0] if self.card.pooling == "cls" else states.mean(axis=0)
-        return np.asarray(states / max(float(np.linalg.norm(states)), 1e-12), dtype=np.float32)
+        return {name: np.array([inputs[name]], dtype=np.int64) for name in self._input_names}
 
     @cached_property
     def _session(self) -> Any:

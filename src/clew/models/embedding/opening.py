@@ -1,9 +1,10 @@
 """From a spec on the command line to an embedder.
 
 minilm                          the one that ships in the package (the default)
+passages                        the one that ships for documents: trained to find what answers a question
 openai:text-embedding-3-small   OpenAI's API, key in OPENAI_API_KEY
 http://127.0.0.1:8080/v1#nomic  any OpenAI-compatible endpoint, model name after the #
-FOLDER                          an ONNX or sentence-transformers folder
+FOLDER                          what `clew train next_passage` wrote, or an ONNX or sentence-transformers folder
 hash                            a fake without a model, for tests and trials
 """
 
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from clew.core.errors import InputError, UntrustedEmbedder
 from clew.models.embedding.onnx import OnnxEmbedder, find_onnx
+from clew.models.embedding.passage_embedder import ENCODER, PassageEmbedder
 from clew.models.protocol import Embedder
 
 if TYPE_CHECKING:
@@ -99,11 +101,11 @@ class CachedEmbedder:
         return np.stack([known[text] for text in texts])
 
 
-DEFAULT = "minilm"
-SHIPPED = frozenset({DEFAULT, "hash"})
+DEFAULT, PASSAGES = "minilm", "passages"
+SHIPPED = frozenset({DEFAULT, PASSAGES, "hash"})
 """Embedders that are part of Clew: they speak to no host and open no file outside of it."""
 REMOTE_EMBEDDERS = ("openai:", "http://", "https://")
-EXPECTED = "minilm, openai:NAME, http://HOST/v1#NAME, hash or a folder with model.onnx or *.safetensors"
+EXPECTED = "minilm, passages, openai:NAME, http://HOST/v1#NAME, hash or a folder with model.onnx or *.safetensors"
 
 
 def trusted_embedder(remembered: str | None, base: object) -> str:
@@ -131,6 +133,8 @@ def open_embedder(spec: str | None = None, *, threads: int | None = None, settin
     spec = spec or DEFAULT
     if spec == DEFAULT:
         return OnnxEmbedder.bundled(threads=threads)
+    if spec == PASSAGES:
+        return PassageEmbedder(threads=threads)
     if spec == "hash":
         return HashEmbedder()
     if spec.startswith(REMOTE_EMBEDDERS):
@@ -138,6 +142,8 @@ def open_embedder(spec: str | None = None, *, threads: int | None = None, settin
     folder = Path(spec).expanduser()
     if not folder.is_dir():
         raise InputError(f"no embedder {spec!r}: expected {EXPECTED}")
+    if (folder / ENCODER).is_file():
+        return PassageEmbedder(folder, threads=threads)
     if find_onnx(folder):
         return OnnxEmbedder.open(folder, threads=threads)
     from clew.models.embedding.sentence_transformers import SentenceTransformersEmbedder

@@ -227,7 +227,7 @@ class Fitting:
             return ((self._read(network, [pairs[at] for at in batch])[0] - told) ** 2).mean()
 
         epochs, rate = self.settings.distillation_epochs, self.settings.distillation_rate
-        return self._descend(network, len(pairs), (size, READ_AT_ONCE[self.device]), loss, epochs, rate)
+        return self.descend(network, len(pairs), (size, READ_AT_ONCE[self.device]), loss, epochs, rate)
 
     def fit_labels(self, network: Any, epochs: int, rate: float, taught: Floats | None = None) -> list[float]:
         """Learn the lessons; `taught` is what a teacher says about their candidates."""
@@ -242,7 +242,7 @@ class Fitting:
 
         size = self.settings.questions
         at_once = max(1, size if self.device == "cuda" else READ_AT_ONCE["cpu"] // self.settings.passages)
-        return self._descend(network, len(self.lessons.lessons), (size, at_once), loss, epochs, rate)
+        return self.descend(network, len(self.lessons.lessons), (size, at_once), loss, epochs, rate)
 
     def _labels_loss(self, network: Any, batch: Sequence[int], soft: dict[tuple[int, int], float]) -> Any:
         torch, functional = self.torch, self.torch.nn.functional
@@ -290,7 +290,7 @@ class Fitting:
         rest = [place for place in wrong if place not in hard]
         return right, hard + self.rng.sample(rest, min(len(rest), room - len(hard)))
 
-    def _descend(
+    def descend(
         self,
         network: Any,
         count: int,
@@ -410,6 +410,23 @@ def train_passages(
 ) -> dict[str, float]:
     """Train on every source or, with "0/3" left out, on all but a third of the folders and measure on that."""
     settings = Settings(epochs=epochs, seed=seed)
+    kept, left, card = split_sources(sources, out, teacher, left_out, seed, say)
+    figures = fit_passages(kept, out, settings, card | {"settings": asdict(settings)}, say, teacher)
+    if left:
+        figures |= measure(left, PassageNetwork(out))
+        write_card(out, json.loads((out / "card.json").read_text("utf-8")) | {"figures": figures})
+    return figures
+
+
+def split_sources(
+    sources: Sequence[Path],
+    out: Path,
+    teacher: Path | None,
+    left_out: str | None,
+    seed: int,
+    say: Callable[[str], None],
+) -> tuple[list[Source], list[Source], dict[str, Any]]:
+    """What to train on, what was left out, and what a card says of both."""
     names = [source.name for source in sources]
     if len(set(names)) < len(names):
         raise InputError("two of the sources have the same name: rename one")
@@ -427,10 +444,5 @@ def train_passages(
         "trained_on": {one.name: len(one.questions) for one in kept},
         "left_out": left_out,
         "seed": seed,
-        "settings": asdict(settings),
     }
-    figures = fit_passages(kept, out, settings, card, say, teacher)
-    if left:
-        figures |= measure(left, PassageNetwork(out))
-        write_card(out, json.loads((out / "card.json").read_text("utf-8")) | {"figures": figures})
-    return figures
+    return kept, left, card
