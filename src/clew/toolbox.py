@@ -15,11 +15,18 @@ from clew.core.errors import InputError, NotFoundError
 from clew.core.roles import TripletParser
 from clew.core.texts import MOST_ASKED, asked_text
 from clew.core.types import NodeSet, Ranking
-from clew.index.build import index_vectors, open_lexical, open_names, open_vectors, vector_folder
+from clew.index.build import (
+    have_all_vectors,
+    index_vectors,
+    open_lexical,
+    open_names,
+    open_vectors,
+    vector_folder,
+)
 from clew.index.lexical import LexicalIndex
 from clew.index.protocol import Index, Names
 from clew.index.vector_store import VectorStore, remembered_embedder
-from clew.index.vectors import MultiVectorIndex, VectorIndex
+from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
 from clew.models.embedding.opening import DEFAULT, REMOTE_EMBEDDERS, CachedEmbedder, open_embedder, trusted_embedder
@@ -85,7 +92,14 @@ class Toolbox:
         return self.kb
 
     @classmethod
-    def switch_embedder(cls, folder: str | Path, spec: str, progress: Progress = lambda _done, _total: None) -> int:
+    def switch_embedder(
+        cls,
+        folder: str | Path,
+        spec: str,
+        progress: Progress = lambda _done, _total: None,
+        *,
+        relations: bool = False,
+    ) -> int:
         """Make a knowledge base use another embedder; returns how many vectors were computed.
 
         The old vectors stay in use until all new ones are there, so that a kill in between changes nothing.
@@ -93,7 +107,9 @@ class Toolbox:
         tools = cls.open(folder)
         embedder = open_embedder(spec)
         store = VectorStore.beside(vector_folder(tools.local.folder), embedder, spec=spec)
-        computed = index_vectors(tools.local, embedder, store, tools.lexical).embed_all(progress)
+        kinds = {False, relations or have_all_vectors(tools.local, relations=True)}
+        indexes = [index_vectors(tools.local, embedder, store, tools.lexical, relations=kind) for kind in sorted(kinds)]
+        computed = sum(index.embed_all(progress) for index in indexes)
         store.adopt()
         return computed
 
@@ -114,14 +130,20 @@ class Toolbox:
         return open_lexical(self.local)
 
     @cached_property
+    def lexical_with_relations(self) -> LexicalIndex:
+        """BM25 over node documents that hold the names of neighbours."""
+        return open_lexical(self.local, relations=True)
+
+    @cached_property
     def vectors(self) -> VectorIndex:
         """Vectors of the node documents, computed when they are first needed."""
         return open_vectors(self.local, self.embedder, self.lexical, spec=self._embedder_spec)
 
     @cached_property
-    def multi_vectors(self) -> MultiVectorIndex:
-        """Vectors of the chunks of the best documents."""
-        return MultiVectorIndex(self.vectors, self.kb.text, self.embedder, self.vectors.store)
+    def vectors_with_relations(self) -> VectorIndex:
+        """Vectors of node documents that hold relations."""
+        words = self.lexical_with_relations
+        return open_vectors(self.local, self.embedder, words, spec=self._embedder_spec, relations=True)
 
     @cached_property
     def names(self) -> Names:

@@ -155,6 +155,20 @@ class ArrayKnowledgeBase:
         lengths = pc.binary_length(self._nodes.column("text"))
         return float(pc.mean(pc.greater(lengths.take(_positions(self.nodes(type))), 0)).as_py() or 0.0)
 
+    def neighbour_names(self, first: int, last: int, most: int) -> pa.Array:
+        """For each node of a range the names of its neighbours in lines, up to `most` by a relation and direction."""
+        line = pa.scalar(render.SEPARATOR, pa.large_string())
+        parts = []
+        for side in (self.outward, self.inward):
+            groups = np.arange(side.node_groups[first], side.node_groups[last])
+            starts = side.group_start[groups]
+            places, lengths = positions(starts, np.minimum(side.group_start[groups + 1], starts + most))
+            borders = np.append(0, np.cumsum(lengths))[side.node_groups[first : last + 1] - side.node_groups[first]]
+            names = self._names.take(_positions(side.targets[places])).cast(pa.large_string())
+            offsets = pa.Array.from_buffers(pa.int64(), len(borders), [None, pa.py_buffer(borders.astype(np.int64))])
+            parts.append(pc.binary_join(pa.LargeListArray.from_arrays(offsets, names), line))
+        return pc.binary_join_element_wise(*parts, line)
+
     def columns(self) -> pa.RecordBatch:
         """The stored columns of all nodes, mapped."""
         return self._nodes

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from clew.core import trace
 from clew.core.query import TripletQuery
 from clew.core.types import Answer
-from clew.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
+from clew.methods.answering import Found, answer_nodes, answer_placed, nearest, nodes_of_type, rerank_groups
 from clew.methods.focus.evidence import Focus, with_query
 from clew.methods.protocol import Method
 from clew.methods.role_choice import ParserName, parser_for, reranker_for
@@ -41,6 +41,8 @@ class FourStepFocus(Method):
     parser: ParserName | None = None
     """By default the model, and the learned reader where there is none."""
     reranker: RerankerName = "auto"
+    with_relations: bool = False
+    """Whether the documents of step 3 hold relations."""
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """Ranked candidates, those that satisfy the triplets first."""
@@ -70,10 +72,11 @@ class FourStepFocus(Method):
             trace.fallback("substitution", f"nothing satisfies {focus.query}", "candidates by meaning alone")
         filtered = [
             Found(node, score, focus, "satisfies the query", lead=1.0)
-            for node, score in tools.vectors.search(question, self.k, among=satisfying)
+            for node, score in nearest(tools, question, self.k, satisfying, relations=self.with_relations)
         ]
         known, missing = {found.node for found in filtered}, self.k - len(filtered)
-        others = tools.vectors.search(question, self.k, among=answer_nodes(tools.kb)) if missing else ()
+        everything = answer_nodes(tools.kb)
+        others = nearest(tools, question, self.k, everything, relations=self.with_relations) if missing else ()
         additional = [Found(node, score, None, "by meaning alone") for node, score in others if node not in known]
         return filtered, additional[:missing]
 
