@@ -32,12 +32,14 @@ from clew.methods.subgraph_reranking.rankers import (
 )
 from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor, path_evidence
 from clew.models.embedding.onnx import file_digest
-from clew.roles.write import ModelWriter
+from clew.roles.write import Generation, ModelWriter
 from clew.toolbox import Toolbox
 
 RETRIEVERS = ("bm25", "vector_search", "hybrid")
 SOURCES = (*RETRIEVERS, "four_step_focus", "think_on_graph", "aligned_paths", "tournament_on_path")
-"""The methods whose rankings can be reranked; beside them there are nearby, model and FILE.jsonl."""
+"""The methods whose rankings can be reranked; beside them there are nearby, what a model generates and FILE.jsonl."""
+GENERATED: Mapping[str, Generation] = {"model": "list", "samples": "samples", "beams": "beams"}
+"""Answers of a language model: in one list, sampled, or its most likely ones by diverse beam search."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class SubgraphReranking(Method):
 
     name = "subgraph_reranking"
     source: str = "nearby"
-    """A method, `nearby`, `model`, or a file of candidates."""
+    """A method, `nearby`, `model`, `samples`, `beams`, or a file of candidates."""
     ranker: str = "match"
     """The folder of a trained one, or none, random, semantic or match."""
     candidates: int = 20
@@ -87,13 +89,15 @@ def open_source(toolbox: Toolbox, name: str, k: int) -> CandidateSource:
         return OfMethod(lambda question: method.answer(question, toolbox), toolbox.names)
     if name == "nearby":
         return Nearby(toolbox.kb, toolbox.names)
-    if name == "model":
+    if name in GENERATED:
         if toolbox.model is None:
-            raise InputError("source=model needs a language model: give one with --model")
-        return WrittenAnswers(ModelWriter(toolbox.model), toolbox.names)
+            raise InputError(f"source={name} needs a language model: give one with --model")
+        return WrittenAnswers(ModelWriter(toolbox.model, GENERATED[name]), toolbox.names)
     if Path(name).is_file():
         return FromFile.read(Path(name), toolbox.kb, toolbox.names)
-    raise InputError(f"no source {name!r}: expected {', '.join(SOURCES)}, nearby, model or a file of candidates")
+    raise InputError(
+        f"no source {name!r}: expected {', '.join((*SOURCES, 'nearby', *GENERATED))} or a file of candidates"
+    )
 
 
 def open_ranker(toolbox: Toolbox, name: str) -> Ranker:
