@@ -44,7 +44,7 @@ def search(after, beams: Beams, most: int):
 def everything(after, words: int, most: int):
     """Every reply of at most so many tokens, ended or cut off, by brute force."""
     found = []
-    for length in range(most + 1):
+    for length in range(1, most + 1):
         for tokens in itertools.product(range(1, words), repeat=length):
             score = sum(after(tokens[:place])[token] for place, token in enumerate(tokens))
             if length < most:

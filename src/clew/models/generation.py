@@ -93,7 +93,8 @@ def _grown(
         parent, place = own[row]
         score = float(plain[row, token])
         if token in ends:
-            finished.setdefault(parent.tokens, Hypothesis(parent.tokens, score))
+            if parent.tokens:  # an empty reply is none
+                finished.setdefault(parent.tokens, Hypothesis(parent.tokens, score))
         elif np.isfinite(score):
             chosen.append((Hypothesis((*parent.tokens, token), score), place))
         if len(chosen) == each:
