@@ -175,11 +175,14 @@ class Base:
 
         return exploring.mentions(self.tools, text)
 
-    def subgraph(self, *entities: str, hops: int = 4) -> ShownSubgraph:
-        """What lies between entities, named by key or name: all shortest paths from each to the last one."""
+    def subgraph(self, *entities: str, hops: int = 4, write: bool = False) -> ShownSubgraph:
+        """What lies between entities, named by key or name: all shortest paths from each to the last one.
+
+        With `write` the model tells it in sentences, and these are checked: `shown.written`.
+        """
         from clew import exploring
 
-        return exploring.between(self.tools, entities, hops)
+        return exploring.between(self.tools, entities, hops, write=write)
 
     def document(self, name: str) -> dict[str, Any]:
         """A file as it was read: its passages and tables in reading order, with their pages."""

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ from clew.methods.catalog import create
 from clew.methods.protocol import Method
 from clew.methods.subgraph_reranking.candidates import CandidateSource, FromFile, Nearby, OfMethod, WrittenAnswers
 from clew.methods.subgraph_reranking.features import make_pool
-from clew.methods.subgraph_reranking.ranker_file import MANIFEST, load_ranker
+from clew.methods.subgraph_reranking.graph_to_text import GraphWriter
+from clew.methods.subgraph_reranking.ranker_file import MANIFEST, Texts, load_ranker, read_card
 from clew.methods.subgraph_reranking.rankers import (
     MatchRanker,
     RandomOrder,
@@ -30,7 +31,7 @@ from clew.methods.subgraph_reranking.rankers import (
     SourceOrder,
     ranked,
 )
-from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor, path_evidence
+from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor, path_evidence
 from clew.models.embedding.onnx import file_digest
 from clew.roles.write import Generation, ModelWriter
 from clew.toolbox import Toolbox
@@ -63,8 +64,12 @@ class SubgraphReranking(Method):
         ranker = tools.keep(("ranker", self.ranker), lambda: open_ranker(tools, self.ranker))
         extractor = SubgraphExtractor(kb, PathLimits(most_hops=self.max_hops, most_paths=self.max_paths))
         proposal = source.propose(question, self.candidates)  # 1, 2
+        if proposal.value is not None:
+            said = {True: "yes", False: "no"}.get(proposal.value) if isinstance(proposal.value, bool) else None
+            note = "answered by the model alone: subgraphs rank entities, neither yes and no nor numbers"
+            return Answer(question, value=proposal.value, text=said or str(proposal.value), notes=(note,))
         subgraphs = extractor.extract(proposal.entities, proposal.candidates)  # 3
-        pool = make_pool(kb, proposal.question, subgraphs)  # 4
+        pool = make_pool(kb, proposal.question, subgraphs, graph_writer(tools, texts_of(self.ranker)))  # 4
         scores = ranker.scores(pool)  # 5
         refs = kb.refs(proposal.candidates)
         found = []
@@ -80,6 +85,21 @@ class SubgraphReranking(Method):
         """The digests of a trained ranker and of a file of candidates."""
         files = {"ranker": Path(self.ranker) / MANIFEST, "source": Path(self.source)}
         return {what: file_digest(file) for what, file in files.items() if file.is_file()}
+
+
+def texts_of(ranker: str) -> Texts:
+    """How the ranker was told the subgraphs in training: fact by fact, or as a model wrote them."""
+    return read_card(Path(ranker)).texts if (Path(ranker) / MANIFEST).is_file() else "facts"
+
+
+def graph_writer(toolbox: Toolbox, texts: Texts) -> Callable[[Sequence[Subgraph]], Sequence[str]] | None:
+    """Puts subgraphs into words as a ranker reads them; None means fact by fact."""
+    if texts == "facts":
+        return None
+    if toolbox.model is None:
+        raise InputError("subgraphs are to be told by a language model: give one with --model")
+    writer = GraphWriter(toolbox.model, toolbox.kb)
+    return lambda subgraphs: [written.text for written in writer.write(subgraphs)]
 
 
 def open_source(toolbox: Toolbox, name: str, k: int) -> CandidateSource:
