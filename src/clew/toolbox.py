@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
@@ -233,25 +233,22 @@ class OpenedWhenAsked:
 
 
 def open_remote(address: str) -> KnowledgeBase:
-    """A base behind `sparql+http://HOST/query`; after # how to read it, such as #language=de&label=IRI."""
+    """A base behind `sparql+http://HOST/query`; after # how to read it, such as #shape=wikidata&language=de."""
     from clew.kb.sparql import SparqlKnowledgeBase
     from clew.kb.sparql_endpoint import SparqlEndpoint
-    from clew.kb.sparql_schema import COMMENT, LABEL, NOISE, TYPE, Reading
+    from clew.kb.sparql_schema import SHAPES, Reading
     from clew.models.settings import Settings
 
     url, _, fragment = address.removeprefix(REMOTE).partition("#")
     given = dict(parse_qsl(fragment))
-    noise = tuple(given.pop("noise").split()) if "noise" in given else NOISE
+    shape = given.pop("shape", "")
+    if shape and shape not in SHAPES:
+        raise InputError(f"{address}: no shape {shape!r}; there are: {', '.join(SHAPES)}")
     settings = {"label", "comment", "type", "language"}
+    noise = {"noise": tuple(given.pop("noise").split())} if "noise" in given else {}
     if given.keys() - settings:
-        there = ", ".join(sorted(settings | {"noise"}))
+        there = ", ".join(sorted(settings | {"noise", "shape"}))
         raise InputError(f"{address}: no setting {min(given.keys() - settings)!r}; there are: {there}")
     cache = Settings.load().cache_folder / "sparql.sqlite"
-    reading = Reading(
-        given.get("label", LABEL),
-        given.get("comment", COMMENT),
-        given.get("type", TYPE),
-        given.get("language", "en"),
-        noise,
-    )
+    reading = replace(SHAPES.get(shape, Reading()), **given, **noise)  # type: ignore[arg-type]  # texts, and a tuple
     return SparqlKnowledgeBase(SparqlEndpoint(url, cache), reading)
