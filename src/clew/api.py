@@ -223,18 +223,22 @@ class Base:
 
 
 def open(
-    base: str | Path,
+    base: str | Path | Sequence[str | Path],
     *,
     model: str | LanguageModel | None = None,
     embedder: str | Embedder | None = None,
     budget: Budget | None = None,
 ) -> Base:
-    """Open a knowledge base: a folder, or `sparql+http://HOST/query`.
+    """Open a knowledge base: a folder, `sparql+http://HOST/query`, or several folders to ask as one base.
 
     `model` is what `--model` takes (`openai:NAME`, `http://…#NAME`, `gguf:FILE`, …) or any `LanguageModel`; `budget`
     caps what it may cost.
     """
     ledger = Ledger(budget or Budget())
+    if not isinstance(base, str | Path):
+        from clew.joining import joined_base
+
+        base = joined_base([Path(one) for one in base]) if len(base) != 1 else base[0]
     return Base(Toolbox.open(base, model=_opened(model, ledger), embedder=embedder), ledger)
 
 

@@ -25,6 +25,7 @@ from clew.methods.role_choice import ParserName, parser_for, reranker_for
 from clew.queries.claims import Claim
 from clew.queries.grounding import DirectionRule, EdgeTypes, Unmatched, ground, pose
 from clew.queries.solutions import solve_relaxed
+from clew.reading.pronouns import with_names
 from clew.roles.rerank import RerankerName
 from clew.toolbox import Toolbox
 
@@ -43,14 +44,17 @@ class FourStepFocus(Method):
     reranker: RerankerName = "auto"
     with_relations: bool = False
     """Whether the documents of step 3 hold relations."""
+    pronouns: bool = True
+    """Whether a pronoun is read as the name it stands for, where an earlier sentence says it."""
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """Ranked candidates, those that satisfy the triplets first."""
         parser = parser_for(tools, self.parser or ("reader" if tools.model is None else "model"))
         reranker = reranker_for(tools, self.reranker)
         with trace.span("1 triplets") as span:
-            parse = parser.parse(question, tools.kb.schema)
-            span.note(query=str(parse.query), problem=parse.problem)
+            asked = with_names(question, tools.names.mentions(question)) if self.pronouns else question
+            parse = parser.parse(asked, tools.kb.schema)
+            span.note(asked=asked, query=str(parse.query), problem=parse.problem)
         with trace.span("2 substitution") as span:
             focus = self._substitute(parse.query, tools)
             span.note(filtered=None if focus.nodes is None else len(focus.nodes))
