@@ -189,11 +189,14 @@ class Base:
 
         return exploring.mentions(self.tools, text)
 
-    def subgraph(self, *entities: str, hops: int = 4) -> ShownSubgraph:
-        """What lies between entities, named by key or name: all shortest paths from each to the last one."""
+    def subgraph(self, *entities: str, hops: int = 4, write: bool = False) -> ShownSubgraph:
+        """What lies between entities, named by key or name: all shortest paths from each to the last one.
+
+        With `write` the model tells it in sentences, and these are checked: `shown.written`.
+        """
         from clew import exploring
 
-        return exploring.between(self.tools, entities, hops)
+        return exploring.between(self.tools, entities, hops, write=write)
 
     def document(self, name: str) -> dict[str, Any]:
         """A file as it was read: its passages and tables in reading order, with their pages."""
@@ -234,19 +237,25 @@ class Base:
 
 
 def open(
-    base: str | Path,
+    base: str | Path | Sequence[str | Path],
     *,
     model: str | LanguageModel | None = None,
     embedder: str | Embedder | None = None,
     budget: Budget | None = None,
     groups: Iterable[str] | None = None,
 ) -> Base:
-    """Open a knowledge base: a folder, `postgresql://USER@HOST/DATABASE#BASE`, or `sparql+http://HOST/query`.
+    """Open a knowledge base: a folder, several folders to ask as one base, or an address.
+
+    Addresses are `postgresql://USER@HOST/DATABASE#BASE` and `sparql+http://HOST/query`.
 
     `model` is what `--model` takes (`openai:NAME`, `http://…#NAME`, `gguf:FILE`, …) or any `LanguageModel`; `budget`
     caps what it may cost. `groups` are those of whoever asks (`Base.for_groups`); None means everything.
     """
     ledger = Ledger(budget or Budget())
+    if not isinstance(base, str | Path):
+        from clew.joining import joined_base
+
+        base = joined_base([Path(one) for one in base]) if len(base) != 1 else base[0]
     opened = Base(Toolbox.open(base, model=_opened(model, ledger), embedder=embedder), ledger)
     return opened if groups is None else opened.for_groups(groups)
 

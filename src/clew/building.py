@@ -161,7 +161,7 @@ def write_base(
     with staging(folder) as stage:
         say("graph")
         graph = write_graph(tables, stage, problems)
-        edits = edits.within(graph.schema) if lenient else edits
+        edits = (edits.within(graph.schema) if lenient else edits).answering(tables.answers, graph.schema)
         facts = graph.to_json(edits.apply(graph.schema)) | {"edits": edits.to_json()}
         staged = ArrayKnowledgeBase.staged(stage, facts)
         groups = groups_in(staged.columns(), staged.edge_columns)

@@ -17,7 +17,7 @@ from clew.kb.paths import PathLimits
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.knowledge_graph_prompting.answer import printed_boxes
 from clew.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
-from clew.methods.subgraph_reranking.graph_to_text import linearize
+from clew.methods.subgraph_reranking.graph_to_text import GraphWriter, WrittenGraph, linearize
 from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
 from clew.toolbox import Toolbox
 
@@ -45,6 +45,8 @@ class ShownSubgraph:
 
     kb: KnowledgeBase
     subgraph: Subgraph
+    written: WrittenGraph | None = None
+    """As a model tells it, where that was asked for."""
 
     @cached_property
     def svg(self) -> str:
@@ -52,8 +54,12 @@ class ShownSubgraph:
         return draw_subgraph(self.kb, self.subgraph)
 
     def to_dict(self) -> dict[str, Any]:
-        """Nodes, edges, paths and text as plain values."""
-        return subgraph_json(self.kb, self.subgraph)
+        """Nodes, edges, paths and text as plain values; where a model has told it, what the check of that found."""
+        shown = subgraph_json(self.kb, self.subgraph)
+        if self.written is None:
+            return shown
+        check = None if self.written.check is None else asdict(self.written.check)
+        return {**shown, "written": {"text": self.written.text, "problem": self.written.problem, "check": check}}
 
     def __str__(self) -> str:
         return linearize(self.kb, self.subgraph)
@@ -126,8 +132,8 @@ def neighbours(
     }
 
 
-def between(tools: Toolbox, entities: Sequence[str], hops: int = 4) -> ShownSubgraph:
-    """All shortest paths from each entity to the last one, and the edges among them."""
+def between(tools: Toolbox, entities: Sequence[str], hops: int = 4, *, write: bool = False) -> ShownSubgraph:
+    """All shortest paths from each entity to the last one, and the edges among them; `write` has the model tell it."""
     found = [tools.find_node(text) for text in entities]
     if len(set(found)) < 2:
         raise InputError("name at least two different entities")
@@ -135,7 +141,8 @@ def between(tools: Toolbox, entities: Sequence[str], hops: int = 4) -> ShownSubg
     [subgraph] = SubgraphExtractor(tools.kb, limits).extract(found[:-1], [found[-1]])
     if len(subgraph.nodes) > MOST_NODES:
         raise InputError(f"the subgraph has {len(subgraph.nodes)} nodes, more than {MOST_NODES}: lower `hops`")
-    return ShownSubgraph(tools.kb, subgraph)
+    written = GraphWriter(tools.required_model("telling a subgraph"), tools.kb).write([subgraph])[0] if write else None
+    return ShownSubgraph(tools.kb, subgraph, written)
 
 
 def document(tools: Toolbox, name: str) -> dict[str, Any]:

@@ -15,14 +15,14 @@ from clew.building import Say, check, write_base
 from clew.core.errors import CorruptError, ModelError, UntrustedEmbedder
 from clew.documents.building import build_documents
 from clew.documents.originals import remembered_sources
-from clew.index.build import discard_vectors, embedder_of, have_all_vectors, open_lexical, open_vectors, vector_folder
+from clew.index.build import discard_vectors, embed_documents, embedder_of, have_all_vectors, vector_folder
 from clew.index.vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import read_manifest
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.sealed import altered_texts
 from clew.kb.storage import locked, sweep, verify
-from clew.models.embedding.opening import DEFAULT, open_embedder
+from clew.models.embedding.opening import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _restored_graph(folder: Path, say: Say) -> str:
 def _restored_vectors(folder: Path, notes: list[str]) -> list[str]:
     """Compute anew the vectors that were altered, and those that a restored generation has no rows for."""
     kb = ArrayKnowledgeBase.open(folder)
-    had_all = have_all_vectors(kb)
+    kinds = [relations for relations in (False, True) if have_all_vectors(kb, relations=relations)]
     damaged = vector_problems(vector_folder(folder))
     try:
         spec = embedder_of(kb)
@@ -104,10 +104,10 @@ def _restored_vectors(folder: Path, notes: list[str]) -> list[str]:
         return ["the vectors were removed"] if damaged else []
     if damaged:
         discard_vectors(folder)
-    if not had_all:
+    if not kinds:
         return ["the vectors were removed: they are computed when they are needed"] if damaged else []
     try:
-        count = open_vectors(kb, open_embedder(spec), open_lexical(kb), spec=spec).embed_all()
+        count = embed_documents(kb, spec, kinds)
     except ModelError as failure:
         notes.append(f"the vectors are missing ({failure}): `clew embed {folder}` computes them")
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
@@ -17,6 +17,7 @@ from clew.core.texts import MOST_ASKED, asked_text
 from clew.core.types import NodeSet, Ranking
 from clew.index.build import (
     embedder_of,
+    have_all_vectors,
     index_names,
     index_vectors,
     open_lexical,
@@ -27,7 +28,7 @@ from clew.index.build import (
 from clew.index.lexical import LexicalIndex
 from clew.index.protocol import Index, Names
 from clew.index.vector_store import VectorStore, remembered_embedder
-from clew.index.vectors import MultiVectorIndex, VectorIndex
+from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.description import describe
 from clew.kb.protocol import KnowledgeBase
@@ -119,7 +120,14 @@ class Toolbox:
         return self.kb
 
     @classmethod
-    def switch_embedder(cls, folder: str | Path, spec: str, progress: Progress = lambda _done, _total: None) -> int:
+    def switch_embedder(
+        cls,
+        folder: str | Path,
+        spec: str,
+        progress: Progress = lambda _done, _total: None,
+        *,
+        relations: bool = False,
+    ) -> int:
         """Make a knowledge base use another embedder; returns how many vectors were computed.
 
         The old vectors stay in use until all new ones are there, so that a kill in between changes nothing.
@@ -134,7 +142,9 @@ class Toolbox:
             prepared.adopt()
             return computed
         store = VectorStore.beside(vector_folder(tools.local.folder), embedder, spec=spec)
-        computed = index_vectors(tools.local, embedder, store, tools.lexical).embed_all(progress)
+        kinds = {False, relations or have_all_vectors(tools.local, relations=True)}
+        indexes = [index_vectors(tools.local, embedder, store, tools.lexical, relations=kind) for kind in sorted(kinds)]
+        computed = sum(index.embed_all(progress) for index in indexes)
         store.adopt()
         return computed
 
@@ -155,14 +165,20 @@ class Toolbox:
         return open_lexical(self.local)
 
     @cached_property
+    def lexical_with_relations(self) -> LexicalIndex:
+        """BM25 over node documents that hold the names of neighbours."""
+        return open_lexical(self.local, relations=True)
+
+    @cached_property
     def vectors(self) -> VectorIndex:
         """Vectors of the node documents, computed when they are first needed."""
         return open_vectors(self.local, self.embedder, self.lexical, spec=self._embedder_spec)
 
     @cached_property
-    def multi_vectors(self) -> MultiVectorIndex:
-        """Vectors of the chunks of the best documents."""
-        return MultiVectorIndex(self.vectors, self.kb.text, self.embedder, self.vectors.store)
+    def vectors_with_relations(self) -> VectorIndex:
+        """Vectors of node documents that hold relations."""
+        words = self.lexical_with_relations
+        return open_vectors(self.local, self.embedder, words, spec=self._embedder_spec, relations=True)
 
     @cached_property
     def names(self) -> Names:
@@ -319,25 +335,22 @@ class OpenedWhenAsked:
 
 
 def open_remote(address: str) -> KnowledgeBase:
-    """A base behind `sparql+http://HOST/query`; after # how to read it, such as #language=de&label=IRI."""
+    """A base behind `sparql+http://HOST/query`; after # how to read it, such as #shape=wikidata&language=de."""
     from clew.kb.sparql import SparqlKnowledgeBase
     from clew.kb.sparql_endpoint import SparqlEndpoint
-    from clew.kb.sparql_schema import COMMENT, LABEL, NOISE, TYPE, Reading
+    from clew.kb.sparql_schema import SHAPES, Reading
     from clew.models.settings import Settings
 
     url, _, fragment = address.removeprefix(REMOTE).partition("#")
     given = dict(parse_qsl(fragment))
-    noise = tuple(given.pop("noise").split()) if "noise" in given else NOISE
+    shape = given.pop("shape", "")
+    if shape and shape not in SHAPES:
+        raise InputError(f"{address}: no shape {shape!r}; there are: {', '.join(SHAPES)}")
     settings = {"label", "comment", "type", "language"}
+    noise = {"noise": tuple(given.pop("noise").split())} if "noise" in given else {}
     if given.keys() - settings:
-        there = ", ".join(sorted(settings | {"noise"}))
+        there = ", ".join(sorted(settings | {"noise", "shape"}))
         raise InputError(f"{address}: no setting {min(given.keys() - settings)!r}; there are: {there}")
     cache = Settings.load().cache_folder / "sparql.sqlite"
-    reading = Reading(
-        given.get("label", LABEL),
-        given.get("comment", COMMENT),
-        given.get("type", TYPE),
-        given.get("language", "en"),
-        noise,
-    )
+    reading = replace(SHAPES.get(shape, Reading()), **given, **noise)  # type: ignore[arg-type]  # texts, and a tuple
     return SparqlKnowledgeBase(SparqlEndpoint(url, cache), reading)

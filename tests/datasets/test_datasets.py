@@ -167,6 +167,7 @@ def test_mintaka_keeps_types_and_answers_that_are_no_entities(tmp_path):
     file = write(tmp_path / "mintaka_dev.json", [record("1", entity), record("2", truth), record("3", unknown)])
     questions = load_dataset(f"mintaka:{file}").questions
     assert [question.answers for question in questions] == [("Q1",), ("yes",), ("Nobody",)]
+    assert [question.value for question in questions] == [None, True, None]
     assert questions[0].aliases == {"Q1": ("Dawn",)}
     assert load_dataset(f"mintaka:{tmp_path}:dev").split == "dev"
 

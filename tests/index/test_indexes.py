@@ -13,6 +13,7 @@ from clew.index.vectors import VectorIndex, rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.sources.delta import Delta
 from clew.kb.tables import Piece, Tables
+from clew.methods.stark.retrievers import VectorSearch
 from clew.models.embedding.opening import HashEmbedder
 from clew.models.wrappers import Budget, Ledger
 from clew.toolbox import Toolbox
@@ -84,7 +85,7 @@ def test_verify_names_altered_vectors_and_rows_and_nothing_is_found_by_them(tmp_
 def test_an_update_that_was_stopped_before_its_vectors_is_finished_by_the_next_one(tmp_path: Path, monkeypatch):
     folder = tmp_path / "kb"
     build(tables(), folder)
-    Toolbox.switch_embedder(folder, "hash")
+    Toolbox.switch_embedder(folder, "hash", relations=True)
     more = Delta(tables([("MFS2", "disease", "Marfan syndrome type 2", [], "A ciliopathy.")], []))
 
     class Killed(BaseException):
@@ -98,12 +99,16 @@ def test_an_update_that_was_stopped_before_its_vectors_is_finished_by_the_next_o
         with pytest.raises(Killed):
             update(folder, more)
     assert check(folder) == []
-    stopped = Base(Toolbox.open(folder), Ledger(Budget())).ask("ciliopathy", "vector_search")
-    assert "clew embed" in stopped.fallbacks[0].instead
+    for with_relations in (False, True):
+        asked = VectorSearch(with_relations=with_relations)
+        stopped = Base(Toolbox.open(folder), Ledger(Budget())).ask("ciliopathy", asked)
+        assert "clew embed" in stopped.fallbacks[0].instead
     update(folder, more)
     tools = Toolbox.open(folder)
     assert tools.vectors.is_complete
-    assert [file.name for file in rows_files(tools.vectors.store.place)] == [f"rows-{tools.identity}.npy"]
+    assert tools.vectors_with_relations.is_complete
+    rows = [f"rows-{tools.identity}-relations.npy", f"rows-{tools.identity}.npy"]
+    assert [file.name for file in rows_files(tools.vectors.store.place)] == rows
     tools.local.release()
     build(tables(NODES[:2], []), folder)
     assert rows_files(tools.vectors.store.place) == []

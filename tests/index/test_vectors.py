@@ -270,12 +270,12 @@ def test_chunks_overlap_and_cover_the_text():
 def test_a_chunk_that_answers_lifts_its_document(tmp_path: Path):
     texts = [("filler " * 200)[: 6 * 205] + "ectopia lentis " * 5, "lentis filler", "filler words"]
     index = opened(tmp_path, texts)
-    multi = MultiVectorIndex(index, texts.__getitem__, index.embedder, index.store)
-    ranking = multi.search("ectopia lentis", 3)
+    multi = MultiVectorIndex(texts.__getitem__, index.embedder, index.store)
+    ranking = multi.rescored("ectopia lentis", index.search("ectopia lentis", 50), 3)
     assert ranking.nodes.tolist()[0] == 0
     assert index.search("ectopia lentis", 3).nodes.tolist()[0] == 1
-    shallow = MultiVectorIndex(index, texts.__getitem__, index.embedder, index.store, pool=1)
-    scores = shallow.search("ectopia lentis", 3).scores.tolist()
+    shallow = MultiVectorIndex(texts.__getitem__, index.embedder, index.store, pool=1)
+    scores = shallow.rescored("ectopia lentis", index.search("ectopia lentis", 50), 3).scores.tolist()
     assert scores == sorted(scores, reverse=True)
     assert aggregate(np.array([1, 2, 3, 6], dtype=np.float32), "top_k_mean", 2) == 4.5
     assert aggregate(np.array([1, 2, 3, 6], dtype=np.float32), "mean") == 3

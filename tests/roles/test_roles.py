@@ -293,12 +293,10 @@ class TestWriting:
         [written] = writer.next_evidence([Draft("Which river flows through the birthplace of Max Bruch?")])
         assert written.texts == ("river birthplace",)
 
-    def test_answers_are_different_and_ordered_and_samples_add_to_them(self):
-        def reply(request: Request) -> str:
-            return json.dumps({"answers": ["Paris", "paris ", 1789] if request.temperature == 0 else ["Lyon"]})
-
-        [written] = ModelWriter(ScriptedModel(reply), samples=2).answers(["capital?"], 10)
-        assert written.texts == ("Paris", "1789", "Lyon")
+    def test_answers_are_different_and_ordered(self):
+        said = ScriptedModel.saying(json.dumps({"answers": ["Paris", "paris ", 1789]}))
+        [written] = ModelWriter(said).answers(["capital?"], 10)
+        assert written.texts == ("Paris", "1789")
         [none] = UncoveredPart().answers(["capital?"], 10)
         assert none.texts == ()
 

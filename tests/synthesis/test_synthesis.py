@@ -19,10 +19,10 @@ from clew.toolbox import Toolbox
 from conftest import tables
 
 MAG = [
-    ("author", "author___writes___paper", "paper"),
-    ("paper", "paper___cites___paper", "paper"),
-    ("paper", "paper___has_topic___field_of_study", "field_of_study"),
-    ("author", "author___affiliated_with___institution", "institution"),
+    ("author", "writes", "paper"),
+    ("paper", "cites", "paper"),
+    ("paper", "has_topic", "field_of_study"),
+    ("author", "affiliated_with", "institution"),
 ]
 GENE, SIGN = "gene/protein", "effect/phenotype"
 PRIME = [
@@ -84,8 +84,8 @@ def test_a_wrong_template_is_refused_with_the_reason(paths, complaint):
 
 def test_a_template_that_does_not_fit_the_schema_says_what_would(tmp_path: Path):
     file = tmp_path / "mine.toml"
-    file.write_text('[[template]]\nname="x"\npaths=["paper -[author___writes___paper]-> author"]\n')
-    with pytest.raises(SchemaError, match=r"there are: author -\[author___writes___paper\]-> paper"):
+    file.write_text('[[template]]\nname="x"\npaths=["paper -[writes]-> author"]\n')
+    with pytest.raises(SchemaError, match=r"there are: author -\[writes\]-> paper"):
         load_templates(str(file), schema_of(MAG))
 
 

@@ -68,8 +68,6 @@ def test_a_hostile_base_gives_sound_questions_or_a_clear_message(hostile: Toolbo
         make_benchmark(hostile, tmp_path / "text", Wanted(5, kinds=("textual",), templates=_only_the_one(tmp_path)))
     with pytest.raises(InputError, match="no kind of question 'hop'"):
         make_benchmark(hostile, tmp_path / "kind", Wanted(5, kinds=("hop",)))
-    with pytest.raises(InputError, match="--roles is empty"):
-        make_benchmark(hostile, tmp_path / "role", Wanted(5, roles=()))
 
 
 def _only_the_one(folder: Path) -> str:

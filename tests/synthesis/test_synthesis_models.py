@@ -32,8 +32,8 @@ def reply(request) -> str:
         return json.dumps({"question": f"Rewritten: which goes with {' and '.join(kept)}, {len(asked)}?"})
     if "says everything" in system:
         return "Yes."
-    stated = re.search(r"(?:Requirement|as follows|this property): (.+)", asked)[1]
-    return "yes" if stated in asked.replace(stated, "", 1) else "No"
+    stated = re.findall(r"^(\d+)\. (.+)$", asked, re.MULTILINE)
+    return json.dumps({number: text in asked.replace(f"{number}. {text}", "", 1) for number, text in stated})
 
 
 WANTED = Wanted(24, roles=("doctor", "patient"))

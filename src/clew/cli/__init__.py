@@ -41,6 +41,7 @@ COMMANDS = {
     "eval": "clew.cli.eval:evaluate",
     "report": "clew.cli.eval:report",
     "subgraph": "clew.cli.subgraph:subgraph",
+    "subgraphs": "clew.cli.subgraph:subgraphs",
     "synth": "clew.cli.synth:synth",
     "train ranker": "clew.cli.train:ranker",
     "train reader": "clew.cli.train:reader",

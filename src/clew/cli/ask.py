@@ -11,7 +11,6 @@ from rich.markup import escape
 
 from clew.api import open as open_base
 from clew.cli.options import (
-    AnyBase,
     AsJson,
     EmbedderOption,
     Exclude,
@@ -29,6 +28,7 @@ from clew.cli.options import (
     group_names,
 )
 from clew.cli.output import out, print_json, print_table
+from clew.core.errors import InputError
 from clew.core.trace import Recorder
 from clew.core.types import Answer, Passage
 from clew.methods.catalog import DEFAULT_METHOD, describe, method_names
@@ -41,8 +41,14 @@ MOST_EVIDENCE = 3
 
 
 def ask(
-    base: AnyBase,
-    question: Annotated[str, typer.Argument(help="The question, in words.")],
+    asked: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="KB… QUESTION",
+            help="A knowledge base, or sparql+http://HOST/query, or several bases to ask as one; then the question.",
+            show_default=False,
+        ),
+    ],
     method: Annotated[str, typer.Option("--method", "-m", help="How to answer; see `clew methods`.")] = DEFAULT_METHOD,
     k: Annotated[int, typer.Option("-k", min=1, help="How many answers to show.")] = 10,
     option: Options = None,
@@ -63,6 +69,10 @@ def ask(
     as_json: AsJson = False,
 ) -> None:
     """Ask a question and see the answers with their evidence."""
+    *bases, question = asked
+    if not bases:
+        raise InputError(f"expected a knowledge base and a question, found only {question!r}")
+    base = bases[0] if len(bases) == 1 else bases
     budget = Budget(max_cost, max_tokens, max_calls, max_seconds)
     seen = group_names(groups)
     opened = open_base(base, model=None if estimate else model, embedder=embedder, budget=budget, groups=seen)

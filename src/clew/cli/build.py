@@ -28,6 +28,9 @@ from clew.toolbox import Toolbox
 def embed(
     base: AnyBase,
     embedder: Annotated[str | None, typer.Option("--embedder", help="Switch the base to this embedder.")] = None,
+    relations: Annotated[
+        bool, typer.Option("--relations", help="Those of documents that hold relations as well: STaRK's retrievers.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute the vectors of all node documents ahead; a stopped run goes on where it was.
@@ -35,11 +38,11 @@ def embed(
     Another embedder is switched to at the end, when all its vectors are there.
     """
     if embedder is None:
-        count = embed_all(Toolbox.open(base))
+        count = embed_all(Toolbox.open(base), relations=relations)
         name = Toolbox.open(base).embedder.name
     else:
         with progress_bar("embedding") as move:
-            count = Toolbox.switch_embedder(base, embedder, move)
+            count = Toolbox.switch_embedder(base, embedder, move, relations=relations)
         name = Toolbox.open(base, embedder=embedder).embedder.name
     if as_json:
         print_json({"base": shown_place(base), "embedder": name, "vectors": count})
@@ -49,10 +52,11 @@ def embed(
         out.print(f"to ask it: --embedder {embedder}, or CLEW_EMBEDDER={embedder}", markup=False)
 
 
-def embed_all(tools: Toolbox) -> int:
-    """All vectors of a base, with a bar; returns their number."""
+def embed_all(tools: Toolbox, *, relations: bool = False) -> int:
+    """All vectors of a base, with a bar; returns how many were computed."""
+    kinds = [tools.vectors, tools.vectors_with_relations] if relations else [tools.vectors]
     with progress_bar("embedding") as move:
-        return tools.vectors.embed_all(move)
+        return sum(vectors.embed_all(move) for vectors in kinds)
 
 
 Files = list[Path] | None

@@ -1,4 +1,4 @@
-"""`clew subgraph`: what lies between entities, as text, JSON and a picture."""
+"""`clew subgraph`: what lies between entities, as text, JSON and a picture; `clew subgraphs`: a data set of them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ import typer
 from rich.markup import escape
 
 from clew.cli.options import AsJson, Base, find_node, open_tools
-from clew.cli.output import err, out, print_json
+from clew.cli.output import err, out, print_json, print_table, progress_bar
 from clew.core.errors import InputError
+from clew.datasets.load import load_dataset
+from clew.evaluation.benchmark import Benchmark, aliases_in
+from clew.evaluation.rankers import PoolMaker
+from clew.evaluation.subgraph_set import write_subgraphs
 from clew.kb.paths import PathLimits
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
 from clew.methods.subgraph_reranking.graph_to_text import GraphWriter, WrittenGraph, triples_in_words
+from clew.methods.subgraph_reranking.method import open_source
 from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
 from clew.models.opening import open_model
 
@@ -78,3 +83,47 @@ def show_subgraph(kb: KnowledgeBase, found: Subgraph) -> None:
         out.print(f"{ends}: {told}{shown}", markup=False)
     for triple in triples_in_words(kb, found):
         out.print(", ".join(triple), markup=False)
+
+
+def subgraphs(
+    questions: Annotated[
+        str, typer.Option("--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="Questions with answers.")
+    ],
+    output: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.jsonl", help="The file to write.")],
+    kb: Annotated[Path | None, typer.Option("--kb", help="The base; by default the one the data set brings.")] = None,
+    source: Annotated[
+        str, typer.Option("--source", help="Of candidates: nearby, another method, model, samples, beams or a file.")
+    ] = "nearby",
+    candidates: Annotated[int, typer.Option("--candidates", min=1, help="Candidates per question.")] = 20,
+    model: Annotated[str, typer.Option("--model", help="The language model that generates candidates.")] = "none",
+    writer: Annotated[str, typer.Option("--writer", help="A language model that tells each subgraph.")] = "none",
+    max_hops: Annotated[int, typer.Option("--max-hops", min=1, help="The longest path looked for.")] = 4,
+    topics: Annotated[bool, typer.Option("--topics", help="Mark the topic entities in the questions.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="A random sample of so many questions.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the sample.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Write a data set of subgraphs: for each candidate answer of each question what connects the two."""
+    dataset = load_dataset(questions)
+    dataset = (dataset.with_topics() if topics else dataset).sample(limit, seed)
+    benchmark = Benchmark(dataset, kb, model=open_model(model))
+    tools = benchmark.tools
+    extractor = SubgraphExtractor(tools.kb, PathLimits(most_hops=max_hops))
+    proposing = open_source(tools, source, candidates)
+    maker = PoolMaker(tools.kb, proposing, extractor, benchmark.rule, aliases_in(tools.kb), candidates)
+    telling = open_model(writer)
+    graph_writer = None if telling is None else GraphWriter(telling, tools.kb)
+    with progress_bar("subgraphs") as move:
+        made = write_subgraphs(maker, dataset.questions, output, graph_writer, move)
+    if as_json:
+        print_json(made.to_json())
+        return
+    out.print(
+        f"{output}: {made.subgraphs:,} subgraphs of {made.questions:,} questions, {made.right:,} right", markup=False
+    )
+    if made.told is not None:
+        told = made.told
+        shares = (told.coverage, told.question_entities, told.candidates, told.hallucinated, told.used)
+        names = ("entities kept", "question entities", "candidates", "texts that invent", "texts used")
+        rows = [(name, f"{100 * share:.1f}") for name, share in zip(names, shares, strict=True)]
+        print_table(f"{told.texts:,} texts, percent", ("", "share"), rows)

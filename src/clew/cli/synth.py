@@ -25,10 +25,13 @@ def synth(
     output: Annotated[Path, typer.Option("--out", "-o", help="The folder to write; run again to go on.")],
     count: Annotated[int, typer.Option("-n", min=1, help="How many questions.")] = 1000,
     templates: Annotated[
-        str | None, typer.Option("--templates", metavar="FILE.toml|mag|prime", help="By default from the schema.")
+        str | None,
+        typer.Option("--templates", metavar="FILE.toml|amazon|mag|prime", help="By default from the schema."),
     ] = None,
     kinds: Annotated[str, typer.Option("--kinds", metavar="KIND,…", help="Kinds of questions.")] = ",".join(KINDS),
-    roles: Annotated[str, typer.Option("--roles", metavar="ROLE,…", help="Who asks, such as doctor,patient.")] = "user",
+    roles: Annotated[
+        str, typer.Option("--roles", metavar="ROLE,…", help="Who asks, such as doctor,patient; by default a user.")
+    ] = "",
     model: Model = "none",
     rewriter: Annotated[
         str | None, typer.Option("--rewriter", help="The model of the second stage of writing; by default the same.")

@@ -16,7 +16,8 @@ from clew.datasets.load import load_dataset
 from clew.evaluation.benchmark import Benchmark, aliases_in
 from clew.evaluation.rankers import PoolMaker, RankerReport, train_on_questions
 from clew.kb.paths import PathLimits
-from clew.methods.subgraph_reranking.method import open_source
+from clew.methods.subgraph_reranking.method import graph_writer, open_source
+from clew.methods.subgraph_reranking.ranker_file import Texts
 from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.models.opening import open_model
 from clew.training.neural_ranker import NeuralSettings
@@ -46,10 +47,15 @@ def ranker(
         str, typer.Option("--features", help="Of text, graph, g2t, match, source; neural: text or g2t,highlight.")
     ] = "text,graph,g2t",
     source: Annotated[
-        str, typer.Option("--source", help="Of candidates: nearby, another method, model or a file.")
+        str, typer.Option("--source", help="Of candidates: nearby, another method, model, samples, beams or a file.")
     ] = "nearby",
     candidates: Annotated[int, typer.Option("--candidates", min=2, help="Candidates per question.")] = 20,
-    model: Annotated[str, typer.Option("--model", help="The language model for --source model.")] = "none",
+    model: Annotated[
+        str, typer.Option("--model", help="The language model that generates candidates or tells subgraphs.")
+    ] = "none",
+    texts: Annotated[
+        Texts, typer.Option("--texts", help="How subgraphs are told: fact by fact, or as the model writes them.")
+    ] = "facts",
     max_hops: Annotated[int, typer.Option("--max-hops", min=1, help="The longest path looked for.")] = 4,
     topics: Annotated[bool, typer.Option("--topics", help="Mark the topic entities in the questions.")] = False,
     limit: Annotated[int | None, typer.Option("--limit", min=10, help="A random sample of so many questions.")] = None,
@@ -71,6 +77,7 @@ def ranker(
         benchmark.rule,
         aliases_in(tools.kb),
         candidates,
+        graph_writer(tools, texts),
     )
     settings = RankerSettings(
         kind.value,
@@ -81,7 +88,7 @@ def ranker(
     )
     with progress_bar("candidates and subgraphs") as move:
         report = train_on_questions(
-            maker, dataset, tools.kb.schema, tools.embedder, settings, output, source=source, progress=move
+            maker, dataset, tools.kb.schema, tools.embedder, settings, output, source=source, texts=texts, progress=move
         )
     if as_json:
         print_json(report.to_json())
@@ -100,13 +107,19 @@ def show_report(report: RankerReport) -> None:
         rows.append((name, f"{hits[0]} [{100 * low:.1f}, {100 * high:.1f}]", *hits[1:]))
     print_table("Test questions, percent", ("", "Hit@1 [95 %]", "Hit@2", "Hit@3", "Hit@5", "Hit@10"), rows)
     out.print(f"paired randomisation test of Hit@1: p = {report.p_value:.4f}", markup=False)
+    if len(report.by_type) > 1:
+        shown = [(kind, str(n), f"{100 * a:.1f}", f"{100 * b:.1f}") for kind, (n, a, b) in report.by_type.items()]
+        print_table("Hit@1 by type of question, percent", ("type", "questions", "before", "after"), shown)
     if report.importance:
         losses = [(one.feature, f"{100 * one.loss:.2f}", f"{100 * one.deviation:.2f}") for one in report.importance]
         print_table("Loss of Hit@1 when shuffled, points", ("feature", "loss", "±"), losses)
     if report.own_importance:
         own = sorted(report.own_importance.items(), key=lambda item: -item[1])
         print_table("CatBoost's importance", ("feature", "percent"), [(name, f"{value:.2f}") for name, value in own])
-    err.print(f"saved in {report.folder}; use it with --option ranker={report.folder}", markup=False)
+    if report.card.usable:
+        err.print(f"saved in {report.folder}; use it with --option ranker={report.folder}", markup=False)
+    else:
+        err.print(f"kept in {report.folder}, but not usable: it ranks worse than the source does", markup=False)
 
 
 def reader(

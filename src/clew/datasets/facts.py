@@ -194,7 +194,7 @@ class _Record(BaseModel):
 
 
 def load_mintaka(path: Path, split: str | None = None) -> Dataset:
-    """`mintaka:FILE` or `mintaka:DIR:dev`; an answer that is no entity is its value in words, as people write it."""
+    """`mintaka:FILE` or `mintaka:DIR:dev`; an answer that is no entity is its value, also in words."""
     file = find_file(path) if split is None else find_file(path / f"mintaka_{split}.json")
     questions = tuple(_mintaka_question(record) for record in read_records(file, _Record))
     return Dataset("mintaka", questions, "graph", split or file.name.split(".json")[0])
@@ -213,6 +213,7 @@ def _mintaka_question(record: _Record) -> Question:
             answers.append(("yes" if answer else "no") if isinstance(answer, bool) else str(answer))
     if not answers:  # the answer has no identity in Wikidata: its words are all there is
         answers.append(record.answer.mention)
+    only = gold[0] if len(gold) == 1 else None
     return Question(
         id=record.id,
         text=record.question,
@@ -221,6 +222,7 @@ def _mintaka_question(record: _Record) -> Question:
         topics=tuple(str(topic.name) for topic in record.topics if topic.type == "entity"),
         aliases=aliases,
         extra={"category": record.category, "answer_type": record.answer.type},
+        value=only if isinstance(only, bool | int | float) else None,
     )
 
 

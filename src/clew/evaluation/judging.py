@@ -103,7 +103,8 @@ def score(question: Question, answer: Answer | None, kind: Kind, match: Match, n
     """The metrics of this kind of data set; all are 0 where there is no answer."""
     if kind == "documents":
         return _score_documents(question, answer)
-    if kind == "graph" and not question.answers:
+    given = question.value is not None and answer is not None and answer.value is not None
+    if kind == "graph" and (given or not question.answers):
         return _score_value(question, answer)
     gold = Gold(question.answers, question.aliases, match)
     found = gold.find(answer.candidates, names_of) if answer else []

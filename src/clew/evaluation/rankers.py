@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,11 @@ from clew.evaluation.comparison import Interval, bootstrap, randomisation_test
 from clew.evaluation.judging import Gold, NamesOf
 from clew.evaluation.plots import Bar, bar_plot
 from clew.kb.protocol import KnowledgeBase
-from clew.methods.subgraph_reranking.candidates import CandidateSource
+from clew.methods.subgraph_reranking.candidates import CandidateSource, question_kind
 from clew.methods.subgraph_reranking.features import FloatArray, make_pool
-from clew.methods.subgraph_reranking.ranker_file import RankerCard, load_ranker, save_ranker
-from clew.methods.subgraph_reranking.rankers import SourceOrder, ranked
-from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
+from clew.methods.subgraph_reranking.ranker_file import RankerCard, Texts, load_ranker, save_ranker
+from clew.methods.subgraph_reranking.rankers import Ranker, SourceOrder, ranked
+from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
 from clew.models.protocol import Embedder
 from clew.training.labelled import SPLITS, Importance, LabelledPool, split_of
 from clew.training.ranker import RankerSettings, train_ranker
@@ -37,6 +37,8 @@ class PoolMaker:
     match: Match
     names_of: NamesOf
     candidates: int = 20
+    write: Callable[[Sequence[Subgraph]], Sequence[str]] | None = None
+    """Puts subgraphs into words; None means fact by fact."""
 
     def pools(
         self, questions: Sequence[Question], progress: Callable[[int, int], None] = lambda _done, _all: None
@@ -54,8 +56,9 @@ class PoolMaker:
         refs = self.kb.refs(proposal.candidates)
         right = np.array([bool(gold.named_by(ref, self.names_of)) for ref in refs], dtype=np.bool_)
         groups = question.topics or tuple(ref.key for ref in self.kb.refs(proposal.entities))
-        pool = make_pool(self.kb, proposal.question, subgraphs)
-        return LabelledPool(question.id, pool, right, question.type, groups)
+        pool = make_pool(self.kb, proposal.question, subgraphs, self.write)
+        kind = question.type or question_kind(proposal.question)
+        return LabelledPool(question.id, pool, right, kind, groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,8 @@ class RankerReport:
     before: HitCurve
     after: HitCurve
     p_value: float
+    by_type: Mapping[str, tuple[int, float, float]] = field(default_factory=dict)
+    """Type of question → how many test questions, and Hit@1 before and after."""
     importance: tuple[Importance, ...] = ()
     own_importance: Mapping[str, float] = field(default_factory=dict)
 
@@ -118,6 +123,11 @@ class RankerReport:
                 "hit@1_before": [self.before.at(1), self.before.interval.low, self.before.interval.high],
                 "hit@1_after": [self.after.at(1), self.after.interval.low, self.after.interval.high],
                 "p_value": self.p_value,
+            },
+            "usable": self.card.usable,
+            "by_type": {
+                kind: {"questions": count, "hit@1_before": before, "hit@1_after": after}
+                for kind, (count, before, after) in self.by_type.items()
             },
             "permutation_importance": [
                 {"feature": one.feature, "loss": one.loss, "deviation": one.deviation} for one in self.importance
@@ -145,6 +155,7 @@ def train_on_questions(
     out: Path,
     *,
     source: str,
+    texts: Texts = "facts",
     shares: tuple[float, float, float] = SHARES,
     say: Say = lambda _: None,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
@@ -167,13 +178,14 @@ def train_on_questions(
         "version": __version__,
     }
     trained = train_ranker(settings, splits["train"], splits["validation"], schema, embedder, data, say=say)
-    card = save_ranker(out, trained.parts)
+    parts = replace(trained.parts, card=trained.parts.card.model_copy(update={"texts": texts}))
+    save_ranker(out, parts)
     say("test questions")
-    ranker = load_ranker(out, schema, embedder)
-    test = splits["test"]
-    before, after = (
-        hit_curve(test, [one.scores(pool.pool) for pool in test], maker.candidates) for one in (SourceOrder(), ranker)
-    )
+    ranker = load_ranker(out, schema, embedder, judged=False)
+    test, held_out = splits["test"], [*splits["validation"], *splits["test"]]
+    before, after = (_curve(one, test, maker.candidates) for one in (SourceOrder(), ranker))
+    usable = _curve(ranker, held_out, 1).at(1) >= _curve(SourceOrder(), held_out, 1).at(1)
+    card = save_ranker(out, replace(parts, card=parts.card.model_copy(update={"usable": usable})))
     if trained.importance:
         bars = [Bar(one.feature, 100 * one.loss, 100 * one.deviation) for one in trained.importance]
         title = "Loss of Hit@1 when a feature is shuffled, points"
@@ -183,4 +195,28 @@ def train_on_questions(
         own = bar_plot("CatBoost's importance, percent", [Bar(name, value) for name, value in ordered])
         (out / "catboost_importance.svg").write_text(own, "utf-8")
     p_value = randomisation_test(after.first, before.first)
-    return RankerReport(out, card, counts, before, after, p_value, trained.importance, trained.own_importance)
+    return RankerReport(
+        out,
+        card,
+        counts,
+        before,
+        after,
+        p_value,
+        _by_type(test, before, after),
+        trained.importance,
+        trained.own_importance,
+    )
+
+
+def _curve(ranker: Ranker, pools: Sequence[LabelledPool], most: int) -> HitCurve:
+    return hit_curve(pools, [ranker.scores(pool.pool) for pool in pools], most)
+
+
+def _by_type(pools: Sequence[LabelledPool], before: HitCurve, after: HitCurve) -> dict[str, tuple[int, float, float]]:
+    found: dict[str, list[tuple[float, float]]] = {}
+    for pool, pair in zip(pools, zip(before.first, after.first, strict=True), strict=True):
+        found.setdefault(pool.type or "", []).append(pair)
+    return {
+        kind: (len(pairs), *(float(np.mean(side)) for side in zip(*pairs, strict=True)))  # type: ignore[misc]
+        for kind, pairs in sorted(found.items())
+    }

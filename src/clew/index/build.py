@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from clew.core.errors import FormatError
 from clew.core.types import IntArray
 from clew.index.lexical import LexicalIndex
 from clew.index.name_table import NameTable
@@ -16,43 +19,85 @@ from clew.index.names import NameIndex
 from clew.index.protocol import Index
 from clew.index.strings import TrigramIndex
 from clew.index.tokens import terms
-from clew.index.vector_store import VectorStore, remembered_embedder, remove_stores
+from clew.index.vector_store import RELATIONS, VectorStore, remembered_embedder, remove_stores
 from clew.index.vectors import VectorIndex, drop_rows, rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.render import searchable
+from clew.kb.render import SEPARATOR, searchable
 from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.opening import PASSAGES, open_embedder, trusted_embedder
 from clew.models.protocol import Embedder
 
 INDEX, LEXICAL, NAMES, VECTORS = "index", "lexical", "names", "vectors"
+WITH_RELATIONS = "lexical_relations"
+"""The words of documents that hold relations, beside those that hold none."""
+MOST_INDEXED = 200
+"""How many neighbours by one relation count as words of a document: what a hub is joined to says nothing about it."""
+BLOCK = 100_000
+"""Nodes whose neighbours are written out at once."""
 
 
 def build_indexes(kb: ArrayKnowledgeBase, folder: Path) -> None:
     """Write every index that a base is searched by."""
     columns = kb.columns()
     shown = {attribute for node_type in kb.schema.node_types for attribute in node_type.attributes}
-    LexicalIndex.write(folder / LEXICAL, searchable(columns, shown))
+    words = searchable(columns, shown)
+    LexicalIndex.write(folder / LEXICAL, words)
+    if kb.edge_count:
+        LexicalIndex.write(folder / WITH_RELATIONS, _with_neighbours(kb, words))
     NameIndex.write(folder / NAMES, *_aliases(columns))
 
 
-def open_lexical(kb: ArrayKnowledgeBase) -> LexicalIndex:
-    """The lexical index of a base."""
-    return LexicalIndex.open(kb.generation / INDEX / LEXICAL)
+def _with_neighbours(kb: ArrayKnowledgeBase, words: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray:
+    line = pa.scalar(SEPARATOR, pa.large_string())
+    blocks = []
+    for first in range(0, len(kb), BLOCK):
+        own = words.slice(first, BLOCK)
+        own = own.combine_chunks() if isinstance(own, pa.ChunkedArray) else own
+        names = kb.neighbour_names(first, first + len(own), MOST_INDEXED)
+        blocks.append(pc.binary_join_element_wise(own, names, line))
+    return pa.chunked_array(blocks, pa.large_string())
+
+
+def open_lexical(kb: ArrayKnowledgeBase, *, relations: bool = False) -> LexicalIndex:
+    """The words of the node documents; where `relations` is set, of documents that hold the names of neighbours."""
+    if not relations or not kb.edge_count:
+        return LexicalIndex.open(kb.generation / INDEX / LEXICAL)
+    folder = kb.generation / INDEX / WITH_RELATIONS
+    if not folder.is_dir():
+        raise FormatError(
+            f"{kb.folder} was built before documents with relations were indexed: build it again, "
+            "or leave them out with -O with_relations=false"
+        )
+    return LexicalIndex.open(folder)
 
 
 def open_vectors(
-    kb: ArrayKnowledgeBase, embedder: Embedder, lexical: Index, *, spec: str = "minilm", **options: int
+    kb: ArrayKnowledgeBase,
+    embedder: Embedder,
+    lexical: Index,
+    *,
+    spec: str = "minilm",
+    relations: bool = False,
+    **options: int,
 ) -> VectorIndex:
     """The vectors of a base; `spec` is how the embedder was named, `options` are those of `VectorIndex`."""
     store = VectorStore.open(vector_folder(kb.folder), embedder, spec=spec)
-    return index_vectors(kb, embedder, store, lexical, **options)
+    return index_vectors(kb, embedder, store, lexical, relations=relations, **options)
 
 
 def index_vectors(
-    kb: ArrayKnowledgeBase, embedder: Embedder, store: VectorStore, lexical: Index, **options: int
+    kb: ArrayKnowledgeBase,
+    embedder: Embedder,
+    store: VectorStore,
+    lexical: Index,
+    *,
+    relations: bool = False,
+    **options: int,
 ) -> VectorIndex:
-    """The vectors of a base as a store holds them."""
-    return VectorIndex(len(kb), kb.text, embedder, store, lexical, generation=kb.generation.name, **options)
+    """The vectors of a base as a store holds them, of documents with or without relations."""
+    text = partial(kb.text, relations=relations)
+    state = f"{kb.generation.name}{RELATIONS}" if relations else kb.generation.name
+    return VectorIndex(len(kb), text, embedder, store, lexical, generation=state, **options)
 
 
 def open_names(
@@ -93,12 +138,12 @@ def vector_folder(folder: Path) -> Path:
     return folder / VECTORS
 
 
-def have_all_vectors(kb: ArrayKnowledgeBase) -> bool:
+def have_all_vectors(kb: ArrayKnowledgeBase, *, relations: bool | None = None) -> bool:
     """Whether every node had a vector, as after `clew embed`: of this state, or of one that an update replaced.
 
     An update that was stopped before its vectors has left the rows of the state before.
     """
-    return any(rows_files(place) for place in vector_folder(kb.folder).glob("*"))
+    return any(rows_files(place, relations=relations) for place in vector_folder(kb.folder).glob("*"))
 
 
 def forget_rows(folder: Path) -> None:
@@ -115,9 +160,17 @@ def embedder_of(kb: ArrayKnowledgeBase) -> str:
 
 
 def renew_vectors(kb: ArrayKnowledgeBase) -> int:
-    """Give every node of a changed base its vector, and return how many had to be computed."""
+    """Give every node of a changed base its vectors, of the documents that had them; returns how many were computed."""
     spec = embedder_of(kb)
-    return open_vectors(kb, open_embedder(spec), open_lexical(kb), spec=spec).embed_all()
+    kinds = [relations for relations in (False, True) if have_all_vectors(kb, relations=relations)]
+    return embed_documents(kb, spec, kinds)
+
+
+def embed_documents(kb: ArrayKnowledgeBase, spec: str, kinds: Iterable[bool]) -> int:
+    """Compute every vector that is missing, of documents with relations (True) or without; returns how many were."""
+    embedder = open_embedder(spec)
+    lexical = open_lexical(kb)  # what is embedded ahead is never narrowed by words
+    return sum(open_vectors(kb, embedder, lexical, spec=spec, relations=kind).embed_all() for kind in kinds)
 
 
 def discard_vectors(folder: Path) -> None:

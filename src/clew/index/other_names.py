@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from rapidfuzz.fuzz import ratio
 
+from clew.core.errors import NotFoundError
 from clew.index.protocol import Link, Mention, Names
 from clew.index.tokens import Token, stop_words, tokenise
-from clew.kb.sparql import SparqlKnowledgeBase
+from clew.kb.sparql import SHORT, SparqlKnowledgeBase
 from clew.kb.sparql_endpoint import content, iri, literal, pages_of
 
 
@@ -63,6 +65,9 @@ class RemoteNames:
     def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
         """The nodes with this label, then those with a label much like it."""
         name = " ".join(text.split())
+        if self.kb.reading.entities and SHORT.fullmatch(name):
+            with suppress(NotFoundError):
+                return (Link(self.kb.find(name), name, "exact", 1.0),)
         exact = [
             Link(node, label, "exact", 1.0) for node, label in self._labelled({name: _spellings(name)}).get(name, ())
         ]

@@ -35,7 +35,9 @@ from clew.models.protocol import Embedder
 
 KEY = np.dtype([("hash", "<u8", 2), ("check", "<u4")])
 FILE = "embedder.json"
-OWN = re.compile(r"keys\.bin|vectors\.bin|\.lock|\.?rows-(clew-)?data-[0-9a-f]{16}\.npy")
+RELATIONS = "-relations"
+"""What the rows of documents with relations are called after."""
+OWN = re.compile(rf"keys\.bin|vectors\.bin|\.lock|\.?rows-(clew-)?data-[0-9a-f]{{16}}({RELATIONS})?\.npy")
 """The files of a store, and the rows that each state of the base has in it."""
 MOST_DIMENSIONS = 100_000
 MOST_FRESH = 10_000

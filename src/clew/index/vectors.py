@@ -23,7 +23,7 @@ from clew.core import trace
 from clew.core.errors import CorruptError, StorageError
 from clew.core.types import IntArray, NodeSet, Ranking
 from clew.index.protocol import Index
-from clew.index.vector_store import OWN, VectorStore, hashes_of, read_card
+from clew.index.vector_store import OWN, RELATIONS, VectorStore, hashes_of, read_card
 from clew.models.protocol import Embedder
 
 UNKNOWN = -1
@@ -50,7 +50,8 @@ class VectorIndex:
         pool: int = 100,
         most: int = 300,
     ) -> None:
-        """`text` gives the document of a node, `generation` names the state of the base that node ids belong to.
+        """`text` gives the document of a node, `generation` names the state of the base that node ids belong to and,
+        by `-relations` at its end, that its documents hold relations: vectors of the two are never mixed.
 
         Until all nodes have vectors, up to `most` given candidates are embedded on demand; where there are more, the
         `pool` best lexical hits among them.
@@ -169,7 +170,7 @@ class VectorIndex:
             raise CorruptError(f"{self._file} does not fit its vectors: {repairs(self.store.folder)}")
         if rows is not None:
             return rows, True
-        if any(rows_files(self.store.place)):
+        if self._file is not None and rows_files(self.store.place, relations=has_relations(self._file)):
             instead = f"as in a base that was never embedded; `clew embed {self.store.folder.parent}` computes the rest"
             trace.fallback("vectors", "the base has changed since all its nodes had vectors", instead)
         return np.full(self.size, UNKNOWN, dtype=np.int32), False
@@ -195,15 +196,21 @@ def rows_file(generation: str) -> str:
     return f"rows-{generation}.npy"
 
 
-def rows_files(place: Path) -> list[Path]:
-    """The rows in a store, of every state of its base."""
-    return [file for file in sorted(place.glob(rows_file("*"))) if OWN.fullmatch(file.name)]
+def has_relations(file: Path) -> bool:
+    """Whether rows are those of documents with relations."""
+    return file.stem.endswith(RELATIONS)
+
+
+def rows_files(place: Path, *, relations: bool | None = None) -> list[Path]:
+    """The rows in a store, of every state of its base; of documents with or without relations, or of both."""
+    files = (file for file in sorted(place.glob(rows_file("*"))) if OWN.fullmatch(file.name))
+    return [file for file in files if relations is None or has_relations(file) == relations]
 
 
 def drop_rows(place: Path, base: Path, keep: Path | None = None) -> None:
-    """Remove the rows of states that are gone; a process may still use one that is there."""
-    for file in rows_files(place):
-        generation = file.name.removeprefix("rows-").removesuffix(".npy")
+    """Remove the rows of states that are gone, where some are kept those of their kind; a process may still use one."""
+    for file in rows_files(place, relations=None if keep is None else has_relations(keep)):
+        generation = file.stem.removeprefix("rows-").removesuffix(RELATIONS)
         if file != keep and not (base / generation).is_dir():
             file.unlink(missing_ok=True)
 
@@ -272,7 +279,6 @@ def aggregate(scores: NDArray[np.float32], how: Aggregation, top: int = 3) -> fl
 class MultiVectorIndex:
     """Chunk vectors of the documents that a vector search puts first; kept by content like all others."""
 
-    vectors: Index
     text: Callable[[int], str]
     embedder: Embedder
     store: VectorStore
@@ -282,9 +288,8 @@ class MultiVectorIndex:
     aggregation: Aggregation = "max"
     top: int = 3
 
-    def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
-        """The k best of the pool by their chunks; beyond the pool the order of the vector search stays."""
-        first = self.vectors.search(query, max(k, self.pool), among=among)
+    def rescored(self, query: str, first: Ranking, k: int) -> Ranking:
+        """The k best of a vector search by the chunks of its pool; beyond the pool its order stays."""
         if not len(first):
             return first
         with trace.span("chunk vectors") as span:

@@ -20,6 +20,7 @@ from clew.kb.facts import read_facts
 from clew.kb.holding import Held
 from clew.kb.manifest import Manifest
 from clew.kb.protocol import Edges
+from clew.kb.render import SEPARATOR
 from clew.kb.sealed import check_sealed
 from clew.kb.storage import open_generation
 from clew.kb.stored import StoredKnowledgeBase
@@ -156,6 +157,20 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         """The nodes whose whole name matches a regular expression."""
         matches = pc.match_substring_regex(self._names, f"^(?:{pattern})$")
         return NodeSet.of(np.flatnonzero(matches.to_numpy(zero_copy_only=False)))
+
+    def neighbour_names(self, first: int, last: int, most: int) -> pa.Array:
+        """For each node of a range the names of its neighbours in lines, up to `most` by a relation and direction."""
+        line = pa.scalar(SEPARATOR, pa.large_string())
+        parts = []
+        for side in (self.outward, self.inward):
+            groups = np.arange(side.node_groups[first], side.node_groups[last])
+            starts = side.group_start[groups]
+            places, lengths = positions(starts, np.minimum(side.group_start[groups + 1], starts + most))
+            borders = np.append(0, np.cumsum(lengths))[side.node_groups[first : last + 1] - side.node_groups[first]]
+            names = self._names.take(_positions(side.targets[places])).cast(pa.large_string())
+            offsets = pa.Array.from_buffers(pa.int64(), len(borders), [None, pa.py_buffer(borders.astype(np.int64))])
+            parts.append(pc.binary_join(pa.LargeListArray.from_arrays(offsets, names), line))
+        return pc.binary_join_element_wise(*parts, line)
 
     def columns(self) -> pa.RecordBatch:
         """The stored columns of all nodes, mapped."""

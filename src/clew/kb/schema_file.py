@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,13 @@ class SchemaEdits:
             ),
             relations=tuple(_edited_relation(row, self.relations.get(row.name)) for row in schema.relations),
         )
+
+    def answering(self, types: Collection[str], schema: Schema) -> SchemaEdits:
+        """The edits where only these types are answers, unless the edits themselves say otherwise; none means all."""
+        others = [name for name in schema.type_names if types and name not in types]
+        found = {name: self.types.get(name, TypeEdit()) for name in others}
+        told = {name: edit.model_copy(update={"answer": False}) for name, edit in found.items() if edit.answer is None}
+        return replace(self, types={**self.types, **told})
 
     def within(self, schema: Schema) -> SchemaEdits:
         """The edits of what the schema still has, after an update."""

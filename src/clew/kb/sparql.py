@@ -6,6 +6,7 @@ above this module knows that the graph is remote.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -21,6 +22,9 @@ from clew.kb.protocol import Edges
 from clew.kb.sources.rdf import local_name
 from clew.kb.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, number, pages_of
 from clew.kb.sparql_schema import UNTYPED, VALUE, EndpointSchema, Reading
+
+SHORT = re.compile(r"[A-Z]\d+")
+"""A node by its short name, as Wikidata gives them."""
 
 
 @dataclass
@@ -76,12 +80,17 @@ class SparqlKnowledgeBase:
 
     def find(self, key: str) -> int:
         """The id of an IRI that occurs in the graph."""
-        term = key if key.startswith('"') else iri(key)
+        term = key if key.startswith('"') else iri(self._full(key))
         if term not in self._nodes.ids:
             found = self._ask(f"SELECT ?p WHERE {{ {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }} LIMIT 1", None)
             if not found:
                 raise NotFoundError(f"{self.endpoint.url} says nothing about {key!r}")
         return self._nodes.id(term)
+
+    def _full(self, key: str) -> str:
+        """The IRI of a key: the key itself, or with what its kind of IRI begins with."""
+        entities = self.reading.entities
+        return f"{entities}{key}" if entities and SHORT.fullmatch(key) else key
 
     def intern(self, terms: Iterable[Term]) -> list[int]:
         """The ids of terms that the endpoint has given."""
@@ -236,7 +245,8 @@ class SparqlKnowledgeBase:
             node, text = self._nodes.id(term), content(term)
             if term.startswith("<"):
                 name = labels.get(term) or local_name(text)
-                self._named[node] = NodeRef(node, text, name, kinds.get(term, UNTYPED))
+                key = text.removeprefix(self.reading.entities)
+                self._named[node] = NodeRef(node, key, name, kinds.get(term, UNTYPED))
             else:
                 self._named[node] = NodeRef(node, term, text, VALUE)
 

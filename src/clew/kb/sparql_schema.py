@@ -40,6 +40,25 @@ class Reading:
     noise: tuple[str, ...] = NOISE
     batch: int = 200
     """Nodes asked for at once."""
+    entities: str = ""
+    """What the IRIs of nodes begin with that are known by a short name, such as Q42; empty where there are none."""
+    claims: str = ""
+    """What leads from the description of a property to the relation itself. Where it is set, relations are those that
+    are described, called by their labels; they are neither searched for nor counted, and nodes have no types."""
+    identifiers: tuple[str, str] | None = None
+    """A property of descriptions and its value that mark relations which only lead to identifiers elsewhere."""
+
+
+_WIKIBASE = "http://wikiba.se/ontology#"
+WIKIDATA = Reading(
+    comment="http://schema.org/description",
+    type="http://www.wikidata.org/prop/direct/P31",
+    entities="http://www.wikidata.org/entity/",
+    claims=f"{_WIKIBASE}directClaim",
+    identifiers=(f"{_WIKIBASE}propertyType", f"{_WIKIBASE}ExternalId"),
+)
+"""Wikidata's query service, and what is built like it: relations are called P31 and described elsewhere."""
+SHAPES = {"wikidata": WIKIDATA}
 
 
 @dataclass(frozen=True)
@@ -73,6 +92,8 @@ class EndpointSchema:
     @cached_property
     def predicates(self) -> dict[str, str]:
         """Relation name → IRI, noise left out."""
+        if self.reading.claims:
+            return self._described()
         rows = self._rows("SELECT DISTINCT ?p WHERE { ?s ?p ?o }", "?p")
         described = {self.reading.label, self.reading.comment, self.reading.type}
         noise = [re.compile(pattern) for pattern in self.reading.noise]
@@ -80,15 +101,32 @@ class EndpointSchema:
         kept = [p for p in told if p not in described and not any(pattern.search(p) for pattern in noise)]
         return {name: predicate for predicate, name in short_names(kept, {}, {}).items()}
 
+    def _described(self) -> dict[str, str]:
+        """Relation name → IRI of the relations that are described, by their labels; those to identifiers left out."""
+        reading = self.reading
+        apart = ""
+        if reading.identifiers is not None:
+            kind, value = map(iri, reading.identifiers)
+            apart = f"FILTER NOT EXISTS {{ ?d {kind} {value} }}"
+        named = f'OPTIONAL {{ ?d {iri(reading.label)} ?l FILTER (LANGMATCHES(LANG(?l), "{reading.language}")) }}'
+        rows = self._rows(f"SELECT ?p ?l WHERE {{ ?d {iri(reading.claims)} ?p {named} {apart} }}", "?p ?l")
+        labels = {content(row["p"]): content(row["l"]) for row in reversed(rows) if "l" in row}
+        told = dict.fromkeys(content(row["p"]) for row in rows)
+        return {name: predicate for predicate, name in short_names(told, labels, {}).items()}
+
     @cached_property
     def type_names(self) -> dict[str, str]:
-        """IRI → type name."""
+        """IRI → type name; none where types are not asked for."""
+        if self.reading.claims:
+            return {}
         rows = self._rows(f"SELECT DISTINCT ?t WHERE {{ ?s {iri(self.reading.type)} ?t }}", "?t")
         return short_names([content(row["t"]) for row in rows if row.get("t", "").startswith("<")], {}, {})
 
     def _relation_rows(self) -> list[tuple[str, str, str, int]]:
         """(predicate, head type, tail type, edges); all of one type where counting by type is too much."""
         wanted = set(self.predicates.values())
+        if self.reading.claims:  # counting would ask for the whole graph
+            return [(predicate, UNTYPED, UNTYPED, 0) for predicate in sorted(wanted)]
         try:
             found = self._counted_by_type("?p")
             told = self._rows("SELECT ?p (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?p", "?p")

@@ -74,3 +74,5 @@ class Tables:
     """Attribution and version of the sources, shown by `clew info`."""
     skipped: tuple[Problem, ...] = ()
     """Rows the readers left out, where they were told to."""
+    answers: tuple[str, ...] = ()
+    """The types whose nodes may be answers, where the format of the sources says so; empty means all."""

@@ -7,10 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from clew.core import trace
 from clew.core.types import Answer, Candidate, Evidence, Judgement, NodeRef, NodeSet, Passage, Ranking
+from clew.index.lexical import LexicalIndex
 from clew.index.tokens import terms
+from clew.index.vectors import VectorIndex
 from clew.kb.protocol import KnowledgeBase
 from clew.roles.rerank import Judged, Reranker
+from clew.toolbox import Toolbox
 
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 LONGEST_QUOTE = 300
@@ -31,11 +35,32 @@ def nodes_of_type(kb: KnowledgeBase, kind: str | None) -> NodeSet | None:
     return answer_nodes(kb) if kind is None else kb.nodes(kind)
 
 
-def answer_with_passages(kb: KnowledgeBase, question: str, ranking: Ranking) -> Answer:
+def words_of(tools: Toolbox, relations: bool) -> LexicalIndex:
+    """The words of the node documents, with or without their relations."""
+    return tools.lexical_with_relations if relations else tools.lexical
+
+
+def vectors_of(tools: Toolbox, relations: bool) -> VectorIndex:
+    """The vectors of the node documents, with or without their relations."""
+    return tools.vectors_with_relations if relations else tools.vectors
+
+
+def nearest(tools: Toolbox, question: str, k: int, among: NodeSet | None, *, relations: bool = False) -> Ranking:
+    """The k nodes nearest by meaning; where vectors are missing and words choose what is compared, that is said."""
+    vectors = vectors_of(tools, relations)
+    wide = len(tools.local) if among is None else len(among)
+    if not vectors.is_complete and wide > vectors.most:
+        instead = f"of {wide} candidates the {vectors.pool} that share most words with the question are compared"
+        command = f"clew embed {tools.local.folder.name}{' --relations' if relations else ''}"
+        trace.fallback("vector search", f"not all nodes have vectors yet: `{command}` computes them", instead)
+    return vectors.search(question, k, among=among)
+
+
+def answer_with_passages(kb: KnowledgeBase, question: str, ranking: Ranking, *, relations: bool = False) -> Answer:
     """Each ranked node with the sentence of its document that shares most with the question."""
     asked = set(terms(question))
     candidates = tuple(
-        Candidate(ref, score, (best_sentence(ref, kb.text(ref.id), asked),))
+        Candidate(ref, score, (best_sentence(ref, kb.text(ref.id, relations=relations), asked),))
         for ref, (_, score) in zip(kb.refs(ranking.nodes), ranking, strict=True)
     )
     return Answer(question, candidates)

@@ -100,14 +100,16 @@ class LocalModel:
     def __init__(self, spec: str, *, tokens_at_once: int | None = None) -> None:
         """Load `FOLDER` or `FOLDER#file.gguf`, on a GPU where there is one."""
         import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
         folder, _, file = spec.removeprefix("hf:").partition("#")
         options: dict[str, Any] = {"gguf_file": file} if file else {}
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         dtype = torch.bfloat16 if self.device == "cuda" else torch.float32
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder, padding_side="left", **options)
-        self.model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **options).to(self.device).eval()
+        self.is_seq2seq = bool(AutoConfig.from_pretrained(folder, **options).is_encoder_decoder)
+        kind: Any = AutoModelForSeq2SeqLM if self.is_seq2seq else AutoModelForCausalLM
+        self.model: Any = kind.from_pretrained(folder, dtype=dtype, **options).to(self.device).eval()
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token = self.tokenizer.eos_token
         self.context_tokens = int(getattr(self.model.config, "max_position_embeddings", 8192))
@@ -128,17 +130,24 @@ class LocalModel:
     def _job(self, place: int, body: dict[str, Any]) -> Job:
         described = (body.get("response_format") or {}).get("json_schema") or {}
         messages = with_schema_in_words(body["messages"], described.get("schema"))  # nothing constrains the reply here
-        text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        text = self.prompt(messages)
         stop = body.get("stop") or ()
         return Job(
             place,
-            self.tokenizer(text, add_special_tokens=False)["input_ids"],
+            self.tokenizer(text, add_special_tokens=self.is_seq2seq)["input_ids"],
             max_tokens=int(body.get("max_tokens") or body.get("max_completion_tokens") or 512),
             temperature=float(body.get("temperature") or 0.0),
             top_logprobs=int(body.get("top_logprobs") or 0) if body.get("logprobs") else 0,
             wants_json="response_format" in body,
             stop=(stop,) if isinstance(stop, str) else tuple(stop),
         )
+
+    def prompt(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """The messages as the model reads them; one without a chat template, such as T5, reads the last one alone."""
+        if self.tokenizer.chat_template is None:
+            return messages[-1]["content"]
+        text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        return text
 
     def _batches(self, jobs: list[Job]) -> Iterator[list[Job]]:
         """Longest first, so that memory runs out at once or never."""
@@ -178,6 +187,7 @@ class LocalModel:
         begun = time.perf_counter()
         with torch.inference_mode():
             width = max(len(job.tokens) for job in batch)
+            before = 1 if self.is_seq2seq else width  # tokens that stand before the reply: a start, or the prompt
             pad = self.tokenizer.pad_token_id
             rows = [[pad] * (width - len(job.tokens)) + job.tokens for job in batch]
             mask = [[0] * (width - len(job.tokens)) + [1] * len(job.tokens) for job in batch]
@@ -190,11 +200,11 @@ class LocalModel:
                 attention_mask=torch.tensor(mask, device=self.device),
                 max_new_tokens=max(job.max_tokens for job in batch),
                 pad_token_id=pad,
-                stopping_criteria=[_Finished(self.tokenizer, batch, width)],
+                stopping_criteria=[_Finished(self.tokenizer, batch, before)],
                 logits_processor=[record] if record.count else [],
                 **sampling,
             )
-        written = output[:, width:].tolist()
+        written = output[:, before:].tolist()
         seconds = (time.perf_counter() - begun) / len(batch)
         return [self._reply(job, written[row], record, row, seconds) for row, job in enumerate(batch)]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from clew.core.errors import MissingExtraError, NotFoundError, ReplyError
 from clew.models.batch_runner import LocalModel
+from clew.models.generation import several_replies
 from clew.models.model_names import capabilities_by_name
 from clew.models.openai_chat import chat_body, read_chat_reply
 from clew.models.protocol import Capabilities, Completion, Request, Usage
@@ -106,8 +107,10 @@ class HuggingFaceModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Nothing holds its replies to a schema."""
-        return capabilities_by_name(self._folder.resolve().name, self.context_tokens, logprobs=True)
+        """Nothing holds its replies to a schema; its most likely replies can be searched for by beams."""
+        return replace(
+            capabilities_by_name(self._folder.resolve().name, self.context_tokens, logprobs=True), beams=True
+        )
 
     @cached_property
     def _model(self) -> LocalModel:
@@ -117,10 +120,14 @@ class HuggingFaceModel:
             raise MissingExtraError(missing.name or "transformers", "train") from missing
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """All requests in batches of like length."""
+        """All requests in batches of like length; those that want several replies one by one."""
         completions = [Completion("", error="not computed")] * len(requests)
+        single = [place for place, request in enumerate(requests) if request.n == 1 and request.beams is None]
         with self._lock:
-            for place, reply in self._model.answer([chat_body(request, self.name) for request in requests]):
+            for place in sorted(set(range(len(requests))) - set(single)):
+                completions[place] = several_replies(self._model, requests[place])
+            for order, reply in self._model.answer([chat_body(requests[place], self.name) for place in single]):
+                place = single[order]
                 if isinstance(reply, str):
                     completions[place] = Completion("", error=reply)
                     continue

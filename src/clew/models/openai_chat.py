@@ -40,6 +40,8 @@ def chat_body(request: Request, model: str, *, json_mode: JsonMode = "json_schem
     body["temperature"] = request.temperature
     if request.seed is not None:
         body["seed"] = request.seed
+    if request.n > 1:
+        body["n"] = request.n
     if request.stop:
         body["stop"] = list(request.stop)
     if request.top_logprobs:
@@ -133,8 +135,9 @@ def read_chat_reply(body: bytes | str | Mapping[str, Any]) -> Completion:
     if said is None and not (thought and cut):
         return Completion("", spent, error=f"the model refused: {choice.message.refusal or 'no content'}")
     text = without_thoughts(said or "")
+    others = tuple(without_thoughts(more.message.said() or "") for more in reply.choices[1:])
     if text != said:  # the alternatives of its thoughts would be taken for those of its answer
-        return Completion(text, spent, cut=cut, thought=True)
+        return Completion(text, spent, cut=cut, thought=True, others=others)
     tokens = choice.logprobs.content if choice.logprobs and choice.logprobs.content else []
     return Completion(
         text,
@@ -145,6 +148,7 @@ def read_chat_reply(body: bytes | str | Mapping[str, Any]) -> Completion:
             {one.token: one.logprob for one in (token, *token.top_logprobs) if math.isfinite(one.logprob)}
             for token in tokens
         ),
+        others=others,
     )
 
 

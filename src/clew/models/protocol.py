@@ -24,6 +24,16 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Beams:
+    """Diverse beam search (Vijayakumar et al. 2018): beams in groups, each kept from the words of the groups before."""
+
+    width: int = 20
+    groups: int = 1
+    penalty: float = 0.0
+    """What a token costs for every beam of an earlier group that has just taken it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """A whole request: everything that decides the reply, so that it can serve as a cache key."""
 
@@ -36,6 +46,10 @@ class Request:
     seed: int | None = 0
     top_logprobs: int = 0
     """How many alternatives of each reply token to report with their log-probabilities, where the model can."""
+    n: int = 1
+    """How many replies are wanted; the first is the text of the completion, the rest are its others."""
+    beams: Beams | None = None
+    """How to search for the most likely replies, where the model can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +84,13 @@ class Completion:
     """Whether the model thought before it answered; its thoughts are not part of the text."""
     logprobs: tuple[Alternatives, ...] = ()
     """For each token of the reply its alternatives, where the request asked for them and the model has them."""
+    others: tuple[str, ...] = ()
+    """Further replies where the request wants several, best first; a server may give fewer than were asked for."""
 
     def __post_init__(self) -> None:
         """Whoever made the reply: halves of surrogate pairs, which no parser takes, are replaced here."""
         object.__setattr__(self, "text", whole_text(self.text))
+        object.__setattr__(self, "others", tuple(map(whole_text, self.others)))
 
 
 Size = Literal["small", "medium", "large", "unknown"]
@@ -90,6 +107,8 @@ class Capabilities:
     logprobs: bool = False
     reasoning: bool = False
     """Whether it thinks before it answers."""
+    beams: bool = False
+    """Whether it can search for its most likely replies by beams."""
     size: Size = "unknown"
 
 

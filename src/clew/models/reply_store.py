@@ -17,6 +17,8 @@ from clew.models.protocol import Completion, Request, Usage
 def canonical(request: Request, model: str) -> str:
     """The whole request and the model's name as JSON with sorted keys: equal exactly where the replies must be."""
     fields: dict[str, Any] = asdict(request)
+    if request.n == 1 and request.beams is None:  # as requests were before there were several replies to one
+        del fields["n"], fields["beams"]
     return json.dumps({"model": model, **fields}, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -49,6 +51,8 @@ def _encode(completion: Completion) -> str:
     fields: dict[str, Any] = {"text": completion.text, "cut": completion.cut, "usage": asdict(completion.usage)}
     if completion.logprobs:
         fields["logprobs"] = [dict(alternatives) for alternatives in completion.logprobs]
+    if completion.others:
+        fields["others"] = completion.others
     return json.dumps(fields)  # ASCII: a lone surrogate in a reply must not break the file
 
 
@@ -57,6 +61,7 @@ def _decode(value: str) -> Completion | None:
     try:
         fields = parse_json(value)
         usage = Usage(**{**fields["usage"], "cached": True})
-        return Completion(fields["text"], usage, cut=fields["cut"], logprobs=tuple(fields.get("logprobs", ())))
+        logprobs, others = (tuple(fields.get(name, ())) for name in ("logprobs", "others"))
+        return Completion(fields["text"], usage, cut=fields["cut"], logprobs=logprobs, others=others)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

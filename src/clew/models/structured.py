@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from clew.core import trace
 from clew.core.errors import ReplyError
 from clew.core.texts import whole_value
-from clew.models.protocol import Completion, LanguageModel, Message, Request
+from clew.models.protocol import Beams, Completion, LanguageModel, Message, Request
 
 M = TypeVar("M", bound=BaseModel)
 LONGEST = 200_000
@@ -99,6 +99,8 @@ class Ask(Generic[T]):
     temperature: float = 0.0
     top_logprobs: int = 0
     seed: int = 0
+    n: int = 1
+    beams: Beams | None = None
 
     def request(self, *further: Message) -> Request:
         """The request, with further messages after its own."""
@@ -109,6 +111,8 @@ class Ask(Generic[T]):
             schema=self.schema,
             seed=self.seed,
             top_logprobs=self.top_logprobs,
+            n=self.n,
+            beams=self.beams,
         )
 
 

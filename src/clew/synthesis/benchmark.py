@@ -14,15 +14,15 @@ from clew.models.prices import Estimate, EstimatingModel
 from clew.models.protocol import LanguageModel
 from clew.models.wrappers import Ledger
 from clew.synthesis.enumerate import check_kinds, enumerate_templates, types_with_text
-from clew.synthesis.extraction import ModelExtractor, PhraseExtractor
-from clew.synthesis.fusion import DEFAULT_ROLE, GrammarFuser, ModelFuser
-from clew.synthesis.judging import Judge, MeaningJudge, PhraseJudge, WordJudge, model_judges
+from clew.synthesis.extraction import ModelExtractor, PhraseExtractor, ProductExtractor
+from clew.synthesis.fusion import DEFAULT_ROLE, GrammarFuser, ModelFuser, ProductFuser
+from clew.synthesis.judging import Judge, MeaningJudge, PhraseJudge, WordJudge, model_judges, product_judges
 from clew.synthesis.output import Made, ProgressLog, write_benchmark
 from clew.synthesis.pipeline import CHUNK, Plan, Steps, Synthesis, draw_all, finish, synthesise
 from clew.synthesis.records import violations
 from clew.synthesis.sampling import Sampler
 from clew.synthesis.statistics import describe_rows, stark_statistics
-from clew.synthesis.templates import KINDS, Kind, Template, load_templates
+from clew.synthesis.templates import KINDS, SHIPPED, Kind, Template, load_templates
 from clew.toolbox import Toolbox
 
 LOG = "progress.jsonl"
@@ -37,11 +37,22 @@ class Wanted:
     count: int = 1000
     kinds: tuple[str, ...] = KINDS
     templates: str | None = None
-    """A TOML file, `mag`, `prime`, or None: enumerated from the schema."""
-    roles: tuple[str, ...] = (DEFAULT_ROLE,)
+    """A TOML file, `amazon`, `mag`, `prime`, or None: enumerated from the schema."""
+    roles: tuple[str, ...] = ()
+    """Who asks; where nobody is named, those of the shipped templates, or a user."""
     seed: int = 0
     beside: Path | None = None
     """A folder with the real STaRK questions, for comparison."""
+
+    @property
+    def askers(self) -> tuple[str, ...]:
+        """Who asks."""
+        return self.roles or SHIPPED.get(self.templates or "", (DEFAULT_ROLE,))
+
+    @property
+    def of_products(self) -> bool:
+        """Whether texts give hard and soft requirements, as the paper has it for AMAZON."""
+        return self.templates == "amazon"
 
 
 @dataclass(frozen=True)
@@ -117,16 +128,16 @@ def prepare(tools: Toolbox, wanted: Wanted, writers: Writers) -> tuple[Plan, Ste
         raise InputError(f"-n must be at least 1, not {wanted.count}")
     if not kb.edge_count:
         raise InputError(f"{kb.folder.name} has no edges: there is nothing to ask about")
-    if not wanted.roles:
-        raise InputError("--roles is empty: name at least one, or leave it out")
     kinds = check_kinds(wanted.kinds)
     sampler = Sampler(kb, most_uses=max(3, wanted.count // 50))
     texts = types_with_text(kb) if "textual" in kinds else frozenset()
     templates = choose_templates(tools, wanted, kinds, sampler)
     remarks = [f"no {kind} questions: this base gives none of a fit size" for kind in kinds if not templates[kind]]
     spare = SPARE if writers.writer is None else SPARE_WITH_A_MODEL
-    plan = Plan(wanted.count, templates, texts, roles=wanted.roles, seed=wanted.seed, spare=spare)
-    steps = model_free_steps(tools, sampler) if writers.writer is None else model_steps(tools, sampler, writers)
+    plan = Plan(wanted.count, templates, texts, roles=wanted.askers, seed=wanted.seed, spare=spare)
+    if writers.writer is None:
+        return plan, model_free_steps(tools, sampler), remarks
+    steps = (product_steps if wanted.of_products else model_steps)(tools, sampler, writers)
     return plan, steps, remarks
 
 
@@ -182,6 +193,19 @@ def model_steps(tools: Toolbox, sampler: Sampler, writers: Writers) -> Steps:
     )
 
 
+def product_steps(tools: Toolbox, sampler: Sampler, writers: Writers) -> Steps:
+    """The same for products: hard and soft requirements, less what buyers contradict, filtered one by one."""
+    kb, writer = tools.local, writers.writer
+    assert writer is not None
+    return Steps(
+        kb,
+        sampler,
+        ProductExtractor(kb, writer, writers.trusting),
+        ProductFuser(kb.schema, tools.names, writer, writers.rewriter or writer, writers.trusting),
+        product_judges(kb, writers.judges or (writer,)),
+    )
+
+
 def _made(
     tools: Toolbox, wanted: Wanted, done: Synthesis, steps: Steps, gates: dict[str, list[str]], remarks: list[str]
 ) -> Made:
@@ -202,7 +226,7 @@ def _made(
         "questions asked for": str(wanted.count),
         "templates": wanted.templates or "enumerated from the schema",
         "kinds": ", ".join(wanted.kinds),
-        "roles": ", ".join(wanted.roles),
+        "roles": ", ".join(wanted.askers),
         "seed": str(wanted.seed),
         "textual requirements": steps.extractor.name,
         "wording": steps.fuser.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -73,10 +74,17 @@ class Wording:
     """What the first of two stages wrote."""
     problem: str | None = None
     """Why a model's wording was not taken."""
+    used: tuple[int, ...] | None = None
+    """The places of the textual properties that the question asks for; None means all."""
 
 
 class Fuser(Protocol):
     """Words questions."""
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it decides which properties a question asks for, so that only those can be judged afterwards."""
+        ...
 
     @property
     def name(self) -> str:
@@ -94,6 +102,7 @@ class GrammarFuser:
 
     schema: Schema
     name: str = "grammar 1"
+    chooses: bool = False
 
     def fuse(self, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Wording]:
         """One wording per draft, in the same order."""
@@ -117,7 +126,9 @@ def _as_role(question: str, draft: Draft) -> str:
     return f"I am a {draft.role}. {question}"
 
 
-DRAFT, REWRITE, SURVIVED = (Prompt.load("clew.synthesis.prompts", name) for name in ("draft", "rewrite", "survived"))
+DRAFT, DRAFT_PRODUCT, REWRITE, SURVIVED = (
+    Prompt.load("clew.synthesis.prompts", name) for name in ("draft", "draft_product", "rewrite", "survived")
+)
 LONGEST = 600
 """Characters of a question."""
 SCHEMA: dict[str, Any] = {
@@ -128,9 +139,21 @@ SCHEMA: dict[str, Any] = {
 }
 
 
+PRODUCT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"index": {"type": "array", "items": {"type": "integer"}}, "question": {"type": "string"}},
+    "required": ["index", "question"],
+    "additionalProperties": False,
+}
+
+
 class _Reply(BaseModel):
     model_config = ConfigDict(extra="ignore")
     question: str
+
+
+class _ProductReply(_Reply):
+    index: list[int]
 
 
 @dataclass(frozen=True)
@@ -144,6 +167,8 @@ class ModelFuser:
     trusting: bool = False
     """Whether wordings are taken unchecked by rule: for estimates only."""
 
+    chooses: bool = False
+
     @property
     def name(self) -> str:
         """The models'."""
@@ -153,7 +178,9 @@ class ModelFuser:
         """One wording per draft, in the same order."""
         plain = GrammarFuser(self.schema).fuse([replace(draft, role="user") for draft in drafts], texts)
         tasks = [_Task(*row) for row in zip(drafts, texts, plain, strict=True)]
-        first = ask(self.writer, [self._draft(task) for task in tasks], role="draft")
+        drafted = ask(self.writer, [self._draft(task) for task in tasks], role="draft")
+        tasks = [_told(task, outcome) for task, outcome in zip(tasks, drafted, strict=True)]
+        first = [Outcome(None if one.value is None else one.value.question, one.problem) for one in drafted]
         second = self._rewritten(tasks, first)
         wordings = [
             (place, how, text)
@@ -167,7 +194,8 @@ class ModelFuser:
         chosen: dict[int, Wording] = {}
         for (place, how, text), outcome in zip(fit, said, strict=True):
             if (outcome.value or 0.0) >= 0.5 and place not in chosen:
-                chosen[place] = Wording(text, _how(how), plain[place].relational, draft=first[place].value)
+                used = tasks[place].used
+                chosen[place] = Wording(text, _how(how), plain[place].relational, first[place].value, used=used)
         return [chosen.get(place) or self._fallen_back(tasks[place], first[place]) for place in range(len(tasks))]
 
     def _rewritten(self, tasks: Sequence[_Task], first: Sequence[Outcome[str]]) -> list[Outcome[str]]:
@@ -197,7 +225,7 @@ class ModelFuser:
                 return f"{mention.text!r} was invented"
         return None
 
-    def _draft(self, task: _Task) -> Ask[str]:
+    def _draft(self, task: _Task) -> Ask[_Drafted]:
         filled = DRAFT.fill(
             role=task.draft.role,
             type=self._type(task),
@@ -205,7 +233,7 @@ class ModelFuser:
             requirements=task.requirements,
             names=task.listed_names,
         )
-        return Ask(filled, _read, schema=SCHEMA, max_tokens=250, temperature=0.7, seed=task.draft.slot)
+        return Ask(filled, _read_draft, schema=SCHEMA, max_tokens=250, temperature=0.7, seed=task.draft.slot)
 
     def _rewrite(self, task: _Task, question: str) -> Ask[str]:
         filled = REWRITE.fill(role=task.draft.role, type=self._type(task), question=question, names=task.listed_names)
@@ -220,10 +248,42 @@ class ModelFuser:
 
 
 @dataclass(frozen=True)
+class ProductFuser(ModelFuser):
+    """STaRK-AMAZON's fusion: the model leaves out what buyers contradict, and says which requirements it used."""
+
+    chooses: bool = True
+
+    def _draft(self, task: _Task) -> Ask[_Drafted]:
+        text = task.text
+        if text is None:
+            return super()._draft(task)
+        stated = [one.text for one in text.properties]
+        numbered = [*stated, f"goes with what this asks for: {task.plain.relational}"]
+        filled = DRAFT_PRODUCT.fill(
+            item=text.item or self._type(task),
+            requirements="\n".join(f"{number}. {one}" for number, one in enumerate(numbered, 1)),
+            negative="\n".join(f"- {one}" for one in text.negative) or "- nothing",
+            role=task.draft.role,
+            instruction=instruction(task.draft.role),
+            relational=str(len(numbered)),
+            names=task.listed_names,
+        )
+        read = partial(_read_product, count=len(stated))
+        return Ask(filled, read, schema=PRODUCT_SCHEMA, max_tokens=300, temperature=0.7, seed=task.draft.slot)
+
+
+@dataclass(frozen=True)
+class _Drafted:
+    question: str
+    used: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
 class _Task:
     draft: Draft
     text: TextualRequirement | None
     plain: Wording
+    used: tuple[int, ...] | None = None
 
     @property
     def names(self) -> list[str]:
@@ -235,8 +295,27 @@ class _Task:
 
     @property
     def requirements(self) -> str:
-        properties = self.text.properties if self.text else ()
+        text = self.text if self.text is None or self.used is None else self.text.using(self.used)
+        properties = () if text is None else text.properties
         return "\n".join([f"- {self.plain.relational}", *(f"- its text says: {one.text}" for one in properties)])
+
+
+def _told(task: _Task, outcome: Outcome[_Drafted]) -> _Task:
+    """The task with what its draft asks for; where there is no draft, the grammar's wording asks for everything."""
+    return task if outcome.value is None else replace(task, used=outcome.value.used)
+
+
+def _read_draft(completion: Completion) -> _Drafted:
+    return _Drafted(_read(completion))
+
+
+def _read_product(completion: Completion, count: int) -> _Drafted:
+    """`index` counts the textual requirements from 1, and after them the relational one, which must be used."""
+    index = set(read_json(completion.text, _ProductReply).index)
+    used = tuple(sorted(number - 1 for number in index if 1 <= number <= count))
+    if count + 1 not in index or not used:
+        raise ReplyError(f"expected number {count + 1} and at least one other number in `index`")
+    return _Drafted(_read(completion), used)
 
 
 def _read(completion: Completion) -> str:

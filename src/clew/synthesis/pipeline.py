@@ -199,17 +199,15 @@ def finish(steps: Steps, drafts: Sequence[Draft]) -> list[Result]:
     """Steps 2 to 4 for a few questions."""
     with trace.span("textual", asked=len(drafts)):
         texts = steps.extractor.extract(drafts)  # 2
+    if steps.fuser.chooses:
+        return _finish_chosen(steps, drafts, texts)
     waiting: list[PendingError] = []
     verdicts: Sequence[Verdict | None] = ()
     wordings: Sequence[Wording] = ()
 
-    def judged(place: int) -> Verdict | None:
-        text = texts[place]
-        return None if text is None else unanimous(steps.judges, text, drafts[place].requirement.possible)
-
     with trace.span("filter", asked=len(drafts)):
         try:  # 4, before 3: neither needs the other, and a batch should hold the requests of both
-            verdicts = trace.concurrently(judged, range(len(drafts)))
+            verdicts = _judged(steps, drafts, texts)
         except PendingError as pending:
             waiting.append(pending)
     with trace.span("fuse", asked=len(drafts)):
@@ -223,6 +221,27 @@ def finish(steps: Steps, drafts: Sequence[Draft]) -> list[Result]:
         _result(steps, draft, text, verdict, wording)
         for draft, text, verdict, wording in zip(drafts, texts, verdicts, wordings, strict=True)
     ]
+
+
+def _finish_chosen(steps: Steps, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Result]:
+    """Steps 3 and 4 where the question decides which properties it asks for: only these are judged."""
+    with trace.span("fuse", asked=len(drafts)):
+        wordings = steps.fuser.fuse(drafts, texts)  # 3
+    asked = [
+        text if text is None or wording.used is None else text.using(wording.used)
+        for text, wording in zip(texts, wordings, strict=True)
+    ]
+    with trace.span("filter", asked=len(drafts)):
+        verdicts = _judged(steps, drafts, asked)  # 4
+    return [_result(steps, *row) for row in zip(drafts, asked, verdicts, wordings, strict=True)]
+
+
+def _judged(steps: Steps, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Verdict | None]:
+    def judged(place: int) -> Verdict | None:
+        text = texts[place]
+        return None if text is None else unanimous(steps.judges, text, drafts[place].requirement.possible)
+
+    return list(trace.concurrently(judged, range(len(drafts))))
 
 
 def _result(

@@ -65,10 +65,11 @@ def _path(path: Path) -> list[list[str]]:
 
 def _text(text: TextualRequirement) -> dict[str, Any]:
     rows = [
-        {"text": one.text, "source": one.source} | ({} if one.start is None else {"start": one.start, "end": one.end})
+        {"text": one.text, "source": one.source, "strength": one.strength}
+        | ({} if one.start is None else {"start": one.start, "end": one.end})
         for one in text.properties
     ]
-    return {"how": text.how, "properties": rows}
+    return {"how": text.how, "properties": rows, "item": text.item, "negative": list(text.negative)}
 
 
 Row = Mapping[str, Any]

@@ -30,7 +30,12 @@ from clew.core.types import Direction
 
 Kind = Literal["1-hop", "2-hop", "intersection", "negation", "metapath-and", "textual"]
 KINDS: tuple[Kind, ...] = ("1-hop", "2-hop", "intersection", "negation", "metapath-and", "textual")
-SHIPPED = ("mag", "prime")
+SHIPPED = {
+    "amazon": ("customer",),
+    "mag": ("researcher",),
+    "prime": ("doctor", "medical scientist", "patient"),
+}
+"""The templates of STaRK's three bases, and who asks in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,7 @@ class _File(BaseModel):
 
 
 def load_templates(place: str | Path, schema: Schema) -> tuple[Template, ...]:
-    """The templates of a TOML file, or the shipped ones of `mag` or `prime`, checked against a schema."""
+    """The templates of a TOML file, or the shipped ones of `amazon`, `mag` or `prime`, checked against a schema."""
     if str(place) in SHIPPED:
         text = files("clew.synthesis.shipped").joinpath(f"{place}.toml").read_text("utf-8")
     else:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, Protocol
 
 from clew.core.types import NodeSet
 from clew.index.tokens import Token, normalise, stop_words, terms, tokenise
 from clew.kb.protocol import KnowledgeBase
+from clew.kb.render import MOST_LISTED
 
 LONGEST, SHORTEST = 6, 2
 AMONG = 3
@@ -28,6 +29,11 @@ BESIDE_THE_TEXT = 0.5
 _BREAK = re.compile(r"[.;:,()\[\]\"“”\n!?/]")
 
 
+_NEGATIVE = re.compile(r"overall: [12](?:\.\d+)?(?:;|$)")
+"""How a review begins that gives one or two stars of five: nobody looks for what it says."""
+Strength = Literal["hard", "soft"]
+
+
 @dataclass(frozen=True, slots=True)
 class Property:
     """Something the answer's text says: the words, the field they come from, and their span where they are quoted."""
@@ -36,6 +42,8 @@ class Property:
     source: str
     start: int | None = None
     end: int | None = None
+    strength: Strength = "hard"
+    """Whether an answer must have it, or it is only desirable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +52,20 @@ class TextualRequirement:
 
     properties: tuple[Property, ...]
     how: Literal["distinctive phrase", "model"]
+    item: str = ""
+    """What kind of thing is sought, in general words, where that was found out."""
+    negative: tuple[str, ...] = ()
+    """What is said against the gold node: a question must not ask for the contrary."""
 
     @property
-    def text(self) -> str:
-        """All properties in one line."""
-        return "; ".join(one.text for one in self.properties)
+    def deciding(self) -> tuple[bool, ...]:
+        """Which properties an answer must have: the hard ones, or all where there are only soft ones."""
+        hard = tuple(one.strength == "hard" for one in self.properties)
+        return hard if any(hard) else tuple(True for _ in hard)
+
+    def using(self, places: Collection[int]) -> TextualRequirement:
+        """The requirement with those properties only that a question asks for."""
+        return replace(self, properties=tuple(one for place, one in enumerate(self.properties) if place in places))
 
 
 class Rarity(Protocol):
@@ -60,11 +77,15 @@ class Rarity(Protocol):
 
 
 def fields(kb: KnowledgeBase, node: int) -> list[tuple[str, str]]:
-    """What is written about a node, without its names: the text, then its textual attributes."""
+    """What is written about a node, without its names: the text, then its textual attributes, lists entry by entry."""
     content = kb.node(node)
     found = [("text", content.text)]
-    shown = kb.schema.node_type(content.type).attributes
-    found += [(name, value) for name in shown if isinstance(value := content.attributes.get(name), str)]
+    for name in kb.schema.node_type(content.type).attributes:
+        value = content.attributes.get(name)
+        if isinstance(value, str):
+            found.append((name, value))
+        elif isinstance(value, list):
+            found += [(f"{name}-#{number}", str(entry)) for number, entry in enumerate(value[:MOST_LISTED], 1)]
     return [(name, text) for name, text in found if text.strip()]
 
 
@@ -82,6 +103,8 @@ def distinctive_phrase(
     documents = [written(kb, node) for node in others]
     scored: list[tuple[float, str, Property]] = []
     for field, text in fields(kb, gold):
+        if _NEGATIVE.match(text):
+            continue
         for phrase, tokens in phrases(text):
             said = " ".join(token.text for token in tokens)
             if any(f" {name} " in f" {said} " for name in names if name):

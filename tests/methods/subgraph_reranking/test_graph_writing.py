@@ -2,10 +2,14 @@
 
 import pytest
 
+from clew.building import build
+from clew.core.errors import InputError
 from clew.core.trace import recording
+from clew.exploring import between
 from clew.methods.subgraph_reranking.graph_to_text import GraphWriter, linearize, rates
 from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.models.scripted import ScriptedModel
+from clew.toolbox import Toolbox
 
 GOOD = "BBS2 is associated with Bardet-Biedl syndrome, which has the phenotype Polydactyly, an Abnormal finger."
 DROPS = "BBS2 is associated with Bardet-Biedl syndrome."
@@ -42,3 +46,13 @@ def test_nothing_is_asked_about_entities_without_a_path(kb):
     [subgraph] = SubgraphExtractor(kb).extract([], [kb.find("P4")])
     [written] = GraphWriter(model, kb).write([subgraph])
     assert (written.text, model.asked) == ("Abnormal finger", [])
+
+
+def test_a_base_tells_a_subgraph_in_sentences_where_it_is_asked_to(tmp_path, tiny_tables):
+    build(tiny_tables, tmp_path / "tiny.kb")
+    tools = Toolbox.open(tmp_path / "tiny.kb", embedder="hash")
+    shown = between(tools.with_model(ScriptedModel.saying(GOOD)), ["BBS2", "Abnormal finger"], write=True)
+    assert shown.to_dict()["written"]["text"] == GOOD
+    with pytest.raises(InputError, match="--model"):
+        between(tools, ["BBS2", "Abnormal finger"], write=True)
+    assert "written" not in between(tools, ["BBS2", "Abnormal finger"]).to_dict()

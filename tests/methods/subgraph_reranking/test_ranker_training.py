@@ -11,12 +11,13 @@ from typer.testing import CliRunner
 
 from clew import cli
 from clew.building import build
-from clew.core.errors import SchemaError
+from clew.core.errors import InputError, SchemaError
 from clew.evaluation.plots import Bar, bar_plot
 from clew.evaluation.rankers import hit_curve
 from clew.kb.tables import Piece, Tables
 from clew.methods import catalog
 from clew.methods.subgraph_reranking.features import Pool
+from clew.models.scripted import ScriptedModel
 from clew.toolbox import Toolbox
 from clew.training.labelled import LabelledPool
 from conftest import tables
@@ -77,6 +78,68 @@ def test_a_ranker_is_trained_judged_saved_and_used(cinema, tmp_path):
     other = build(tables(), tmp_path / "other.kb").folder
     with pytest.raises(SchemaError, match="another schema"):
         catalog.ask(method, "who is it?", Toolbox.open(other))
+
+
+def test_a_ranker_worse_than_its_source_is_kept_but_not_used(cinema, tmp_path):
+    """Candidates whose first is always right cannot be ranked better, and noise ranks them worse."""
+    base, questions = cinema
+    lines = [json.loads(line) for line in questions.read_text().splitlines()]
+    people = [f"Person {number}" for number in range(PEOPLE)]
+    given = tmp_path / "candidates.jsonl"
+    rows = [
+        {"id": line["id"], "question": line["question"], "candidates": [*line["answers"], *people[:8]]}
+        for line in lines
+    ]
+    given.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "ranker"
+    arguments = ["--questions", questions, "--kb", base, "--features", "text", "--ranker", "linear", "--source", given]
+    shown = run("train", "ranker", *arguments, "--out", out, "--json")
+    assert shown.exit_code == 0, (shown.output, shown.exception)
+    told = json.loads(shown.stdout)
+    assert told["test"]["hit@1_before"][0] == 1.0
+    assert not told["usable"]
+    assert "not usable" in run("train", "ranker", *arguments, "--out", out).output
+    with pytest.raises(InputError, match="worse than the source"):
+        catalog.ask(catalog.create("subgraph_reranking", {"ranker": str(out)}), "who?", Toolbox.open(base))
+
+
+def scripted(tmp_path, reply):
+    """A model on the command line that always says the same."""
+    file = tmp_path / "replies.jsonl"
+    file.write_text(json.dumps({"reply": reply}))
+    return f"scripted:{file}"
+
+
+def test_a_ranker_that_was_told_subgraphs_by_a_model_asks_one_when_it_ranks(cinema, tmp_path):
+    base, questions = cinema
+    out = tmp_path / "ranker"
+    arguments = ["--questions", questions, "--kb", base, "--features", "g2t,graph,match", "--candidates", 4]
+    model = scripted(tmp_path, "nothing that is true")  # refused by the check: the facts stand in
+    shown = run("train", "ranker", *arguments, "--texts", "model", "--model", model, "--out", out, "--json")
+    assert shown.exit_code == 0, (shown.output, shown.exception)
+    assert json.loads((out / "ranker.json").read_text())["texts"] == "model"
+    method = catalog.create("subgraph_reranking", {"ranker": str(out), "candidates": 4})
+    with pytest.raises(InputError, match="--model"):
+        catalog.ask(method, "who is directed_by for [Film 3]", Toolbox.open(base))
+    told = ScriptedModel.saying("nothing that is true")
+    catalog.ask(method, "who is directed_by for [Film 3]", Toolbox.open(base).with_model(told))
+    assert len(told.asked) == 4
+
+
+def test_the_subgraphs_of_a_data_set_are_written_with_labels_features_and_rates(cinema, tmp_path):
+    base, questions = cinema
+    file = tmp_path / "subgraphs.jsonl"
+    writer = scripted(tmp_path, "nothing that is true")
+    arguments = ["--questions", questions, "--kb", base, "--candidates", 5, "--limit", 8, "--writer", writer]
+    shown = run("subgraphs", *arguments, "--out", file, "--json")
+    assert shown.exit_code == 0, (shown.output, shown.exception)
+    told = json.loads(shown.stdout)
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(rows) == told["subgraphs"] == 40
+    assert sum(row["right"] for row in rows) == told["right"] > 0
+    assert told["told"]["coverage"] == 0.0
+    assert {"nodes", "edges", "features", "text", "written", "question_entities"} <= rows[0].keys()
+    assert "texts that invent" in run("subgraphs", *arguments, "--out", file).stdout
 
 
 def test_too_few_topics_are_told(cinema, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from clew.building import build
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.methods import catalog
-from clew.methods.subgraph_reranking.candidates import nearby, question_entities
+from clew.methods.subgraph_reranking.candidates import nearby, question_entities, question_kind
 from clew.models.scripted import ScriptedModel
 from clew.models.wrappers import Traced
 from clew.toolbox import Toolbox
@@ -65,6 +65,29 @@ def test_answers_of_a_model_are_linked_by_name_and_strangers_are_noted(base):
     assert answer.model == "scripted"
     with pytest.raises(InputError, match="--model"):
         catalog.ask(catalog.create("subgraph_reranking", {"source": "model"}), QUESTION, Toolbox.open(base))
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "value"),
+    [
+        ("Is Marfan syndrome a ciliopathy?", ["No, it is not", "Yes"], False),
+        ("How many phenotypes does Marfan syndrome have?", ["about 1,200"], 1200),
+        ("How many phenotypes does Marfan syndrome have?", ["between 3 and 4", "3.5"], 3.5),
+    ],
+)
+def test_yes_no_and_numbers_are_told_apart_and_not_ranked(base, question, said, value):
+    model = ScriptedModel.saying(json.dumps({"answers": said}))
+    tools = Toolbox.open(base, model=Traced(model), embedder="hash")
+    answer = catalog.ask(catalog.create("subgraph_reranking", {"source": "model"}), question, tools)
+    assert answer.value == value
+    assert type(answer.value) is type(value)
+    assert not answer.candidates
+    assert "by the model alone" in answer.notes[0]
+
+
+def test_the_kind_of_a_question_is_told_by_its_words():
+    kinds = {"Is Paris in France?": "yes/no", "How many moons has Mars?": "count", "Who wrote Faust?": "entity"}
+    assert {question: question_kind(question) for question in kinds} == kinds
 
 
 def test_candidates_come_from_a_file_with_its_question_entities(base, tools, tmp_path):

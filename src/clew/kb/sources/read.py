@@ -48,6 +48,7 @@ class _Found:
     edge_tables: list[RawTable] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     skipped: list[Problem] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
     implicit: bool = False
     columns: dict[str, None] = field(default_factory=dict)
 
@@ -64,6 +65,7 @@ class _Found:
         self.edges += tables.edges
         self.notes += tables.notes
         self.skipped += tables.skipped
+        self.answers += tables.answers
         self.columns.update(dict.fromkeys(columns))
 
 
@@ -85,9 +87,7 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
         found.take(*read_database(url, options))
     for path, kind in said:
         if path.is_dir() and (folder := stark_folder(path)):
-            nodes, edges = read_stark(folder, options)
-            found.nodes += nodes
-            found.edges.append(edges)
+            found.take(read_stark(folder, options))
             continue
         for file in _files(path, found) if path.is_dir() else [path]:
             try:
@@ -114,6 +114,7 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
         implicit_type,
         tuple(found.notes),
         tuple(found.skipped),
+        tuple(found.answers),
     )
 
 

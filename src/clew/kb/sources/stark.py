@@ -16,8 +16,12 @@ from clew.kb.sources.files import SourceOptions
 from clew.kb.sources.jsonl import table_of_records
 from clew.kb.sources.pickles import read_pickle, read_torch
 from clew.kb.sources.pieces import RawTable, as_nodes
-from clew.kb.tables import EDGE_COLUMNS, Piece
+from clew.kb.tables import EDGE_COLUMNS, Piece, Tables
 
+CANDIDATES = {frozenset({"product", "brand"}): "product", frozenset({"author", "paper", "field_of_study"}): "paper"}
+"""Types that tell a base of the benchmark from others, and the one whose nodes are answers; in PRIME all types are."""
+SAID = ("overall", "summary", "reviewText", "text", "question", "answer")
+"""What a review or an answered question says; its other fields are for machines."""
 _PARTS = ("node_info", "edge_index", "edge_types", "node_types", "node_type_dict", "edge_type_dict")
 
 
@@ -29,8 +33,8 @@ def stark_folder(folder: Path) -> Path | None:
     return None
 
 
-def read_stark(folder: Path, options: SourceOptions) -> tuple[list[Piece], Piece]:
-    """One node piece per type, keyed by the official node ids, and all edges."""
+def read_stark(folder: Path, options: SourceOptions) -> Tables:
+    """One node piece per type, keyed by the official node ids, all edges, and which types are answers."""
     if not options.trust:
         raise InputError(
             f"{folder} holds pickles (the official STaRK layout): say --trust if you know where they come from. They "
@@ -54,13 +58,15 @@ def read_stark(folder: Path, options: SourceOptions) -> tuple[list[Piece], Piece
         keys = [key for key in np.flatnonzero(types == code).tolist() if key in info]
         if keys:
             name = type_names.get(code, f"type {code}")
-            nodes.append(_nodes(keys, [dict(info[key]) for key in keys], name, folder))
+            records = [{field: _readable(value) for field, value in dict(info[key]).items()} for key in keys]
+            nodes.append(_nodes(keys, records, name, folder))
     codes = np.unique(kinds)
     dictionary = pa.array([relation_names.get(code, f"relation {code}") for code in codes.tolist()])
     relations = pa.DictionaryArray.from_arrays(pa.array(np.searchsorted(codes, kinds).astype(np.int32)), dictionary)
     columns = (pa.array(ends[0]), relations, pa.array(ends[1]))
     edges = Piece(pa.table(dict(zip(EDGE_COLUMNS, columns, strict=True))), str(folder / "edge_index"))
-    return nodes, edges
+    answers = tuple(answer for types, answer in CANDIDATES.items() if types <= set(type_names.values()))
+    return Tables(tuple(nodes), (edges,), answers=answers)
 
 
 def _nodes(keys: list[int], records: list[dict[str, Any]], kind: str, folder: Path) -> Piece:
@@ -74,6 +80,18 @@ def _nodes(keys: list[int], records: list[dict[str, Any]], kind: str, folder: Pa
     table = table.append_column(roles["key"], pa.array(keys, pa.int64()))
     table = table.append_column(roles["type"], pa.repeat(kind, len(keys)))
     return as_nodes(RawTable(table, str(folder / "node_info")), SourceOptions(columns=roles))
+
+
+def _readable(value: Any) -> Any:
+    """Lists of records, such as reviews and answered questions, as lists of lines."""
+    if not isinstance(value, list) or not any(isinstance(item, dict) for item in value):
+        return value
+    return [_line(item) if isinstance(item, dict) else item for item in value]
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    told = [field for field in SAID if field in record] or list(record)
+    return "; ".join(f"{field}: {record[field]}" for field in told if record[field] not in (None, ""))
 
 
 def _relation_names(names: dict[int, str], types: set[str]) -> dict[int, str]:

@@ -18,13 +18,14 @@ from dataclasses import dataclass, replace
 from clew.core import trace
 from clew.core.query import TripletQuery
 from clew.core.types import Answer
-from clew.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
+from clew.methods.answering import Found, answer_nodes, answer_placed, nearest, nodes_of_type, rerank_groups
 from clew.methods.focus.evidence import Focus, with_query
 from clew.methods.protocol import Method
 from clew.methods.role_choice import ParserName, parser_for, reranker_for
 from clew.queries.claims import Claim
 from clew.queries.grounding import DirectionRule, EdgeTypes, Unmatched, ground, pose
 from clew.queries.solutions import solve_relaxed
+from clew.reading.pronouns import with_names
 from clew.roles.rerank import RerankerName
 from clew.toolbox import Toolbox
 
@@ -41,14 +42,19 @@ class FourStepFocus(Method):
     parser: ParserName | None = None
     """By default the model, and the learned reader where there is none."""
     reranker: RerankerName = "auto"
+    with_relations: bool = False
+    """Whether the documents of step 3 hold relations."""
+    pronouns: bool = True
+    """Whether a pronoun is read as the name it stands for, where an earlier sentence says it."""
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """Ranked candidates, those that satisfy the triplets first."""
         parser = parser_for(tools, self.parser or ("reader" if tools.model is None else "model"))
         reranker = reranker_for(tools, self.reranker)
         with trace.span("1 triplets") as span:
-            parse = parser.parse(question, tools.kb.schema)
-            span.note(query=str(parse.query), problem=parse.problem)
+            asked = with_names(question, tools.names.mentions(question)) if self.pronouns else question
+            parse = parser.parse(asked, tools.kb.schema)
+            span.note(asked=asked, query=str(parse.query), problem=parse.problem)
         with trace.span("2 substitution") as span:
             focus = self._substitute(parse.query, tools)
             span.note(filtered=None if focus.nodes is None else len(focus.nodes))
@@ -70,10 +76,11 @@ class FourStepFocus(Method):
             trace.fallback("substitution", f"nothing satisfies {focus.query}", "candidates by meaning alone")
         filtered = [
             Found(node, score, focus, "satisfies the query", lead=1.0)
-            for node, score in tools.vectors.search(question, self.k, among=satisfying)
+            for node, score in nearest(tools, question, self.k, satisfying, relations=self.with_relations)
         ]
         known, missing = {found.node for found in filtered}, self.k - len(filtered)
-        others = tools.vectors.search(question, self.k, among=answer_nodes(tools.kb)) if missing else ()
+        everything = answer_nodes(tools.kb)
+        others = nearest(tools, question, self.k, everything, relations=self.with_relations) if missing else ()
         additional = [Found(node, score, None, "by meaning alone") for node, score in others if node not in known]
         return filtered, additional[:missing]
 

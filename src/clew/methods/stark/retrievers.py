@@ -5,17 +5,18 @@ vector_search        meaning of the question against meaning of the documents (S
 multi_vector_search  the best by meaning, rescored chunk by chunk (STaRK's multi-VSS)
 hybrid               words and meaning, by reciprocal rank fusion (Cormack et al., 2009)
 
-Each shows for a node the sentence of its document that shares most with the question.
+A document holds what is written about a node and what it is joined to, as in the paper; `with_relations=false` leaves
+the latter out. Each retriever shows for a node the sentence of its document that shares most with the question.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from clew.core.types import Answer
 from clew.index.fusion import reciprocal_rank_fusion
-from clew.index.vectors import Aggregation
-from clew.methods.answering import answer_nodes, answer_with_passages
+from clew.index.vectors import Aggregation, MultiVectorIndex
+from clew.methods.answering import answer_nodes, answer_with_passages, nearest, vectors_of, words_of
 from clew.methods.protocol import Method
 from clew.toolbox import Toolbox
 
@@ -26,11 +27,13 @@ class Bm25(Method):
 
     name = "bm25"
     k: int = 20
+    with_relations: bool = True
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """Ranked nodes with the matching sentence of each."""
-        ranking = tools.lexical.search(question, self.k, among=answer_nodes(tools.kb))
-        return answer_with_passages(tools.kb, question, ranking)
+        words = words_of(tools, self.with_relations)
+        ranking = words.search(question, self.k, among=answer_nodes(tools.kb))
+        return answer_with_passages(tools.kb, question, ranking, relations=self.with_relations)
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,12 @@ class VectorSearch(Method):
 
     name = "vector_search"
     k: int = 20
+    with_relations: bool = True
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """Ranked nodes with the matching sentence of each."""
-        ranking = tools.vectors.search(question, self.k, among=answer_nodes(tools.kb))
-        return answer_with_passages(tools.kb, question, ranking)
+        ranking = nearest(tools, question, self.k, answer_nodes(tools.kb), relations=self.with_relations)
+        return answer_with_passages(tools.kb, question, ranking, relations=self.with_relations)
 
 
 @dataclass(frozen=True)
@@ -54,12 +58,16 @@ class MultiVectorSearch(Method):
     k: int = 20
     pool: int = 50
     aggregation: Aggregation = "max"
+    with_relations: bool = True
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """Ranked nodes with the matching sentence of each."""
-        index = replace(tools.multi_vectors, pool=self.pool, aggregation=self.aggregation)
-        ranking = index.search(question, self.k, among=answer_nodes(tools.kb))
-        return answer_with_passages(tools.kb, question, ranking)
+        among = answer_nodes(tools.kb)
+        first = nearest(tools, question, max(self.k, self.pool), among, relations=self.with_relations)
+        vectors = vectors_of(tools, self.with_relations)
+        chunks = MultiVectorIndex(vectors.text, tools.embedder, vectors.store, self.pool, aggregation=self.aggregation)
+        ranking = chunks.rescored(question, first, self.k)
+        return answer_with_passages(tools.kb, question, ranking, relations=self.with_relations)
 
 
 @dataclass(frozen=True)
@@ -69,9 +77,12 @@ class Hybrid(Method):
     name = "hybrid"
     k: int = 20
     depth: int = 100
+    with_relations: bool = True
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """Ranked nodes with the matching sentence of each."""
         among = answer_nodes(tools.kb)
-        rankings = [index.search(question, self.depth, among=among) for index in (tools.lexical, tools.vectors)]
-        return answer_with_passages(tools.kb, question, reciprocal_rank_fusion(rankings).top(self.k))
+        words = words_of(tools, self.with_relations).search(question, self.depth, among=among)
+        meaning = nearest(tools, question, self.depth, among, relations=self.with_relations)
+        ranking = reciprocal_rank_fusion([words, meaning]).top(self.k)
+        return answer_with_passages(tools.kb, question, ranking, relations=self.with_relations)

@@ -8,10 +8,11 @@ FromFile        candidates that somebody else found
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from clew.core.types import Answer, NodeSet, Ranking
 from clew.index.protocol import Link, Names
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.answering import answer_nodes
+from clew.reading.extraction.asked import Asked
 from clew.reading.mentions import MARKED
 
 FloatArray = NDArray[np.float64]
@@ -85,6 +87,16 @@ def _nodes(found: list[tuple[Link, ...]]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(link.node for links in best for link in links))
 
 
+QuestionKind = Literal["entity", "yes/no", "count"]
+"""Subgraphs rank entities; whether something holds and how many there are, the paper reports apart."""
+
+
+def question_kind(question: str) -> QuestionKind:
+    """What a question asks for, by its words."""
+    kind = Asked(question).kind
+    return "yes/no" if kind == "yes or no" else "count" if kind == "number" else "entity"
+
+
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """Candidates best first without repetition, the entities the question is about, and the question in plain words."""
@@ -93,6 +105,8 @@ class Proposal:
     entities: tuple[int, ...]
     candidates: tuple[int, ...]
     notes: tuple[str, ...] = ()
+    value: bool | int | float | None = None
+    """What a generator answers where the question asks for yes, no or a number."""
 
 
 class CandidateSource(Protocol):
@@ -133,6 +147,19 @@ class Nearby:
         return Proposal(plain, entities, tuple(ranking.nodes.tolist()))
 
 
+def first_value(kind: QuestionKind, texts: Sequence[str]) -> bool | int | float | None:
+    """The first written answer that says yes or no, or a number, where that is asked for."""
+    for text in texts:
+        said = re.match(r"\W*(yes|no)\b", text, re.IGNORECASE) if kind == "yes/no" else None
+        if said is not None:
+            return said[1].lower() == "yes"
+        number = re.fullmatch(r"\D*?(-?\d[\d,]*(?:\.\d+)?)\D*", text) if kind == "count" else None
+        if number is not None:
+            plain = number[1].replace(",", "")
+            return float(plain) if "." in plain else int(plain)
+    return None
+
+
 @dataclass(frozen=True)
 class WrittenAnswers:
     """What a model answers when it is asked for many different answers, linked to nodes by name."""
@@ -144,6 +171,9 @@ class WrittenAnswers:
         """The answers that name a node, in the model's order; those that name none are noted."""
         plain, entities = question_entities(question, self.names)
         [written] = self.writer.answers([plain], k)
+        value = first_value(question_kind(plain), written.texts)
+        if value is not None:
+            return Proposal(plain, entities, (), value=value)
         found: dict[int, None] = {}
         unknown = []
         for text in written.texts:

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ from clew.methods.catalog import create
 from clew.methods.protocol import Method
 from clew.methods.subgraph_reranking.candidates import CandidateSource, FromFile, Nearby, OfMethod, WrittenAnswers
 from clew.methods.subgraph_reranking.features import make_pool
-from clew.methods.subgraph_reranking.ranker_file import MANIFEST, load_ranker
+from clew.methods.subgraph_reranking.graph_to_text import GraphWriter
+from clew.methods.subgraph_reranking.ranker_file import MANIFEST, Texts, load_ranker, read_card
 from clew.methods.subgraph_reranking.rankers import (
     MatchRanker,
     RandomOrder,
@@ -30,14 +31,16 @@ from clew.methods.subgraph_reranking.rankers import (
     SourceOrder,
     ranked,
 )
-from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor, path_evidence
+from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor, path_evidence
 from clew.models.embedding.onnx import file_digest
-from clew.roles.write import ModelWriter
+from clew.roles.write import Generation, ModelWriter
 from clew.toolbox import Toolbox
 
 RETRIEVERS = ("bm25", "vector_search", "hybrid")
 SOURCES = (*RETRIEVERS, "four_step_focus", "think_on_graph", "aligned_paths", "tournament_on_path")
-"""The methods whose rankings can be reranked; beside them there are nearby, model and FILE.jsonl."""
+"""The methods whose rankings can be reranked; beside them there are nearby, what a model generates and FILE.jsonl."""
+GENERATED: Mapping[str, Generation] = {"model": "list", "samples": "samples", "beams": "beams"}
+"""Answers of a language model: in one list, sampled, or its most likely ones by diverse beam search."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class SubgraphReranking(Method):
 
     name = "subgraph_reranking"
     source: str = "nearby"
-    """A method, `nearby`, `model`, or a file of candidates."""
+    """A method, `nearby`, `model`, `samples`, `beams`, or a file of candidates."""
     ranker: str = "match"
     """The folder of a trained one, or none, random, semantic or match."""
     candidates: int = 20
@@ -61,8 +64,12 @@ class SubgraphReranking(Method):
         ranker = tools.keep(("ranker", self.ranker), lambda: open_ranker(tools, self.ranker))
         extractor = SubgraphExtractor(kb, PathLimits(most_hops=self.max_hops, most_paths=self.max_paths))
         proposal = source.propose(question, self.candidates)  # 1, 2
+        if proposal.value is not None:
+            said = {True: "yes", False: "no"}.get(proposal.value) if isinstance(proposal.value, bool) else None
+            note = "answered by the model alone: subgraphs rank entities, neither yes and no nor numbers"
+            return Answer(question, value=proposal.value, text=said or str(proposal.value), notes=(note,))
         subgraphs = extractor.extract(proposal.entities, proposal.candidates)  # 3
-        pool = make_pool(kb, proposal.question, subgraphs)  # 4
+        pool = make_pool(kb, proposal.question, subgraphs, graph_writer(tools, texts_of(self.ranker)))  # 4
         scores = ranker.scores(pool)  # 5
         refs = kb.refs(proposal.candidates)
         found = []
@@ -80,6 +87,21 @@ class SubgraphReranking(Method):
         return {what: file_digest(file) for what, file in files.items() if file.is_file()}
 
 
+def texts_of(ranker: str) -> Texts:
+    """How the ranker was told the subgraphs in training: fact by fact, or as a model wrote them."""
+    return read_card(Path(ranker)).texts if (Path(ranker) / MANIFEST).is_file() else "facts"
+
+
+def graph_writer(toolbox: Toolbox, texts: Texts) -> Callable[[Sequence[Subgraph]], Sequence[str]] | None:
+    """Puts subgraphs into words as a ranker reads them; None means fact by fact."""
+    if texts == "facts":
+        return None
+    if toolbox.model is None:
+        raise InputError("subgraphs are to be told by a language model: give one with --model")
+    writer = GraphWriter(toolbox.model, toolbox.kb)
+    return lambda subgraphs: [written.text for written in writer.write(subgraphs)]
+
+
 def open_source(toolbox: Toolbox, name: str, k: int) -> CandidateSource:
     """A source of candidates by name, or a file of them."""
     if name in SOURCES:
@@ -87,13 +109,15 @@ def open_source(toolbox: Toolbox, name: str, k: int) -> CandidateSource:
         return OfMethod(lambda question: method.answer(question, toolbox), toolbox.names)
     if name == "nearby":
         return Nearby(toolbox.kb, toolbox.names)
-    if name == "model":
+    if name in GENERATED:
         if toolbox.model is None:
-            raise InputError("source=model needs a language model: give one with --model")
-        return WrittenAnswers(ModelWriter(toolbox.model), toolbox.names)
+            raise InputError(f"source={name} needs a language model: give one with --model")
+        return WrittenAnswers(ModelWriter(toolbox.model, GENERATED[name]), toolbox.names)
     if Path(name).is_file():
         return FromFile.read(Path(name), toolbox.kb, toolbox.names)
-    raise InputError(f"no source {name!r}: expected {', '.join(SOURCES)}, nearby, model or a file of candidates")
+    raise InputError(
+        f"no source {name!r}: expected {', '.join((*SOURCES, 'nearby', *GENERATED))} or a file of candidates"
+    )
 
 
 def open_ranker(toolbox: Toolbox, name: str) -> Ranker:

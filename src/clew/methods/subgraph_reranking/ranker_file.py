@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, NotFoundError, SchemaError
+from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, InputError, NotFoundError, SchemaError
 from clew.core.folders import refuse_foreign
 from clew.core.notations import parse_json
 from clew.core.schema import Schema
@@ -37,6 +37,8 @@ from clew.models.protocol import Embedder
 FORMAT = 1
 MANIFEST = "ranker.json"
 Kind = Literal["linear", "logistic", "catboost", "neural"]
+Texts = Literal["facts", "model"]
+"""How subgraphs are told: fact by fact, or as a model writes them."""
 LINEAR_ARRAYS = ("mean", "scale", "weights")
 TREE_ARRAYS = ("features", "borders", "leaves")
 
@@ -59,6 +61,9 @@ class RankerCard(BaseModel):
     """Empty for a neural ranker, which brings its own encoder."""
     node_types: tuple[str, ...]
     relations: tuple[tuple[str, str, str], ...]
+    texts: Texts = "facts"
+    usable: bool = True
+    """Whether it ranked held-out questions at least as well as the source of their candidates."""
     numbers: dict[str, float] = {}
     """Intercept, scale, bias, the number of tokens."""
     data: dict[str, Any] = {}
@@ -124,9 +129,17 @@ def read_card(folder: Path) -> RankerCard:
     return card
 
 
-def load_ranker(folder: Path, schema: Schema, embedder: Embedder) -> Ranker:
-    """A ranker ready to score, once its files, its schema and its embedder have been checked."""
+def load_ranker(folder: Path, schema: Schema, embedder: Embedder, *, judged: bool = True) -> Ranker:
+    """A ranker ready to score, once its files, its schema and its embedder have been checked.
+
+    One that ranked worse than the source of its candidates is refused, unless it is about to be `judged`.
+    """
     card = read_card(folder)
+    if judged and not card.usable:
+        raise InputError(
+            f"the ranker in {folder} ranked held-out questions worse than the source of their candidates did: "
+            "train it on more questions or other features, or use ranker=match or ranker=none"
+        )
     refuse_other_schema(folder, card, schema)
     if card.embedder and card.embedder != embedder.name:
         raise EmbedderMismatch(

@@ -1,0 +1,176 @@
+"""Several replies to one request from a model in this process: sampled, or by diverse beam search.
+
+Vijayakumar et al.: Diverse Beam Search for Improved Description of Complex Scenes, 2018. The transformers library has
+dropped it; here it is a function of the next token's log-probabilities, and never sees a model.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.models.batch_runner import LocalModel
+from clew.models.protocol import Beams, Completion, Request, Usage
+
+LogProbs = NDArray[np.floating[Any]]
+Advance = Callable[[Sequence[int], Sequence[int]], LogProbs]
+"""The parents of the live beams among the last ones, and the token each has taken → log-probabilities of the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A reply, in tokens without the end, and the sum of its log-probabilities."""
+
+    tokens: tuple[int, ...]
+    score: float
+
+    @property
+    def mean(self) -> float:
+        """Per token, the end counted: longer replies are not at a disadvantage."""
+        return self.score / (len(self.tokens) + 1)
+
+
+def diverse_beams(
+    first: LogProbs, advance: Advance, beams: Beams, ends: frozenset[int], most_tokens: int
+) -> list[Hypothesis]:
+    """The best replies found, best first, each once; `first` holds the log-probabilities of the first token.
+
+    At every step the groups choose one after another, and a token costs `penalty` for each beam of an earlier group
+    that has just taken it. The penalty decides who goes on, and is no part of a reply's score.
+    """
+    each = max(1, beams.width // max(1, beams.groups))
+    live: list[list[tuple[Hypothesis, int]]] = [[(Hypothesis((), 0.0), 0)] for _ in range(max(1, beams.groups))]
+    finished: list[dict[tuple[int, ...], Hypothesis]] = [{} for _ in live]
+    rows = first.reshape(1, -1)
+    for length in range(1, most_tokens + 1):
+        taken = np.zeros(rows.shape[1])
+        grown: list[list[tuple[Hypothesis, int]]] = []
+        for group, own in enumerate(live):
+            chosen = _grown(own, rows, beams.penalty * taken, ends, each, finished[group])
+            for hypothesis, _ in chosen:
+                taken[hypothesis.tokens[-1]] += 1
+            grown.append(chosen if len(finished[group]) < each else [])
+        live = grown
+        flat = [pair for own in live for pair in own]
+        if not flat or length == most_tokens:
+            break
+        rows = advance([parent for _, parent in flat], [hypothesis.tokens[-1] for hypothesis, _ in flat])
+        place = 0
+        for own in live:
+            for number, (hypothesis, _) in enumerate(own):
+                own[number] = (hypothesis, place)
+                place += 1
+    found: dict[tuple[int, ...], Hypothesis] = {}
+    for group, own in enumerate(live):
+        for hypothesis in (*finished[group].values(), *(one for one, _ in own)):
+            found.setdefault(hypothesis.tokens, hypothesis)
+    return sorted(found.values(), key=lambda one: (-one.mean, one.tokens))[: beams.width]
+
+
+def _grown(
+    own: Sequence[tuple[Hypothesis, int]],
+    rows: LogProbs,
+    penalty: LogProbs,
+    ends: frozenset[int],
+    each: int,
+    finished: dict[tuple[int, ...], Hypothesis],
+) -> list[tuple[Hypothesis, int]]:
+    """The best continuations of a group; those that end are put among the finished."""
+    if not own:
+        return []
+    plain = np.stack([hypothesis.score + rows[place] for hypothesis, place in own])
+    judged = (plain - penalty).ravel()
+    most = min(len(judged), each + len(ends) * len(own))
+    best = np.argpartition(-judged, most - 1)[:most]
+    chosen = []
+    for flat in best[np.lexsort((best, -judged[best]))].tolist():
+        row, token = divmod(flat, rows.shape[1])
+        parent, place = own[row]
+        score = float(plain[row, token])
+        if token in ends:
+            if parent.tokens:  # an empty reply is none
+                finished.setdefault(parent.tokens, Hypothesis(parent.tokens, score))
+        elif np.isfinite(score):
+            chosen.append((Hypothesis((*parent.tokens, token), score), place))
+        if len(chosen) == each:
+            break
+    return chosen
+
+
+def several_replies(local: LocalModel, request: Request) -> Completion:
+    """Up to `n` different replies of a loaded model: by beams where the request says so, otherwise sampled."""
+    import torch
+
+    begun = time.perf_counter()
+    text = local.prompt([{"role": one.role, "content": one.content} for one in request.messages])
+    prompt = local.tokenizer(text, add_special_tokens=local.is_seq2seq, return_tensors="pt")["input_ids"]
+    with torch.inference_mode():
+        ids = prompt.to(local.device)
+        found = _searched(local, ids, request) if request.beams else _sampled(local, ids, request)
+    decoded = (local.tokenizer.decode(tokens, skip_special_tokens=True).strip() for tokens in found)
+    texts = list(dict.fromkeys(text for text in decoded if text))[: request.n]
+    usage = Usage(int(prompt.shape[1]), sum(map(len, found)), seconds=time.perf_counter() - begun)
+    if not texts:
+        return Completion("", usage, error="the model wrote nothing")
+    return Completion(texts[0], usage, others=tuple(texts[1:]))
+
+
+def _sampled(local: LocalModel, ids: Any, request: Request) -> list[list[int]]:
+    import torch
+
+    torch.manual_seed(request.seed or 0)
+    written = local.model.generate(
+        input_ids=ids,
+        attention_mask=torch.ones_like(ids),
+        do_sample=True,
+        temperature=request.temperature or 1.0,
+        num_return_sequences=request.n,
+        max_new_tokens=request.max_tokens,
+        pad_token_id=local.tokenizer.pad_token_id,
+    )
+    before = 1 if local.is_seq2seq else ids.shape[1]
+    return [list(row[before:].tolist()) for row in written]
+
+
+def _searched(local: LocalModel, ids: Any, request: Request) -> list[list[int]]:
+    import torch
+
+    assert request.beams is not None
+    model = local.model
+    fixed: dict[str, Any] = {}
+    if local.is_seq2seq:
+        fixed["encoder_outputs"] = model.get_encoder()(input_ids=ids)
+        ids = torch.tensor([[model.config.decoder_start_token_id]], device=local.device)
+    name = "decoder_input_ids" if local.is_seq2seq else "input_ids"
+    state = model(**{name: ids}, use_cache=True, **fixed)
+    cache = state.past_key_values
+
+    def advance(parents: Sequence[int], tokens: Sequence[int]) -> LogProbs:
+        nonlocal cache
+        cache.reorder_cache(torch.tensor(parents, device=local.device))
+        if local.is_seq2seq:
+            hidden = fixed["encoder_outputs"][0][:1].expand(len(parents), -1, -1)
+            more = {"encoder_outputs": (hidden,)}
+        else:
+            more = {}
+        fed = torch.tensor(tokens, device=local.device).reshape(-1, 1)
+        state = model(**{name: fed}, past_key_values=cache, use_cache=True, **more)
+        cache = state.past_key_values
+        return _log_probs(state.logits[:, -1])
+
+    ends = model.generation_config.eos_token_id
+    found = frozenset(ends if isinstance(ends, list) else [ends]) | {local.tokenizer.eos_token_id}
+    kept = frozenset(int(token) for token in found if token is not None)
+    hypotheses = diverse_beams(_log_probs(state.logits[0, -1]), advance, request.beams, kept, request.max_tokens)
+    return [list(one.tokens) for one in hypotheses]
+
+
+def _log_probs(logits: Any) -> LogProbs:
+    import torch
+
+    return np.asarray(torch.log_softmax(logits.float(), dim=-1).cpu().numpy())
