@@ -18,7 +18,7 @@ LAYERS = [
     {"documents", "methods"},
     {"datasets", "training", "synthesis"},
     {"evaluation"},
-    {"exploring", "conversation", "diagnosis", "repairing"},
+    {"exploring", "evidence_drawing", "conversation", "diagnosis", "repairing"},
     {"api"},
     {"web", "client", "adapters"},
     {"cli"},
