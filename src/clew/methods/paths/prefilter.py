@@ -13,10 +13,13 @@ import numpy as np
 from clew.core.types import Ranking
 from clew.index.fusion import reciprocal_rank_fusion
 from clew.index.tokens import stem
+from clew.methods.paths.judges import best_places
 from clew.queries.relation_paths import RelationPath
 from clew.reading.language.phrases import PhraseVectors
 from clew.reading.language.relation_words import words
 
+MOST_EMBEDDED = 300
+"""Of more candidates only so many are embedded, those that share most words with the question: a hub has thousands."""
 Filter = Literal["aligned", "lexical", "semantic", "rrf", "random", "none"]
 
 
@@ -32,6 +35,10 @@ def prefilter(
 
     "aligned" and "none" keep the order in which they come, and "none" keeps them all.
     """
+    if how in ("semantic", "rrf") and len(texts) > MOST_EMBEDDED:
+        first = sorted(best_places(lexical(question, texts), MOST_EMBEDDED))
+        kept_of = prefilter(question, [texts[place] for place in first], kept, how, vectors, seed)
+        return [first[place] for place in kept_of]
     places = range(len(texts))
     if how == "random":
         return random.Random(seed).sample(places, min(kept, len(texts)))

@@ -40,7 +40,7 @@ from clew.methods.paths.refining import answer_refined
 from clew.methods.paths.search import Asked, PathSearch, Stop, grow
 from clew.methods.protocol import Method
 from clew.reading.paths.topic_mask import mask_topic, mask_topics
-from clew.reading.paths.topics import Topic, find_topics
+from clew.reading.paths.topics import Topic, Topics, find_topics
 from clew.roles.score import FusedScorer
 from clew.toolbox import Toolbox
 
@@ -107,7 +107,7 @@ class TournamentOnPath(Method):
         topics = several(found.topics)
         if not topics:
             return Answer(question, notes=(nothing_found(False),))
-        asked = self._asked(question, topics, tools)
+        asked = self._asked(question, found, topics, tools)
         if self._explore == "entities":
             return self._read(question, topics, asked, tools)
         answered = [ranked for topic in topics if (ranked := self._paths(question, topic, asked, tools))]  # 2 to 6
@@ -136,12 +136,12 @@ class TournamentOnPath(Method):
             self.seed,
         )
 
-    def _asked(self, question: str, topics: Sequence[Topic], tools: Toolbox) -> Asked:
+    def _asked(self, question: str, found: Topics, topics: Sequence[Topic], tools: Toolbox) -> Asked:
         model, first = tools.model, self.system == 1
         hidden = model is not None and _default(self.mask, not first)
         masked = {int(node): f"E{topic.nodes.array[0]}" for topic in topics for node in topic.nodes} if hidden else {}
-        texts = [(topic.text, masked.get(int(topic.nodes.array[0]), topic.text)) for topic in topics]
-        shown = mask_topics(question, texts)
+        names = [(topic.text, masked[int(topic.nodes.array[0])]) for topic in topics] if hidden else []
+        shown = mask_topics(question, names) if hidden else found.question
         label = _labels(tools, masked)
         if model is None:
             return Asked(shown, label, LikenessJudge(FusedScorer(tools.embedder), shown))

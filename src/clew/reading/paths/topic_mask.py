@@ -44,10 +44,8 @@ def mask_topic(question: str, names: Sequence[str]) -> str:
 def mask_topics(question: str, names: Sequence[tuple[str, str]]) -> str:
     """The question without marks, what stands for each name in its place; every further mention counts as well."""
     for name, instead in names:
-        masked = mask_topic(question, [name])
-        question = masked.replace(MASK, instead)
-        if instead != name:
-            question = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", instead, question, flags=re.IGNORECASE)
+        question = mask_topic(question, [name]).replace(MASK, instead)
+        question = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", instead, question, flags=re.IGNORECASE)
     return _plain(question)
 
 
