@@ -2,6 +2,8 @@
 
     python benchmarks/documents.py speed [PASSAGES …]        graph, base and retrieval over made-up passages
     python benchmarks/documents.py density DATASET:PATH SVG [N]  density of each kind of edges against recall and time
+    python benchmarks/documents.py neighbours DATASET:PATH [N]   SF-EM and precision of the seeds' neighbours (Figure 4)
+    python benchmarks/documents.py structure KB [N]              Struct-EM on questions made from a base of documents
 
 Without a number `speed` takes 1,120 passages (wanted: a graph in 1 s), 10,000 (retrieval in 150 ms) and 100,000 (a
 graph in 300 s and 2 GB). Made-up passages draw words by Zipf's law and a few names each, so that keywords and names are
@@ -23,11 +25,17 @@ import numpy as np
 
 from clew.building import build
 from clew.core.types import NodeSet, Ranking
+from clew.datasets.base import question_base
 from clew.datasets.load import load_dataset
 from clew.documents import EdgeOptions, corpus_tables
 from clew.documents.graph.edges import density
 from clew.evaluation.benchmark import Benchmark
+from clew.evaluation.comparison import bootstrap
 from clew.evaluation.plots import Axis, Series, line_plot
+from clew.evaluation.seed_neighbours import seed_neighbours
+from clew.evaluation.structural_questions import structural_questions
+from clew.evaluation.summary import by_type
+from clew.methods.catalog import create
 from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting, search_of
 from clew.methods.knowledge_graph_prompting.passages import PassageGraph
 from clew.methods.knowledge_graph_prompting.traversal import MissingEvidence, Walk, fused, walk
@@ -164,8 +172,40 @@ def measured(tools: Toolbox, graph: PassageGraph, dataset) -> tuple[float, float
     return density(int(pairs), len(kb)), mean(recalls), median(times)
 
 
+def neighbours_of_seeds(spec: str, limit: int | None) -> None:
+    """Each question over twelve documents, every sentence a passage, as in the paper."""
+    dataset = load_dataset(spec).with_documents(12).in_sentences().sample(limit)
+    for kind in ("mentions", "tfidf", "entity", "knn"):
+        for neighbours in NEIGHBOURS if kind != "mentions" else NEIGHBOURS[:1]:
+            edges = EdgeOptions((kind,), neighbours, neighbours)
+            opened = partial(opened_for, dataset, edges)
+            found = seed_neighbours(dataset.questions, opened, (kind,))
+            print(
+                f"{kind:9s} {neighbours:3d}  n {found.n}  density {found.density:.3f}  SF-EM {found.sf_em:.3f}  "
+                f"precision {found.precision:.4f}  neighbours {found.neighbours:.0f}",
+                flush=True,
+            )
+
+
+def opened_for(dataset, edges: EdgeOptions, question) -> Toolbox:
+    return Toolbox.open(question_base(dataset, question.id, edges))
+
+
+def structure(folder: str, count: int) -> None:
+    tools = Toolbox.open(folder)
+    dataset = structural_questions(tools.local, count)
+    for name in ("knowledge_graph_prompting", "bm25", "tf_idf"):
+        run = Benchmark(dataset, given=tools).run(create(name))
+        for kind, rows in (("all", run.rows), *by_type(run.rows).items()):
+            print(name, kind, len(rows), bootstrap([row.metrics["struct-em"] for row in rows]))
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "density":
+    if sys.argv[1] == "neighbours":
+        neighbours_of_seeds(sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else None)
+    elif sys.argv[1] == "structure":
+        structure(sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 150)
+    elif sys.argv[1] == "density":
         density_curve(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) > 4 else None)
     else:
         for count in map(int, sys.argv[2:] or ("1120", "10000", "100000")):

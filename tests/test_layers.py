@@ -20,7 +20,7 @@ LAYERS = [
     {"documents", "methods"},
     {"datasets", "training", "synthesis"},
     {"evaluation"},
-    {"exploring", "conversation", "diagnosis", "repairing", "joining"},
+    {"exploring", "evidence_drawing", "conversation", "diagnosis", "repairing", "joining"},
     {"api"},
     {"web", "client", "adapters"},
     {"cli"},

@@ -4,12 +4,17 @@ import sys
 
 import pytest
 
+import clew
 from clew.building import build
-from clew.core.query import Best, Constant, Triplet, TripletQuery, Variable
+from clew.core.query import Best, Condition, Constant, Triplet, TripletQuery, Variable
 from clew.core.roles import Parse
+from clew.core.types import NodeSet
 from clew.methods.catalog import ask, create
+from clew.methods.paths.execution import Step, Trail, answer_paths, answer_read
+from clew.methods.paths.refining import refine
+from clew.queries.relation_paths import Explorer, Move, RelationPath
 from clew.toolbox import Toolbox
-from conftest import ROOT, tables
+from conftest import EDGES, NODES, ROOT, tables
 
 pytest.importorskip("kuzu")
 pytest.importorskip("pyoxigraph")
@@ -68,6 +73,105 @@ def test_the_query_of_two_paths_is_that_of_both(toolbox):
     assert answer.query["text"] == "things that have phenotype Rod-cone dystrophy and have phenotype Polydactyly"
     assert "node:P1" in answer.query["sparql"]
     assert "node:P2" in answer.query["sparql"]
+
+
+SIGNS = [
+    *NODES,
+    ("X", "disease", "Joubert syndrome", [], "Another ciliopathy."),
+]
+MORE = [
+    *EDGES,
+    ("BBS", "has_phenotype", "P3", None),
+    ("X", "has_phenotype", "P1", None),
+    ("X", "has_phenotype", "P2", None),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("aligned_paths", {}), ("tournament_on_path", {}), ("tournament_on_path", {"system": 1, "explore": "paths"})],
+)
+def test_three_topics_are_one_query_and_it_gives_the_matches(tmp_path, method, options):
+    tools = Toolbox.open(build(tables(SIGNS, MORE), tmp_path / "three.kb").folder)
+    asked = "which disease has [Polydactyly] and [Rod-cone dystrophy] and [Arachnodactyly]?"
+    answer = ask(create(method, {**options, "depth": 1}), asked, tools)
+    query = answer.query["sparql"]
+    assert all(f"node:{key}" in query for key in ("P1", "P2", "P3"))
+    by_sparql = {row[0].value.rpartition(":")[2] for row in rdf_of(tools.kb).query(query)}
+    by_cypher = {row[0] for row in property_graph_of(tools.kb).execute(answer.query["cypher"])}
+    assert by_sparql == by_cypher == matches(answer) == {"BBS"}  # two of the three signs are not enough
+    assert len(answer.candidates[0].evidence) == 3
+
+
+def test_what_is_read_from_several_walks_is_the_union_of_their_queries(toolbox, run):
+    kb = toolbox.kb
+    start = kb.find("BBS")
+    trails = [Trail(start, (Step("has_phenotype", "out", kb.find(key)),)) for key in ("P1", "P2")]
+    trails += [Trail(start, (Step("associated_with", "in", kb.find("BBS2")),))]
+    answer = answer_read(kb, "q", "tog", trails, ["rod-cone dystrophy", "BBS2", "Atlantis"], None)
+    assert run(answer) == matches(answer) == {"P2", "BBS2"}
+    assert answer.query["matches"] == 2
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("people")
+    (folder / "nodes.csv").write_text(
+        "key,type,name,height_cm\n"
+        "a,person,Ann Low,170\nb,person,Bo High,201\nc,person,Cy Mid,185\n"
+        "n,country,Norland,\ns,country,Sudland,\nt,team,Red Team,\n"
+    )
+    (folder / "edges.csv").write_text(
+        "head,relation,tail\na,plays_for,t\nb,plays_for,t\nc,plays_for,t\na,citizen_of,n\nb,citizen_of,s\nc,citizen_of,n\n"
+    )
+    clew.build([folder / "nodes.csv", folder / "edges.csv"], folder / "people.kb")
+    return Toolbox.open(folder / "people.kb")
+
+
+def path_from(kb, topic, *moves):
+    hops = tuple((Move(move.strip("^"), "in" if move.startswith("^") else "out"),) for move in moves)
+    return RelationPath(NodeSet.of([kb.find(topic)]), hops)
+
+
+HEIGHT = Variable("x", "person")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (TripletQuery((), HEIGHT, best=Best(True, attribute="height_cm")), {"b"}),
+        (TripletQuery((), HEIGHT, best=Best(False, attribute="height_cm")), {"a"}),
+        (TripletQuery((), HEIGHT, (Condition("x", "height_cm", "<", 190),)), {"a", "c"}),
+        (
+            TripletQuery((), HEIGHT, (Condition("x", "height_cm", "<", 190),), best=Best(True, attribute="height_cm")),
+            {"c"},
+        ),
+    ],
+)
+def test_ends_are_narrowed_by_attributes_and_the_query_says_so(people, query, expected):
+    explorer = Explorer(people.kb)
+    path = path_from(people.kb, "t", "^plays_for")
+    refined = refine(explorer, [path], explorer.execute(path), query)
+    answer = answer_paths(explorer, "q", "top", refined.paths, refined.ends, refined.conditions, refined.best)
+    by_sparql = {row[0].value.rpartition(":")[2] for row in rdf_of(people.kb).query(answer.query["sparql"])}
+    assert by_sparql == {row[0] for row in property_graph_of(people.kb).execute(answer.query["cypher"])} == expected
+    assert matches(answer) == expected
+
+
+def test_a_superlative_on_the_way_is_found_first_and_the_path_goes_on_from_it(people):
+    explorer = Explorer(people.kb)
+    path = path_from(people.kb, "t", "^plays_for", "citizen_of")
+    query = TripletQuery((), HEIGHT, best=Best(True, attribute="height_cm"))
+    refined = refine(explorer, [path], explorer.execute(path), query)
+    assert [ref.key for ref in people.kb.refs(refined.ends.array)] == ["s"]
+    assert refined.notes == ("of what <- plays_for leads to, those with the most height_cm: 1",)
+    answer = answer_paths(explorer, "q", "top", refined.paths, refined.ends)
+    assert {row[0].value.rpartition(":")[2] for row in rdf_of(people.kb).query(answer.query["sparql"])} == {"s"}
+
+
+def test_the_words_of_a_superlative_reach_the_ends_of_a_path(people):
+    answer = ask(create("aligned_paths"), "who is the tallest person that plays for [Red Team]?", people)
+    assert matches(answer) == {"b"}
 
 
 def parsed(monkeypatch, query):

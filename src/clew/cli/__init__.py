@@ -40,6 +40,7 @@ COMMANDS = {
     "feedback": "clew.cli.train:feedback",
     "eval": "clew.cli.eval:evaluate",
     "report": "clew.cli.eval:report",
+    "grade": "clew.cli.grade:grade",
     "subgraph": "clew.cli.subgraph:subgraph",
     "subgraphs": "clew.cli.subgraph:subgraphs",
     "synth": "clew.cli.synth:synth",

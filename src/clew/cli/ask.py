@@ -27,7 +27,7 @@ from clew.cli.options import (
     corrections,
     group_names,
 )
-from clew.cli.output import out, print_json, print_table
+from clew.cli.output import out, print_json, print_table, say
 from clew.core.errors import InputError
 from clew.core.trace import Recorder
 from clew.core.types import Answer, Passage
@@ -66,6 +66,9 @@ def ask(
         bool, typer.Option("--estimate", help="Only say what it would cost, spending nothing.")
     ] = False,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write the steps to this file as JSON lines.")] = None,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="FILE", help="Draw the paths behind the answers into this file.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask a question and see the answers with their evidence."""
@@ -87,6 +90,11 @@ def ask(
     finally:
         if trace is not None:
             recorder.write(trace)
+    if svg is not None:
+        from clew.evidence_drawing import draw_evidence
+
+        svg.write_text(draw_evidence(answer, k), "utf-8")
+        say(f"written: {svg}")
     if as_json:
         shown = answer.to_dict()
         print_json({**shown, "answers": shown["answers"][:k]})

@@ -114,6 +114,11 @@ def evaluate(
         int | None, typer.Option("--neighbours", min=1, help="How many of them a passage asks for.")
     ] = None,
     titles: Annotated[bool, typer.Option("--titles/--no-titles", help="Whether passages keep their titles.")] = True,
+    sentences: Annotated[bool, typer.Option("--sentences", help="Make every sentence of a corpus a passage.")] = False,
+    documents: Annotated[
+        int | None,
+        typer.Option("--documents", min=1, help="Ask each question over so many documents: its own and others."),
+    ] = None,
     label: Annotated[str | None, typer.Option("--label", help="What the set is, such as reduced or human.")] = None,
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", "-j", min=1, help="Questions at once: 8 with a model, else 1.")
@@ -126,7 +131,7 @@ def evaluate(
     if twice := next((name for name in method if method.count(name) > 1), None):
         raise InputError(f"--method {twice} is given twice")
     given = assignments(option)
-    dataset = prepare(questions, label, limit, seed, topics, titles)
+    dataset = prepare(questions, label, limit, seed, topics, titles, sentences=sentences, documents=documents)
     ledger = Ledger(Budget(calls=max_calls, dollars=max_cost))
     opened = open_model(model, ledger=ledger)
     with stages(f"base of {dataset.name}") as stage:
@@ -136,7 +141,7 @@ def evaluate(
             model=opened,
             embedder=embedder,
             match=None if match is None else match.value,
-            per_question=per_question,
+            per_question=per_question or documents is not None,
             edges=edge_options(graph, neighbours),
             say=stage,
             note=say,
@@ -174,9 +179,25 @@ def edge_options(graph: str | None, neighbours: int | None) -> EdgeOptions | Non
     return options if neighbours is None else replace(options, neighbours=neighbours, nearest=neighbours)
 
 
-def prepare(questions: str, label: str | None, limit: int | None, seed: int, topics: bool, titles: bool) -> Dataset:
+def prepare(
+    questions: str,
+    label: str | None,
+    limit: int | None,
+    seed: int,
+    topics: bool,
+    titles: bool,
+    *,
+    sentences: bool = False,
+    documents: int | None = None,
+) -> Dataset:
     """The data set of the command line, labelled for what it is."""
     dataset = load_dataset(questions)
+    if (sentences or documents is not None) and not dataset.paragraphs:
+        raise InputError(f"--sentences and --documents are about a corpus of texts, which {dataset.name} is not")
+    if documents is not None:
+        dataset = dataset.with_documents(documents, seed)
+    if sentences:
+        dataset = dataset.in_sentences()
     if not titles:
         dataset = dataset.without_titles()
     if label:

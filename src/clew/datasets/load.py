@@ -22,6 +22,7 @@ from clew.datasets.facts import (
     load_webquestions,
 )
 from clew.datasets.files import find_file, read_lines, read_records, read_text
+from clew.datasets.iirc import load_iirc
 from clew.datasets.passages import load_2wiki, load_corpus, load_hotpotqa, load_musique
 from clew.datasets.questions import Dataset, Question
 
@@ -137,6 +138,7 @@ LOADERS: Mapping[str, Callable[[Path, str | None], Dataset]] = {
     "hotpotqa": load_hotpotqa,
     "2wiki": load_2wiki,
     "musique": load_musique,
+    "iirc": load_iirc,
     "corpus": load_corpus,
     "jsonl": load_plain,
 }

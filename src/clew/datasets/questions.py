@@ -14,6 +14,7 @@ import pyarrow as pa
 from clew.core.errors import InputError
 from clew.datasets.files import read_rows
 from clew.kb.tables import Piece, Tables
+from clew.reading.language.proper_names import sentences
 
 Kind = Literal["retrieval", "graph", "documents"]
 """Which metrics apply: ranked nodes, answer sets over a graph, or passages and a written answer."""
@@ -103,6 +104,33 @@ class Dataset:
             portion=f"{self.portion}, without titles",
         )
 
+    def in_sentences(self) -> Dataset:
+        """The same corpus with every sentence a passage, as Knowledge Graph Prompting cuts it.
+
+        Gold are the supporting sentences where the data set names them; where it names paragraphs, any of its
+        sentences counts for one.
+        """
+        cut = {paragraph.key: _sentences(paragraph) for paragraph in self.paragraphs}
+        keys = {key: tuple(one.key for one in own) for key, own in cut.items()}
+        return replace(
+            self,
+            questions=tuple(_about_sentences(question, keys) for question in self.questions),
+            paragraphs=tuple(one for own in cut.values() for one in own),
+            contexts={id: tuple(one for key in given for one in keys[key]) for id, given in self.contexts.items()},
+            portion=f"{self.portion}, sentences",
+        )
+
+    def with_documents(self, count: int, seed: int = 0) -> Dataset:
+        """Each question with `count` documents: those that support it, and others of the corpus drawn at random."""
+        everything = [paragraph.key for paragraph in self.paragraphs]
+        contexts = {}
+        for question in self.questions:
+            gold = dict.fromkeys(question.passages)
+            others = [key for key in everything if key not in gold]
+            drawn = random.Random(f"{seed} {question.id}").sample(others, max(0, min(count - len(gold), len(others))))
+            contexts[question.id] = (*gold, *drawn)
+        return replace(self, contexts=contexts, portion=f"{self.portion}, {count} documents each")
+
     def sample(self, limit: int | None, seed: int = 0) -> Dataset:
         """A random part of the questions, in their original order; the whole where `limit` reaches it."""
         if limit is None or limit >= len(self.questions):
@@ -125,6 +153,26 @@ def _renamed(question: Question, names: Mapping[str, str]) -> Question:
         aliases={names[key]: tuple(names[other] for other in others) for key, others in question.aliases.items()},
         extra={},  # speaks of titles
     )
+
+
+def _sentences(paragraph: Paragraph) -> list[Paragraph]:
+    """One passage per sentence, under the title of its paragraph; a data set that gives no sentences is cut by rule."""
+    given = [sentence for sentence in paragraph.sentences if sentence.strip()]
+    texts = given if len(given) > 1 else sentences(paragraph.text) or [paragraph.text]
+    return [
+        Paragraph(f"{paragraph.key} ({number})", paragraph.title, (text.strip(),))
+        for number, text in enumerate(texts, 1)
+    ]
+
+
+def _about_sentences(question: Question, keys: Mapping[str, tuple[str, ...]]) -> Question:
+    named = [(key, number) for key, number in question.extra.get("supporting_facts", ()) if number < len(keys[key])]
+    if named:
+        gold = tuple(dict.fromkeys(keys[key][number] for key, number in named))
+        return replace(question, passages=gold, aliases={})
+    gold = tuple(keys[key][0] for key in question.passages)
+    others = {keys[key][0]: keys[key][1:] for key in question.passages}
+    return replace(question, passages=gold, aliases=others)
 
 
 def mark_topics(question: Question) -> str:

@@ -156,10 +156,8 @@ def _add_file(rows: _Rows, file: OutlinedFile, number: int) -> None:
     rows.add(name, "document", file.title, name, aliases=[*title_forms(file.title)[1:], name], digest=file.digest)
     for page in range(1, file.pages + 1):
         label = file.labels[page - 1] if page <= len(file.labels) else ""
-        rows.add(
-            _page_key(name, page), "page", f"page {page} of {name}", name, page=page, number=str(page), label=label
-        )
-        rows.join(name, "has_page", _page_key(name, page))
+        rows.add(page_key(name, page), "page", f"page {page} of {name}", name, page=page, number=str(page), label=label)
+        rows.join(name, "has_page", page_key(name, page))
     for place, section in enumerate(cut.sections):
         key = _section_key(name, place)
         above = HEADINGS.join(cut.headings(section.parent))
@@ -221,7 +219,7 @@ def _place(rows: _Rows, file: str, key: str, relation: str, page: int | None, se
     """Under its document, its page and its section."""
     rows.join(file, relation, key)
     if page is not None:
-        rows.join(_page_key(file, page), relation, key)
+        rows.join(page_key(file, page), relation, key)
     if section is not None:
         rows.join(_section_key(file, section), relation, key)
 
@@ -231,7 +229,8 @@ def placed(lines: Sequence[PrintedLine]) -> str | None:
     return ";".join(",".join(f"{value:g}" for value in (*span, *box)) for span, box in lines) or None
 
 
-def _page_key(file: str, page: int) -> str:
+def page_key(file: str, page: int) -> str:
+    """The key of a page."""
     return f"{file}#page={page:05d}"
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from clew.core.types import Answer, Candidate, NodeRef
+from clew.core.types import Answer, Candidate, NodeRef, Passage
 from clew.datasets.questions import Kind, Match, Question
+from clew.documents.rows import page_key
 from clew.evaluation import metrics
 
 NamesOf = Callable[[NodeRef], Iterable[str]]
@@ -171,10 +172,22 @@ def _score_documents(question: Question, answer: Answer | None) -> Score:
         text = (answer.text or "") if answer else ""
         values |= {"em": metrics.text_exact(text, question.answers), "f1": metrics.text_f1(text, question.answers)}
     if question.structures:
-        named = Gold(question.structures, {}, "key")
-        places = named.find(answer.candidates, _no_names) if answer else []
-        values["struct-em"] = metrics.covered(places, len(named), BUDGET)
+        values["struct-em"] = 0.0 if answer is None else float(structures_in(answer).issuperset(question.structures))
     return Score(values, len(gold), first_places(found))
+
+
+def structures_in(answer: Answer) -> set[str]:
+    """Keys of the pages and tables that an answer was looked for in: those it located, and where its passages stand.
+
+    Struct-EM asks whether the structures that a question names are among them (Knowledge Graph Prompting, 5.1.3).
+    """
+    found = {str(part["node"]) for part in answer.query.get("structure", ())}
+    for candidate in answer.candidates[:BUDGET]:
+        found.add(candidate.node.key)
+        for piece in candidate.evidence:
+            if isinstance(piece, Passage) and piece.file is not None and piece.page is not None:
+                found.add(page_key(piece.file, piece.page))
+    return found
 
 
 def first_places(found: metrics.Found) -> tuple[int, ...]:

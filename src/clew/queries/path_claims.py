@@ -7,13 +7,23 @@ from dataclasses import replace
 from functools import reduce
 from operator import and_
 
+from clew.core.query import Best, Condition
 from clew.core.types import EMPTY, NodeSet
 from clew.queries.claims import TARGET, Block, Claim, Named, Requirement
 from clew.queries.relation_paths import Explorer, RelationPath
 
 
-def claim_of_paths(explorer: Explorer, paths: Sequence[RelationPath], ends: NodeSet) -> Claim:
-    """The nodes to which every path leads; where fewer were looked at, only those."""
+def claim_of_paths(
+    explorer: Explorer,
+    paths: Sequence[RelationPath],
+    ends: NodeSet | None,
+    conditions: tuple[Condition, ...] = (),
+    best: Best | None = None,
+) -> Claim:
+    """The nodes to which every path leads; where `ends` are fewer, only those.
+
+    `conditions` and `best` say something about those nodes' attributes.
+    """
     never: dict[str, NodeSet] = {}
     nameless: dict[str, bool] = {}
     walked = [explorer.layers(path) for path in paths]
@@ -24,13 +34,17 @@ def claim_of_paths(explorer: Explorer, paths: Sequence[RelationPath], ends: Node
             if layer.nameless is not None:
                 nameless[name] = layer.nameless
     reached = reduce(and_, (layers[-1].nodes for layers in walked))
-    only = {} if reached == ends else {TARGET: ends}
-    return Claim((replace(_chains(paths), only=only, never=never, nameless=nameless),))
+    only = {} if ends is None or reached == ends else {TARGET: ends}
+    block = replace(_chains(paths), only=only, never=never, nameless=nameless, conditions=conditions)
+    return Claim((block,), best=best)
 
 
-def claim_of_walk(path: RelationPath, end: int) -> Claim:
-    """One node to which a path leads, whatever else it leads to."""
-    return Claim((replace(_chains([path]), only={TARGET: NodeSet.of([end])}),))
+def claim_of_walks(walks: Sequence[tuple[RelationPath, int]]) -> Claim:
+    """Single nodes, each with a path that leads to it, whatever else that leads to."""
+    ends: dict[RelationPath, list[int]] = {}
+    for path, end in walks:
+        ends.setdefault(path, []).append(end)
+    return Claim(tuple(replace(_chains([path]), only={TARGET: NodeSet.of(own)}) for path, own in ends.items()))
 
 
 def _chains(paths: Sequence[RelationPath]) -> Block:

@@ -10,13 +10,23 @@ from hypothesis import strategies as st
 
 from clew.building import build
 from clew.core.errors import InputError
+from clew.core.trace import Recorder
+from clew.core.types import Passage, Path
 from clew.datasets.questions import Dataset, Question
 from clew.documents import EdgeOptions, corpus_tables
 from clew.evaluation.golden_passages import GoldenPassages
+from clew.evidence_drawing import draw_evidence
 from clew.methods.catalog import ask, create
 from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
-from clew.methods.knowledge_graph_prompting.passages import PassageGraph, added_share
+from clew.methods.knowledge_graph_prompting.passages import (
+    PassageGraph,
+    added_share,
+    readable_nodes,
+    text_of,
+    tf_idf_ranking,
+)
 from clew.methods.knowledge_graph_prompting.traversal import Hop, best_gains, traverse
+from clew.models.protocol import Completion
 from clew.toolbox import Toolbox
 
 graphs = st.dictionaries(
@@ -139,6 +149,88 @@ def test_baselines_find_the_passage_that_shares_the_questions_words(corpus, name
     answer = ask(create(name), "Futurama is a series with music by whom?", corpus)
     assert answer.candidates[0].node.key == "c"
     assert answer.method == name
+
+
+class Thinks:
+    """A model that thinks one sentence, then concludes, and reads nothing."""
+
+    name, context_tokens = "thinks", 8192
+
+    def __init__(self, *thoughts):
+        self.thoughts, self.seen = list(thoughts), []
+
+    def complete(self, requests):
+        self.seen += [request.messages[-1].content for request in requests]
+        thinking = "one sentence at a time" in requests[0].messages[0].content
+        return [
+            Completion(self.thoughts.pop(0) if thinking else '{"answer": "Ann", "passages": [1]}') for _ in requests
+        ]
+
+
+def test_a_chain_of_thought_is_searched_for_sentence_by_sentence(corpus):
+    model = Thinks("Futurama has music by somebody. And more.", "So the answer is: somebody.")
+    answer = ask(create("iterative_passages", {"each": 1}), "Who wrote it?", corpus.with_model(model))
+    assert "A: Futurama has music by somebody." in model.seen[1]  # one sentence, and the chain so far
+    assert "Title: Futurama" in model.seen[1]
+    assert len(model.seen) == 3  # two thoughts, then the reader
+    assert answer.text == "Ann"
+
+
+def test_mdr_multiplies_the_scores_of_its_two_hops(corpus):
+    method = create("two_hop_dense")
+    pairs = method._pairs("Futurama is a series with music by whom?", corpus)
+    vectors, passages = corpus.vectors, readable_nodes(corpus.local)
+    (first, second), score = next(iter(pairs.items()))
+    one = dict(vectors.search("Futurama is a series with music by whom?", 15, among=passages))[first]
+    asked = f"Futurama is a series with music by whom? {text_of(corpus.local, first)}"
+    assert score == pytest.approx(one * dict(vectors.search(asked, 4, among=passages))[second])
+    assert list(pairs.values()) == sorted(pairs.values(), reverse=True)
+
+
+def test_the_reader_is_given_pairs_as_one_source_each(corpus):
+    model = Thinks()
+    options = {"short": True, "pairs": True, "read": 3, "closely": 0, "hops": 2}
+    answer = ask(
+        create("knowledge_graph_prompting", options), "Who made the music of Futurama?", corpus.with_model(model)
+    )
+    sources = model.seen[-1].partition("\n\nQuestion:")[0].split("\n\n")
+    assert len(sources) == 3
+    assert all(len(source.splitlines()) == 3 for source in sources)  # both titles, then one passage and the other
+    assert answer.text == "Ann"
+    with pytest.raises(InputError, match="short=true"):
+        create("knowledge_graph_prompting", {"pairs": True})
+
+
+def test_which_passage_led_to_which_and_by_what_is_evidence_trace_and_picture(corpus):
+    recorder = Recorder()
+    answer = ask(KnowledgeGraphPrompting(hops=2), "Who made the music of Futurama?", corpus, recorder)
+    led = [piece for one in answer.candidates for piece in one.evidence if isinstance(piece, Path)]
+    kinds = set(corpus.kb.schema.relation_names)
+    assert led
+    assert all(fact.relation in kinds for path in led for fact in path.facts)
+    for one in answer.candidates:
+        for path in one.evidence[1:]:
+            assert path.facts[-1].tail == one.node
+            assert isinstance(one.evidence[0], Passage)
+    [traced] = [span for span in recorder.spans if span.name == "reasoning paths"]
+    assert traced.details["paths"][0] == led[0].in_words()
+    assert {"kind": "path"}.items() <= led[0].to_dict().items()
+    picture = draw_evidence(answer)
+    assert picture.count("<rect") == len(
+        {ref.key for path in led for fact in path.facts for ref in (fact.head, fact.tail)}
+    )
+    assert f">{led[0].facts[0].relation}</text>" in picture
+
+
+def test_seeds_may_be_found_as_in_the_paper(corpus):
+    question = "Futurama is a series with music by whom?"
+    seeds = tf_idf_ranking(corpus.local, corpus.lexical, question, 1)
+    _, paths = (method := KnowledgeGraphPrompting(seeds_by="tfidf", seeds=1))._walked(
+        question, method._graph(corpus), corpus
+    )
+    assert paths[0].nodes == tuple(seeds.nodes.tolist())
+    with pytest.raises(InputError, match="no effect"):
+        KnowledgeGraphPrompting(seeds_by="tfidf", traverser="none")
 
 
 @pytest.mark.parametrize("name", ["iterative_passages", "no_passages"])

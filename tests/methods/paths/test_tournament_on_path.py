@@ -4,11 +4,12 @@ import random
 
 import pytest
 
-from clew.core.roles import Chosen
+from clew.core.errors import InputError
 from clew.core.types import EMPTY, Path
 from clew.methods.catalog import ask, create
 from clew.methods.paths.feedback import read_weights
-from clew.methods.paths.search import ChoosingJudge, lexical
+from clew.methods.paths.judges import ModelJudge, Shown
+from clew.methods.paths.prefilter import lexical, prefilter
 from clew.models.protocol import Completion
 from clew.queries.relation_paths import Move, RelationPath
 from clew.reading.paths.question_reading import Knowledge, read_question
@@ -54,20 +55,81 @@ def test_words_that_stand_together_are_one_chunk_and_possessives_link_them():
     assert read_question("in which languages are films by []", NOTHING).focus == ("languages",)
 
 
+class Replies:
+    """A model that gives the reply whose beginning of a prompt it is, and keeps the prompts."""
+
+    name, context_tokens = "replies", 4096
+
+    def __init__(self, *replies):
+        self.replies, self.seen = replies, []
+
+    def complete(self, requests):
+        self.seen += [request.messages[-1].content for request in requests]
+        return [Completion(self._reply(request.messages[-1].content)) for request in requests]
+
+    def _reply(self, prompt):
+        return next(reply for part, reply in self.replies if part in prompt)
+
+
 def test_diff_prompting_gives_what_two_paths_share_and_shows_the_rest():
-    asked = []
+    model = Replies(
+        ("is the candidate\n", ""), ("Candidate A", "Both fit.\n[A]"), ("Candidate:", "It adds [A].\n[RELEVANT]")
+    )
+    judge = ModelJudge(model, "who?")
+    a, ab, ac = (Shown("E1", parts) for parts in (("-> a",), ("-> a", "-> b"), ("-> a", "<- c")))
+    assert judge.first_is_better([(ab, ac), (a, ab), (ab, a)]) == [True, False, True]
+    assert "Given conditions: -> GIVEN_TOPIC_ENTITY: E1 -> a\nCandidate A: -> b\nCandidate B: <- c\n" in model.seen[0]
+    assert "Candidate: -> b\n" in model.seen[1]
+    whole = ModelJudge(model, "who?", diff=False)
+    whole.first_is_better([(ab, ac)])
+    assert "GIVEN_TOPIC_ENTITY: E1\nCandidate A: -> a -> b\nCandidate B: -> a <- c" in model.seen[-1]
 
-    class Chooser:
-        def choose(self, choices):
-            asked.extend(choices)
-            return [Chosen((0,)) for _ in choices]
 
-    judge = ChoosingJudge(Chooser(), "who?", "m.1")
-    pairs = [(path("a", "b"), path("a", "^c")), (path("a"), path("a", "b")), (path("a", "b"), path("a"))]
-    assert judge.first_is_better(pairs) == [True, False, True]
-    assert asked[0].given == "m.1 -> a"
-    assert asked[0].options == ("-> b", "<- c")
-    assert asked[1].options[0].startswith("[RELEVANT] -> b")
+def test_without_a_tournament_five_paths_are_scored_per_prompt():
+    model = Replies(("Score each", '{"scores": {"1": 0.2, "2": 0.9}}'))
+    shown = [Shown("E1", (f"-> r{number}",)) for number in range(7)]
+    scores = ModelJudge(model, "who?").scores(shown)
+    assert len(model.seen) == 2
+    assert (scores[1], scores[6], scores[3]) == (0.9, 0.9, 0.0)
+
+
+def test_the_semantic_filter_embeds_whole_paths():
+    seen = []
+
+    class Vectors:
+        def of(self, phrases):
+            import numpy as np
+
+            seen.extend(phrases)
+            return np.eye(2, dtype=np.float32)[[1 if "genre" in phrase else 0 for phrase in phrases]]
+
+    texts = ["directed by has genre", "directed by"]
+    assert prefilter("genre?", texts, 1, "semantic", Vectors()) == [0]
+    assert "directed by has genre" in seen
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"system": 1, "diff": True},
+        {"system": 2, "chunk": 5},
+        {"system": 2, "shots": "few"},
+        {"system": 2, "memory": True},
+        {"prefilter": "none", "filtered": 7},
+        {"prefilter": "aligned", "stop": "depth"},
+        {"system": 1, "stop": "converged"},
+        {"prefilter": "aligned", "explore": "entities"},
+    ],
+)
+def test_an_option_that_would_have_no_effect_is_refused(options):
+    with pytest.raises(InputError, match="has no effect"):
+        create("tournament_on_path", options)
+
+
+@pytest.mark.parametrize("options", [{"system": 1, "memory": True}, {"stop": "answered"}, {"mask": True}])
+def test_what_is_about_a_model_is_refused_without_one(tmp_path, options):
+    with pytest.raises(InputError, match="language model"):
+        ask(create("tournament_on_path", options), "what has [BBS]?", toolbox(tmp_path))
 
 
 def test_bm25_over_paths_prefers_the_words_of_the_question():
@@ -112,36 +174,95 @@ def test_confirmed_answers_are_kept_beside_the_base_and_learned_from(tmp_path):
     assert ask(create("aligned_paths"), question, tools).candidates[0].node.key == "P3"
 
 
-class FirstOption:
-    """A model that always takes the first of what it is shown, and keeps the prompts."""
+def thesis(prefers, answers):
+    """A model that takes what holds a word, and answers from the facts."""
 
-    name, context_tokens = "first", 4096
+    class Model:
+        name, context_tokens = "thesis", 4096
 
-    def __init__(self):
-        self.seen = []
+        def __init__(self):
+            self.seen = []
 
-    def complete(self, requests):
-        self.seen += [request.messages[-1].content for request in requests]
-        return [Completion('{"choice": "A", "best": [1]}') for _ in requests]
+        def complete(self, requests):
+            self.seen += [request.messages[-1].content for request in requests]
+            return [Completion(self._reply(request.messages[-1].content)) for request in requests]
+
+        def _reply(self, prompt):
+            lines = prompt.splitlines()
+            if "[A] or [B]" in prompt:
+                return "[A]" if prefers in next(line for line in lines if line.startswith("Candidate A")) else "[B]"
+            if "[RELEVANT]" in prompt:
+                return "[NOT RELEVANT]"
+            if "[ANSWERED]" in prompt:
+                return "[ANSWERED]"
+            if "Knowledge Triplets" in prompt:
+                return answers
+            last = prompt.rpartition("\nQ: ")[2].splitlines()
+            options = [line for line in last if line.startswith("[") and line[1].isdigit()]
+            liked = [number for number, line in enumerate(options) if prefers in line]
+            return str((liked + [n for n in range(len(options)) if n not in liked])[:3])
+
+    return Model()
 
 
-@pytest.mark.parametrize(("system", "hidden"), [("1", False), ("2", True)])
-def test_a_model_chooses_paths_and_system_2_never_shows_it_the_topic(tmp_path, system, hidden):
-    model = FirstOption()
-    method = create("tournament_on_path", {"system": system})
-    answer = ask(method, "which phenotypes does [Bardet-Biedl syndrome] have?", toolbox(tmp_path).with_model(model))
-    assert answer.candidates
+def test_system_2_masks_every_topic_and_answers_with_all_ends_of_the_path(tmp_path):
+    model = thesis("-> has_phenotype", "")
+    method = create("tournament_on_path", {"system": "2"})
+    asked = "which phenotypes does [Bardet-Biedl syndrome] have, and [Marfan syndrome]?"
+    answer = ask(method, asked, toolbox(tmp_path).with_model(model))
     assert model.seen
-    assert any("Bardet-Biedl" in prompt for prompt in model.seen) != hidden
+    assert not [prompt for prompt in model.seen if "Bardet" in prompt or "Marfan" in prompt]
+    assert {candidate.node.key for candidate in answer.answer_set} <= {"P1", "P2", "P3"}
+    assert any(
+        "= Polydactyly, Rod-cone dystrophy" in prompt for prompt in model.seen
+    )  # the final, entity-aware ranking
+
+
+def test_system_1_prunes_entities_in_groups_and_reads_all_kept_walks(tmp_path):
+    model = thesis("has_phenotype", '{"answers": ["Polydactyly", "Atlantis"]}')
+    method = create("tournament_on_path", {"system": "1", "width": "1", "depth": "2"})
+    answer = ask(method, "which phenotype does [Bardet-Biedl syndrome] have?", toolbox(tmp_path).with_model(model))
+    [entities] = [prompt for prompt in model.seen if "Candidate-Entities" in prompt.rpartition("\nQ: ")[2]][:1]
+    shown = "Explored Path: [Entity] Bardet-Biedl syndrome -> [Relation] has_phenotype\nCandidate-Entities:\n"
+    assert shown + "[0] Polydactyly\n[1] Rod-cone dystrophy" in entities
+    assert [candidate.node.key for candidate in answer.answer_set] == ["P1"]
+    assert answer.query["matches"] == 1
+    read = model.seen[-1]
+    assert "Bardet-Biedl syndrome, has_phenotype, Polydactyly" in read
+    assert "Polydactyly, is_a, Abnormal finger" in read
+
+
+def test_what_a_model_remembers_counts_only_with_memory(tmp_path):
+    tools = toolbox(tmp_path).with_model(thesis("has_phenotype", '{"answers": ["FBN1"]}'))
+    asked, options = "which phenotype does [Bardet-Biedl syndrome] have?", {"system": 1, "depth": 1}
+    assert not ask(create("tournament_on_path", options), asked, tools).answer_set
+    [remembered] = ask(create("tournament_on_path", {**options, "memory": True}), asked, tools).answer_set
+    assert remembered.node.key == "FBN1"
+    assert "memory" in remembered.evidence[0].reason
+
+
+def test_only_the_last_relation_is_shown_without_path_pruning(tmp_path):
+    model = thesis("has_phenotype", "")
+    options = {"path_pruning": "false", "stop": "depth", "depth": "2"}
+    ask(create("tournament_on_path", options), "which phenotypes has [BBS2]?", toolbox(tmp_path).with_model(model))
+    pairs = [
+        line
+        for prompt in model.seen
+        if "= " not in prompt
+        for line in prompt.splitlines()
+        if line[:11] == "Candidate A"
+    ]
+    assert pairs
+    assert all(line.count("->") + line.count("<-") == 1 for line in pairs)
 
 
 def test_a_model_may_decide_among_the_paths_that_are_aligned_best(tmp_path):
-    model = FirstOption()
+    model = thesis("has_phenotype", "")
     options = {"prefilter": "aligned", "filtered": "2"}
     tools = toolbox(tmp_path).with_model(model)
     asked = "which phenotypes do the diseases associated with [BBS2] have?"
     answer = ask(create("tournament_on_path", options), asked, tools)
-    assert len(model.seen) == 2  # one pair, in both orders
+    assert len(model.seen) == 1  # one pair
     assert answer.candidates  # which of the two wins is for the model to say
 
 

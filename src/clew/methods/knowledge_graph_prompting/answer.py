@@ -101,15 +101,26 @@ NOT_FOUND = "I did not find this in these documents."
 
 
 def answer_from_passages(
-    kb: KnowledgeBase, question: str, ranking: Ranking, reader: Reader | None, *, read: int = READ
+    kb: KnowledgeBase,
+    question: str,
+    ranking: Ranking,
+    reader: Reader | None,
+    *,
+    read: int = READ,
+    pairs: Sequence[Sequence[int]] | None = None,
 ) -> Answer:
-    """The passages as candidates, each with its most telling sentence, and what a reader answers from the best."""
+    """The passages as candidates, each with its most telling sentence, and what a reader answers from the best.
+
+    With `pairs` the reader is given these passages together instead, each pair as one source.
+    """
     candidates = tuple(
         Candidate(ref, score, (most_telling(kb.node(ref.id), question),))
         for ref, (_, score) in zip(kb.refs(ranking.nodes), ranking, strict=True)
     )
     answer = Answer(question, candidates)
-    return answer if reader is None else with_reader(kb, answer, ranking.nodes[:read].tolist(), reader)
+    if reader is None:
+        return answer
+    return with_reader(kb, answer, ranking.nodes[:read].tolist() if pairs is None else pairs, reader)
 
 
 def answer_from_quotes(kb: KnowledgeBase, question: str, close: CloseReading) -> Answer:
@@ -159,12 +170,15 @@ def whole(node: Node, mark: tuple[int, int] | None = None) -> Passage:
     return quotation(node, 0, len(node.text), mark)
 
 
-def with_reader(kb: KnowledgeBase, answer: Answer, nodes: Sequence[int], reader: Reader) -> Answer:
-    """The answer with what a reader says from some passages, and what of them it cites."""
-    read = read_passages(kb, answer.question, nodes, reader)
-    cited = [nodes[place] for place in read.citations]
+def with_reader(
+    kb: KnowledgeBase, answer: Answer, shown: Sequence[int] | Sequence[Sequence[int]], reader: Reader
+) -> Answer:
+    """The answer with what a reader says from some passages, or groups of them, and what of them it cites."""
+    groups = [(one,) if isinstance(one, int) else tuple(one) for one in shown]
+    read = read_passages(kb, answer.question, groups, reader)
+    cited = list(dict.fromkeys(node for place in read.citations for node in groups[place]))
     if read.claims:
-        return written(kb, answer, nodes, read)
+        return written(kb, answer, [group[-1] for group in groups], read)
     if read.text is None:
         if read.problem is None and read.missing:
             return replace(answer, text=f"{NOT_FOUND} {read.missing}", evidence=(), answer_count=0, certainty=None)
@@ -201,12 +215,15 @@ def unsupported(answer: str, quotes: Sequence[Evidence]) -> str:
     return f"unsupported: no cited passage writes “{answer}”"
 
 
-def read_passages(kb: KnowledgeBase, question: str, nodes: Sequence[int], reader: Reader) -> Read:
-    """What a reader answers from some passages."""
+def read_passages(kb: KnowledgeBase, question: str, groups: Sequence[Sequence[int]], reader: Reader) -> Read:
+    """What a reader answers from some passages; those of a group are one source, in their order."""
     sources = []
-    for node in map(kb.node, nodes):
-        own = node.attributes
-        sources.append(Source(node.text, node.name, file=own.get("file"), page=own.get("page")))
+    for nodes in groups:
+        read = [kb.node(node) for node in nodes]
+        own = read[-1].attributes
+        text = "\n".join(node.text for node in read) if len(read) > 1 else read[-1].text
+        title = " → ".join(dict.fromkeys(node.name for node in read))
+        sources.append(Source(text, title, file=own.get("file"), page=own.get("page")))
     with trace.span("read", passages=len(sources)):
         [answer] = reader.read([Reading(question, tuple(sources))])
     return answer

@@ -3,8 +3,8 @@
 tf_idf              cosine of TF-IDF vectors
 knn_passages        half by vector, half by edit distance, as the paper's KNN
 dense_passages      by vector alone
-two_hop_dense       MDR: a beam over two hops, question and first passage embedded together, paths by summed products
-iterative_passages  IRCoT: a model writes what is missing, search adds to the evidence, until the budget or enough
+two_hop_dense       MDR: a beam over two hops, question and first passage embedded together, pairs by product
+iterative_passages  IRCoT: a model thinks aloud after two examples; each sentence is searched for
 no_passages         the model alone: the floor
 
 The ceiling, the gold passages themselves, is a part of the evaluation (`clew.evaluation.golden_passages`).
@@ -13,32 +13,21 @@ The ceiling, the gold passages themselves, is a part of the evaluation (`clew.ev
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 from rapidfuzz import fuzz, process
 
-from clew.core.roles import Draft
 from clew.core.types import Answer, NodeSet, Ranking
-from clew.index.tokens import terms
-from clew.kb.stored import StoredKnowledgeBase
-from clew.methods.knowledge_graph_prompting.answer import answer_from_passages
-from clew.methods.knowledge_graph_prompting.passages import readable_nodes
+from clew.methods.knowledge_graph_prompting.answer import READ, answer_from_passages
+from clew.methods.knowledge_graph_prompting.chain_of_thought import has_answer, next_thought
+from clew.methods.knowledge_graph_prompting.passages import readable_nodes, text_of, tf_idf_ranking
 from clew.methods.protocol import Method
 from clew.methods.role_choice import reader_for
 from clew.models.embedding.passage_embedder import asking_on
 from clew.roles.write import ModelWriter
 from clew.toolbox import Toolbox
-
-LEXICAL_POOL = 300
-
-
-def text_of(kb: StoredKnowledgeBase, node: int) -> str:
-    """A passage with its title."""
-    content = kb.node(node)
-    return f"{content.name}. {content.text}"
 
 
 @dataclass(frozen=True)
@@ -46,10 +35,13 @@ class PassageBaseline(Method):
     """What the baselines share: they rank passages, and the same reader reads the best."""
 
     k: int = 30
+    read: int = READ
+    """Passages that are read; the paper's readers are given 30."""
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """The best passages, read."""
-        return answer_from_passages(tools.stored, question, self.rank(question, tools), reader_for(tools))
+        ranking = self.rank(question, tools)
+        return answer_from_passages(tools.stored, question, ranking, reader_for(tools), read=self.read)
 
     @abstractmethod
     def rank(self, question: str, tools: Toolbox) -> Ranking:
@@ -64,15 +56,7 @@ class TfIdf(PassageBaseline):
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:
         """By cosine, among those that share most words with the question."""
-        kb, lexical = tools.stored, tools.lexical
-        pool = lexical.search(question, LEXICAL_POOL, among=readable_nodes(kb)).nodes
-        asked = {term: count * lexical.idf(term) for term, count in Counter(terms(question)).items()}
-        scores = []
-        for node in pool.tolist():
-            own = {term: count * lexical.idf(term) for term, count in Counter(terms(text_of(kb, node))).items()}
-            length = sqrt(sum(weight**2 for weight in own.values())) or 1.0
-            scores.append(sum(weight * own.get(term, 0.0) for term, weight in asked.items()) / length)
-        return Ranking.of(pool, scores, self.k)
+        return tf_idf_ranking(tools.stored, tools.lexical, question, self.k)
 
 
 @dataclass(frozen=True)
@@ -111,23 +95,43 @@ class TwoHopDense(PassageBaseline):
     name = "two_hop_dense"
     first: int = 15
     second: int = 3
+    pairs: bool = False
+    """Read pairs of passages, the best first, as the paper does."""
+
+    def answer(self, question: str, tools: Toolbox) -> Answer:
+        """The best passages, or pairs of them, read."""
+        scored = self._pairs(question, tools)
+        best = list(scored)[: self.read] if self.pairs else None
+        return answer_from_passages(
+            tools.stored, question, self._ranked(scored), reader_for(tools), read=self.read, pairs=best
+        )
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:
-        """Passages by the best path they are on."""
+        """Passages by the best pair they are in."""
+        return self._ranked(self._pairs(question, tools))
+
+    def _pairs(self, question: str, tools: Toolbox) -> dict[tuple[int, int], float]:
+        """Pairs by the product of the scores of their two hops, best first."""
         kb, vectors = tools.stored, tools.vectors
         passages = readable_nodes(kb)
-        best: dict[int, float] = {}
+        found: dict[tuple[int, int], float] = {}
         for node, score in vectors.search(question, self.first, among=passages):
             for other, more in vectors.search(asking_on(question, text_of(kb, node)), self.second + 1, among=passages):
                 if other != node:
-                    best[node] = max(best.get(node, 0.0), score + more)
-                    best[other] = max(best.get(other, 0.0), more + score - 1e-6)  # after the passage it came from
+                    found[node, other] = max(score, 0.0) * max(more, 0.0)
+        return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+    def _ranked(self, scored: Mapping[tuple[int, int], float]) -> Ranking:
+        best: dict[int, float] = {}
+        for pair, score in scored.items():
+            for place, node in enumerate(pair):
+                best[node] = max(best.get(node, 0.0), score - 1e-6 * place)  # after the passage it came from
         return Ranking.of(list(best), list(best.values()), self.k)
 
 
 @dataclass(frozen=True)
 class IterativePassages(PassageBaseline):
-    """IRCoT: the model writes the next evidence to look for, search adds passages, until it has enough."""
+    """IRCoT: the model thinks aloud, a sentence at a time; each is searched for, until it has the answer."""
 
     name = "iterative_passages"
     each: int = 5
@@ -135,16 +139,22 @@ class IterativePassages(PassageBaseline):
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:
         """Passages in the order in which they were found."""
-        kb, writer = tools.stored, ModelWriter(tools.required_model(self.name))
+        kb, model = tools.stored, tools.required_model(self.name)
         passages = readable_nodes(kb)
         found: dict[int, None] = {}
+        thoughts: list[str] = []
         wanted = question
         for _ in range(self.rounds):
             found |= dict.fromkeys(tools.lexical.search(wanted, self.each, among=passages).nodes.tolist())
-            [written] = writer.next_evidence([Draft(question, tuple(text_of(kb, node) for node in found))])
-            if not written.texts or len(found) >= self.k:
+            if len(found) >= self.k:
                 break
-            wanted = written.texts[0]
+            thought = next_thought(model, question, [text_of(kb, node) for node in found], thoughts)
+            if thought is None or thought in thoughts:
+                break
+            thoughts.append(thought)
+            if has_answer(thought):
+                break
+            wanted = thought
         nodes = list(found)[: self.k]
         return Ranking.of(nodes, list(range(len(nodes), 0, -1)))
 

@@ -7,8 +7,11 @@
 5  read the best closely: a small network ranks them anew, marks what says it, and tells how sure that is
 6  the answer is the value of a table, what a model writes with citations that are checked, or the best passage whole
 
+The path to each passage is evidence beside its quotation: which passage led to which, and by what kind of edge.
+
 Deviations from the paper: the default traverser needs no model (missing evidence), seeds are found by hybrid search
-instead of TF-IDF alone, passages visited twice count once against the budget, and step 5.
+instead of TF-IDF alone, passages visited twice count once against the budget, and step 5. As in the paper:
+`-O traverser=generative seeds_by=tfidf seeds=10 branching=3 hops=2 beam=none closely=0 short=true read=30 pairs=true`.
 """
 
 from __future__ import annotations
@@ -20,8 +23,8 @@ from typing import Literal
 
 import numpy as np
 
+from clew.core.errors import InputError
 from clew.core.types import Answer, Ranking
-from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.knowledge_graph_prompting.answer import (
     READ,
     READ_BY_LARGE,
@@ -30,7 +33,8 @@ from clew.methods.knowledge_graph_prompting.answer import (
     with_reader,
 )
 from clew.methods.knowledge_graph_prompting.close_reading import CLOSELY, CloseReading, read_closely
-from clew.methods.knowledge_graph_prompting.passages import KINDS, PassageGraph, PassageSearch
+from clew.methods.knowledge_graph_prompting.passages import KINDS, PassageGraph, PassageSearch, tf_idf_ranking
+from clew.methods.knowledge_graph_prompting.reasoning_paths import best_paths, pairs_to_read, with_paths
 from clew.methods.knowledge_graph_prompting.structure_answer import StructureAnswers
 from clew.methods.knowledge_graph_prompting.tables import TableReader
 from clew.methods.knowledge_graph_prompting.traversal import (
@@ -52,7 +56,6 @@ from clew.toolbox import Toolbox
 
 TABLES, TABLE = 3, 0.8
 """A value is taken from the first passage, or from one of so many where it is at least so certain."""
-SHOWN_PATHS = 10
 NEAREST = 10
 """Neighbours by vector, where no knn edges are stored."""
 Traversers = Literal["evidence", "lexical", "embedding", "generative", "none"]
@@ -79,6 +82,18 @@ class KnowledgeGraphPrompting(Method):
     """Passages that the network reads; 0 leaves the order of the walk."""
     short: bool = False
     """Answer in a few words, as benchmarks ask, instead of sentences or a passage."""
+    pairs: bool = False
+    """Read reasoning paths, their passages together, as the paper does; with `short`."""
+    seeds_by: Literal["hybrid", "tfidf"] = "hybrid"
+    """How the seeds are found; the paper takes TF-IDF."""
+
+    def __post_init__(self) -> None:
+        """Refuse what would have no effect."""
+        super().__post_init__()
+        if self.pairs and not self.short:
+            raise InputError(f"{self.name}: pairs=true reads paths for a short answer: give short=true as well")
+        if self.seeds_by != "hybrid" and self.traverser == "none":
+            raise InputError(f"{self.name}: seeds_by={self.seeds_by} has no effect without a walk: choose a traverser")
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """What is put forward, with its citations; the candidates are the passages, best first."""
@@ -86,13 +101,15 @@ class KnowledgeGraphPrompting(Method):
             structural = structure_of(tools).answer(question, reader_for(tools, None))
             if structural is not None:
                 return structural
-        ranking, paths = self._walked(question, tools)
+        kb, graph = tools.stored, self._graph(tools)
+        ranking, paths = self._walked(question, graph, tools)
         close = self._closely(question, ranking, paths, tools)
         if self.short:
-            reader, most = reader_for(tools), self.read or READ
-            return answer_from_passages(tools.stored, question, close.ranking, reader, read=most)
-        answer = answer_from_quotes(tools.stored, question, close)
-        answer = replace(answer, query={"paths": shown_paths(tools.stored, paths, close.ranking)})
+            count, ranked = self.read or READ, close.ranking.nodes.tolist()
+            pairs = pairs_to_read(paths, ranked, count) if self.pairs else None
+            short = answer_from_passages(kb, question, close.ranking, reader_for(tools), read=count, pairs=pairs)
+            return with_paths(kb, graph, short, paths)
+        answer = with_paths(kb, graph, answer_from_quotes(kb, question, close), paths)
         first = [node for node, _ in close.ranking.top(self.read or (READ_BY_LARGE if can_write(tools) else READ))]
         table = tables_of(tools).answer(question, first[:TABLES])
         if table is not None and (table.table in tables_of(tools).tables(first[:1]) or table.certainty >= TABLE):
@@ -102,7 +119,7 @@ class KnowledgeGraphPrompting(Method):
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:
         """The passages that the reader is given, best first."""
-        return self._closely(question, *self._walked(question, tools), tools).ranking
+        return self._closely(question, *self._walked(question, self._graph(tools), tools), tools).ranking
 
     def _closely(self, question: str, ranking: Ranking, paths: Sequence[ReasoningPath], tools: Toolbox) -> CloseReading:
         if not self.closely:
@@ -114,18 +131,21 @@ class KnowledgeGraphPrompting(Method):
         further = asked.following if asked.has_all_vectors else None
         return read_closely(tools.kb, network_of(tools), question, mixed, self.closely, steps, asked.prior, further)
 
-    def _walked(self, question: str, tools: Toolbox) -> tuple[Ranking, list[ReasoningPath]]:
+    def _graph(self, tools: Toolbox) -> PassageGraph:
         search = search_of(tools)
-        asked = search.about(question)
 
         def nearest(node: int) -> Ranking:
             vectors = tools.vectors
             return vectors.nearest(node, NEAREST, search.passages) if vectors.is_complete else Ranking.of([], [])
 
-        graph = PassageGraph(tools.stored, self.graph or KINDS, None if self.graph is None else nearest)
+        return PassageGraph(tools.stored, self.graph or KINDS, None if self.graph is None else nearest)
+
+    def _walked(self, question: str, graph: PassageGraph, tools: Toolbox) -> tuple[Ranking, list[ReasoningPath]]:
+        asked = search_of(tools).about(question)
         traverser = traverser_named(self.traverser, tools)
         how = Walk(self.seeds, self.branching, self.hops, self.budget, self.beam)
-        paths = [] if traverser is None else walk(asked, graph, traverser, how)  # 2, 3
+        seeds = tf_idf_ranking(tools.stored, tools.lexical, question, self.seeds) if self.seeds_by == "tfidf" else None
+        paths = [] if traverser is None else walk(asked, graph, traverser, how, seeds)  # 2, 3
         return fused(asked, paths, self.k), paths  # 4
 
 
@@ -134,23 +154,6 @@ def interleaved(first: Ranking, second: Ranking) -> Ranking:
     pairs = chain.from_iterable(zip_longest(first.nodes.tolist(), second.nodes.tolist()))
     nodes = list(dict.fromkeys(node for node in pairs if node is not None))
     return Ranking.of(nodes, np.arange(len(nodes), 0, -1))
-
-
-def shown_paths(kb: StoredKnowledgeBase, paths: Sequence[ReasoningPath], ranking: Ranking) -> list[list[str]]:
-    """How the walk came to the first passages that are no seeds: the keys from the seed on."""
-    best = best_paths(paths)
-    led = [best[node] for node, _ in ranking.top(SHOWN_PATHS) if node in best]
-    return [[ref.key for ref in kb.refs(path.nodes)] for path in led]
-
-
-def best_paths(paths: Sequence[ReasoningPath]) -> dict[int, ReasoningPath]:
-    """For each passage that a walk came to after a seed, the path that gained most."""
-    best: dict[int, ReasoningPath] = {}
-    for path in paths:
-        last = path.nodes[-1]
-        if len(path.nodes) > 1 and (last not in best or path.gain > best[last].gain):
-            best[last] = path
-    return best
 
 
 def network_of(tools: Toolbox) -> PassageNetwork:

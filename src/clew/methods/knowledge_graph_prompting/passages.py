@@ -7,9 +7,11 @@ AskedPassages  the passages for one question: the best of them, and the scores o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +52,28 @@ def readable_nodes(kb: StoredKnowledgeBase) -> NodeSet:
     return NodeSet.of(np.concatenate([kb.nodes(name).array for name in types]))
 
 
+LEXICAL_POOL = 300
+"""Passages that share most words with a question, whose TF-IDF vectors are compared with it."""
+
+
+def text_of(kb: StoredKnowledgeBase, node: int) -> str:
+    """A passage with its title."""
+    content = kb.node(node)
+    return f"{content.name}. {content.text}"
+
+
+def tf_idf_ranking(kb: StoredKnowledgeBase, lexical: LexicalIndex, question: str, k: int) -> Ranking:
+    """By cosine of TF-IDF vectors, among those that share most words with the question."""
+    pool = lexical.search(question, LEXICAL_POOL, among=readable_nodes(kb)).nodes
+    asked = {term: count * lexical.idf(term) for term, count in Counter(terms(question)).items()}
+    scores = []
+    for node in pool.tolist():
+        own = {term: count * lexical.idf(term) for term, count in Counter(terms(text_of(kb, node))).items()}
+        length = sqrt(sum(weight**2 for weight in own.values())) or 1.0
+        scores.append(sum(weight * own.get(term, 0.0) for term, weight in asked.items()) / length)
+    return Ranking.of(pool, scores, k)
+
+
 class PassageGraph:
     """Neighbours by the kinds of edges asked for; `nearest` finds those by vector where no knn edges are stored."""
 
@@ -75,15 +99,28 @@ class PassageGraph:
         inside = np.concatenate([np.empty(0, dtype=np.int32), *parts])
         return NodeSet.of(inside[self.is_readable[inside]]).array
 
-    def _ties(self, node: int) -> Ties:
+    def kind(self, node: int, other: int) -> str:
+        """The kind of the strongest tie between two neighbours."""
+        tied = [
+            (float(strengths[nodes == other].max()), kind)
+            for kind, (nodes, strengths) in self._by_kind(node)
+            if (nodes == other).any()
+        ]
+        return max(tied)[1]
+
+    def _by_kind(self, node: int) -> list[tuple[str, tuple[IntArray, NDArray[np.float64]]]]:
         found = [
-            part
+            (kind, part)
             for kind in self.kinds
             for part in (self._mentions(node) if kind == "mentions" else self._stored(node, kind))
         ]
         if self.nearest is not None:
             near = self.nearest(node)
-            found.append((near.nodes, STRENGTH["knn"] * np.maximum(near.scores, 0)))
+            found.append(("knn", (near.nodes, STRENGTH["knn"] * np.maximum(near.scores, 0))))
+        return found
+
+    def _ties(self, node: int) -> Ties:
+        found = [part for _, part in self._by_kind(node)]
         nodes = np.concatenate([np.empty(0, dtype=np.int32), *(nodes for nodes, _ in found)])
         strengths = np.concatenate([np.empty(0), *(strengths for _, strengths in found)])
         kept = self.is_readable[nodes] & (nodes != node)

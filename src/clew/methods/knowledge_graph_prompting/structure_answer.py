@@ -249,7 +249,7 @@ class StructureAnswers:
             return replace(answer, text=" ".join(w for quote in quotes for w in quote.text.split()), evidence=quotes)
         if isinstance(reader, BestSpan):
             return self._quoted(answer, locator, located, nodes)
-        said = read_passages(self.kb, locator.question, nodes, reader)
+        said = read_passages(self.kb, locator.question, [(node,) for node in nodes], reader)
         if said.text is None:
             return answer
         quotes, supported = cite(self.kb, locator.rest, said.text, [nodes[place] for place in said.citations])

@@ -191,19 +191,22 @@ class Walk:
     """Paths that go on after each round; None lets every path go on, as in the paper."""
 
 
-def walk(asked: AskedPassages, graph: PassageGraph, traverser: Traverser, how: Walk) -> list[ReasoningPath]:
-    """Every path from the best passages on."""
+def walk(
+    asked: AskedPassages, graph: PassageGraph, traverser: Traverser, how: Walk, seeds: Ranking | None = None
+) -> list[ReasoningPath]:
+    """Every path from the best passages on, or from the first of `seeds`."""
     with trace.span("walk") as span:
-        seeds = [Hop(node, score, score) for node, score in asked.pool.top(how.seeds)]
+        begun = asked.pool if seeds is None else seeds
+        first = [Hop(node, score, score) for node, score in begun.top(how.seeds)]
         paths = traverse(
-            seeds,
+            first,
             lambda frontier: hops_from(asked, graph, traverser, frontier, how.branching),
             branching=how.branching,
             hops=how.hops,
             budget=how.budget,
             beam=how.beam,
         )
-        span.note(seeds=len(seeds), paths=len(paths))
+        span.note(seeds=len(first), paths=len(paths))
     return paths
 
 

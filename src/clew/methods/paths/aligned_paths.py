@@ -18,15 +18,14 @@ from clew.core.types import Answer, NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.methods.paths.execution import (
     MANY,
-    MOST_SHOWN,
     SAMPLED,
     Scored,
-    answer_paths,
     best_ends,
     nothing_found,
     several,
 )
 from clew.methods.paths.feedback import read_weights
+from clew.methods.paths.refining import answer_refined
 from clew.methods.protocol import Method
 from clew.queries.relation_paths import RelationPath
 from clew.reading.paths.relation_aligner import RelationAligner
@@ -58,8 +57,7 @@ class AlignedPaths(Method):
         if not answered:
             return Answer(question, notes=(nothing_found(bool(found.topics)),))
         paths, ends = best_ends(answered)
-        nodes = [int(node) for node in ends.array[:MOST_SHOWN]]
-        return answer_paths(aligner.explorer, question, self.name, paths, ends, nodes)  # 3
+        return answer_refined(tools, aligner.explorer, question, self.name, paths, ends)  # 3
 
     def learned(self, tools: Toolbox) -> Mapping[str, Any]:
         """The weights fitted to confirmed answers of this base."""

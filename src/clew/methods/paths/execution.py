@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import combinations, product
+from operator import and_
 
+from clew.core.query import Best, Condition
 from clew.core.types import Answer, Candidate, Direction, Fact, Judgement, NodeSet, Path, RelationUse
+from clew.index.protocol import Names
 from clew.kb.protocol import KnowledgeBase
 from clew.queries.certificates import certificate
-from clew.queries.path_claims import claim_of_paths
-from clew.queries.relation_paths import Explorer, RelationPath
+from clew.queries.path_claims import claim_of_paths, claim_of_walks
+from clew.queries.relation_paths import Explorer, Move, RelationPath
 from clew.reading.paths.topics import Topic
 
 MANY = 20
@@ -100,51 +105,119 @@ def _trail(explorer: Explorer, path: RelationPath, layers: list[NodeSet], answer
 
 MOST_SHOWN = 1000
 WITH_EVIDENCE = 20
-PAIRED = 20
+MOST_TOPICS = 3
+"""Topics that a conjunction takes, the longest names first."""
+TOGETHER = 20
 """Of several topics so many paths each are tried together."""
 Scored = list[tuple[RelationPath, float, NodeSet]]
 """Paths with their scores and where they lead, best first."""
 
 
 def answer_paths(
-    explorer: Explorer, question: str, by: str, best: list[RelationPath], ends: NodeSet, nodes: list[int]
+    explorer: Explorer,
+    question: str,
+    by: str,
+    best: list[RelationPath],
+    ends: NodeSet,
+    conditions: tuple[Condition, ...] = (),
+    most: Best | None = None,
 ) -> Answer:
-    """The ends of paths, all with the same score, each with the walk that leads to it; `nodes` are those to show."""
-    kb, shown = explorer.kb, nodes[:WITH_EVIDENCE]
+    """The ends of paths, all with the same score, each with the walk that leads to it.
+
+    `conditions` and `most` are what the ends were narrowed by, for the formal query to say so.
+    """
+    kb, nodes = explorer.kb, [int(node) for node in ends.array[:MOST_SHOWN]]
+    shown = nodes[:WITH_EVIDENCE]
     threads = [evidence(explorer, path, shown) for path in best]
     candidates = [
         Candidate(ref, 1.0, tuple(thread[place] for thread in threads) if place < len(shown) else ())
         for place, ref in enumerate(kb.refs(nodes))
     ]
     said = "; ".join(path.in_words() for path in best)
-    query = {"path": said, **certificate(claim_of_paths(explorer, best, ends), kb), "matches": len(ends)}
+    claim = claim_of_paths(explorer, best, None if conditions or most else ends, conditions, most)
+    query = {"path": said, **certificate(claim, kb), "matches": len(ends)}
     return Answer(question, tuple(candidates), evidence=(Judgement(by, None, said),), query=query)
 
 
 def several(topics: Sequence[Topic]) -> list[Topic]:
     """At most three topics, the longest names first: they say most about what is meant."""
-    return sorted(topics, key=lambda topic: -len(topic.text))[:3]
+    return sorted(topics, key=lambda topic: -len(topic.text))[:MOST_TOPICS]
 
 
 def best_ends(answered: Sequence[Scored]) -> tuple[list[RelationPath], NodeSet]:
-    """The best path and where it leads; where there are several topics, the best pair that leads to the same nodes."""
+    """The best conjunction of paths, one from each of as many topics as lead to the same nodes, and those nodes."""
+    for size in range(len(answered), 1, -1):
+        joint = [found for some in combinations(answered, size) if (found := _conjunction(some)) is not None]
+        if joint:
+            _, paths, ends = max(joint, key=lambda one: one[0])
+            return paths, ends
     best, _, ends = max((ranked[0] for ranked in answered), key=lambda one: one[1])
-    both = _intersected(answered) if len(answered) > 1 else None
-    return ([best], ends) if both is None else both
+    return [best], ends
 
 
-def _intersected(answered: Sequence[Scored]) -> tuple[list[RelationPath], NodeSet] | None:
-    """The best pair of paths from different topics that lead to the same nodes, and those nodes."""
-    options = [
-        (one[1] + other[1], one[0], other[0], one[2] & other[2])
-        for one in answered[0][:PAIRED]
-        for other in answered[1][:PAIRED]
-    ]
-    joint = [option for option in options if len(option[3])]
-    if not joint:
-        return None
-    _, first, second, both = max(joint, key=lambda option: option[0])
-    return [first, second], both
+def _conjunction(answered: Sequence[Scored]) -> tuple[float, list[RelationPath], NodeSet] | None:
+    """One path of each topic, the best that lead to the same nodes: their scores together, and those nodes."""
+    best: tuple[float, list[RelationPath], NodeSet] | None = None
+    for chosen in product(*(ranked[:TOGETHER] for ranked in answered)):
+        score = sum(one[1] for one in chosen)
+        if best is None or score > best[0]:
+            both = reduce(and_, (one[2] for one in chosen))
+            if len(both):
+                best = (score, [one[0] for one in chosen], both)
+    return best
+
+
+def answer_read(
+    kb: KnowledgeBase, question: str, by: str, trails: Sequence[Trail], read: Sequence[str], memory: Names | None
+) -> Answer:
+    """What was read from trails, each with the walk that leads to it, then where the trails end.
+
+    A name that is on no trail is what the model remembers: with `memory` it counts where the base has it, without
+    evidence; the formal query states the walks.
+    """
+    stops = [replace(trail, steps=trail.steps[:count]) for trail in trails for count in range(len(trail.steps), 0, -1)]
+    names = {ref.id: _plain(ref.name) for ref in kb.refs(sorted({stop.end for stop in stops}))}
+    walks: dict[int, Trail] = {}
+    remembered: list[int] = []
+    for name in dict.fromkeys(map(_plain, read)):
+        there = [stop for stop in stops if names[stop.end] == name]
+        for stop in there:
+            walks.setdefault(stop.end, stop)
+        if not there and memory is not None:
+            remembered += [link.node for link in memory.link(name, k=5) if link.how == "exact"]
+    answers = list(dict.fromkeys((*walks, *remembered)))
+    ends = {trail.end: trail for trail in trails if trail.end not in answers}
+    shown = {**walks, **ends}
+    found = dict(zip(shown, paths(kb, list(shown.values())), strict=True))
+    recalled = (Judgement(by, None, "from the model's memory, not from the graph"),)
+    ordered = [*answers, *ends]
+    candidates = tuple(
+        Candidate(ref, 1 / (1 + max(0, place - len(answers) + 1)), (found[ref.id],) if ref.id in found else recalled)
+        for place, ref in enumerate(kb.refs(ordered))
+    )
+    query = {}
+    if walks:
+        claim = claim_of_walks([(path_of(walk), node) for node, walk in walks.items()])
+        said = "; ".join(dict.fromkeys(path_of(walk).in_words() for walk in walks.values()))
+        query = {"path": said, **certificate(claim, kb), "matches": len(walks)}
+    text = ", ".join(read) if read else None
+    return Answer(question, candidates, text=text, answer_count=len(answers), query=query)
+
+
+def path_of(trail: Trail) -> RelationPath:
+    """The relations of a trail, from its start."""
+    moves = tuple((Move(step.relation, "out" if step.direction == "out" else "in"),) for step in trail.steps)
+    return RelationPath(NodeSet.of([trail.start]), moves)
+
+
+def triples(kb: KnowledgeBase, trails: Sequence[Trail], label: Callable[[int], str]) -> list[str]:
+    """The facts of trails, each once, as Think-on-Graph shows them."""
+    facts = [fact for path in paths(kb, trails) for fact in path.facts]
+    return list(dict.fromkeys(f"{label(fact.head.id)}, {fact.relation}, {label(fact.tail.id)}" for fact in facts))
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.replace("_", " ").split()).casefold()
 
 
 def nothing_found(named: bool) -> str:

@@ -1,42 +1,48 @@
 """Tournament on Path (Xiang & Wu, Chalmers 2026): rank abstract relation paths by tournaments instead of scores.
 
-1  topic entities, given or linked; System 2 masks them in everything a model sees
-2  explore relation paths, entity-agnostic, and pre-filter them
-3  tournament: chunked (System 1) or pairwise with diff prompting (System 2)
-4  stop at a fixed depth, when the path answers the question, or when its answers no longer change
-5  answer with the ends of the best path, several topics intersected; System 1 may choose among the entities
+1  topic entities, given or linked; System 2 masks them all in everything a model sees
+2  explore: whole relation paths (System 2), or paths and then the entities behind them (System 1)
+3  pre-filter: words and meaning fused (System 1), or meaning alone, whole paths embedded (System 2)
+4  tournament: chunks of four, few-shot (System 1), or pairs, zero-shot with differences and reasons (System 2)
+5  rank what is left with the entities at the ends in sight (System 2)
+6  stop at a fixed depth (System 1), when the model says that the best path answers (System 2), or by convergence
+7  answer: what the model reads from all walks kept (System 1), or the ends of the best path (System 2), those of
+   several topics intersected, then what the question says about their attributes
 
-Without a model an embedder judges the matches. `prefilter=aligned` holds one tournament over the whole paths whose
-relations fit the words of the question best. Deviation from the thesis: the path and its end set are the answer; no
-model writes one from its memory.
+Deviations from the thesis: the answer of System 2 is the whole end set of a path, so that its formal query gives it;
+memory is an option; without a model likeness to the question judges, and nothing is masked, as nobody is there to
+remember. `prefilter=aligned` holds one tournament over the paths whose relations fit the question's words best.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from clew.core.roles import Choice, Chooser
-from clew.core.types import Answer, NodeSet
+from clew.core.errors import InputError
+from clew.core.types import Answer
 from clew.methods.paths.aligned_paths import aligner_of
-from clew.methods.paths.execution import MOST_SHOWN, Scored, answer_paths, best_ends, nothing_found, several
-from clew.methods.paths.search import (
-    ChoosingJudge,
-    Filter,
-    Mode,
-    PathSearch,
-    Stop,
-    asks_whether_enough,
-    prefilter,
+from clew.methods.paths.asking import Group, answers_from, is_answered, is_enough, pick_entities
+from clew.methods.paths.entity_search import Prune, grow_walks
+from clew.methods.paths.execution import (
+    Scored,
+    Trail,
+    answer_read,
+    best_ends,
+    nothing_found,
+    several,
+    triples,
 )
+from clew.methods.paths.judges import LikenessJudge, Mode, ModelJudge, Shown, best_places
+from clew.methods.paths.prefilter import Filter
+from clew.methods.paths.refining import answer_refined
+from clew.methods.paths.search import Asked, PathSearch, Stop, grow
 from clew.methods.protocol import Method
-from clew.methods.role_choice import chooser_for
-from clew.reading.paths.topic_mask import MASK, mask_topic
-from clew.reading.paths.topics import Topic, find_topics
+from clew.reading.paths.topic_mask import mask_topic, mask_topics
+from clew.reading.paths.topics import Topic, Topics, find_topics
+from clew.roles.score import FusedScorer
 from clew.toolbox import Toolbox
-
-MOST_CHOSEN = 40
-"""Entities among which System 1 chooses."""
 
 
 @dataclass(frozen=True)
@@ -46,30 +52,74 @@ class TournamentOnPath(Method):
     name = "tournament_on_path"
     system: Literal[1, 2] = 2
     """System 1 or 2 of the thesis; each further option changes one of its choices."""
+    explore: Literal["paths", "entities"] | None = None
+    """`entities` keeps single entities at each hop, chosen in groups by the path that leads to them."""
     prefilter: Filter | None = None
     tournament: Mode | None = None
+    """`none` scores paths one by one, five per prompt; `list` shows them all at once."""
+    path_pruning: bool = True
+    """False shows only the last relation of each path."""
     diff: bool | None = None
+    """Of two paths only where they differ; with pairs alone."""
+    reasons: bool | None = None
+    """Reasons before [A] or [B]; false asks for the letter alone, in both orders."""
     mask: bool | None = None
     shots: Literal["few", "zero"] | None = None
+    """An example before each chunk or list."""
     stop: Stop | None = None
+    memory: bool = False
+    """Whether the model may answer from what it knows; System 1 of the thesis does."""
     depth: int | None = None
     width: int = 3
-    chunk: int = 4
-    filtered: int = 30
+    chunk: int | None = None
+    filtered: int | None = None
     seed: int = 0
     topics: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse what another choice would leave without effect."""
+        super().__post_init__()
+        search, entities = self._search, self._explore == "entities"
+        pairs, lists = search.mode == "pairwise", search.mode in ("chunked", "list")
+        without_effect = {
+            "diff": self.diff is not None and not pairs,
+            "reasons": self.reasons is not None and not pairs,
+            "shots": self.shots is not None and not lists,
+            "chunk": self.chunk is not None and search.mode != "chunked",
+            "filtered": self.filtered is not None and search.filter == "none",
+            "memory": self.memory and not entities,
+            "stop": self.stop is not None and (search.filter == "aligned" or (entities and self.stop == "converged")),
+            "explore": self.explore == "entities" and search.filter == "aligned",
+        }
+        wrong = [option for option, ignored in without_effect.items() if ignored]
+        if wrong:
+            raise InputError(
+                f"{self.name}: {wrong[0]}={getattr(self, wrong[0])} has no effect with tournament={search.mode}, "
+                f"explore={self._explore}, prefilter={search.filter}: leave it out, or change one of those"
+            )
+
     def answer(self, question: str, tools: Toolbox) -> Answer:
-        """The ends of the best path, all with the same score, each with the walk that leads to it."""
-        chooser = chooser_for(tools)
+        """The answers, all with the same score, each with the walk that leads to it."""
+        if tools.model is None and (self.memory or self.stop == "answered" or self.mask):
+            option = "memory" if self.memory else "mask" if self.mask else "stop=answered"
+            raise InputError(f"{self.name}: {option} is about a language model: name one with --model, or leave it out")
         found = find_topics(question, tools.names, self.topics)  # 1
-        answered = [self._paths(question, topic, chooser, tools) for topic in several(found.topics)]  # 2, 3, 4
-        answered = [ranked for ranked in answered if ranked]
+        topics = several(found.topics)
+        if not topics:
+            return Answer(question, notes=(nothing_found(False),))
+        asked = self._asked(question, found, topics, tools)
+        if self._explore == "entities":
+            return self._read(question, topics, asked, tools)
+        answered = [ranked for topic in topics if (ranked := self._paths(question, topic, asked, tools))]  # 2 to 6
         if not answered:
-            return Answer(question, notes=(nothing_found(bool(found.topics)),))
+            return Answer(question, notes=(nothing_found(True),))
         paths, ends = best_ends(answered)
-        nodes = self._chosen(question, ends, chooser, tools)
-        return answer_paths(aligner_of(tools).explorer, question, self.name, paths, ends, nodes)  # 5
+        return answer_refined(tools, aligner_of(tools).explorer, question, self.name, paths, ends)  # 7
+
+    @property
+    def _explore(self) -> str:
+        first = self.system == 1 and self.prefilter != "aligned"
+        return self.explore or ("entities" if first else "paths")
 
     @property
     def _search(self) -> PathSearch:
@@ -79,37 +129,81 @@ class TournamentOnPath(Method):
             self.prefilter or ("rrf" if first else "semantic"),
             self.stop or ("depth" if first else "answered"),
             self.width,
-            self.chunk,
-            self.filtered,
+            self.chunk or 4,
+            self.filtered or 30,
             self.depth or (3 if first else 4),
+            self.path_pruning,
             self.seed,
         )
 
-    def _paths(self, question: str, topic: Topic, chooser: Chooser, tools: Toolbox) -> Scored:
-        first, search, aligner = self.system == 1, self._search, aligner_of(tools)
-        masked = mask_topic(question, [topic.text])
-        shown = f"[{topic.nodes.array[0]}]" if _default(self.mask, not first) else topic.text
-        asked = masked.replace(MASK, shown) if MASK in masked else question
+    def _asked(self, question: str, found: Topics, topics: Sequence[Topic], tools: Toolbox) -> Asked:
+        model, first = tools.model, self.system == 1
+        hidden = model is not None and _default(self.mask, not first)
+        masked = {int(node): f"E{topic.nodes.array[0]}" for topic in topics for node in topic.nodes} if hidden else {}
+        names = [(topic.text, masked[int(topic.nodes.array[0])]) for topic in topics] if hidden else []
+        shown = mask_topics(question, names) if hidden else found.question
+        label = _labels(tools, masked)
+        if model is None:
+            return Asked(shown, label, LikenessJudge(FusedScorer(tools.embedder), shown))
         few_shot = first if self.shots is None else self.shots == "few"
-        judge = ChoosingJudge(chooser, asked, shown, _default(self.diff, not first), few_shot)
+        judge = ModelJudge(model, shown, _default(self.diff, not first), few_shot, _default(self.reasons, True))
+        return Asked(shown, label, judge, lambda candidate: is_answered(model, shown, candidate))
+
+    def _paths(self, question: str, topic: Topic, asked: Asked, tools: Toolbox) -> Scored:
+        search, aligner = self._search, aligner_of(tools)
         vectors = aligner.lexicon.vectors
         if search.filter == "aligned":
-            ranked = {one.path: one for one in aligner.rank(masked, topic.nodes, search.depth)}
-            kept = prefilter(masked, list(ranked), search.filtered, search.filter, vectors, search.seed)
-            return [(path, ranked[path].score, ranked[path].ends) for path in search.select(kept, judge)]
-        enough = asks_whether_enough(chooser, asked, shown)
-        kept = search.grow(aligner.explorer, topic.nodes, asked, vectors, judge, enough)
+            ranked = {
+                one.path: one for one in aligner.rank(mask_topic(question, [topic.text]), topic.nodes, search.depth)
+            }
+            few = search.filter_paths(asked.question, list(ranked), vectors)
+            called = [asked.label(int(topic.nodes.array[0]))] * len(few)
+            best = search.tournament(few, called, asked.judge)
+            return [(path, ranked[path].score, ranked[path].ends) for path in best]
+        kept = grow(
+            search, aligner.explorer, topic.nodes, asked, vectors, final=self.system == 2 and tools.model is not None
+        )
         return [(path, 1.0 / (1 + place), aligner.explorer.execute(path)) for place, path in enumerate(kept)]
 
-    def _chosen(self, question: str, ends: NodeSet, chooser: Chooser, tools: Toolbox) -> list[int]:
-        """System 1 may put some of the ends first; all of them stay."""
-        nodes = [int(node) for node in ends.array[:MOST_SHOWN]]
-        if self.system != 1 or tools.model is None or len(nodes) < 2:
-            return nodes
-        names = tuple(ref.name for ref in tools.kb.refs(nodes[:MOST_CHOSEN]))
-        [chosen] = chooser.choose([Choice(question, names, self.width, "entity")])
-        first = [nodes[place] for place in chosen.kept]
-        return first + [node for node in nodes if node not in first]
+    def _read(self, question: str, topics: Sequence[Topic], asked: Asked, tools: Toolbox) -> Answer:
+        """System 1: from all walks that were kept; without a model the ends of those most like the question."""
+        kb, model, aligner = tools.kb, tools.model, aligner_of(tools)
+        prune, enough = _prune_by_likeness(asked), None
+        if model is not None:
+
+            def prune(groups: Sequence[Group], keep: int) -> Sequence[int]:
+                return pick_entities(model, asked.question, groups, keep)
+
+            def enough(trails: Sequence[Trail]) -> bool:
+                return is_enough(model, asked.question, triples(kb, trails, asked.label), self.memory)
+
+        vectors = aligner.lexicon.vectors
+        walks = grow_walks(self._search, aligner.explorer, topics, asked, vectors, prune, enough)  # 2 to 6
+        trails = [walk.trail for walk in walks]
+        if not trails and not self.memory:
+            return Answer(question, notes=(nothing_found(True),))
+        if model is None:
+            scores = asked.judge.scores([self._search.shown(walk.path, "") for walk in walks])
+            best = walks[best_places(scores, 1)[0]].path
+            read = [asked.label(walk.trail.end) for walk in walks if walk.path == best]
+        else:
+            read = answers_from(model, asked.question, triples(kb, trails, asked.label), self.memory)
+        return answer_read(kb, question, self.name, trails, read, tools.names if self.memory else None)  # 7
+
+
+def _labels(tools: Toolbox, masked: Mapping[int, str]) -> Callable[[int], str]:
+    """The names of nodes, those that are masked under another one."""
+    return lambda node: masked[node] if node in masked else tools.kb.refs([node])[0].name
+
+
+def _prune_by_likeness(asked: Asked) -> Prune:
+    """The entities that are, with the path that leads to them, most like the question."""
+
+    def prune(groups: Sequence[Group], keep: int) -> Sequence[int]:
+        shown = [Shown(group.explored, (f"-> {entity}",)) for group in groups for entity in group.entities]
+        return best_places(asked.judge.scores(shown), keep)
+
+    return prune
 
 
 def _default(given: bool | None, usual: bool) -> bool:

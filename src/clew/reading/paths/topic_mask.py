@@ -41,6 +41,14 @@ def mask_topic(question: str, names: Sequence[str]) -> str:
     return (_plain(text[: own.start()]) + MASK + _plain(text[own.end() :])).strip()
 
 
+def mask_topics(question: str, names: Sequence[tuple[str, str]]) -> str:
+    """The question without marks, what stands for each name in its place; every further mention counts as well."""
+    for name, instead in names:
+        question = mask_topic(question, [name]).replace(MASK, instead)
+        question = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", instead, question, flags=re.IGNORECASE)
+    return _plain(question)
+
+
 def _plain(text: str) -> str:
     return MARKED.sub(r"\1", text)
 
