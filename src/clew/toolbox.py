@@ -264,6 +264,11 @@ class PostgresToolbox(Toolbox):
 
         return PostgresLexical(self.database)
 
+    @property
+    def lexical_with_relations(self) -> LexicalIndex:
+        """Refused: the tables hold node documents without relations."""
+        raise InputError("PostgreSQL holds node documents without relations: give relations=false")
+
     @cached_property
     def vectors(self) -> VectorIndex:
         """Vectors of the node documents, computed when they are first needed, kept for all servers."""

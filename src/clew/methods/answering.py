@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from clew.core import trace
@@ -48,10 +49,11 @@ def vectors_of(tools: Toolbox, relations: bool) -> VectorIndex:
 def nearest(tools: Toolbox, question: str, k: int, among: NodeSet | None, *, relations: bool = False) -> Ranking:
     """The k nodes nearest by meaning; where vectors are missing and words choose what is compared, that is said."""
     vectors = vectors_of(tools, relations)
-    wide = len(tools.local) if among is None else len(among)
+    wide = len(tools.kb.nodes()) if among is None else len(among)
     if not vectors.is_complete and wide > vectors.most:
         instead = f"of {wide} candidates the {vectors.pool} that share most words with the question are compared"
-        command = f"clew embed {tools.local.folder.name}{' --relations' if relations else ''}"
+        base = tools.place.name if isinstance(tools.place, Path) else "BASE"
+        command = f"clew embed {base}{' --relations' if relations else ''}"
         trace.fallback("vector search", f"not all nodes have vectors yet: `{command}` computes them", instead)
     return vectors.search(question, k, among=among)
 
