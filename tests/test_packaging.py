@@ -33,7 +33,7 @@ def _matches(file: PurePosixPath, pattern: str) -> bool:
 def test_name_version_and_pythons_agree():
     project = PROJECT["project"]
     assert project["name"] == "clew-kb"
-    assert project["scripts"] == {"clew": "clew.cli:main"}
+    assert project["scripts"] == {"clew": "clew.cli:command"}
     assert project["version"] == clew.__version__
     pythons = [name for name in project["classifiers"] if name.startswith("Programming Language :: Python :: 3.")]
     assert [name.rpartition(" ")[2] for name in pythons] == ["3.11", "3.12", "3.13"]

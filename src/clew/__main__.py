@@ -1,5 +1,5 @@
 """`python -m clew` is the command line."""
 
-from clew.cli import main
+from clew.cli import command
 
-main()
+command()

@@ -267,7 +267,7 @@ class PostgresToolbox(Toolbox):
     @property
     def lexical_with_relations(self) -> LexicalIndex:
         """Refused: the tables hold node documents without relations."""
-        raise InputError("PostgreSQL holds node documents without relations: give relations=false")
+        raise InputError("PostgreSQL holds node documents without relations: give with_relations=false")
 
     @cached_property
     def vectors(self) -> VectorIndex:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Annotated
 
@@ -100,6 +102,23 @@ def _register(arguments: Sequence[str] = ()) -> None:
             groups[group] = typer.Typer(help=GROUPS[group], no_args_is_help=True)
             app.add_typer(groups[group], name=group)
         groups.get(group, app).command(name)(getattr(import_module(module), function))
+
+
+def command() -> None:
+    """Run a command and end the process with its exit code.
+
+    It ends at once: libraries with threads of their own may abort while an interpreter winds down.
+    """
+    try:
+        main()
+        status = 0
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)
 
 
 def main() -> None:
