@@ -30,7 +30,7 @@ def tools(tmp_path_factory):
     ],
 )  # fmt: skip
 def test_names_stand_in_for_pronouns_of_later_sentences(tools, question, read):
-    assert with_names(question, tools.names.mentions(question)) == read
+    assert with_names(question, tools.names.mentions) == read
 
 
 @pytest.mark.parametrize(("pronouns", "sent"), [(True, "associated with Marfan syndrome?"), (False, "with it?")])

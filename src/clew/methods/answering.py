@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Protocol
 
 from clew.core import trace
-from clew.core.types import Answer, Candidate, Evidence, Judgement, NodeRef, NodeSet, Passage, Ranking
+from clew.core.types import EMPTY, Answer, Candidate, Evidence, Judgement, NodeRef, NodeSet, Passage, Ranking
 from clew.index.lexical import LexicalIndex
 from clew.index.tokens import terms
 from clew.index.vectors import VectorIndex
@@ -28,7 +30,7 @@ def answer_nodes(kb: KnowledgeBase) -> NodeSet | None:
     types = kb.schema.answer_types
     if len(types) == len(kb.schema.type_names):
         return None
-    return NodeSet.of([node for name in types for node in kb.nodes(name)])
+    return reduce(operator.or_, map(kb.nodes, types), EMPTY)
 
 
 def nodes_of_type(kb: KnowledgeBase, kind: str | None) -> NodeSet | None:

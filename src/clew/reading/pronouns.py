@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -26,9 +26,12 @@ def _words(language: str = "en") -> tuple[re.Pattern[str], frozenset[str]]:
     return re.compile(rf"\b(?:{'|'.join((*lists['pointing'], *owning))})\b", re.IGNORECASE), owning
 
 
-def with_names(question: str, mentions: Sequence[Mention]) -> str:
+def with_names(question: str, mentions_in: Callable[[str], Sequence[Mention]]) -> str:
     """The question with the last name of an earlier sentence in the place of each pronoun of a later one."""
     pattern, owning = _words()
+    if not _SENTENCE_END.search(question) or not pattern.search(question):
+        return question  # most have one sentence: no name is looked up for them
+    mentions = mentions_in(question)
     pieces = []
     for match in pattern.finditer(question):
         if any(mention.start <= match.start() < mention.end for mention in mentions):

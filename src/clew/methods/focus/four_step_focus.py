@@ -52,7 +52,7 @@ class FourStepFocus(Method):
         parser = parser_for(tools, self.parser or ("reader" if tools.model is None else "model"))
         reranker = reranker_for(tools, self.reranker)
         with trace.span("1 triplets") as span:
-            asked = with_names(question, tools.names.mentions(question)) if self.pronouns else question
+            asked = with_names(question, tools.names.mentions) if self.pronouns else question
             parse = parser.parse(asked, tools.kb.schema)
             span.note(asked=asked, query=str(parse.query), problem=parse.problem)
         with trace.span("2 substitution") as span:
