@@ -19,8 +19,9 @@ from itertools import chain, zip_longest
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.core.types import Answer, Ranking
+from clew.core.types import Answer, IntArray, Ranking
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.methods.knowledge_graph_prompting.answer import (
     READ,
@@ -52,6 +53,8 @@ from clew.toolbox import Toolbox
 
 TABLES, TABLE = 3, 0.8
 """A value is taken from the first passage, or from one of so many where it is at least so certain."""
+WALKED = 0.25
+"""What the first of the walk gains, as a share of what the passage that fits best by itself has."""
 SHOWN_PATHS = 10
 NEAREST = 10
 """Neighbours by vector, where no knn edges are stored."""
@@ -109,9 +112,16 @@ class KnowledgeGraphPrompting(Method):
         led = sorted(best_paths(paths).values(), key=lambda path: -path.gain)
         steps = {path.nodes[-1]: path.nodes[-2] for path in led}
         asked = search_of(tools).about(question)
-        mixed = interleaved(asked.pool.top(self.k), ranking)  # over manuals the walk alone misleads
+        places = {node: place for place, (node, _) in enumerate(ranking)}
+
+        def fits(nodes: IntArray) -> NDArray[np.float64]:
+            own = asked.prior(nodes)
+            walked = np.array([1 - places.get(node, len(places)) / max(len(places), 1) for node in nodes.tolist()])
+            return own + WALKED * float(own.max()) * walked
+
+        mixed = taking_turns(asked.pool.top(self.k), ranking, self.closely)  # over manuals the walk alone misleads
         further = asked.following if asked.has_all_vectors else None
-        return read_closely(tools.kb, network_of(tools), question, mixed, self.closely, steps, asked.prior, further)
+        return read_closely(tools.kb, network_of(tools), question, mixed, self.closely, steps, fits, further)
 
     def _walked(self, question: str, tools: Toolbox) -> tuple[Ranking, list[ReasoningPath]]:
         search = search_of(tools)
@@ -128,10 +138,11 @@ class KnowledgeGraphPrompting(Method):
         return fused(asked, paths, self.k), paths  # 4
 
 
-def interleaved(first: Ranking, second: Ranking) -> Ranking:
-    """Two orders in one: the best of each, then the second of each, and so on."""
+def taking_turns(first: Ranking, second: Ranking, most: int) -> Ranking:
+    """So many passages from two orders, the best of each, then the second of each; then all others."""
     pairs = chain.from_iterable(zip_longest(first.nodes.tolist(), second.nodes.tolist()))
-    nodes = list(dict.fromkeys(node for node in pairs if node is not None))
+    turns = list(dict.fromkeys(node for node in pairs if node is not None))[:most]
+    nodes = list(dict.fromkeys((*turns, *first.nodes.tolist(), *second.nodes.tolist())))
     return Ranking.of(nodes, np.arange(len(nodes), 0, -1))
 
 
