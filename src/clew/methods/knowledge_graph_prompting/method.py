@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, zip_longest
 from typing import Literal
 
 import numpy as np
@@ -119,7 +118,7 @@ class KnowledgeGraphPrompting(Method):
             walked = np.array([1 - places.get(node, len(places)) / max(len(places), 1) for node in nodes.tolist()])
             return own + WALKED * float(own.max()) * walked
 
-        mixed = taking_turns(asked.pool.top(self.k), ranking, self.closely)  # over manuals the walk alone misleads
+        mixed = with_walked(asked.pool.top(self.k), ranking, self.closely)  # over manuals the walk alone misleads
         further = asked.following if asked.has_all_vectors else None
         return read_closely(tools.kb, network_of(tools), question, mixed, self.closely, steps, fits, further)
 
@@ -138,11 +137,11 @@ class KnowledgeGraphPrompting(Method):
         return fused(asked, paths, self.k), paths  # 4
 
 
-def taking_turns(first: Ranking, second: Ranking, most: int) -> Ranking:
-    """So many passages from two orders, the best of each, then the second of each; then all others."""
-    pairs = chain.from_iterable(zip_longest(first.nodes.tolist(), second.nodes.tolist()))
-    turns = list(dict.fromkeys(node for node in pairs if node is not None))[:most]
-    nodes = list(dict.fromkeys((*turns, *first.nodes.tolist(), *second.nodes.tolist())))
+def with_walked(found: Ranking, walked: Ranking, most: int) -> Ranking:
+    """What search found, and at the last place that is read the best of the walk that is not among those before."""
+    first = found.nodes.tolist()
+    other = [node for node in walked.nodes.tolist() if node not in first[: most - 1]]
+    nodes = list(dict.fromkeys((*first[: most - 1], *other[:1], *first, *other)))
     return Ranking.of(nodes, np.arange(len(nodes), 0, -1))
 
 
