@@ -120,7 +120,10 @@ class KnowledgeGraphPrompting(Method):
 
         mixed = with_walked(asked.pool.top(self.k), ranking, self.closely)  # over manuals the walk alone misleads
         further = asked.following if asked.has_all_vectors else None
-        return read_closely(tools.kb, network_of(tools), question, mixed, self.closely, steps, fits, further)
+        close = read_closely(tools.kb, network_of(tools), question, mixed, self.closely, steps, fits, further)
+        if "document" in tools.kb.schema.type_names:
+            return close
+        return replace(close, ranking=ranking)  # articles, joined by their titles: the walk's order is the better one
 
     def _walked(self, question: str, tools: Toolbox) -> tuple[Ranking, list[ReasoningPath]]:
         search = search_of(tools)
