@@ -18,7 +18,7 @@ from clew.methods.knowledge_graph_prompting.close_reading import (
     table_lines,
     telling_sentences,
 )
-from clew.methods.knowledge_graph_prompting.method import interleaved
+from clew.methods.knowledge_graph_prompting.method import with_walked
 from clew.models.passages import PassageNetwork, Seen
 from clew.reading.language.proper_names import sentence_spans
 
@@ -147,7 +147,7 @@ def test_a_much_more_relevant_passage_moves_to_the_front():
 
 def test_the_best_lead_to_what_goes_with_them():
     ranking = Ranking.of([1, 2, 3], [1.0, 0.9, 0.1])
-    network = MadeUpNetwork({"title 1": 3.0, "title 7": 9.0, "title 3": -4.0})
+    network = MadeUpNetwork({"title 1": 3.0, "title 7": 10.0, "title 3": -4.0})
     sought = []
 
     def further(known):
@@ -165,11 +165,14 @@ def test_the_best_lead_to_what_goes_with_them():
 
 
 @given(st.lists(st.integers(0, 9), unique=True), st.lists(st.integers(0, 9), unique=True))
-def test_two_orders_take_turns(first, second):
-    mixed = interleaved(*(Ranking.of(order, range(len(order), 0, -1)) for order in (first, second))).nodes.tolist()
-    assert sorted(mixed) == sorted({*first, *second})
-    for order in (first, second):
-        assert all(mixed.index(node) <= 2 * place + 1 for place, node in enumerate(order))
+def test_the_best_of_the_walk_is_read_with_what_search_found(first, second):
+    found, walked = (Ranking.of(order, range(len(order), 0, -1)) for order in (first, second))
+    nodes = with_walked(found, walked, 4).nodes.tolist()
+    assert sorted(nodes) == sorted({*first, *second})
+    assert nodes[:3] == [*first[:3], *second][:3] or len(first) < 3
+    others = [node for node in second if node not in first[:3]]
+    if len(first) >= 3 and others:
+        assert nodes[3] == others[0]
 
 
 def test_nothing_is_found_where_nothing_is_read():

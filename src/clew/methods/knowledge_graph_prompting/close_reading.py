@@ -20,11 +20,13 @@ from clew.reading.language.proper_names import sentence_spans
 
 Fits = Callable[[IntArray], NDArray[np.float64]]
 """Passages → how well each fits the question by itself."""
-CLOSELY = 30
-"""Passages that are read closely."""
-LEADING, NEXT = 2, 3
+CLOSELY = 8
+"""Passages that are read closely: more are no better since the embedder was trained for passages, and cost time."""
+LEADING, NEXT = 2, 2
 """Passages that lead on to others, and to how many."""
-READ_AGAIN = 6
+DOUBT = 2.0
+"""What is taken, in log-odds, from a reading that knows what led there: then much seems to fit."""
+READ_AGAIN = 4
 """Passages that are read knowing what led to them."""
 PRIOR = 8.0
 """What the passage that fits best gains over one that does not fit, in log-odds; flat between 6 and 16."""
@@ -99,7 +101,8 @@ def read_closely(
         again = network.read(question, twice, [known[before] for _, before in steps]) if steps else []
         for (node, _), reading in zip(steps, again, strict=True):
             seen.setdefault(node, reading)
-            relevance[node] = max(relevance.get(node, reading.relevance), reading.relevance)
+            found = reading.relevance - DOUBT
+            relevance[node] = max(relevance.get(node, found), found)
         scores = _scores(relevance, ranking, fits)
         rest = [(node, score) for node, score in ranking if node not in scores]
         behind = min(scores.values()) - 1

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, zip_longest
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.core.errors import InputError
-from clew.core.types import Answer, Ranking
+from clew.core.types import Answer, IntArray, Ranking
 from clew.methods.knowledge_graph_prompting.answer import (
     READ,
     READ_BY_LARGE,
@@ -56,6 +56,8 @@ from clew.toolbox import Toolbox
 
 TABLES, TABLE = 3, 0.8
 """A value is taken from the first passage, or from one of so many where it is at least so certain."""
+WALKED = 0.25
+"""What the first of the walk gains, as a share of what the passage that fits best by itself has."""
 NEAREST = 10
 """Neighbours by vector, where no knn edges are stored."""
 Traversers = Literal["evidence", "lexical", "embedding", "generative", "none"]
@@ -127,9 +129,19 @@ class KnowledgeGraphPrompting(Method):
         led = sorted(best_paths(paths).values(), key=lambda path: -path.gain)
         steps = {path.nodes[-1]: path.nodes[-2] for path in led}
         asked = search_of(tools).about(question)
-        mixed = interleaved(asked.pool.top(self.k), ranking)  # over manuals the walk alone misleads
+        places = {node: place for place, (node, _) in enumerate(ranking)}
+
+        def fits(nodes: IntArray) -> NDArray[np.float64]:
+            own = asked.prior(nodes)
+            walked = np.array([1 - places.get(node, len(places)) / max(len(places), 1) for node in nodes.tolist()])
+            return own + WALKED * float(own.max()) * walked
+
+        mixed = with_walked(asked.pool.top(self.k), ranking, self.closely)  # over manuals the walk alone misleads
         further = asked.following if asked.has_all_vectors else None
-        return read_closely(tools.kb, network_of(tools), question, mixed, self.closely, steps, asked.prior, further)
+        close = read_closely(tools.kb, network_of(tools), question, mixed, self.closely, steps, fits, further)
+        if "document" in tools.kb.schema.type_names:
+            return close
+        return replace(close, ranking=ranking)  # articles, joined by their titles: the walk's order is the better one
 
     def _graph(self, tools: Toolbox) -> PassageGraph:
         search = search_of(tools)
@@ -149,10 +161,11 @@ class KnowledgeGraphPrompting(Method):
         return fused(asked, paths, self.k), paths  # 4
 
 
-def interleaved(first: Ranking, second: Ranking) -> Ranking:
-    """Two orders in one: the best of each, then the second of each, and so on."""
-    pairs = chain.from_iterable(zip_longest(first.nodes.tolist(), second.nodes.tolist()))
-    nodes = list(dict.fromkeys(node for node in pairs if node is not None))
+def with_walked(found: Ranking, walked: Ranking, most: int) -> Ranking:
+    """What search found, and at the last place that is read the best of the walk that is not among those before."""
+    first = found.nodes.tolist()
+    other = [node for node in walked.nodes.tolist() if node not in first[: most - 1]]
+    nodes = list(dict.fromkeys((*first[: most - 1], *other[:1], *first, *other)))
     return Ranking.of(nodes, np.arange(len(nodes), 0, -1))
 
 
