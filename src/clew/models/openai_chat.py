@@ -7,23 +7,22 @@ import math
 import re
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core.errors import ModelError, OutageError, ReplyError
 from clew.core.trace import Failure, within
 from clew.models.batch_runner import with_schema_in_words
+from clew.models.chat_replies import error_in_words, read_chat_reply
 from clew.models.model_names import capabilities_by_name
 from clew.models.prices import FREE, Price
-from clew.models.protocol import Capabilities, Completion, Request, Usage
+from clew.models.protocol import Capabilities, Completion, Request
 from clew.models.reply_store import digest
 from clew.models.settings import NO_KEY, Secret
-from clew.models.thoughts import room_to_think, without_thoughts
+from clew.models.thoughts import room_to_think
 
 if TYPE_CHECKING:
     import httpx
@@ -55,124 +54,6 @@ def chat_body(request: Request, model: str, *, json_mode: JsonMode = "json_schem
             if json_mode == "json_object":
                 body["response_format"] = {"type": "json_object"}
     return body
-
-
-class _Lenient(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class _Candidate(_Lenient):
-    token: str
-    logprob: float
-
-
-class _Token(_Candidate):
-    top_logprobs: list[_Candidate] = Field(default_factory=list)
-
-
-class _Logprobs(_Lenient):
-    content: list[_Token] | None = None
-
-
-class _Part(_Lenient):
-    text: str = ""
-
-
-class _ReplyMessage(_Lenient):
-    content: str | list[_Part] | None = None
-    refusal: str | None = None
-    reasoning: str | None = None
-    reasoning_content: str | None = None
-    """What the model thought, where the server parts it from the reply."""
-
-    def said(self) -> str | None:
-        """The text of the reply; some servers send it in parts, thoughts among them."""
-        if not isinstance(self.content, list):
-            return self.content
-        return "".join(part.text for part in self.content)
-
-
-class _Choice(_Lenient):
-    message: _ReplyMessage
-    finish_reason: str | None = None
-    logprobs: _Logprobs | None = None
-
-
-class _Usage(_Lenient):
-    prompt_tokens: int = Field(0, ge=0)
-    completion_tokens: int = Field(0, ge=0)
-    seconds: float = Field(0.0, ge=0)
-    """Said by our own batch runner."""
-
-
-class _Trouble(_Lenient):
-    message: str = ""
-    code: str | int | None = None
-
-
-class _ChatReply(_Lenient):
-    choices: list[_Choice] = Field(min_length=1)
-    usage: _Usage | None = None
-
-
-class _Excuse(_Lenient):
-    error: _Trouble | str
-
-
-def read_chat_reply(body: bytes | str | Mapping[str, Any]) -> Completion:
-    """The completion in the body of a reply; raises ReplyError where it is no such body."""
-    try:
-        reply = _validated(_ChatReply, body)
-    except ValidationError as failure:
-        raise ReplyError(f"the server's reply is no chat completion: {_excuse(body) or _what(failure, body)}") from None
-    choice = reply.choices[0]
-    usage = reply.usage or _Usage(prompt_tokens=0, completion_tokens=0, seconds=0.0)
-    spent = Usage(usage.prompt_tokens, usage.completion_tokens, seconds=usage.seconds)
-    cut, said = choice.finish_reason == "length", choice.message.said()
-    thought = bool(choice.message.reasoning_content or choice.message.reasoning)
-    if said is None and not (thought and cut):
-        return Completion("", spent, error=f"the model refused: {choice.message.refusal or 'no content'}")
-    text = without_thoughts(said or "")
-    if text != said:  # the alternatives of its thoughts would be taken for those of its answer
-        return Completion(text, spent, cut=cut, thought=True)
-    tokens = choice.logprobs.content if choice.logprobs and choice.logprobs.content else []
-    return Completion(
-        text,
-        spent,
-        cut=cut,
-        thought=thought,
-        logprobs=tuple(
-            {one.token: one.logprob for one in (token, *token.top_logprobs) if math.isfinite(one.logprob)}
-            for token in tokens
-        ),
-    )
-
-
-B = TypeVar("B", bound=BaseModel)
-
-
-def _validated(kind: type[B], body: bytes | str | Mapping[str, Any]) -> B:
-    return kind.model_validate_json(body) if isinstance(body, bytes | str) else kind.model_validate(body)
-
-
-def _excuse(body: bytes | str | Mapping[str, Any]) -> str | None:
-    """What a server says that answers 200 and means an error."""
-    try:
-        error = _validated(_Excuse, body).error
-    except ValidationError:
-        return None
-    return error if isinstance(error, str) else f"{error.message or 'an error'} ({error.code})"
-
-
-def _what(failure: ValidationError, body: bytes | str | Mapping[str, Any]) -> str:
-    """What arrived instead, in few words."""
-    text = bytes(body[:200], "utf-8") if isinstance(body, str) else body[:200] if isinstance(body, bytes) else b"{"
-    if not text.strip():
-        return "it is empty"
-    if text.lstrip()[:1] == b"<":
-        return "it is a page of HTML; is the address right? Most end in /v1"
-    first = failure.errors()[0]
-    return f"{'.'.join(str(part) for part in first['loc']) or 'the body'}: {first['msg']}"
 
 
 TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
@@ -385,7 +266,7 @@ class OpenAIChat:
     def _refused(self, reply: httpx.Response, content: bytes) -> tuple[Completion, str | None]:
         status = reply.status_code
         message = self._safe(content[: 4 * SHOWN_ERROR].decode("utf-8", "replace"))[:SHOWN_ERROR]
-        said = f"{status}: {_in_words(message)}"
+        said = f"{status}: {error_in_words(message)}"
         error, failure = f"{self.base_url} answered {said}", None
         if status in WRONG_KEY:
             error, failure = f"{self._wrong_key()} ({said})", "access"
@@ -432,15 +313,6 @@ class OpenAIChat:
     def _safe(self, message: str) -> str:
         """A message without the key, which some servers repeat."""
         return self.key.hide_in(message)
-
-
-def _in_words(message: str) -> str:
-    """The message inside an error object, or what was sent instead, in one line."""
-    try:
-        found = _Excuse.model_validate_json(message).error
-    except ValidationError:
-        return " ".join(re.sub(r"<[^>]*>", " ", message).split()) or "nothing"
-    return found if isinstance(found, str) else found.message
 
 
 def _retry_after(reply: httpx.Response) -> float:
