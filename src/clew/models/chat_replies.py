@@ -87,7 +87,8 @@ def read_chat_reply(body: bytes | str | Mapping[str, Any]) -> Completion:
     try:
         reply = _validated(_ChatReply, body)
     except ValidationError as failure:
-        raise ReplyError(f"the server's reply is no chat completion: {_excuse(body) or _what(failure, body)}") from None
+        wrong = _excuse(body) or what_is_wrong(failure, body)
+        raise ReplyError(f"the server's reply is no chat completion: {wrong}") from None
     choice = reply.choices[0]
     usage = reply.usage or TokenUsage(prompt_tokens=0, completion_tokens=0, seconds=0.0)
     spent = Usage(usage.prompt_tokens, usage.completion_tokens, seconds=usage.seconds)
@@ -127,7 +128,7 @@ def _excuse(body: bytes | str | Mapping[str, Any]) -> str | None:
     return error if isinstance(error, str) else f"{error.message or 'an error'} ({error.code})"
 
 
-def _what(failure: ValidationError, body: bytes | str | Mapping[str, Any]) -> str:
+def what_is_wrong(failure: ValidationError, body: bytes | str | Mapping[str, Any]) -> str:
     """What arrived instead, in few words."""
     text = bytes(body[:200], "utf-8") if isinstance(body, str) else body[:200] if isinstance(body, bytes) else b"{"
     if not text.strip():

@@ -13,9 +13,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
 
+from clew.core import unchecked
 from clew.core.errors import ModelError, OutageError, ReplyError
 from clew.core.trace import Failure, within
 from clew.models.batch_runner import with_schema_in_words
+from clew.models.chat_events import StreamedReply
 from clew.models.chat_replies import error_in_words, read_chat_reply
 from clew.models.model_names import capabilities_by_name
 from clew.models.prices import FREE, Price
@@ -68,6 +70,9 @@ NEXT_JSON_MODE: dict[JsonMode, JsonMode] = {
     "json_object with schema": "json_object",
     "json_object": "prompt",
 }
+_STREAMING = re.compile(r"\b(stream_options|include_usage)\b|\bstream(ing)?\b")
+ROOM_FOR_EVENTS = 8
+"""How many times as long a reply may be that comes in events: hundreds of bytes stand around each of its tokens."""
 SHOWN_ERROR = 500
 SHOWN_MODELS = 8
 REPLY_SECONDS = 120.0
@@ -89,6 +94,10 @@ class Refusals:
     def learn(self, message: str, body: dict[str, Any]) -> bool:
         """Whether the message names a parameter that can be said otherwise or left out; then it will be."""
         lowered = message.lower()
+        if "stream" in body and (named := _STREAMING.search(lowered)):
+            usage_alone = named[1] is not None and "stream_options" in body
+            self.dropped |= {"stream_options"} if usage_alone else {"stream", "stream_options"}
+            return True
         if "response_format" in body and any(word in lowered for word in ("response_format", "json_schema", "grammar")):
             return self._leave_json_mode(body["response_format"])
         if "max_tokens" in body and "max_completion_tokens" in lowered:
@@ -106,9 +115,11 @@ class Refusals:
             self.json_mode = NEXT_JSON_MODE[mode]
         return True
 
-    def body(self, request: Request, model: str) -> dict[str, Any]:
-        """The request in words this server understands."""
+    def body(self, request: Request, model: str, *, live: bool = False) -> dict[str, Any]:
+        """The request in words this server understands; `live` asks for the reply in events."""
         body = chat_body(request, model, json_mode=self.json_mode)
+        if live:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
         if self.thinks:
             body["max_tokens"] += self.thinking_tokens
         if self.renamed_max_tokens:
@@ -204,9 +215,10 @@ class OpenAIChat:
 
     def _complete(self, request: Request) -> Completion:
         begun = time.perf_counter()
+        tell = unchecked.listener() if not request.top_logprobs else None
         for _ in range(8):  # each turn but the last taught us something
-            body = self.refusals.body(request, self.model)
-            completion, refused = self._post(request, body)
+            body = self.refusals.body(request, self.model, live=tell is not None)
+            completion, refused = self._post(request, body, tell if "stream" in body else None)
             if completion.thought and not self.refusals.thinks:
                 self.refusals.thinks = True
                 if completion.cut and not completion.text:
@@ -218,19 +230,25 @@ class OpenAIChat:
         usage = replace(usage, dollars=dollars, seconds=time.perf_counter() - begun)
         return replace(completion, usage=usage)
 
-    def _post(self, request: Request, body: dict[str, Any]) -> tuple[Completion, str | None]:
-        """A completion, and the server's words where it may have called the request itself wrong."""
+    def _post(
+        self, request: Request, body: dict[str, Any], tell: Callable[[str], None] | None
+    ) -> tuple[Completion, str | None]:
+        """A completion, and the server's words where it may have called the request itself wrong.
+
+        Who is to be told of the reply while it is written gets it without the key.
+        """
         import httpx
 
         headers = {**self._headers(), "Idempotency-Key": digest(request, self.name)}
         seconds = min(self.seconds, max(0.01, self.seconds_left()))
+        live = None if tell is None else StreamedReply(lambda text: tell(self.key.hide_in_part(text)))
         try:
-            reply, content = within(seconds, lambda: self._exchange(body, headers, seconds))
+            reply, content = within(seconds, lambda: self._exchange(body, headers, seconds, live))
             if content is None:
                 return Completion("", error=f"the reply is longer than {self.max_bytes:,} bytes"), None
             if reply.status_code != 200:
                 return self._refused(reply, content)
-            completion = read_chat_reply(content)
+            completion = live.completion(request) if live and live.has_events else read_chat_reply(content)
             error = None if completion.error is None else self._safe(completion.error)
             told = tuple({self._safe(token): p for token, p in place.items()} for place in completion.logprobs)
             return replace(completion, text=self._safe(completion.text), error=error, logprobs=told), None
@@ -246,21 +264,31 @@ class OpenAIChat:
             return Completion("", error=self._safe(f"{self.base_url}: {wrong}")), None
 
     def _exchange(
-        self, body: dict[str, Any], headers: dict[str, str], seconds: float
+        self, body: dict[str, Any], headers: dict[str, str], seconds: float, live: StreamedReply | None
     ) -> tuple[httpx.Response, bytes | None]:
-        """The reply with its content; None in place of one that is too long."""
+        """The reply with its content; None in place of one that is too long, and no content of one in events."""
         import httpx
 
         deadline = time.monotonic() + seconds
         timeout = httpx.Timeout(seconds, connect=min(GREETING_SECONDS, seconds), pool=None)
-        url, content = f"{self.base_url}/chat/completions", bytearray()
+        url, content, received = f"{self.base_url}/chat/completions", bytearray(), 0
         with self._client.stream("POST", url, json=body, headers=headers, timeout=timeout) as reply:
+            live = live if reply.status_code == 200 else None
             for piece in reply.iter_bytes():
-                content += piece
-                if len(content) > self.max_bytes:
-                    return reply, None
+                received += len(piece)
                 if time.monotonic() > deadline:
                     raise httpx.ReadTimeout("too slow")
+                if live is not None:
+                    live.hear(piece)
+                in_events = live is not None and live.has_events
+                if received > self.max_bytes * (ROOM_FOR_EVENTS if in_events else 1):
+                    return reply, None
+                if live is not None and live.is_over:  # a server may leave the connection open behind its last word
+                    return reply, b""
+                if not in_events:
+                    content += piece
+            if live is not None:
+                live.hear(b"", last=True)
         return reply, bytes(content)
 
     def _refused(self, reply: httpx.Response, content: bytes) -> tuple[Completion, str | None]:
