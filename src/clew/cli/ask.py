@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +27,7 @@ from clew.cli.options import (
     assignments,
     corrections,
 )
-from clew.cli.output import out, print_json, print_table
+from clew.cli.output import being_written, out, print_json, print_table
 from clew.core.trace import Recorder
 from clew.core.types import Answer, Passage
 from clew.methods.catalog import DEFAULT_METHOD, describe, method_names
@@ -69,7 +70,10 @@ def ask(
     recorder = Recorder()
     try:
         chosen = opened.method(method, assignments(option))
-        answer = opened.ask(question, chosen, fixes=corrections(fix, exclude), relations=relations, recorder=recorder)
+        with nullcontext() if as_json else being_written() as recorder.on_text:
+            answer = opened.ask(
+                question, chosen, fixes=corrections(fix, exclude), relations=relations, recorder=recorder
+            )
     finally:
         if trace is not None:
             recorder.write(trace)
