@@ -60,7 +60,10 @@ def ask(
     trace: Annotated[Path | None, typer.Option("--trace", help="Write the steps to this file as JSON lines.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a question and see the answers with their evidence."""
+    """Ask a question and see the answers with their evidence.
+
+    In a terminal, what a model writes is shown while it is written, before it is checked.
+    """
     budget = Budget(max_cost, max_tokens, max_calls, max_seconds)
     opened = open_base(base, model=None if estimate else model, embedder=embedder, budget=budget)
     if estimate:
