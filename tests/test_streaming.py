@@ -173,9 +173,15 @@ def test_the_openai_client_gets_unchecked_words_apart_from_the_checked_answer(ba
                 assert content == "", "nothing is said before it is checked"
                 writer.seen.set()
         whole = client.chat.completions.create(**asked, extra_body={"language_model": "writer"})
+        asked["messages"] = [{"role": "user", "content": "Who gave Theseus the red thread?"}]
+        with client.chat.completions.stream(**asked, extra_body={"language_model": "writer"}) as helper:
+            gathered = helper.get_final_completion().choices[0].message
+        assert writer.streams == 2
     assert writer.left == 0
     assert unchecked == f"Being written, not checked yet: {FIRST} {SECOND}"
     assert content == whole.choices[0].message.content
+    assert gathered.reasoning_content == unchecked
+    assert UNSUPPORTED in gathered.content
     assert UNSUPPORTED in content
 
 
