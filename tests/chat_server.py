@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +16,20 @@ def chat_body(text: str, finish: str = "stop") -> bytes:
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}
     usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
     return json.dumps({"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage}).encode()
+
+
+def chat_events(text: str, finish: str = "stop", step: int = 3) -> list[bytes]:
+    """The same reply in events, some characters each, as OpenAI sends them."""
+
+    def event(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
+        choices = [] if more else [{"index": 0, "delta": delta, "finish_reason": finish}]
+        told = {"id": "x", "object": "chat.completion.chunk", "choices": choices, **more}
+        return b"data: " + json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n\n"
+
+    pieces = [text[place : place + step] for place in range(0, len(text), step)]
+    usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+    begin, end = event({"role": "assistant", "content": ""}), [event({}, finish), event({}, usage=usage)]
+    return [begin, *(event({"content": piece}) for piece in pieces), *end, b"data: [DONE]\n\n"]
 
 
 @dataclass
@@ -108,6 +122,25 @@ def status(code: int, body: bytes = b'{"error": {"message": "no"}}', **headers: 
 
 def raw(body: bytes) -> Behaviour:
     return lambda handler, _: handler.send(200, body)
+
+
+def sends(pieces: Iterable[bytes], pause: float = 0.0, then: Callable[["Handler"], None] | None = None) -> Behaviour:
+    """Sends pieces as they are drawn, of a body whose end is the end of the connection."""
+
+    def behave(handler: Handler, _: dict[str, Any]) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream")
+        handler.send_header("Connection", "close")
+        handler.end_headers()
+        for piece in pieces:
+            handler.wfile.write(piece)
+            handler.wfile.flush()
+            time.sleep(pause)
+        if then is not None:
+            then(handler)
+        handler.close_connection = True
+
+    return behave
 
 
 def drops_the_connection(handler: Handler, _: dict[str, Any]) -> None:

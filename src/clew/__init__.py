@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clew.client import Client
     from clew.core import errors
     from clew.core.types import Answer, Candidate, Evidence, Fact, Fallback, Judgement, NodeRef, Passage, Path
+    from clew.core.unchecked import Unchecked
     from clew.documents import DocumentOptions
     from clew.kb.sources import (
         SourceOptions,
@@ -50,6 +51,7 @@ __all__ = [
     "Passage",
     "Path",
     "SourceOptions",
+    "Unchecked",
     "__version__",
     "build",
     "errors",
@@ -76,6 +78,7 @@ _WHERE = {
     "Budget": "clew.models.wrappers",
     "Client": "clew.client",
     "DocumentOptions": "clew.documents",
+    "Unchecked": "clew.core.unchecked",
 }
 
 

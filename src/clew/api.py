@@ -18,6 +18,7 @@ from clew.core.errors import InputError
 from clew.core.schema import Schema
 from clew.core.trace import Recorder, Span
 from clew.core.types import Answer, Direction
+from clew.core.unchecked import Unchecked
 from clew.methods import catalog
 from clew.methods.protocol import Method
 from clew.methods.role_choice import CorrectedRelations, parser_for
@@ -66,16 +67,18 @@ class Base:
         fixes: Fixes | None = None,
         relations: Mapping[str, str] | None = None,
         on_step: Callable[[Span], None] | None = None,
+        on_text: Callable[[str], None] | None = None,
         recorder: Recorder | None = None,
         **options: object,
     ) -> Answer:
         """Answer a question by a method: its name with options, or `clew.methods.NAME(…)`.
 
         `fixes` says what names in the question stand for, `relations` which relation is meant in the place of another
-        (as `answer.query["triplets"]` names it), `on_step` is told each step as it begins and ends.
+        (as `answer.query["triplets"]` names it), `on_step` is told each step as it begins and ends, `on_text` what
+        a model has written so far of the answer, unchecked and whole each time.
         """
         chosen = self.method(method, options)
-        recorder = recorder or Recorder(on_span=on_step)
+        recorder = recorder or Recorder(on_step, on_text)
         tools = self.tools.corrected({name: tuple(keys) for name, keys in (fixes or {}).items()})
         if relations:
             tools = tools.with_parser(CorrectedRelations(parser_for(tools), dict(relations)))
@@ -94,13 +97,16 @@ class Base:
 
     def stream(
         self, question: str, method: str | Method = catalog.DEFAULT_METHOD, **given: Any
-    ) -> Iterator[Span | Answer]:
-        """The steps as they begin and end, then the answer."""
-        events: SimpleQueue[Span | Answer | BaseException] = SimpleQueue()
+    ) -> Iterator[Span | Unchecked | Answer]:
+        """The steps as they begin and end, the answer while a model writes it, then the answer, checked."""
+        events: SimpleQueue[Span | Unchecked | Answer | BaseException] = SimpleQueue()
+
+        def written(text: str) -> None:
+            events.put(Unchecked(text))
 
         def work() -> None:
             try:
-                events.put(self.ask(question, method, on_step=events.put, **given))
+                events.put(self.ask(question, method, on_step=events.put, on_text=written, **given))
             except BaseException as error:
                 events.put(error)
 

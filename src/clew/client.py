@@ -28,9 +28,10 @@ from clew.core.wire import (
     MentionReply,
     NodePage,
     SpanReply,
+    UncheckedReply,
 )
 
-Event = SpanReply | AnswerReply | AskReply
+Event = SpanReply | UncheckedReply | AnswerReply | AskReply
 _BASES, _FOUND, _MENTIONS = TypeAdapter(list[BaseReply]), TypeAdapter(list[FoundReply]), TypeAdapter(list[MentionReply])
 
 
@@ -117,8 +118,13 @@ class RemoteBase:
         return AskReply.model_validate_json(self._post("/ask", request).content)
 
     def stream(self, question: str, **more: Any) -> Iterator[Event]:
-        """Steps and answers as they happen; the whole run comes last."""
-        kinds: dict[str, type[Event]] = {"span": SpanReply, "answer": AnswerReply, "run": AskReply}
+        """Steps, what a model writes, and answers as they happen; the whole run comes last."""
+        kinds: dict[str, type[Event]] = {
+            "span": SpanReply,
+            "unchecked": UncheckedReply,
+            "answer": AnswerReply,
+            "run": AskReply,
+        }
         body = AskRequest(question=question, **more).model_dump()
         for kind, content in self.client.stream(self._path("/ask"), body):
             if kind == "error":

@@ -6,7 +6,8 @@ import time
 import pytest
 
 from chat_server import drips, drips_headers, drops_the_connection, is_silent, raw, says, serving, status, stops_halfway
-from clew.models.openai_chat import OpenAIChat, read_chat_reply
+from clew.models.chat_replies import read_chat_reply
+from clew.models.openai_chat import OpenAIChat
 from clew.models.prices import Price
 from clew.models.protocol import Message, Request
 from clew.models.settings import NO_KEY, Secret

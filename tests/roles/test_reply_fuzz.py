@@ -14,7 +14,7 @@ from test_roles import SCHEMA, parse_reply
 
 from clew.core.errors import ReplyError
 from clew.core.query import Constant, Variable
-from clew.models.openai_chat import read_chat_reply
+from clew.models.chat_replies import read_chat_reply
 from clew.models.protocol import Completion
 from clew.roles.choose import read_list, read_pair
 from clew.roles.read import read_answer, read_written, salvage_answer, salvage_written

@@ -7,7 +7,7 @@ import type {
 
 export type {
   Ask as Run, AskRequest as Asked, Answer, Base as BaseSummary, BaseDetails, Build, Call, Documents, DrawnNode as NodeRef,
-  Evidence, Fact, Found, Graph, Mention, NodePage, Query, Reading, Span, Term,
+  Evidence, Fact, Found, Graph, Mention, NodePage, Query, Reading, Span, Term, Unchecked,
 } from "./types";
 
 export class Refused extends Error {

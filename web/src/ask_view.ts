@@ -38,6 +38,7 @@ export async function askView(host: HTMLElement, base: api.BaseDetails, given: U
     await api.stream(base.name, asked, own.signal, (kind, content) => {
       if (own.signal.aborted) return;
       if (kind === "span") page.timeline.show(content);
+      else if (kind === "unchecked") page.showUnchecked(content);
       else if (kind === "run") page.finish(content);
       else if (kind === "error") page.fail(content.error);
     });
@@ -79,6 +80,12 @@ class Page {
     const jump = button("Graph, query, trace ↓", () => aside.scrollIntoView({ block: "start" }), { class: "quiet jump" });
     fill(result, h("div", { class: "columns" }, h("section", { class: "main" }, h("div", { class: "row" }, this.status, jump), this.main), aside));
     this.side.choose("Trace");
+  }
+
+  /** What a model has written so far; the checked answer takes its place. */
+  showUnchecked(written: api.Unchecked): void {
+    fill(this.main, written.text && h("section", { class: "written unchecked", "aria-label": "Being written, not checked yet" },
+      h("div", { class: "said" }, written.text), h("p", { class: "muted" }, "Being written, not checked yet …")));
   }
 
   fail(reason: string): void {

@@ -348,3 +348,8 @@ export interface Type {
   attributes: string[];
   description: string;
 }
+
+/** What a model has written so far of an answer; the run takes its place, and may say something else. */
+export interface Unchecked {
+  text: string;
+}

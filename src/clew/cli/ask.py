@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +28,7 @@ from clew.cli.options import (
     corrections,
     group_names,
 )
-from clew.cli.output import out, print_json, print_table, say
+from clew.cli.output import being_written, out, print_json, print_table, say
 from clew.core.errors import InputError
 from clew.core.trace import Recorder
 from clew.core.types import Answer, Passage
@@ -71,7 +72,10 @@ def ask(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a question and see the answers with their evidence."""
+    """Ask a question and see the answers with their evidence.
+
+    In a terminal, what a model writes is shown while it is written, before it is checked.
+    """
     *bases, question = asked
     if not bases:
         raise InputError(f"expected a knowledge base and a question, found only {question!r}")
@@ -86,7 +90,10 @@ def ask(
     recorder = Recorder()
     try:
         chosen = opened.method(method, assignments(option))
-        answer = opened.ask(question, chosen, fixes=corrections(fix, exclude), relations=relations, recorder=recorder)
+        with nullcontext() if as_json else being_written() as recorder.on_text:
+            answer = opened.ask(
+                question, chosen, fixes=corrections(fix, exclude), relations=relations, recorder=recorder
+            )
     finally:
         if trace is not None:
             recorder.write(trace)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
@@ -24,8 +25,9 @@ from clew.cli.options import (
     assignments,
     group_names,
 )
-from clew.cli.output import err, out
+from clew.cli.output import being_written, err, out
 from clew.core.errors import InputError
+from clew.core.trace import Recorder
 from clew.methods.catalog import DEFAULT_METHOD
 from clew.models.wrappers import Budget
 
@@ -63,7 +65,8 @@ def chat(
             conversation = opened.conversation(chosen)
             continue
         try:
-            answer = conversation.ask(question)
+            with nullcontext() if as_json else being_written() as show:
+                answer = conversation.ask(question, Recorder(on_text=show))
         except InputError as error:  # one bad question does not end the conversation
             err.print(str(error), markup=False)
             continue

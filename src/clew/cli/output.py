@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.live import Live
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -69,6 +70,25 @@ def stages(title: str) -> Iterator[Any]:
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task(title)
         yield lambda stage: progress.update(task, description=f"{title}: {escape(stage)}")
+
+
+@contextmanager
+def being_written() -> Iterator[Callable[[str], None] | None]:
+    """Shows a text while it is written and takes it away in the end; None where no person looks on."""
+    if not (out.is_terminal and err.is_terminal):
+        yield None
+        return
+    live = Live(console=err, transient=True, auto_refresh=False)
+
+    def show(text: str) -> None:
+        live.start()
+        live.update(Text.assemble((shown_text(text), "dim"), "\n", ("being written, not checked yet", "yellow")))
+        live.refresh()
+
+    try:
+        yield show
+    finally:
+        live.stop()
 
 
 @contextmanager

@@ -114,12 +114,17 @@ def _shortened(details: Mapping[str, Any]) -> dict[str, Any]:
 class Recorder:
     """Collects the spans and fallbacks of one answer; safe for threads."""
 
-    def __init__(self, on_span: Callable[[Span], None] | None = None) -> None:
-        """`on_span` is called whenever a span begins or ends, for live display."""
+    def __init__(
+        self, on_span: Callable[[Span], None] | None = None, on_text: Callable[[str], None] | None = None
+    ) -> None:
+        """`on_span` is called whenever a span begins or ends, `on_text` with what a model has written so far of an
+        answer, unchecked and whole each time; both for live display.
+        """
         self.spans: list[Span] = []
         self.fallbacks: list[Fallback] = []
         self._lock = Lock()
         self._on_span = on_span
+        self.on_text = on_text
 
     def begin(self, name: str, parent: int | None, details: dict[str, Any]) -> Span:
         """Open a span below `parent`."""
@@ -213,6 +218,12 @@ def span(name: str, **details: Any) -> Iterator[Span]:
 def is_recording() -> bool:
     """Whether anything listens, for what is costly to prepare."""
     return _recorder.get() is not None
+
+
+def text_listener() -> Callable[[str], None] | None:
+    """Who is to be told what a model writes of an answer, while it writes."""
+    recorder = _recorder.get()
+    return None if recorder is None else recorder.on_text
 
 
 def step(function: Callable[P, R]) -> Callable[P, R]:

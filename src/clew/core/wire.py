@@ -135,6 +135,12 @@ class SpanReply(_Reply):
     calls: tuple[CallReply, ...] = ()
 
 
+class UncheckedReply(_Reply):
+    """What a model has written so far of an answer; the run takes its place, and may say something else."""
+
+    text: str
+
+
 class SpendingReply(_Reply):
     """What the model calls came to."""
 

@@ -16,8 +16,9 @@ from typing import Any
 
 from clew.core.errors import InputError, PendingError, ReplyError
 from clew.models.batch_runner import Reply, append_lines, parse_lines, read_lines, reply_line, waiting
+from clew.models.chat_replies import read_chat_reply
 from clew.models.model_names import capabilities_by_name
-from clew.models.openai_chat import chat_body, read_chat_reply
+from clew.models.openai_chat import chat_body
 from clew.models.prices import FREE, Price
 from clew.models.protocol import Capabilities, Completion, LanguageModel, Message, Request, each
 from clew.models.reply_store import digest

@@ -7,23 +7,24 @@ import math
 import re
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
+from clew.core import unchecked
 from clew.core.errors import ModelError, OutageError, ReplyError
 from clew.core.trace import Failure, within
 from clew.models.batch_runner import with_schema_in_words
+from clew.models.chat_events import StreamedReply
+from clew.models.chat_replies import error_in_words, read_chat_reply
 from clew.models.model_names import capabilities_by_name
 from clew.models.prices import FREE, Price
-from clew.models.protocol import Capabilities, Completion, Request, Usage
+from clew.models.protocol import Capabilities, Completion, Request
 from clew.models.reply_store import digest
 from clew.models.settings import NO_KEY, Secret
-from clew.models.thoughts import room_to_think, without_thoughts
+from clew.models.thoughts import room_to_think
 
 if TYPE_CHECKING:
     import httpx
@@ -59,126 +60,6 @@ def chat_body(request: Request, model: str, *, json_mode: JsonMode = "json_schem
     return body
 
 
-class _Lenient(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class _Candidate(_Lenient):
-    token: str
-    logprob: float
-
-
-class _Token(_Candidate):
-    top_logprobs: list[_Candidate] = Field(default_factory=list)
-
-
-class _Logprobs(_Lenient):
-    content: list[_Token] | None = None
-
-
-class _Part(_Lenient):
-    text: str = ""
-
-
-class _ReplyMessage(_Lenient):
-    content: str | list[_Part] | None = None
-    refusal: str | None = None
-    reasoning: str | None = None
-    reasoning_content: str | None = None
-    """What the model thought, where the server parts it from the reply."""
-
-    def said(self) -> str | None:
-        """The text of the reply; some servers send it in parts, thoughts among them."""
-        if not isinstance(self.content, list):
-            return self.content
-        return "".join(part.text for part in self.content)
-
-
-class _Choice(_Lenient):
-    message: _ReplyMessage
-    finish_reason: str | None = None
-    logprobs: _Logprobs | None = None
-
-
-class _Usage(_Lenient):
-    prompt_tokens: int = Field(0, ge=0)
-    completion_tokens: int = Field(0, ge=0)
-    seconds: float = Field(0.0, ge=0)
-    """Said by our own batch runner."""
-
-
-class _Trouble(_Lenient):
-    message: str = ""
-    code: str | int | None = None
-
-
-class _ChatReply(_Lenient):
-    choices: list[_Choice] = Field(min_length=1)
-    usage: _Usage | None = None
-
-
-class _Excuse(_Lenient):
-    error: _Trouble | str
-
-
-def read_chat_reply(body: bytes | str | Mapping[str, Any]) -> Completion:
-    """The completion in the body of a reply; raises ReplyError where it is no such body."""
-    try:
-        reply = _validated(_ChatReply, body)
-    except ValidationError as failure:
-        raise ReplyError(f"the server's reply is no chat completion: {_excuse(body) or _what(failure, body)}") from None
-    choice = reply.choices[0]
-    usage = reply.usage or _Usage(prompt_tokens=0, completion_tokens=0, seconds=0.0)
-    spent = Usage(usage.prompt_tokens, usage.completion_tokens, seconds=usage.seconds)
-    cut, said = choice.finish_reason == "length", choice.message.said()
-    thought = bool(choice.message.reasoning_content or choice.message.reasoning)
-    if said is None and not (thought and cut):
-        return Completion("", spent, error=f"the model refused: {choice.message.refusal or 'no content'}")
-    text = without_thoughts(said or "")
-    others = tuple(without_thoughts(more.message.said() or "") for more in reply.choices[1:])
-    if text != said:  # the alternatives of its thoughts would be taken for those of its answer
-        return Completion(text, spent, cut=cut, thought=True, others=others)
-    tokens = choice.logprobs.content if choice.logprobs and choice.logprobs.content else []
-    return Completion(
-        text,
-        spent,
-        cut=cut,
-        thought=thought,
-        logprobs=tuple(
-            {one.token: one.logprob for one in (token, *token.top_logprobs) if math.isfinite(one.logprob)}
-            for token in tokens
-        ),
-        others=others,
-    )
-
-
-B = TypeVar("B", bound=BaseModel)
-
-
-def _validated(kind: type[B], body: bytes | str | Mapping[str, Any]) -> B:
-    return kind.model_validate_json(body) if isinstance(body, bytes | str) else kind.model_validate(body)
-
-
-def _excuse(body: bytes | str | Mapping[str, Any]) -> str | None:
-    """What a server says that answers 200 and means an error."""
-    try:
-        error = _validated(_Excuse, body).error
-    except ValidationError:
-        return None
-    return error if isinstance(error, str) else f"{error.message or 'an error'} ({error.code})"
-
-
-def _what(failure: ValidationError, body: bytes | str | Mapping[str, Any]) -> str:
-    """What arrived instead, in few words."""
-    text = bytes(body[:200], "utf-8") if isinstance(body, str) else body[:200] if isinstance(body, bytes) else b"{"
-    if not text.strip():
-        return "it is empty"
-    if text.lstrip()[:1] == b"<":
-        return "it is a page of HTML; is the address right? Most end in /v1"
-    first = failure.errors()[0]
-    return f"{'.'.join(str(part) for part in first['loc']) or 'the body'}: {first['msg']}"
-
-
 TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 WRONG_REQUEST = frozenset({400, 422, 500, 501})
 """What servers answer to a parameter they do not know; some of them say 500."""
@@ -191,6 +72,9 @@ NEXT_JSON_MODE: dict[JsonMode, JsonMode] = {
     "json_object with schema": "json_object",
     "json_object": "prompt",
 }
+_STREAMING = re.compile(r"\b(stream_options|include_usage)\b|\bstream(ing)?\b")
+ROOM_FOR_EVENTS = 8
+"""How many times as long a reply may be that comes in events: hundreds of bytes stand around each of its tokens."""
 SHOWN_ERROR = 500
 SHOWN_MODELS = 8
 REPLY_SECONDS = 120.0
@@ -212,6 +96,10 @@ class Refusals:
     def learn(self, message: str, body: dict[str, Any]) -> bool:
         """Whether the message names a parameter that can be said otherwise or left out; then it will be."""
         lowered = message.lower()
+        if "stream" in body and (named := _STREAMING.search(lowered)):
+            usage_alone = named[1] is not None and "stream_options" in body
+            self.dropped |= {"stream_options"} if usage_alone else {"stream", "stream_options"}
+            return True
         if "response_format" in body and any(word in lowered for word in ("response_format", "json_schema", "grammar")):
             return self._leave_json_mode(body["response_format"])
         if "max_tokens" in body and "max_completion_tokens" in lowered:
@@ -229,9 +117,11 @@ class Refusals:
             self.json_mode = NEXT_JSON_MODE[mode]
         return True
 
-    def body(self, request: Request, model: str) -> dict[str, Any]:
-        """The request in words this server understands."""
+    def body(self, request: Request, model: str, *, live: bool = False) -> dict[str, Any]:
+        """The request in words this server understands; `live` asks for the reply in events."""
         body = chat_body(request, model, json_mode=self.json_mode)
+        if live:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
         if self.thinks:
             body["max_tokens"] += self.thinking_tokens
         if self.renamed_max_tokens:
@@ -327,9 +217,10 @@ class OpenAIChat:
 
     def _complete(self, request: Request) -> Completion:
         begun = time.perf_counter()
+        tell = unchecked.listener() if not request.top_logprobs else None
         for _ in range(8):  # each turn but the last taught us something
-            body = self.refusals.body(request, self.model)
-            completion, refused = self._post(request, body)
+            body = self.refusals.body(request, self.model, live=tell is not None)
+            completion, refused = self._post(request, body, tell if "stream" in body else None)
             if completion.thought and not self.refusals.thinks:
                 self.refusals.thinks = True
                 if completion.cut and not completion.text:
@@ -341,19 +232,25 @@ class OpenAIChat:
         usage = replace(usage, dollars=dollars, seconds=time.perf_counter() - begun)
         return replace(completion, usage=usage)
 
-    def _post(self, request: Request, body: dict[str, Any]) -> tuple[Completion, str | None]:
-        """A completion, and the server's words where it may have called the request itself wrong."""
+    def _post(
+        self, request: Request, body: dict[str, Any], tell: Callable[[str], None] | None
+    ) -> tuple[Completion, str | None]:
+        """A completion, and the server's words where it may have called the request itself wrong.
+
+        Who is to be told of the reply while it is written gets it without the key.
+        """
         import httpx
 
         headers = {**self._headers(), "Idempotency-Key": digest(request, self.name)}
         seconds = min(self.seconds, max(0.01, self.seconds_left()))
+        live = None if tell is None else StreamedReply(lambda text: tell(self.key.hide_in_part(text)))
         try:
-            reply, content = within(seconds, lambda: self._exchange(body, headers, seconds))
+            reply, content = within(seconds, lambda: self._exchange(body, headers, seconds, live))
             if content is None:
                 return Completion("", error=f"the reply is longer than {self.max_bytes:,} bytes"), None
             if reply.status_code != 200:
                 return self._refused(reply, content)
-            completion = read_chat_reply(content)
+            completion = live.completion(request) if live and live.has_events else read_chat_reply(content)
             error = None if completion.error is None else self._safe(completion.error)
             told = tuple({self._safe(token): p for token, p in place.items()} for place in completion.logprobs)
             return replace(completion, text=self._safe(completion.text), error=error, logprobs=told), None
@@ -369,27 +266,37 @@ class OpenAIChat:
             return Completion("", error=self._safe(f"{self.base_url}: {wrong}")), None
 
     def _exchange(
-        self, body: dict[str, Any], headers: dict[str, str], seconds: float
+        self, body: dict[str, Any], headers: dict[str, str], seconds: float, live: StreamedReply | None
     ) -> tuple[httpx.Response, bytes | None]:
-        """The reply with its content; None in place of one that is too long."""
+        """The reply with its content; None in place of one that is too long, and no content of one in events."""
         import httpx
 
         deadline = time.monotonic() + seconds
         timeout = httpx.Timeout(seconds, connect=min(GREETING_SECONDS, seconds), pool=None)
-        url, content = f"{self.base_url}/chat/completions", bytearray()
+        url, content, received = f"{self.base_url}/chat/completions", bytearray(), 0
         with self._client.stream("POST", url, json=body, headers=headers, timeout=timeout) as reply:
+            live = live if reply.status_code == 200 else None
             for piece in reply.iter_bytes():
-                content += piece
-                if len(content) > self.max_bytes:
-                    return reply, None
+                received += len(piece)
                 if time.monotonic() > deadline:
                     raise httpx.ReadTimeout("too slow")
+                if live is not None:
+                    live.hear(piece)
+                in_events = live is not None and live.has_events
+                if received > self.max_bytes * (ROOM_FOR_EVENTS if in_events else 1):
+                    return reply, None
+                if live is not None and live.is_over:  # a server may leave the connection open behind its last word
+                    return reply, b""
+                if not in_events:
+                    content += piece
+            if live is not None:
+                live.hear(b"", last=True)
         return reply, bytes(content)
 
     def _refused(self, reply: httpx.Response, content: bytes) -> tuple[Completion, str | None]:
         status = reply.status_code
         message = self._safe(content[: 4 * SHOWN_ERROR].decode("utf-8", "replace"))[:SHOWN_ERROR]
-        said = f"{status}: {_in_words(message)}"
+        said = f"{status}: {error_in_words(message)}"
         error, failure = f"{self.base_url} answered {said}", None
         if status in WRONG_KEY:
             error, failure = f"{self._wrong_key()} ({said})", "access"
@@ -436,15 +343,6 @@ class OpenAIChat:
     def _safe(self, message: str) -> str:
         """A message without the key, which some servers repeat."""
         return self.key.hide_in(message)
-
-
-def _in_words(message: str) -> str:
-    """The message inside an error object, or what was sent instead, in one line."""
-    try:
-        found = _Excuse.model_validate_json(message).error
-    except ValidationError:
-        return " ".join(re.sub(r"<[^>]*>", " ", message).split()) or "nothing"
-    return found if isinstance(found, str) else found.message
 
 
 def _retry_after(reply: httpx.Response) -> float:

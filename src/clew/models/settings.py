@@ -62,6 +62,12 @@ class Secret:
         """The message with dots in place of the key."""
         return message.replace(self._text, "•••") if self._text else message
 
+    def hide_in_part(self, text: str) -> str:
+        """The same of a text that is still being written: what may be the beginning of the key is held back."""
+        hidden = self.hide_in(text)
+        begun = (size for size in range(min(len(self._text), len(hidden)), 0, -1) if hidden.endswith(self._text[:size]))
+        return hidden[: len(hidden) - next(begun, 0)]
+
     def __repr__(self) -> str:
         return "Secret(•••)"
 

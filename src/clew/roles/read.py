@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.resources import files
@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, model_validator
 
-from clew.core import trace
+from clew.core import trace, unchecked
 from clew.core.errors import ReplyError
 from clew.core.roles import CitedClaim, Read, Reader, Reading, Source
 from clew.models.prompts import Prompt
@@ -27,6 +27,7 @@ from clew.reading.extraction.clues import Candidate, Evidence
 from clew.reading.extraction.comparing import compared
 from clew.reading.language.proper_names import sentences
 from clew.roles.claims import check_claims
+from clew.roles.sentences_so_far import sentences_so_far
 
 
 @lru_cache(maxsize=1)
@@ -268,7 +269,9 @@ class ModelReader:
     def read(self, readings: Sequence[Reading]) -> list[Read]:
         """One answer per reading; nothing to read means no answer, without asking."""
         filled = [place for place, reading in enumerate(readings) if reading.sources]
-        outcomes = ask(self.model, [self._ask(readings[place]) for place in filled], role="read")
+        is_shown = self.words is None and len(filled) == 1  # several at once would be told mixed up
+        with unchecked.showing(sentences_so_far) if is_shown else nullcontext():
+            outcomes = ask(self.model, [self._ask(readings[place]) for place in filled], role="read")
         answers = [Read(None)] * len(readings)
         for place, outcome in zip(filled, outcomes, strict=True):
             if outcome.value is not None:

@@ -8,13 +8,14 @@ import os
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
 from clew.core.errors import ClewError, InputError
-from clew.core.trace import Recorder, Span
+from clew.core.trace import Recorder
 from clew.core.wire import AskRequest
 from clew.methods import catalog
 from clew.web.answering import answer_run
@@ -25,7 +26,8 @@ from clew.web.worker_pool import WorkerPool
 R = TypeVar("R")
 REMEMBERED = 512
 """Answers without a model that are given again for the same question to the same generation of a base."""
-Tell = Callable[[dict[str, Any]], None]
+Tell = Callable[[str, dict[str, Any]], None]
+"""Told the kind and the content of what happens: `span`, `unchecked`."""
 Key = tuple[str, str, str]
 
 
@@ -87,11 +89,13 @@ class Asker:
         return await asyncio.shield(task)  # one who goes away does not take the answer from the others
 
     async def stream(self, base: ServedBase, request: AskRequest) -> AsyncIterator[tuple[str, Any]]:
-        """Events as they happen: `span` when a step begins and ends, each `answer`, then the whole `run`."""
+        """Events as they happen: `span` when a step begins and ends, `unchecked` with what a model has written so far,
+        each `answer`, then the whole `run`.
+        """
         loop, events = asyncio.get_running_loop(), asyncio.Queue[tuple[str, Any] | None]()
 
-        def tell(span: dict[str, Any]) -> None:
-            loop.call_soon_threadsafe(events.put_nowait, ("span", span))
+        def tell(kind: str, content: dict[str, Any]) -> None:
+            loop.call_soon_threadsafe(events.put_nowait, (kind, content))
 
         async def work() -> bytes:
             try:
@@ -131,14 +135,15 @@ class Asker:
     def _answer(self, base: ServedBase, request: AskRequest, run: str, tell: Tell | None) -> bytes:
         model = self.served.model(request.model)
         if model is None and self.workers is not None:
-            return self.workers.answer(base.name, request, run, tell)
-
-        def told(span: Span) -> None:
-            if tell is not None:
-                tell(self.served.addresses.hidden(span.to_dict(recorder.spans[0].start)))
-
-        recorder = Recorder(on_span=told)
-        return answer_run(base, request, run, model, recorder, self.served.addresses.hidden)
+            return self.workers.answer(base.name, request, run, None if tell is None else partial(tell, "span"))
+        hidden = self.served.addresses.hidden
+        recorder = Recorder()
+        if tell is not None:
+            recorder = Recorder(
+                on_span=lambda span: tell("span", hidden(span.to_dict(recorder.spans[0].start))),
+                on_text=lambda text: tell("unchecked", hidden({"text": text})),
+            )
+        return answer_run(base, request, run, model, recorder, hidden)
 
     async def _compute(self, base: ServedBase, request: AskRequest, tell: Tell | None = None) -> bytes:
         limiter = self._computing if request.model == "none" else self._many

@@ -2,6 +2,10 @@
 
 A base is the model `NAME`, or `NAME/METHOD`. The answer is written with citations [1], [2]; the field `clew` of the
 reply carries the run with all evidence.
+
+What is streamed cannot be taken back, and what a model writes is checked only when it is whole. So a stream has two
+fields: `reasoning_content`, where clients look for thoughts, is the answer while it is written and says that it is not
+checked; `content` is the checked answer alone, the same as without a stream.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from clew.web.state import GrantOf, State, StateOf, base_of
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 MOST_CITED = 5
+UNCHECKED = "Being written, not checked yet: "
 
 
 class Part(BaseModel):
@@ -183,10 +188,14 @@ async def _chunks(
         return sent([{"index": 0, "delta": delta, "finish_reason": finish}], **more)
 
     yield chunk({"role": "assistant", "content": ""})
+    shown = ""
     async for kind, content in state.asker.stream(base, question):
         if kind == "error":
             yield f"data: {json.dumps({'error': {'message': content['error']}})}\n\n"
             return
+        if kind == "unchecked" and content["text"]:
+            yield chunk({"reasoning_content": _continued(shown, content["text"])})
+            shown = content["text"]
         if kind == "run":
             text, citations = written(content)
             for line in text.splitlines(keepends=True):
@@ -195,6 +204,13 @@ async def _chunks(
             if include_usage:
                 yield sent([], usage=_usage(content))
     yield "data: [DONE]\n\n"
+
+
+def _continued(shown: str, text: str) -> str:
+    """What is to be added where some of a text is shown already: its rest, or all of another text."""
+    if shown and text.startswith(shown):
+        return text[len(shown) :]
+    return ("\n\n" if shown else "") + UNCHECKED + text
 
 
 def _envelope(name: str, model: str, kind: str) -> dict[str, Any]:

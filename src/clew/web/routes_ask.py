@@ -27,7 +27,7 @@ async def ask(
     base: BaseOf,
     state: StateOf,
     asked: AskRequest,
-    stream: Annotated[bool, Query(description="Send events: spans, answers as they are ranked, the run.")] = False,
+    stream: Annotated[bool, Query(description="Send events: span, unchecked (being written), answer, run.")] = False,
 ) -> Any:
     """Answer a question with the evidence for each answer."""
     checked_method(asked.method, asked.options)
