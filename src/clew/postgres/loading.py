@@ -23,7 +23,16 @@ from clew.index.vector_store import hashes_of
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.description import describe
 from clew.kb.tables import NODE_COLUMNS
-from clew.postgres.catalog import Generation, add_generation, current_generation, make_current, sql_file, writing
+from clew.kb.visibility import refuse_showing
+from clew.postgres.catalog import (
+    Generation,
+    add_generation,
+    current_facts,
+    current_generation,
+    make_current,
+    sql_file,
+    writing,
+)
 from clew.postgres.connection import Address, Connection
 
 ROWS = 10_000
@@ -50,6 +59,8 @@ def publish(
     with writing(address) as (connection, base):
         if replacing is not None and current_generation(connection, base) != replacing:
             raise LockedError(f"{address} was changed by somebody else meanwhile, so nothing was written: run again")
+        if replacing is None and view_of is None and not kb.groups:
+            refuse_showing(current_facts(connection, base), address)
         made = add_generation(connection, base, kb.identity, facts_of(kb), view_of)
         connection.execute("SET LOCAL maintenance_work_mem = '512MB'")
         load_nodes(connection, kb)
