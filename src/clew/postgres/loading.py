@@ -259,23 +259,3 @@ def encoded(value: Any) -> Any:
     if isinstance(value, datetime | date):
         return value.isoformat()
     return [encoded(part) for part in value] if isinstance(value, list) else value
-
-
-def decoder(kind: pa.DataType) -> Any:
-    """What makes the value of an attribute from its JSON."""
-    if pa.types.is_floating(kind):
-        return float
-    if pa.types.is_date32(kind):
-        return date.fromisoformat
-    if pa.types.is_timestamp(kind):
-        return datetime.fromisoformat
-    return _as_it_is
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-def stored_schema(told: str) -> pa.Schema:
-    """The columns of nodes or edges as the embedded base had them."""
-    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(told)))
