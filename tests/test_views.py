@@ -123,3 +123,34 @@ def test_what_cannot_be_is_refused(run, tmp_path, tiny_tables):
         read_rules(tmp_path / "none.toml")
     with pytest.raises(InputError, match="endpoint"):
         clew.open("sparql+http://127.0.0.1:1/query", groups=["a"])
+
+
+@pytest.mark.parametrize("where", ["folder", "postgres"])
+def test_what_was_hidden_is_not_shown_by_a_careless_build(tmp_path, tiny_tables, where, request):
+    base = tmp_path / "base.kb" if where == "folder" else request.getfixturevalue("address")
+    clew.build(tiny_tables, base, visible={"P*": ["clinic"]})
+    with pytest.raises(InputError, match="was for groups \\(clinic\\)"):
+        clew.build(tiny_tables, base)
+    assert len(clew.open(base, groups=[]).tools.stored) == 4
+    with pytest.raises(InputError, match="update the whole base"):
+        clew.open(base, groups=[]).update(delete_nodes=["MFS"])
+    hidden = [f"P{number}" for number in range(1, 5)]
+    assert clew.open(base).update(delete_nodes=hidden).tools.stored.groups == frozenset()
+
+
+def test_a_server_shows_what_its_groups_may_see(tmp_path, tiny_tables):
+    pytest.importorskip("uvicorn")
+    import httpx
+
+    from clew.web.settings import ServerSettings
+    from web_server import running
+
+    clew.build(tiny_tables, tmp_path / "closed.kb", visible={"P*": ["clinic"], "FBN1": ["lab"]})
+    for groups, count in (((), 3), (("lab",), 4), (("lab", "clinic"), 8)):
+        for workers in (1, 2) if groups == ("lab",) else (1,):
+            settings = ServerSettings({"closed": tmp_path / "closed.kb"}, groups=groups, workers=workers)
+            with running(settings) as server:
+                assert httpx.get(f"{server}/v1/bases").json()[0]["nodes"] == count
+                asked = {"question": "Which genes are associated with Marfan syndrome?"}
+                reply = httpx.post(f"{server}/v1/bases/closed/ask", json=asked, timeout=60).json()
+                assert ("FBN1" in json.dumps(reply["answers"])) == ("lab" in groups)

@@ -53,6 +53,8 @@ class Base:
     tools: Toolbox
     ledger: Ledger
     """What its model has cost so far."""
+    is_view: bool = False
+    """Whether it is what some groups may see of another one."""
 
     @property
     def schema(self) -> Schema:
@@ -155,7 +157,7 @@ class Base:
         if place is None:
             return self
         tools = Toolbox.open(place, model=self.tools.model, embedder=self.tools.embedder_given)
-        return replace(self, tools=tools)
+        return replace(self, tools=tools, is_view=True)
 
     def find(self, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
         """Nodes by name (exact, then fuzzy, then by meaning), or by the words of their texts."""
@@ -219,6 +221,8 @@ class Base:
         skip_bad: bool = False,
     ) -> Base:
         """Add, change and delete nodes and edges; returns the base as it is then."""
+        if self.is_view:
+            raise InputError("what some groups may see cannot be changed: update the whole base")
         from clew.building import update
         from clew.kb.sources import SourceOptions, read_delta
 

@@ -13,12 +13,13 @@ from clew.index.build import build_indexes, forget_rows, have_all_vectors, renew
 from clew.index.vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
+from clew.kb.manifest import is_base, read_manifest
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.sealed import altered_texts
 from clew.kb.sources.delta import Delta, apply_delta
 from clew.kb.storage import commit, locked, staging, verify
 from clew.kb.tables import Problem, Problems, Tables
-from clew.kb.visibility import groups_in
+from clew.kb.visibility import groups_in, refuse_showing
 from clew.postgres import is_address
 
 if TYPE_CHECKING:  # an extra
@@ -166,6 +167,8 @@ def write_base(
         staged = ArrayKnowledgeBase.staged(stage, facts)
         groups = groups_in(staged.columns(), staged.edge_columns)
         facts |= {"groups": groups} if groups else {}
+        if not groups and not lenient and is_base(folder):
+            refuse_showing(read_manifest(folder).facts, folder)
         say("indexes")
         build_indexes(staged, stage / "index")
         say("checksums")

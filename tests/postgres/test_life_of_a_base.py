@@ -135,6 +135,10 @@ def test_passwords_are_never_shown(run, sources):
         assert "postgresql://127.0.0.1:1/db#mine cannot be reached" in error
         assert "s3cret" not in shown + error
     assert "s3cret" not in repr(Address.parse(url))
+    for command in (("check", url), ("dedup", url), ("repair", url), ("synth", url, "--out", sources / "out")):
+        code, shown, error = run(*command)
+        assert code == 2
+        assert "s3cret" not in shown + error
     for wrong in ("postgresql://anna:s3cret@[::1/db", "postgresql://anna:s3cret@h/db?nonsense=1"):
         with pytest.raises(InputError, match="is no address") as refused:
             clew.open(wrong)

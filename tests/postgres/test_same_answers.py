@@ -67,6 +67,7 @@ def random_tables(seed: int, odd: str = "") -> Tables:
             "tail": rng.choice(nodes)["key"],
             "weight": rng.choice([None, 0.5, 2.0]),
             "source": rng.choice([None, "x"]),
+            "name": rng.choice([None, "edges have names too"]),
         }
         for _ in range(90)
     ]

@@ -12,7 +12,18 @@ from clew.kb.stored import StoredKnowledgeBase
 from clew.postgres import is_address
 from clew.toolbox import Toolbox
 
-Base = Annotated[Path, typer.Argument(metavar="KB", help="The folder of a knowledge base.", show_default=False)]
+
+def _folder(given: Path) -> Path:
+    """A folder, not an address: that would be shown as one that does not exist, with its password."""
+    if given.parts[:1] in (("postgresql:",), ("postgres:",)):
+        raise InputError("this needs a knowledge base in a folder, not in a database")
+    return given
+
+
+Base = Annotated[
+    Path,
+    typer.Argument(metavar="KB", help="The folder of a knowledge base.", show_default=False, callback=_folder),
+]
 AnyBase = Annotated[
     str,
     typer.Argument(

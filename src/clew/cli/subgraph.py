@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from clew.cli.options import AsJson, Base, find_node, open_tools
+from clew.cli.options import AnyBase, AsJson, find_node, open_tools
 from clew.cli.output import err, out, print_json, print_table, progress_bar
 from clew.core.errors import InputError
 from clew.datasets.load import load_dataset
@@ -30,7 +30,7 @@ Entities = Annotated[
 
 
 def subgraph(
-    base: Base,
+    base: AnyBase,
     entities: Entities,
     svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw it into this file.")] = None,
     text: Annotated[bool, typer.Option("--text", help="Print it as text, the default without --svg.")] = False,

@@ -10,13 +10,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import translate
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from clew.core.errors import NotFoundError, SourceError
+from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.kb.node_table import STRING, STRINGS
 from clew.kb.tables import GROUPS, NODE_COLUMNS, Piece, Tables
 
@@ -73,6 +74,15 @@ def groups_in(*batches: pa.RecordBatch | None) -> list[str]:
     columns = [batch[GROUPS] for batch in batches if batch is not None and GROUPS in batch.schema.names]
     named = (pc.unique(pc.list_flatten(column)).to_pylist() for column in columns)
     return sorted({group for some in named for group in some if group})
+
+
+def refuse_showing(before: Mapping[str, Any], place: object) -> None:
+    """Refuse to replace a base that was for groups, by its facts, by one that everybody may see."""
+    if before.get("groups"):
+        raise InputError(
+            f"{place} was for groups ({', '.join(before['groups'])}), and its new sources name none, so that everybody "
+            "would see everything: give --map groups=COLUMN or --visible FILE again, or remove the base first"
+        )
 
 
 def visible(tables: Tables, groups: Collection[str]) -> Tables:

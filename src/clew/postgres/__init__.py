@@ -3,7 +3,7 @@
     connection.py      addresses, connections, arrays as PostgreSQL sends them
     catalog.py         which bases and generations there are; migrations; locks
     *.sql              the tables
-    loading.py         a built base into the database, by COPY
+    loading.py, unloading.py    a built base into the database, by COPY, and back
     knowledge_base.py  the graph
     names.py, lexical.py, vectors.py    the indexes
 

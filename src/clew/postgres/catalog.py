@@ -111,6 +111,13 @@ def current_generation(connection: Connection, base: int) -> int | None:
     return None if row is None else row[0]
 
 
+def current_facts(connection: Connection, base: int) -> dict[str, Any]:
+    """The facts of the current generation, none where a base is new."""
+    query = "SELECT g.facts FROM clew.base b JOIN clew.generation g ON g.id = b.generation WHERE b.id = %s"
+    row = connection.execute(query, [base]).fetchone()
+    return {} if row is None else dict(json.loads(row[0]))
+
+
 def make_current(connection: Connection, generation: Generation) -> None:
     """Name the state of a base that is opened from now on."""
     connection.execute("UPDATE clew.base SET generation = %s WHERE id = %s", [generation.id, generation.base])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -16,10 +16,10 @@ from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, 
 from clew.kb.facts import read_facts
 from clew.kb.protocol import Edges
 from clew.kb.stored import StoredKnowledgeBase
-from clew.kb.tables import GROUPS, NODE_COLUMNS, Piece, Tables
+from clew.kb.tables import GROUPS, NODE_COLUMNS, Tables
 from clew.postgres.catalog import Generation, current, open_database
 from clew.postgres.connection import Address
-from clew.postgres.loading import decoder, stored_schema
+from clew.postgres.unloading import decoders, read_columns, read_tables
 
 MOST_KEPT = 20_000
 """Nodes whose rows a process keeps; a generation never changes."""
@@ -42,8 +42,8 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         self.types: IntArray = self.array("types", "<i4")
         self._kept: dict[int, Node] = {}
         self._lock = Lock()
-        self._decoders = _decoders(generation.facts["columns"])
-        self._edge_decoders = _decoders(generation.facts["edge_columns"])
+        self._decoders = decoders(generation.facts["columns"], NODE_COLUMNS)
+        self._edge_decoders = decoders(generation.facts["edge_columns"])
 
     @classmethod
     def open(cls, address: str | Address) -> PostgresKnowledgeBase:
@@ -154,9 +154,10 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         """The nodes one edge away."""
         if not len(nodes):
             return EMPTY
-        sides = [_side(side, relation is not None, len(nodes) > MANY) for side in _sides(direction)]
+        ends = [("tail", "out"), ("head", "in")]
+        sides = [(far, side) for far, side in ends if direction in (side, "any")]
         given = [part for _ in sides for part in self._given(nodes, relation)]
-        parts = " UNION ".join(f"SELECT {far} AS far FROM {source}" for _, far, source in sides)
+        parts = " UNION ".join(f"SELECT {far} AS far FROM {_edges_of(side, nodes, relation)}" for far, side in sides)
         query = f"SELECT array_agg(far) FROM ({parts}) AS found"
         return NodeSet.of(self.database.ints(query, *given, planned=len(nodes) > MANY))
 
@@ -164,8 +165,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         """Which relations leave and enter these nodes, with counts, in schema order."""
         counts: dict[tuple[int, str], int] = {}
         for side in ("out", "in") if len(nodes) else ():
-            _, _, source = _side(side, False, len(nodes) > MANY)
-            query = f"SELECT relation, count(*) FROM {source} GROUP BY relation"
+            query = f"SELECT relation, count(*) FROM {_edges_of(side, nodes, None)} GROUP BY relation"
             rows = self.database.rows(query, *self._given(nodes, None), planned=len(nodes) > MANY)
             counts |= {(code, side): count for code, count in rows}
         names = self.schema.relation_names
@@ -222,26 +222,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
 
     def to_tables(self) -> Tables:
         """The sources this base could be built from again."""
-        nodes = pa.Table.from_batches([self.columns()])
-        kinds = pa.array([self.schema.type_names[code] for code in self.types.tolist()], pa.large_string())
-        nodes = nodes.append_column("type", kinds)
-        query = (
-            "SELECT h.key, e.relation, t.key, e.attributes FROM edges e "
-            "JOIN nodes h ON h.id = e.head JOIN nodes t ON t.id = e.tail ORDER BY e.head, e.relation, e.tail, e.nth"
-        )
-        rows = self.database.rows(query)
-        names = self.schema.relation_names
-        columns: dict[str, Any] = {
-            "head": pa.array([row[0] for row in rows], pa.large_string()),
-            "relation": pa.array([names[row[1]] for row in rows], pa.large_string()),
-            "tail": pa.array([row[2] for row in rows], pa.large_string()),
-        }
-        told = [self._edge_row(row[3]) for row in rows]
-        for field in stored_schema(self.generation.facts["edge_columns"]):
-            columns[field.name] = pa.array([row.get(field.name) for row in told], field.type)
-        place = str(self.address)
-        notes = tuple(self.generation.facts["notes"])
-        return Tables((Piece(nodes, place),), (Piece(pa.table(columns), place),), notes=notes)
+        return read_tables(self)
 
     def describe(self) -> dict[str, Any]:
         """Counts, schema, degrees, bytes in the database and where the data came from."""
@@ -284,13 +265,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
 
     @cached_property
     def _all_columns(self) -> pa.RecordBatch:
-        schema = stored_schema(self.generation.facts["columns"])
-        _, keys, _, names, aliases, texts, packed = zip(*self.database.rows(f"{NODE} ORDER BY id"), strict=True)
-        told: dict[str, Sequence[Any]] = {"key": keys, "name": names, "text": texts}
-        told["aliases"] = [some or None for some in aliases]
-        for name, decode in self._decoders.items():
-            told[name] = [decode(row[name]) if name in row else None for row in packed]
-        return pa.record_batch([pa.array(told[field.name], field.type) for field in schema], schema=schema)
+        return read_columns(self.database, self.generation.facts["columns"])
 
     def _read(self, nodes: list[int]) -> dict[int, Node]:
         """The rows of nodes, those that are not kept read at once."""
@@ -340,7 +315,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
     def _edges(self, nodes: NodeSet, relation: str | None, side: str) -> Edges:
         if not len(nodes):
             return _NO_EDGES
-        _, _, source = _side(side, relation is not None, len(nodes) > MANY)
+        source = _edges_of(side, nodes, relation)
         query = f"SELECT array_agg(head), array_agg(relation), array_agg(tail) FROM {source}"
         given = self._given(nodes, relation)
         heads, codes, tails = self.database.rows(query, *given, planned=len(nodes) > MANY)[0]
@@ -355,26 +330,17 @@ _NOTHING = np.empty(0, dtype=np.int32)
 _NO_EDGES = Edges(_NOTHING, _NOTHING, _NOTHING)
 
 
-def _sides(direction: Direction) -> tuple[str, ...]:
-    return ("out", "in") if direction == "any" else (direction,)
-
-
-def _side(side: str, by_relation: bool, many: bool) -> tuple[str, str, str]:
-    """The own end of edges, the far end, and where edges of given nodes, and of one relation, come from."""
-    own, far = ("head", "tail") if side == "out" else ("tail", "head")
-    condition = " AND relation = %s" if by_relation else ""
-    if many:  # a hash join reads the edges once; an index would be looked into for each node
+def _edges_of(side: str, nodes: NodeSet, relation: str | None) -> str:
+    """Where the edges that leave or enter given nodes come from, perhaps those of one relation."""
+    own, by_relation = {"out": "head", "in": "tail"}[side], relation is not None
+    if len(nodes) > MANY:  # the planner chooses by how many there are between an index and reading all edges once
         joined = f"unnest(%s::int[]) AS given (id) JOIN edges ON edges.{own} = given.id"
-        return own, far, f"{joined}{' WHERE relation = %s' if by_relation else ''}"
-    return own, far, f"edges WHERE {own} = ANY(%s){condition}"
+        return f"{joined} WHERE relation = %s" if by_relation else joined
+    return f"edges WHERE {own} = ANY(%s){' AND relation = %s' if by_relation else ''}"
 
 
 def _ids(nodes: Sequence[int] | IntArray) -> IntArray:
     return np.ascontiguousarray(nodes, dtype=np.int32)
-
-
-def _decoders(told: str) -> dict[str, Callable[[Any], Any]]:
-    return {field.name: decoder(field.type) for field in stored_schema(told) if field.name not in NODE_COLUMNS}
 
 
 def _is_text(text: str) -> bool:

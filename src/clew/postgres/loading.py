@@ -23,7 +23,16 @@ from clew.index.vector_store import hashes_of
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.description import describe
 from clew.kb.tables import NODE_COLUMNS
-from clew.postgres.catalog import Generation, add_generation, current_generation, make_current, sql_file, writing
+from clew.kb.visibility import refuse_showing
+from clew.postgres.catalog import (
+    Generation,
+    add_generation,
+    current_facts,
+    current_generation,
+    make_current,
+    sql_file,
+    writing,
+)
 from clew.postgres.connection import Address, Connection
 
 ROWS = 10_000
@@ -50,6 +59,8 @@ def publish(
     with writing(address) as (connection, base):
         if replacing is not None and current_generation(connection, base) != replacing:
             raise LockedError(f"{address} was changed by somebody else meanwhile, so nothing was written: run again")
+        if replacing is None and view_of is None and not kb.groups:
+            refuse_showing(current_facts(connection, base), address)
         made = add_generation(connection, base, kb.identity, facts_of(kb), view_of)
         connection.execute("SET LOCAL maintenance_work_mem = '512MB'")
         load_nodes(connection, kb)
@@ -248,23 +259,3 @@ def encoded(value: Any) -> Any:
     if isinstance(value, datetime | date):
         return value.isoformat()
     return [encoded(part) for part in value] if isinstance(value, list) else value
-
-
-def decoder(kind: pa.DataType) -> Any:
-    """What makes the value of an attribute from its JSON."""
-    if pa.types.is_floating(kind):
-        return float
-    if pa.types.is_date32(kind):
-        return date.fromisoformat
-    if pa.types.is_timestamp(kind):
-        return datetime.fromisoformat
-    return _as_it_is
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-def stored_schema(told: str) -> pa.Schema:
-    """The columns of nodes or edges as the embedded base had them."""
-    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(told)))

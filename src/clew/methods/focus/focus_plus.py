@@ -58,7 +58,7 @@ class FocusPlus(Method):
     """How much words count against meaning inside tiers and strand."""
     doubt: float = 0.45
     """A loose reading less certain than this only adds to what the question's words and meaning find."""
-    sure: float = 0.25
+    sure: float = 0.2
     """What a reading less certain than this finds is shown as near, not put forward as the answer."""
     other_types: float = 0.7
     """What words and meaning count in the strand where a candidate is not of the type that was asked for."""
