@@ -194,10 +194,15 @@ def opened_for(dataset, edges: EdgeOptions, question) -> Toolbox:
 def structure(folder: str, count: int) -> None:
     tools = Toolbox.open(folder)
     dataset = structural_questions(tools.local, count)
-    for name in ("knowledge_graph_prompting", "bm25", "tf_idf"):
+    for name in ("knowledge_graph_prompting", "tf_idf"):
         run = Benchmark(dataset, given=tools).run(create(name))
         for kind, rows in (("all", run.rows), *by_type(run.rows).items()):
-            print(name, kind, len(rows), bootstrap([row.metrics["struct-em"] for row in rows]))
+            values = [row.metrics["struct-em"] for row in rows]
+            within = bootstrap(values)
+            print(
+                f"{name:26s} {kind:10s} n {len(rows):3d}  {mean(values):.1%} [{within.low:.1%}, {within.high:.1%}]",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

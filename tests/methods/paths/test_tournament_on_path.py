@@ -9,7 +9,7 @@ from clew.core.types import EMPTY, Path
 from clew.methods.catalog import ask, create
 from clew.methods.paths.feedback import read_weights
 from clew.methods.paths.judges import ModelJudge, Shown
-from clew.methods.paths.prefilter import lexical, prefilter
+from clew.methods.paths.prefilter import MOST_EMBEDDED, lexical, prefilter
 from clew.models.protocol import Completion
 from clew.queries.relation_paths import Move, RelationPath
 from clew.reading.paths.question_reading import Knowledge, read_question
@@ -106,6 +106,22 @@ def test_the_semantic_filter_embeds_whole_paths():
     texts = ["directed by has genre", "directed by"]
     assert prefilter("genre?", texts, 1, "semantic", Vectors()) == [0]
     assert "directed by has genre" in seen
+
+
+def test_of_thousands_of_candidates_only_those_that_share_words_are_embedded():
+    embedded = []
+
+    class Vectors:
+        def of(self, phrases):
+            import numpy as np
+
+            embedded.extend(phrases)
+            return np.ones((len(phrases), 1), dtype=np.float32)
+
+    texts = [f"thing {number}" for number in range(MOST_EMBEDDED + 50)] + ["the genre of it"]
+    kept = prefilter("which genre?", texts, MOST_EMBEDDED, "semantic", Vectors())
+    assert len(texts) - 1 in kept  # the last of all, and yet among those that are embedded
+    assert len(embedded) == MOST_EMBEDDED + 1
 
 
 @pytest.mark.parametrize(
@@ -276,3 +292,13 @@ def test_without_a_model_the_embedder_judges_the_matches(tmp_path, system):
     asked = "which phenotypes does [Bardet-Biedl syndrome] have?"
     answer = ask(create("tournament_on_path", {"system": system}), asked, toolbox(tmp_path))
     assert {candidate.node.key for candidate in answer.answer_set} == {"P1", "P2"}
+
+
+def test_the_paths_behind_an_answer_are_drawn_from_the_command_line(run, tmp_path):
+    folder = toolbox(tmp_path).local.folder
+    asked = "which phenotypes do the diseases associated with [BBS2] have?"
+    code, _, err = run("ask", folder, asked, "-m", "aligned_paths", "--svg", tmp_path / "paths.svg")
+    assert code == 0, err
+    picture = (tmp_path / "paths.svg").read_text()
+    assert picture.count('class="answer"') == 2
+    assert all(f">{name}</text>" in picture for name in ("BBS2", "Polydactyly", "has_phenotype", "associated_with"))
