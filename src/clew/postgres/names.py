@@ -19,6 +19,8 @@ from clew.postgres.knowledge_base import PostgresKnowledgeBase
 
 MOST_KEPT = 20_000
 """Forms, and words, that a process keeps."""
+FEW = 20
+"""Of more forms, only the nodes that bear them are read."""
 FORM = "SELECT id, form, nodes, kinds, aliases FROM forms"
 HIGHEST = "\U0010ffff"
 """Nothing that begins with a prefix sorts after the prefix and this."""
@@ -91,6 +93,14 @@ class PostgresNameTable(NameTable):
 
     def bearers(self, forms: IntArray) -> tuple[NDArray[np.int64], IntArray]:
         """Every node that bears one of the forms, beside which of the forms it is."""
+        if len(forms) > FEW:
+            query = (
+                "SELECT array_agg(g.place::int), array_agg(n.node), array_agg(n.nth::int) FROM unnest(%s::int[]) "
+                "WITH ORDINALITY AS g (id, place) JOIN forms USING (id), unnest(nodes) WITH ORDINALITY AS n (node, nth)"
+            )
+            places, bearing, nth = self.database.rows(query, np.asarray(forms, dtype=np.int32), planned=True)[0]
+            order = np.lexsort((nth, places))
+            return places[order].astype(np.int64) - 1, bearing[order]
         nodes = [form.entries.nodes for form in self._at(forms)]
         owners = np.repeat(np.arange(len(nodes)), [len(own) for own in nodes])
         return owners, np.concatenate([np.empty(0, dtype=np.int32), *nodes])
