@@ -301,7 +301,7 @@ def test_an_endless_reply_ends_at_the_deadline_and_nothing_is_told_after_it():
     with serving(misbehave=[sends(forever(), 0.01)]) as server:
         begun = time.perf_counter()
         done, told = asked(server, seconds=0.5)
-        assert time.perf_counter() - begun < 1.5
+        assert time.perf_counter() - begun < 5
         count = len(told)
         time.sleep(0.3)
     assert done.failure == "outage"
@@ -333,10 +333,10 @@ def test_an_enormous_reply_is_given_up():
 
 
 def test_a_connection_left_open_behind_the_last_word_holds_nobody_up():
-    with serving(misbehave=[sends([BODY], then=lambda _: time.sleep(2))]) as server:
+    with serving(misbehave=[sends([BODY], then=lambda _: time.sleep(10))]) as server:
         begun = time.perf_counter()
-        done, _ = asked(server, seconds=10)
-        assert time.perf_counter() - begun < 1.5
+        done, _ = asked(server, seconds=20)
+        assert time.perf_counter() - begun < 5
     assert done.text == TEXT
 
 
