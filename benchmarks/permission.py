@@ -104,8 +104,9 @@ def heard(base: clew.Base | ClewError, question: str, method: str, key: str) -> 
     if isinstance(base, ClewError):
         return [str(base)]
     told: list[Any] = [base.schema]
+    options = {"with_relations": False} if method in METHODS[:OF_TEXTS] else {}  # a database holds none with them
     for call in (
-        lambda: _plain(base.ask(question, method)),
+        lambda: _plain(base.ask(question, method, **options)),
         lambda: base.find(question),
         lambda: base.find(question, in_text=True),
         lambda: base.show(key),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from clew.core.errors import ModelError, StorageError, UntrustedEmbedder
+from clew.core.errors import CorruptError, ModelError, StorageError, UntrustedEmbedder
 from clew.index.build import build_indexes, forget_rows, have_all_vectors, renew_vectors, vector_folder
 from clew.index.vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
@@ -168,7 +169,8 @@ def write_base(
         groups = groups_in(staged.columns(), staged.edge_columns)
         facts |= {"groups": groups} if groups else {}
         if not groups and not lenient and is_base(folder):
-            refuse_showing(read_manifest(folder).facts, folder)
+            with suppress(CorruptError):  # a damaged base is built anew
+                refuse_showing(read_manifest(folder).facts, folder)
         say("indexes")
         build_indexes(staged, stage / "index")
         say("checksums")

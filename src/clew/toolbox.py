@@ -11,6 +11,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
 
+from clew.core import trace
 from clew.core.errors import InputError, NotFoundError
 from clew.core.roles import TripletParser
 from clew.core.texts import MOST_ASKED, asked_text
@@ -33,7 +34,14 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.description import describe
 from clew.kb.protocol import KnowledgeBase
 from clew.kb.stored import StoredKnowledgeBase
-from clew.models.embedding.opening import DEFAULT, REMOTE_EMBEDDERS, CachedEmbedder, open_embedder, trusted_embedder
+from clew.models.embedding.opening import (
+    DEFAULT,
+    PASSAGES,
+    REMOTE_EMBEDDERS,
+    CachedEmbedder,
+    open_embedder,
+    trusted_embedder,
+)
 from clew.models.protocol import Embedder, LanguageModel
 from clew.postgres import is_address
 
@@ -236,6 +244,13 @@ class Toolbox:
         return remembered_embedder(vector_folder(self.local.folder))
 
 
+WITHOUT_RELATIONS = (
+    "documents with relations",
+    "a base in PostgreSQL holds none (-O with_relations=false asks for the others)",
+    "documents without relations are searched",
+)
+
+
 @dataclass(frozen=True)
 class PostgresToolbox(Toolbox):
     """The tools for a base in PostgreSQL: the same indexes, in its tables."""
@@ -266,8 +281,15 @@ class PostgresToolbox(Toolbox):
 
     @property
     def lexical_with_relations(self) -> LexicalIndex:
-        """Refused: the tables hold node documents without relations."""
-        raise InputError("PostgreSQL holds node documents without relations: give with_relations=false")
+        """BM25 over the documents that the tables hold: they have no relations."""
+        trace.fallback(*WITHOUT_RELATIONS)
+        return self.lexical
+
+    @property
+    def vectors_with_relations(self) -> VectorIndex:
+        """Vectors of the documents that the tables hold: they have no relations."""
+        trace.fallback(*WITHOUT_RELATIONS)
+        return self.vectors
 
     @cached_property
     def vectors(self) -> VectorIndex:
@@ -294,7 +316,8 @@ class PostgresToolbox(Toolbox):
     def _embedder_spec(self) -> str:
         if self.embedder_given is not None:
             return self.embedder_given if isinstance(self.embedder_given, str) else self.embedder_given.name
-        return trusted_embedder(self.remembered_embedder, self.database.address)
+        made_for = PASSAGES if "passage" in self.kb.schema.type_names else None
+        return trusted_embedder(self.remembered_embedder or made_for, self.database.address)
 
     @property
     def remembered_embedder(self) -> str | None:

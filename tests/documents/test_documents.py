@@ -57,8 +57,8 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_built(built):
 )
 def test_content_questions_cite_the_right_page_and_span(folder, answered, question, file, page, quoted):
     answer = answered(question)
-    quotes = [piece for candidate in answer.candidates[:3] for piece in candidate.evidence]
-    quotes += [piece for piece in answer.evidence if isinstance(piece, Passage)]
+    pieces = [*(piece for candidate in answer.candidates[:3] for piece in candidate.evidence), *answer.evidence]
+    quotes = [piece for piece in pieces if isinstance(piece, Passage)]
     assert any((quote.file, quote.page) == (file, page) and quoted in quote.text for quote in quotes)
     for quote in quotes:
         extracted = READERS[Path(quote.file).suffix](folder / quote.file)

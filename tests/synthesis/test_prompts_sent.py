@@ -68,12 +68,12 @@ def sent(tmp_path_factory) -> dict[str, str]:
         model = ScriptedModel(reply)
         official = Toolbox.open(folder / f"{base}.kb", embedder="hash")
         make_benchmark(official, folder / f"{base}-questions", Wanted(6, templates=base), Writers(model))
-        for request in model.asked:
-            found.setdefault(f"{prefix}_{_role(request)}", shown(request))
+        for told in sorted(map(shown, model.asked)):  # several are asked at once, in any order
+            found.setdefault(f"{prefix}_{_role(told)}", told)
     return found
 
 
-def _role(request: Request) -> str:
+def _role(told: str) -> str:
     """The step of the construction, by the first words of its prompt."""
     steps = {
         "You collect": "extract", "You write what": "draft", "You write questions": "draft_without_text",
@@ -81,7 +81,7 @@ def _role(request: Request) -> str:
         "You say whether": "judge_category", "You judge": "judge_plain", "You are a strict": "judge_strict",
         "You decide": "judge_searcher",
     }  # fmt: skip
-    return next(step for begin, step in steps.items() if request.messages[0].content.startswith(begin))
+    return next(step for begin, step in steps.items() if told.removeprefix("[system]\n").startswith(begin))
 
 
 NAMES = (

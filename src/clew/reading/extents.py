@@ -56,7 +56,7 @@ class Extents:
         if known is None:
             attribute = self.vocabulary.attributes[one.attribute]
             every = self.kb.values(self.kb.nodes(attribute.owner), attribute.name)
-            numbers = [float(x) for x in every if isinstance(x, int | float)]
+            numbers = [float(x) for x in every if isinstance(x, int | float) and not np.isnan(x)]
             known = self._sorted[one.attribute] = np.sort(np.array(numbers, dtype=np.float64))
         low, high, count = np.searchsorted(known, value), np.searchsorted(known, value, "right"), max(1, len(known))
         satisfied = {"<": low, "<=": high, ">": count - high, ">=": count - low, "=": high - low}

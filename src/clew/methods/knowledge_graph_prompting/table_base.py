@@ -107,6 +107,12 @@ class TableBase:
         start = self.offsets[place]
         return NodeSet(np.arange(start, start + len(self.column(place).codes[0]), dtype=np.int32))
 
+    def values(self, nodes: NodeSet, attribute: str) -> list[float]:
+        """The numbers of rows in one column; NaN where there is none."""
+        column = self.column(self.attributes[attribute])
+        numbers: list[float] = (column.values[nodes.array] * column.scale).tolist()
+        return numbers
+
     def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
         """Name and type of nodes."""
         return [NodeRef(int(node), str(node), *self._called(int(node))) for node in nodes]
