@@ -30,6 +30,7 @@ EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "ocr": ("scanned pages of PDF files", ("rapidocr-onnxruntime",)),
     "sparql": ("RDF, OWL and JSON-LD files", ("pyoxigraph",)),
     "sql": ("PostgreSQL, MySQL and other databases as sources", ("sqlalchemy",)),
+    "postgres": ("a knowledge base in PostgreSQL", ("psycopg",)),
     "duckdb": ("DuckDB files as sources", ("duckdb",)),
     "networkx": ("graphs to and from NetworkX", ("networkx",)),
     "pandas": ("answers and evaluations as data frames", ("pandas",)),

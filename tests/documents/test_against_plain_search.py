@@ -6,6 +6,7 @@ import re
 import pytest
 
 import clew
+from clew.core.types import Passage
 from clew.documents import build_documents
 
 ASKED = 16
@@ -28,7 +29,8 @@ def words(text):
 
 def shows(answer, gold):
     """Whether every gold quotation stands in a text shown among the first answers."""
-    texts = [(piece.file, set(words(piece.text))) for one in answer.candidates[:FIRST] for piece in one.evidence]
+    pieces = [piece for one in answer.candidates[:FIRST] for piece in one.evidence if isinstance(piece, Passage)]
+    texts = [(piece.file, set(words(piece.text))) for piece in pieces]
 
     def is_shown(quote):
         wanted = words(quote["quote"])

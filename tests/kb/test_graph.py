@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from clew.core.errors import NotFoundError, SchemaError, SourceError
 from clew.core.types import NodeSet
 from clew.kb.tables import Piece, Tables
-from conftest import build_graph
+from conftest import build_graph, tables
 
 triples = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abc"), st.integers(0, 9)), max_size=40)
 
@@ -111,3 +111,11 @@ def _tables(edges, weights=None):
 
 def _rows(edges):
     return zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
+
+
+def test_a_relation_whose_every_edge_is_skipped_leaves_the_others_their_names(tmp_path):
+    edges = [("BBS2", "begins", "nobody", None), ("BBS2", "knows", "FBN1", None), ("FBN1", "zooms", "BBS2", None)]
+    kb = build_graph(tables(edges=edges), tmp_path / "graph", skip=True)
+    assert kb.schema.relation_names == ("knows", "zooms")
+    assert [use.relation for use in kb.relations(kb.nodes())] == ["knows", "knows", "zooms", "zooms"]
+    assert kb.neighbors(NodeSet.of([kb.find("BBS2")]), "knows", "out").array.tolist() == [kb.find("FBN1")]

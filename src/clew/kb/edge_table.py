@@ -80,13 +80,14 @@ def edge_columns(pieces: tuple[Piece, ...], keys: pa.Array, problems: Problems) 
         ]
         attributes = pa.concat_tables(padded, promote_options="permissive")
         attributes = attributes.select(sorted(attributes.column_names))
-    return EdgeColumns(
-        _joined([part.heads for part in parts]),
-        _joined([part.relations for part in parts]),
-        _joined([part.tails for part in parts]),
-        names,
-        attributes,
+    heads, relations, tails = (
+        _joined([getattr(part, side) for part in parts]) for side in ("heads", "relations", "tails")
     )
+    used = np.bincount(relations, minlength=len(names)) > 0
+    if not used.all():  # a relation whose every edge was skipped has no code
+        relations = (np.cumsum(used) - 1)[relations].astype(np.int32)
+        names = tuple(name for name, is_used in zip(names, used.tolist(), strict=True) if is_used)
+    return EdgeColumns(heads, relations, tails, names, attributes)
 
 
 def relation_names(pieces: tuple[Piece, ...]) -> tuple[str, ...]:

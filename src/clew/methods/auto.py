@@ -33,7 +33,8 @@ class Auto(Method):
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """The answer of the chosen method, with a note that says which it is."""
         name, why = choose(question, tools)
-        answer = create(name).answer(question, tools)
+        options = {"with_relations": False} if name == "hybrid" else {}  # what a node itself is called and says
+        answer = create(name, options).answer(question, tools)
         return replace(answer, method=name, notes=(f"picked {name}: {why}", *answer.notes))
 
 

@@ -26,6 +26,7 @@ from clew.methods.knowledge_graph_prompting.passages import (
     tf_idf_ranking,
 )
 from clew.methods.knowledge_graph_prompting.traversal import Hop, best_gains, traverse
+from clew.models.embedding.passage_embedder import asking_on
 from clew.models.protocol import Completion
 from clew.toolbox import Toolbox
 
@@ -182,7 +183,7 @@ def test_mdr_multiplies_the_scores_of_its_two_hops(corpus):
     vectors, passages = corpus.vectors, readable_nodes(corpus.local)
     (first, second), score = next(iter(pairs.items()))
     one = dict(vectors.search("Futurama is a series with music by whom?", 15, among=passages))[first]
-    asked = f"Futurama is a series with music by whom? {text_of(corpus.local, first)}"
+    asked = asking_on("Futurama is a series with music by whom?", text_of(corpus.local, first))
     assert score == pytest.approx(one * dict(vectors.search(asked, 4, among=passages))[second])
     assert list(pairs.values()) == sorted(pairs.values(), reverse=True)
 
