@@ -117,7 +117,9 @@ class KnowledgeGraphPrompting(Method):
         if table is not None and (table.table in tables_of(tools).tables(first[:1]) or table.certainty >= TABLE):
             told = replace(answer, text=table.text, value=table.value, evidence=tables_of(tools).quotes(table))
             return replace(told, certainty=table.certainty, answer_count=1)
-        return answer if tools.model is None else with_reader(tools.stored, answer, first, reader_for(tools, None))
+        if tools.model is None:
+            return answer
+        return with_reader(tools.stored, answer, first, reader_for(tools, None), is_small=not can_write(tools))
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:
         """The passages that the reader is given, best first."""
