@@ -111,7 +111,9 @@ def test_enter_before_the_suggestions_arrive_is_not_lost(page, site):
 
 def test_a_name_that_nothing_bears_is_said_on_enter(page, site):
     page.goto(f"{site}/#/explore?base=papers")
+    page.get_by_role("combobox", name="Add an entity").wait_for()
     page.goto(f"{site}/#/explore?base=hostile")
+    page.wait_for_load_state("networkidle")  # until the other base's view has gone
     box = page.get_by_role("combobox", name="Add an entity")
     page.route("**/find?**", lambda route: route.fulfill(json=[]))
     box.fill("nobody")

@@ -109,9 +109,8 @@ class HuggingFaceModel:
     @property
     def capabilities(self) -> Capabilities:
         """Nothing holds its replies to a schema; its most likely replies can be searched for by beams."""
-        return replace(
-            capabilities_by_name(self._folder.resolve().name, self.context_tokens, logprobs=True), beams=True
-        )
+        called = f"{self._folder.resolve().name} {self.spec.partition('#')[2]}"  # either may say how large it is
+        return replace(capabilities_by_name(called, self.context_tokens, logprobs=True), beams=True)
 
     @cached_property
     def _model(self) -> LocalModel:
