@@ -1,4 +1,4 @@
-"""A small model over documents: what it writes counts only where its sources say it."""
+"""A small model writes no answers over documents: they are those without a model."""
 
 import json
 
@@ -28,18 +28,9 @@ def asked(folder, name, reply):
     return clew.open(folder, model=ScriptedModel(lambda _: reply, name)).ask(QUESTION)
 
 
-@pytest.mark.parametrize(
-    "reply", [said("The wind raises the waves of lakes in autumn."), said("what raises them", False)]
-)
-def test_what_no_source_says_leaves_the_answer_as_it_is_without_a_model(folder, reply):
-    plain, small = clew.open(folder).ask(QUESTION), asked(folder, "tiny-1.5b", reply)
+def test_a_small_model_is_not_asked_to_write(folder):
+    plain, small = clew.open(folder).ask(QUESTION), asked(folder, "tiny-1.5b", said("The wind raises them."))
     assert (small.text, small.certainty, small.evidence) == (plain.text, plain.certainty, plain.evidence)
-    assert any("left out" in note for note in small.notes)
-
-
-def test_what_a_source_says_is_written(folder):
-    small = asked(folder, "tiny-1.5b", said("The moon raises the tides of the sea twice a day."))
-    assert small.text == "The moon raises the tides of the sea twice a day. [1]"
 
 
 def test_a_large_model_may_say_what_is_only_marked(folder):

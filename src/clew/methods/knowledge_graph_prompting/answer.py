@@ -171,21 +171,11 @@ def whole(node: Node, mark: tuple[int, int] | None = None) -> Passage:
 
 
 def with_reader(
-    kb: KnowledgeBase,
-    answer: Answer,
-    shown: Sequence[int] | Sequence[Sequence[int]],
-    reader: Reader,
-    *,
-    is_small: bool = False,
+    kb: KnowledgeBase, answer: Answer, shown: Sequence[int] | Sequence[Sequence[int]], reader: Reader
 ) -> Answer:
-    """The answer with what a reader says from some passages, or groups of them, and what of them it cites.
-
-    What a small model says counts only where its sources say it: otherwise the answer stays as it is.
-    """
+    """The answer with what a reader says from some passages, or groups of them, and what of them it cites."""
     groups = [(one,) if isinstance(one, int) else tuple(one) for one in shown]
     read = read_passages(kb, answer.question, groups, reader)
-    if is_small and not (read.claims and all(claim.is_supported for claim in read.claims)):
-        return replace(answer, notes=(*answer.notes, "what the model wrote is not in its sources: left out"))
     cited = list(dict.fromkeys(node for place in read.citations for node in groups[place]))
     if read.claims:
         return written(kb, answer, [group[-1] for group in groups], read)

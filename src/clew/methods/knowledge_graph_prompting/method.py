@@ -117,9 +117,7 @@ class KnowledgeGraphPrompting(Method):
         if table is not None and (table.table in tables_of(tools).tables(first[:1]) or table.certainty >= TABLE):
             told = replace(answer, text=table.text, value=table.value, evidence=tables_of(tools).quotes(table))
             return replace(told, certainty=table.certainty, answer_count=1)
-        if tools.model is None:
-            return answer
-        return with_reader(tools.stored, answer, first, reader_for(tools, None), is_small=not can_write(tools))
+        return with_reader(tools.stored, answer, first, reader_for(tools, None)) if can_write(tools) else answer
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:
         """The passages that the reader is given, best first."""
