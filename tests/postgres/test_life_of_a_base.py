@@ -74,13 +74,21 @@ def test_an_update_equals_a_fresh_build(both, tmp_path):
     assert bases[1].verify() == []
 
 
-def test_several_bases_live_in_one_database(postgres, sources, tiny_tables):
-    small, tiny = f"{postgres}#small one", f"{postgres}#tiny"
+@pytest.fixture
+def own_database(postgres):
+    """One that no other test has filled."""
+    with connect(Address.parse(f"{postgres}#none")) as connection:
+        connection.execute("CREATE DATABASE several")
+    return postgres.replace("/postgres?", "/several?")
+
+
+def test_several_bases_live_in_one_database(own_database, sources, tiny_tables):
+    small, tiny = f"{own_database}#small one", f"{own_database}#tiny"
     clew.build([sources / "nodes.csv", sources / "edges.csv"], small)
     into(tiny, lambda folder: build(tiny_tables, folder))
     assert (len(clew.open(small).tools.stored), len(clew.open(tiny).tools.stored)) == (2, 8)
-    with pytest.raises(NotFoundError, match=r"no base 'other'.*small one"):
-        clew.open(f"{postgres}#other")
+    with pytest.raises(NotFoundError, match=r"no base 'other'.*there are: small one, tiny\."):
+        clew.open(f"{own_database}#other")
 
 
 def test_a_reader_keeps_its_generation_until_it_lets_go(both):

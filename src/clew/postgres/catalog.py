@@ -16,6 +16,9 @@ READING, WRITING = 1_131_177_335, 1_131_177_336
 """What advisory locks are taken on: a generation that is read, a base that is written."""
 ALL_BASES = 0
 
+NAMED = 20
+"""So many bases of a database an error names."""
+
 
 @dataclass(frozen=True)
 class Generation:
@@ -50,9 +53,10 @@ def current(address: Address) -> Generation:
             [address.base],
         ).fetchone()
         if row is None:
-            query = "SELECT name FROM clew.base WHERE parent IS NULL AND generation IS NOT NULL ORDER BY name LIMIT 20"
+            query = "SELECT name FROM clew.base WHERE parent IS NULL AND generation IS NOT NULL ORDER BY name"
             names = [name for (name,) in connection.execute(query)]
-            there = f"there are: {', '.join(names)}" if names else "there is none yet"
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            there = f"there are: {', '.join(names[:NAMED])}{more}" if names else "there is none yet"
             raise NotFoundError(f"no base {address.base!r} in {address}; {there}. `clew build … -o {address}` makes it")
     number, base, identity, created, facts, embeds = row
     return Generation(number, base, identity, created, json.loads(facts), embeds)

@@ -163,14 +163,15 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
 
     def relations(self, nodes: NodeSet) -> list[RelationUse]:
         """Which relations leave and enter these nodes, with counts, in schema order."""
-        counts: dict[tuple[int, str], int] = {}
-        for side in ("out", "in") if len(nodes) else ():
+        counts: dict[tuple[int, Direction], int] = {}
+        sides: tuple[Direction, ...] = ("out", "in") if len(nodes) else ()
+        for side in sides:
             query = f"SELECT relation, count(*) FROM {_edges_of(side, nodes, None)} GROUP BY relation"
             rows = self.database.rows(query, *self._given(nodes, None), planned=len(nodes) > MANY)
             counts |= {(code, side): count for code, count in rows}
         names = self.schema.relation_names
         order = sorted(counts, key=lambda use: (use[0], use[1] == "in"))
-        return [RelationUse(names[code], side, counts[code, side]) for code, side in order]  # type: ignore[arg-type]
+        return [RelationUse(names[code], side, counts[code, side]) for code, side in order]
 
     def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
         """The edges that leave, enter or touch these nodes; "any" gives each edge once."""
