@@ -2,11 +2,14 @@
 
     python benchmarks/serve.py .demo/hpo.kb --seconds 300                          # 100 questions, again and again
     python benchmarks/serve.py .demo/hpo.kb --seconds 300 --distinct 0 --think 5   # every one new, people who read
+    python benchmarks/serve.py .demo/hpo.kb --seconds 300 --team                   # each user has signed in
 
 First one user asks alone, each question new to the server; then all users ask at once for the given time. Questions
 are drawn from the names of the base, `--distinct` of them: as on a real page, many are asked again, and the server
 remembers answers that need no model. `--distinct 0` makes every question new. `--think` is the mean pause of a user
 between questions; without it the users keep every core busy and wait for each other, whatever the server does.
+`--team` gives every user an account of a server with `--users`, so that each question is looked up, counted and kept
+in the user's history.
 """
 
 import argparse
@@ -17,6 +20,7 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +28,9 @@ from pathlib import Path
 import httpx
 
 from clew.kb.arrays import ArrayKnowledgeBase
+from clew.web.access import EVERY_BASE
+from clew.web.team.sessions import PLAIN_COOKIE, csrf_of
+from clew.web.team.team import Team
 
 TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
@@ -47,9 +54,11 @@ class User(asyncio.Protocol):
         self.reply: asyncio.Future[None] | None = None
 
     @classmethod
-    async def connect(cls, address: str, base: str, method: str | None) -> "User":
+    async def connect(cls, address: str, base: str, method: str | None, session: str = "") -> "User":
         host, _, port = address.removeprefix("http://").partition(":")
         head = f"POST /v1/bases/{base}/ask HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+        if session:
+            head += f"Cookie: {PLAIN_COOKIE}={session}\r\nX-CSRF-Token: {csrf_of(session)}\r\n"
         loop = asyncio.get_running_loop()
         _, user = await loop.create_connection(lambda: cls(head, method), host, int(port))
         return user
@@ -133,8 +142,23 @@ class Watch:
             self.megabytes.append(self.memory())
 
 
-async def load(address: str, base: str, given: argparse.Namespace, pool: list[str], watch: Watch) -> dict[str, object]:
-    one = await User.connect(address, base, given.method)
+def sign_in(file: Path, count: int) -> list[str]:
+    """The sessions of so many users of a new team; nobody needs a password here."""
+    team, sessions = Team.open(file), []
+    for number in range(count):
+        user = team.file.note(
+            "INSERT INTO user (name, password, is_initial, made) VALUES (?, '', 0, ?)", f"user{number}", time.time()
+        )
+        team.file.note("INSERT INTO role VALUES (?, ?, 'admin')", user, EVERY_BASE)
+        sessions.append(team.sessions.begin(user))
+    team.file.close()
+    return sessions
+
+
+async def load(
+    address: str, base: str, given: argparse.Namespace, pool: list[str], watch: Watch, sessions: list[str]
+) -> dict[str, object]:
+    one = await User.connect(address, base, given.method, sessions[0])
     for number in range(given.workers or os.cpu_count() or 1):
         await one.ask(f"warm up with some fingers {number}")
     alone = [await one.ask(f"{question} (alone)") for question in pool[:30]]
@@ -148,7 +172,7 @@ async def load(address: str, base: str, given: argparse.Namespace, pool: list[st
     async def user(number: int) -> None:
         choose = random.Random(number)
         await asyncio.sleep(choose.uniform(0, 1) * given.think)
-        connection = await User.connect(address, base, given.method)
+        connection = await User.connect(address, base, given.method, sessions[number])
         while time.monotonic() < until:
             question = choose.choice(pool)
             if not given.distinct:
@@ -173,6 +197,7 @@ async def load(address: str, base: str, given: argparse.Namespace, pool: list[st
         "distinct": given.distinct,
         "think": given.think,
         "workers": given.workers or "one a core",
+        "team": given.team,
         "asks": len(times),
         "errors": len(errors),
         "first_errors": errors[:3],
@@ -197,11 +222,18 @@ def main() -> None:
     parser.add_argument("--distinct", type=int, default=100)
     parser.add_argument("--think", type=float, default=0.0)
     parser.add_argument("--workers", type=int, help="left out: what the server chooses")
+    parser.add_argument("--team", action="store_true", help="with an account for every user")
     given = parser.parse_args()
     pool = questions(given.base, given.distinct or 200, seed=1)
     command = [sys.executable, "-m", "clew", "serve", str(given.base), "--port", "0", "--per-minute", "10000000"]
     command += ["--workers", str(given.workers)] if given.workers is not None else []
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+    sessions = [""] * given.users
+    scratch = tempfile.TemporaryDirectory()
+    if given.team:
+        file = Path(scratch.name) / "team.db"
+        sessions = sign_in(file, given.users)
+        command += ["--users", str(file), "--runs", str(Path(scratch.name) / "runs")]
+    with scratch, subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         address = server.stderr.readline().split()[-1]
         for _ in range(600):
@@ -212,7 +244,7 @@ def main() -> None:
                 time.sleep(0.1)
         try:
             base = given.base.resolve().name.removesuffix(".kb")
-            print(json.dumps(asyncio.run(load(address, base, given, pool, Watch(server.pid))), indent=1))
+            print(json.dumps(asyncio.run(load(address, base, given, pool, Watch(server.pid), sessions)), indent=1))
         finally:
             server.terminate()
 

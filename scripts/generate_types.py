@@ -1,4 +1,5 @@
-"""Writes web/src/types.ts, the TypeScript types of what the server sends, from clew.core.wire: one form, written once.
+"""Writes web/src/types.ts, the TypeScript types of what the server sends, from clew.core.wire,
+wire_evaluations and wire_team: one form, written once.
 
 python scripts/generate_types.py
 """
@@ -11,21 +12,33 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from clew.core import wire
+from clew.core import wire, wire_evaluations, wire_team
 
 TARGET = Path(__file__).parent.parent / "web" / "src" / "types.ts"
 
 
 def typescript() -> str:
     """Every model of the wire as an interface, its name without `Reply`."""
-    models = [value for value in vars(wire).values() if isinstance(value, type) and issubclass(value, BaseModel)]
-    public = sorted((model for model in models if model.__module__ == wire.__name__), key=lambda model: model.__name__)
+    values = [
+        value
+        for module in (wire, wire_evaluations, wire_team)
+        for value in vars(module).values()
+        if _is_of(value, module.__name__)
+    ]
+    public = sorted(values, key=lambda model: model.__name__)
     shown = [model for model in public if not model.__name__.startswith("_")]
     _, schema = models_json_schema([(model, "serialization") for model in shown], ref_template="{model}")
-    lines = ["// Written by scripts/generate_types.py from clew.core.wire; do not edit.", ""]
+    lines = [
+        "// Written by scripts/generate_types.py from clew.core.wire, wire_evaluations and wire_team; do not edit.",
+        "",
+    ]
     for model in shown:
         lines += _interface(model.__name__, schema["$defs"][model.__name__])
     return "\n".join(lines)
+
+
+def _is_of(value: object, module: str) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseModel) and value.__module__ == module
 
 
 def _interface(name: str, schema: dict[str, Any]) -> list[str]:

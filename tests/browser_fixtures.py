@@ -65,6 +65,33 @@ MARFAN = "Which genes cause Marfan syndrome?"
 MANY = "Which diseases present with polydactyly?"
 
 
+AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def violations(page) -> list[str]:
+    """What axe finds wrong with a page that lets scripts in (`bypass_csp`)."""
+    if not page.evaluate("typeof axe === 'object'"):
+        page.add_script_tag(path=AXE)
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+    return [f"{one['id']}: {node['html'][:150]}" for one in found for node in one["nodes"]]
+
+
+LOOKS = [("light", 1280), ("dark", 1280), ("light", 375)]
+
+
+def flaws(page) -> list[str]:
+    """What is wrong with a page in light and dark, wide and on a phone: rules of axe, and scrolling sideways."""
+    found = []
+    for scheme, width in reversed(LOOKS):  # the first look is that of the page, and stays
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 860})
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            found.append(f"{width}: scrolls sideways")
+        if AXE.is_file():
+            found += [f"{scheme} {width}: {one}" for one in violations(page)]
+    return found
+
+
 def picture(page, name: str) -> None:
     """Write a picture of docs/images, where they are to be written anew."""
     if os.environ.get("CLEW_SCREENSHOTS"):

@@ -13,8 +13,11 @@ from clew.index.vectors import rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import LOCK, read_manifest
 from clew.kb.schema_file import parse_schema
+from clew.kb.sealed import LEARNED
 from clew.kb.sources.delta import Delta
-from clew.methods.paths.feedback import WEIGHTS, keep_weights, read_weights
+from clew.methods.paths.feedback import keep_taught, read_taught
+from clew.queries.relation_paths import Move
+from clew.reading.path_ranker import Taught
 from clew.repairing import repair
 from clew.toolbox import Toolbox
 from conftest import NODES, tables
@@ -109,19 +112,19 @@ def test_a_sound_base_is_left_alone_and_none_is_none(folder, tmp_path):
         repair(tmp_path / "nowhere")
 
 
-def test_learned_weights_are_checked(folder):
-    keep_weights(folder, {"words": 1.5})
-    file = folder / WEIGHTS
-    assert read_weights(folder) == {"words": 1.5}
+def test_what_was_learned_is_checked(folder):
+    taught = (Taught("who has § disease §", (Move("has_phenotype", "in"),)),)
+    keep_taught(folder, taught)
+    file = folder / LEARNED
+    assert read_taught(folder) == taught
     assert check(folder) == []
-    file.write_text(file.read_text().replace("1.5", "9.5"))
-    assert WEIGHTS in check(folder)[0]
+    file.write_text(file.read_text().replace("who", "why"))
+    assert LEARNED in check(folder)[0]
     with pytest.raises(CorruptError):
-        read_weights(folder)
+        read_taught(folder)
     repair(folder)
     assert not file.exists()
-    file.write_text('{"words": 2.5}')  # as older versions wrote it
-    assert read_weights(folder) == {"words": 2.5}
+    assert read_taught(folder) == ()
 
 
 def test_what_a_killed_repair_left_is_removed_by_the_next_one(folder):

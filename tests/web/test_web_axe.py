@@ -2,9 +2,8 @@
 
 import pytest
 
-from browser_fixtures import MANY, MARFAN, ROOT, answered
+from browser_fixtures import AXE, LOOKS, MANY, MARFAN, answered, violations
 
-AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 VIEWS = {
     "start": ("ask?base=hpo", ".example"),
     "answer": (f"ask?base=hpo&q={MARFAN}", ".follow"),
@@ -22,7 +21,6 @@ VIEWS = {
     "no documents": ("documents?base=hpo", "h1"),
     "reference": ("api", ".reference"),
 }
-LOOKS = [("light", 1280), ("dark", 1280), ("light", 375)]
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +37,6 @@ def seen(browser):
     yield contexts
     for context in contexts.values():
         context.close()
-
-
-def violations(page) -> list[str]:
-    if not page.evaluate("typeof axe === 'object'"):
-        page.add_script_tag(path=AXE)
-    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
-    return [f"{one['id']}: {node['html'][:150]}" for one in found for node in one["nodes"]]
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look[0]} {look[1]}")

@@ -28,7 +28,7 @@ def base(tmp_path_factory) -> Path:
 
 
 def test_the_client_asks_finds_shows_and_streams(base):
-    access = Access((Grant("all", digest_of(TOKEN), write=True),))
+    access = Access((Grant("all", digest_of(TOKEN), {"*": "editor"}),))
     with running(ServerSettings({"tiny": base}, access=access)) as address, Client(address, TOKEN) as client:
         assert [one.name for one in client.bases()] == ["tiny"]
         tiny = client.base("tiny")

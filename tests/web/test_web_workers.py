@@ -16,6 +16,7 @@ from clew.core.errors import InputError, NotFoundError
 from clew.core.wire import AskRequest
 from clew.web.app import create_app
 from clew.web.running import listen
+from clew.web.serving import ServedBase
 from clew.web.settings import ServerSettings, named_bases
 from clew.web.worker_pool import WorkerEndedError, WorkerPool
 from conftest import tables
@@ -86,19 +87,19 @@ def test_processes_see_documents_as_soon_as_they_are_built(page):
 def test_a_process_that_was_killed_is_replaced(settings):
     pool = WorkerPool(settings.bases, (), 1)
     pool.start()
-    request = AskRequest(question=QUESTION, method="bm25")
+    request, tiny = AskRequest(question=QUESTION, method="bm25"), ServedBase("tiny", settings.bases["tiny"])
     try:
-        assert json.loads(pool.answer("tiny", request, "r" * 12))["run"] == "r" * 12
+        assert json.loads(pool.answer(tiny, request, "r" * 12))["run"] == "r" * 12
         [worker] = pool._all
         os.kill(worker.pid, signal.SIGKILL)
         worker.wait(10)
         with pytest.raises(WorkerEndedError, match="ask again"):
-            pool.answer("tiny", request, "s" * 12)
-        assert json.loads(pool.answer("tiny", request, "t" * 12))["answers"]
+            pool.answer(tiny, request, "s" * 12)
+        assert json.loads(pool.answer(tiny, request, "t" * 12))["answers"]
         with pytest.raises(NotFoundError):
-            pool.answer("tiny", AskRequest(question=QUESTION, method="nobody's"), "u" * 12)
+            pool.answer(tiny, AskRequest(question=QUESTION, method="nobody's"), "u" * 12)
         with pytest.raises(InputError):
-            pool.answer("tiny", AskRequest(question=" ", method="bm25"), "v" * 12)
+            pool.answer(tiny, AskRequest(question=" ", method="bm25"), "v" * 12)
         [worker] = pool._all
     finally:
         pool.close()

@@ -5,6 +5,7 @@ import { answerCard } from "./answers";
 import { decides, isFromDocuments } from "./answer_head";
 import { answerTable } from "./answer_table";
 import { announce, button, fill, h } from "./dom";
+import { t } from "./texts";
 
 export type Look = "cards" | "table";
 const STEP = 10;
@@ -19,12 +20,12 @@ function otherPassages(run: Run): Answer[] {
 
 export function answerList(base: BaseDetails, run: Run, look: Look, onLook: (look: Look) => void, onOpen: (answer: Answer) => void): Listing {
   const isText = isFromDocuments(run), matching = run.answers.filter((one) => one.group === "match"), near = run.answers.filter((one) => one.group === "near");
-  const groups = isText ? [group("Other passages", otherPassages(run), null)]
-    : !decides(run) ? [group("Ranked by what is written", run.answers, null)]
-    : [group(run.found ? "Matches" : "", run.found ? matching : [], run.matches), group("Not matching, but near", run.found ? near : run.answers, null, "divider")];
+  const groups = isText ? [group(t("list.passages"), otherPassages(run), null)]
+    : !decides(run) ? [group(t("list.ranked"), run.answers, null)]
+    : [group(run.found ? t("list.matches") : "", run.found ? matching : [], run.matches), group(t("list.near"), run.found ? near : run.answers, null, "divider")];
   const element = h("div", { class: "listing" });
-  const looks = () => !isText && run.answers.length > 1 && h("div", { class: "looks", role: "group", "aria-label": "Show answers as" }, (["cards", "table"] as const).map((one) =>
-    button(one === "cards" ? "Cards" : "Table", () => { look = one; onLook(one); draw(); element.querySelector<HTMLElement>(".looks [aria-pressed=true]")?.focus(); }, { class: "quiet", "aria-pressed": String(one === look) })));
+  const looks = () => !isText && run.answers.length > 1 && h("div", { class: "looks", role: "group", "aria-label": t("list.as") }, (["cards", "table"] as const).map((one) =>
+    button(one === "cards" ? t("list.cards") : t("list.table"), () => { look = one; onLook(one); draw(); element.querySelector<HTMLElement>(".looks [aria-pressed=true]")?.focus(); }, { class: "quiet", "aria-pressed": String(one === look) })));
   const draw = () => {
     fill(element, groups.map((one) => one(isText ? "cards" : look)));
     element.querySelector(".group > header")?.append(looks() || "");
@@ -40,12 +41,12 @@ export function answerList(base: BaseDetails, run: Run, look: Look, onLook: (loo
       const list = as === "table" ? answerTable(base, shown, onOpen)
         : h("div", { class: "answers", role: "list", "aria-label": title }, shown.map((answer) => h("div", { role: "listitem" }, answerCard(base, answer, () => onOpen(answer)))));
       const more = () => { most += STEP; step(); };
-      const step = () => { show(as); announce(`${Math.min(most, answers.length)} of ${all} are shown`); };
-      fill(host, h("header", { class: "row" }, h("h2", {}, title), h("small", { class: "muted count" }, all > 1 && `${shown.length} of ${all}`)), list,
+      const step = () => { show(as); announce(t("list.shown", { shown: Math.min(most, answers.length), all })); };
+      fill(host, h("header", { class: "row" }, h("h2", {}, title), h("small", { class: "muted count" }, all > 1 && t("of", { shown: shown.length, all }))), list,
         h("div", { class: "row wrap more" },
-          shown.length < answers.length && button(`Show ${Math.min(STEP, answers.length - shown.length)} more`, more),
-          shown.length < answers.length - STEP && button(`Show all ${answers.length}`, () => { most = answers.length; step(); }, { class: "quiet" }),
-          shown.length === answers.length && all > answers.length && h("small", { class: "muted" }, `${answers.length} of ${all} are listed. Ask more closely to see the others.`)));
+          shown.length < answers.length && button(t("list.more", { count: Math.min(STEP, answers.length - shown.length) }), more),
+          shown.length < answers.length - STEP && button(t("list.all", { count: answers.length }), () => { most = answers.length; step(); }, { class: "quiet" }),
+          shown.length === answers.length && all > answers.length && h("small", { class: "muted" }, t("list.closer", { shown: answers.length, all }))));
       return host;
     };
     return show;

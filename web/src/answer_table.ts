@@ -5,9 +5,10 @@ import { typeDot, why } from "./answers";
 import { announce, button, fill, h, nameOf, words } from "./dom";
 import { factsOf } from "./evidence";
 import { showNode } from "./node_dialog";
+import { language, t } from "./texts";
 
 const MOST_COLUMNS = 5;
-const order = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+const order = new Intl.Collator(language, { numeric: true, sensitivity: "base" });
 
 /** Attributes of an answer, and of the facts it rests on where those are not about several at once. */
 export function attributesOf(answer: Answer): Record<string, unknown> {
@@ -25,10 +26,10 @@ export function columnsOf(answers: Answer[]): string[] {
 export function answerTable(base: BaseDetails, answers: Answer[], onOpen: (answer: Answer) => void): HTMLElement {
   const types = new Set(answers.map((answer) => answer.type));
   const columns: [string, (answer: Answer) => unknown][] = [
-    ["#", (answer) => answer.rank], ["Name", (answer) => answer.name],
-    ...(types.size > 1 ? [["Type", (answer) => words(answer.type)] as [string, (answer: Answer) => unknown]] : []),
+    ["#", (answer) => answer.rank], [t("table.name"), (answer) => answer.name],
+    ...(types.size > 1 ? [[t("table.type"), (answer) => words(answer.type)] as [string, (answer: Answer) => unknown]] : []),
     ...columnsOf(answers).map((name): [string, (answer: Answer) => unknown] => [words(name), (answer) => attributesOf(answer)[name]]),
-    ["Why", (answer) => why(base, answer)],
+    [t("table.why"), (answer) => why(base, answer)],
   ];
   let by = 0, down = false;
   const head = h("tr"), body = h("tbody");
@@ -41,12 +42,12 @@ export function answerTable(base: BaseDetails, answers: Answer[], onOpen: (answe
       return down ? -placed : placed;
     });
     fill(head, columns.map(([name], place) => h("th", { scope: "col", "aria-sort": place === by ? (down ? "descending" : "ascending") : null },
-      button(name, () => { down = place === by && !down; by = place; draw(); announce(`Sorted by ${name}`); head.querySelectorAll("button")[place]!.focus(); },
-        { class: "quiet", "aria-label": name === "#" ? "Sort by rank" : `Sort by ${name}` }))));
-    fill(body, sorted.map((answer) => h("tr", { "data-key": answer.key }, columns.map(([name, one]) => h("td", { class: name === "Why" ? "why" : null },
-      name === "Name" ? h("span", { class: "named" }, typeDot(base, answer.type), h("button", { type: "button", class: "link", onclick: () => { onOpen(answer); void showNode(base, answer.key); } }, nameOf(answer.name)))
+      button(name, () => { down = place === by && !down; by = place; draw(); announce(t("table.sorted", { name })); head.querySelectorAll("button")[place]!.focus(); },
+        { class: "quiet", "aria-label": name === "#" ? t("table.byRank") : t("table.sort", { name }) }))));
+    fill(body, sorted.map((answer) => h("tr", { "data-key": answer.key }, columns.map(([name, one]) => h("td", { class: name === t("table.why") ? "why" : null },
+      name === t("table.name") ? h("span", { class: "named" }, typeDot(base, answer.type), h("button", { type: "button", class: "link", onclick: () => { onOpen(answer); void showNode(base, answer.key); } }, nameOf(answer.name)))
         : empty(one(answer)) ? "" : nameOf(String(one(answer))))))));
   };
   draw();
-  return h("div", { class: "rows answer-table", tabindex: 0, role: "region", "aria-label": "Answers as a table" }, h("table", {}, h("thead", {}, head), body));
+  return h("div", { class: "rows answer-table", tabindex: 0, role: "region", "aria-label": t("table.label") }, h("table", {}, h("thead", {}, head), body));
 }

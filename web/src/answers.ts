@@ -5,6 +5,7 @@ import { button, h, nameOf, number, words } from "./dom";
 import { glimpse, placeOf, shownEvidence } from "./evidence";
 import { showNode } from "./node_dialog";
 import { reasons, tells } from "./reasons";
+import { t } from "./texts";
 
 export function typeDot(base: BaseDetails, type: string): HTMLElement {
   const dot = h("span", { class: "dot" });
@@ -33,11 +34,11 @@ export function answerCard(base: BaseDetails, answer: Answer, onOpen: () => void
         h("span", { class: "glimpse" }, nameOf(why(base, answer))))),
     h("ul", { class: "evidence" }, shown.map((piece) => shownEvidence(base, piece)),
       said.map((text) => h("li", { class: "judgement" }, text)),
-      !shown.length && !said.length && h("li", { class: "muted" }, "No evidence was kept."),
+      !shown.length && !said.length && h("li", { class: "muted" }, t("evidence.none")),
       h("li", { class: "foot" },
-        !isFile && button("Read more", () => void showNode(base, answer.key), { class: "quiet source", "aria-label": `Read more about ${answer.name}` }),
-        h("details", { class: "raw" }, h("summary", {}, "Details"), h("p", { class: "muted" },
-          [...raw, `rank ${answer.rank}, score ${number(answer.score)}; a score means nothing to another method`, answer.key].map((text) => h("span", {}, text)))))));
+        !isFile && button(t("read.more"), () => void showNode(base, answer.key), { class: "quiet source", "aria-label": t("read.about", { name: answer.name }) }),
+        h("details", { class: "raw" }, h("summary", {}, t("details")), h("p", { class: "muted" },
+          [...raw, t("score", { rank: answer.rank, score: number(answer.score) }), answer.key].map((text) => h("span", {}, text)))))));
   card.addEventListener("toggle", (event) => { if (event.target === card && card.open) onOpen(); });
   return card;
 }

@@ -1,13 +1,16 @@
 // The server's REST interface.
 
 import type {
+  Asked as Past, Audit, Evaluation, Failure, Managed, Me, NewToken, Password, Token, User, UserChange,
   Ask as Run, AskRequest as Asked, Base as BaseSummary, BaseDetails, Documents, Found, Graph, Mention, NodePage,
   Reading,
 } from "./types";
+import { t } from "./texts";
 
 export type {
+  Evaluation,
   Ask as Run, AskRequest as Asked, Answer, Base as BaseSummary, BaseDetails, Build, Call, Documents, DrawnNode as NodeRef,
-  Evidence, Fact, Found, Graph, Mention, NodePage, Query, Reading, Span, Term, Unchecked,
+  Evidence, Fact, Found, Graph, Me, Mention, NodePage, Query, Reading, Span, Term, Unchecked, User, UserChange,
 } from "./types";
 
 export class Refused extends Error {
@@ -19,22 +22,29 @@ let token = sessionStorage.getItem("clew-token") ?? "";
 export const hasToken = (): boolean => token !== "";
 export function setToken(text: string): void { token = text; sessionStorage.setItem("clew-token", text); }
 
+// Where people sign in, a cookie says who they are, and this word that the page itself sends: another site cannot know it.
+let word = "";
+
 export async function send(path: string, options: RequestInit = {}): Promise<Response> {
   const headers = new Headers(options.headers);
   if (token) headers.set("authorization", `Bearer ${token}`);
+  if (word && (options.method ?? "GET") !== "GET") headers.set("x-csrf-token", word);
   let reply: Response;
   try {
     reply = await fetch(path, { ...options, headers });
   } catch (failure) {
     if (failure instanceof DOMException) throw failure;
-    throw new Refused(0, "the server does not answer");
+    throw new Refused(0, t("server.silent"));
   }
   if (!reply.ok) {
     const body = await reply.json().catch(() => ({}));
-    throw new Refused(reply.status, body.error ?? `the server says ${reply.status}`);
+    if (reply.status === 403 && String(body.error).startsWith("x-csrf-token") && !(options as Again).again && (await me())) return send(path, { ...options, again: true } as Again);
+    throw new Refused(reply.status, body.error ?? t("server.says", { status: reply.status }));
   }
   return reply;
 }
+
+interface Again extends RequestInit { again?: boolean } // another tab has signed in meanwhile
 
 const get = async (path: string) => (await send(path)).json();
 const at = (base: string, rest = "") => `/v1/bases/${encodeURIComponent(base)}${rest}`;
@@ -90,3 +100,37 @@ export async function stream(
     }
   }
 }
+
+export const hasUsers = async (): Promise<boolean> => (await get("/health")).users;
+const known = (found: Me): Me => { word = found.csrf ?? ""; return found; };
+const change = (method: string, body?: unknown): RequestInit => ({ ...(body === undefined ? {} : json(body)), method });
+/** Who has signed in; null where nobody has. */
+export async function me(): Promise<Me | null> {
+  try { return known(await get("/v1/me")); }
+  catch (failure) { if (failure instanceof Refused && failure.status === 401) return null; throw failure; }
+}
+export const signIn = async (name: string, password: string): Promise<Me> => known(await (await send("/v1/sign-in", json({ name, password }))).json());
+export const signOut = async (): Promise<void> => { await send("/v1/sign-out", change("POST")); word = ""; };
+export const changePassword = async (old: string, next: string): Promise<Me> => known(await (await send("/v1/me/password", json({ old, new: next }))).json());
+export const tokens = (): Promise<Token[]> => get("/v1/me/tokens");
+export const makeToken = async (name: string, write: boolean): Promise<NewToken> => (await send("/v1/me/tokens", json({ name, write }))).json();
+export const removeToken = (id: number) => send(`/v1/me/tokens/${id}`, change("DELETE"));
+export const history = (): Promise<Past[]> => get("/v1/me/history");
+export const forgetHistory = () => send("/v1/me/history", change("DELETE"));
+const user = (name: string, rest = "") => `/v1/users/${encodeURIComponent(name)}${rest}`;
+export const users = (): Promise<User[]> => get("/v1/users");
+export const makeUser = async (name: string): Promise<Password> => (await send("/v1/users", json({ name }))).json();
+export const changeUser = (name: string, changed: UserChange) => send(user(name), change("PATCH", changed));
+export const removeUser = async (name: string): Promise<void> => { await send(user(name), change("DELETE")); };
+export const resetPassword = async (name: string): Promise<Password> => (await send(user(name, "/password"), change("POST"))).json();
+export const members = (base: string): Promise<Record<string, "reader" | "editor" | "admin">> => get(at(base, "/members"));
+export const setMember = (base: string, name: string, role: string | null) => send(at(base, `/members/${encodeURIComponent(name)}`), change("PUT", { role }));
+export const auditLog = (before?: number): Promise<Audit[]> => get(`/v1/audit${before === undefined ? "" : `?before=${before}`}`);
+export const evaluations = (): Promise<Evaluation[]> => get("/v1/evaluations");
+export const failures = (set: string, run: string, k: number): Promise<Failure[]> =>
+  get(`/v1/evaluations/failures?set=${encodeURIComponent(set)}&run=${encodeURIComponent(run)}&k=${k}`);
+export const managed = (): Promise<Managed> => get("/v1/managed");
+export const makeBase = (name: string, title: string) => send("/v1/bases", json({ name, title }));
+export const changeBase = (name: string, title: string, description: string) => send(at(name), change("PATCH", { title, description }));
+export const deleteBase = (name: string) => send(at(name), change("DELETE"));
+export const restoreBase = (name: string) => send(`/v1/managed/${encodeURIComponent(name)}/restore`, change("POST"));

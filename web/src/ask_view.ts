@@ -14,6 +14,7 @@ import { go, href, note } from "./route";
 import { tabs } from "./tabs";
 import { Timeline } from "./trace";
 import { understoodChips } from "./understood_chips";
+import { t } from "./texts";
 
 export async function askView(host: HTMLElement, base: api.BaseDetails, given: URLSearchParams, signal: AbortSignal): Promise<void> {
   const kept = await keptRun(base, given.get("run"));
@@ -22,13 +23,13 @@ export async function askView(host: HTMLElement, base: api.BaseDetails, given: U
   const turns = kept ? ownTurns(kept, readTurns(given)) : readTurns(given);
   const form = questionForm(base, asked, (next) => go(link(base.name, next, { turns })));
   if (!asked.question) {
-    fill(host, h("div", { class: "question" }, h("h1", {}, "What would you like to know?"), form.element,
+    fill(host, h("div", { class: "question" }, h("h1", {}, t("ask.title")), form.element,
       exampleList(base, (text) => go(link(base.name, { ...form.asked(), question: text })))));
     return;
   }
   document.title = `${asked.question} · Clew`;
   const result = h("div", { class: "result" });
-  fill(host, h("h1", { class: "asked-question" }, asked.question), shownTurns(base.name, turns, asked),
+  fill(host, h("h1", { class: "asked-question", dir: "auto" }, asked.question), shownTurns(base.name, turns, asked),
     h("div", { class: "question asked" }, form.element), result);
   const own = new AbortController(), stop = () => own.abort();
   signal.addEventListener("abort", stop);
@@ -42,10 +43,10 @@ export async function askView(host: HTMLElement, base: api.BaseDetails, given: U
       else if (kind === "run") page.finish(content);
       else if (kind === "error") page.fail(content.error);
     });
-    if (!page.done && !own.signal.aborted) page.fail("The connection ended before the answer was complete.");
+    if (!page.done && !own.signal.aborted) page.fail(t("ask.cut"));
   } catch (failure) {
     if (signal.aborted) return;
-    if (own.signal.aborted) { page.fail("Stopped. No answer was kept."); return; }
+    if (own.signal.aborted) { page.fail(t("ask.stopped")); return; }
     if (!(failure instanceof api.Refused) || failure.status === 401) throw failure;
     page.fail(failure.message);
   }
@@ -70,28 +71,28 @@ class Page {
   done = false;
   private main = h("div", { class: "answered", "aria-busy": "true" });
   private status: HTMLElement;
-  private graphHost = h("div", {}, h("p", { class: "muted" }, "Open an answer to see the graph around it."));
+  private graphHost = h("div", {}, h("p", { class: "muted" }, t("ask.open")));
   private queryHost = h("div", {}, h("p", { class: "muted" }, "…"));
-  private side = tabs([["Graph", this.graphHost], ["Query", this.queryHost], ["Trace", this.timeline.element]]);
+  private side = tabs([[t("tab.graph"), this.graphHost], [t("tab.query"), this.queryHost], [t("tab.trace"), this.timeline.element]]);
 
   constructor(private base: api.BaseDetails, private asked: api.Asked, private turns: Turn[], private look: Look, result: HTMLElement, stop: () => void) {
-    this.status = h("div", { class: "status muted", role: "status" }, h("span", { class: "thread", "aria-hidden": "true" }), "following the thread …", button("Stop", stop, { class: "stop" }));
-    const aside = h("aside", { class: "side", "aria-label": "Graph, query and trace" }, this.side.element);
-    const jump = button("Graph, query, trace ↓", () => aside.scrollIntoView({ block: "start" }), { class: "quiet jump" });
+    this.status = h("div", { class: "status muted", role: "status" }, h("span", { class: "thread", "aria-hidden": "true" }), t("ask.following"), button(t("ask.stop"), stop, { class: "stop" }));
+    const aside = h("aside", { class: "side", "aria-label": t("ask.beside") }, this.side.element);
+    const jump = button(t("ask.jump"), () => aside.scrollIntoView({ block: "start" }), { class: "quiet jump" });
     fill(result, h("div", { class: "columns" }, h("section", { class: "main" }, h("div", { class: "row" }, this.status, jump), this.main), aside));
-    this.side.choose("Trace");
+    this.side.choose(t("tab.trace"));
   }
 
   /** What a model has written so far; the checked answer takes its place. */
   showUnchecked(written: api.Unchecked): void {
-    fill(this.main, written.text && h("section", { class: "written unchecked", "aria-label": "Being written, not checked yet" },
-      h("div", { class: "said" }, written.text), h("p", { class: "muted" }, "Being written, not checked yet …")));
+    fill(this.main, written.text && h("section", { class: "written unchecked", "aria-label": t("unchecked") },
+      h("div", { class: "said", dir: "auto" }, written.text), h("p", { class: "muted" }, `${t("unchecked")} …`)));
   }
 
   fail(reason: string): void {
     this.end();
     this.timeline.end();
-    fill(this.main, notice(reason, button("Ask again", () => go(link(this.base.name, this.asked, { turns: this.turns })))));
+    fill(this.main, notice(reason, button(t("ask.again"), () => go(link(this.base.name, this.asked, { turns: this.turns })))));
     announce(reason);
   }
 
@@ -101,11 +102,11 @@ class Page {
     const { base, asked, turns } = this;
     const address = (look: Look) => link(base.name, asked, { turns, run: run.run, look });
     const again = (changes: Partial<api.Asked>) => go(link(base.name, { ...asked, ...changes }, { turns }));
-    const list = answerList(base, run, this.look, (look) => note(address(look)), (answer) => void drawn(base, asked.question, answer, this.graphHost, this.side.choose));
+    const list = answerList(base, run, this.look, (look) => note(address(look)), (answer) => void drawn(base, asked.question, answer, this.graphHost, this.side.choose, run.found ? run.answers.filter((one) => one.group === "match") : []));
     const head = answerHead(base, run, understoodChips(base, run, again));
     fill(this.main, outage(run), head, list.element,
-      h("div", { class: "row wrap downloads" }, copyButton(() => location.href, "Copy link"), downloads(base, run),
-        h("a", { class: "quiet button", href: href("compare", { base: base.name, q: asked.question, method: asked.method }) }, "Compare methods")),
+      h("div", { class: "row wrap downloads" }, copyButton(() => location.href, t("copy.link")), downloads(base, run),
+        h("a", { class: "quiet button", href: href("compare", { base: base.name, q: asked.question, method: asked.method }) }, t("compare.link"))),
       remarks(run), followUp(base.name, asked, run, turns));
     fill(this.queryHost, shownQuery(base, run));
     note(address(this.look));
@@ -122,10 +123,15 @@ class Page {
   }
 }
 
-async function drawn(base: api.BaseDetails, question: string, answer: api.Answer, host: HTMLElement, choose: (name: string) => void): Promise<void> {
-  const panel = new GraphPanel(base, `The graph around ${answer.name}`);
-  fill(host, panel.element);
-  choose("Graph");
+async function drawn(base: api.BaseDetails, question: string, answer: api.Answer, host: HTMLElement, choose: (name: string) => void, others: api.Answer[] = []): Promise<void> {
+  const panel = new GraphPanel(base, t("graph.around", { name: answer.name }));
+  fill(host, panel.element, others.length > 1 && button(t("graph.all", { count: others.length }), () => {
+    const all = new GraphPanel(base, t("graph.all", { count: others.length }));
+    fill(host, all.element);
+    for (const one of others) { const { nodes, edges } = graphOf(one.evidence); all.add([{ key: one.key, name: one.name, type: one.type, role: "answer" }, ...nodes], edges); }
+    all.element.querySelector("canvas")!.focus({ preventScroll: true });
+  }));
+  choose(t("tab.graph"));
   const { nodes, edges } = graphOf(answer.evidence);
   const own: api.NodeRef = { key: answer.key, name: answer.name, type: answer.type, role: "answer" };
   if (edges.length) { panel.add([own, ...nodes], edges); return; }

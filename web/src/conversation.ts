@@ -4,6 +4,7 @@ import * as api from "./api";
 import { sentence } from "./answer_head";
 import { button, h, nameOf } from "./dom";
 import { go, href } from "./route";
+import { t } from "./texts";
 
 export interface Turn { question: string; run: string | null }
 const UNKNOWN = "-", MOST = 20; // earlier questions that the server takes
@@ -42,23 +43,23 @@ const writeFixes = (fixes: Record<string, string[]>) =>
 /** The turns before this one: each with its sentence, and a link that opens it again. */
 export function shownTurns(base: string, turns: Turn[], asked: api.Asked): HTMLElement | null {
   if (!turns.length) return null;
-  return h("section", { class: "turns", "aria-label": "Earlier in this conversation" },
+  return h("section", { class: "turns", "aria-label": t("turns.label") },
     h("ol", {}, turns.map((turn, place) => {
       const said = h("p", { class: "muted" });
-      if (turn.run) api.run(base, turn.run).then((run) => { said.replaceChildren(nameOf(sentence(run))); }, () => { said.textContent = "Open it to ask it again."; });
+      if (turn.run) api.run(base, turn.run).then((run) => { said.replaceChildren(nameOf(sentence(run))); }, () => { said.textContent = t("turns.forgotten"); });
       const at = link(base, { question: turn.question, method: asked.method, model: asked.model }, { turns: turns.slice(0, place), run: turn.run });
-      return h("li", {}, h("a", { href: at, "aria-label": `Open again: ${turn.question}` }, nameOf(turn.question)), said);
+      return h("li", {}, h("a", { href: at, "aria-label": t("turns.open", { question: turn.question }) }, nameOf(turn.question)), said);
     })),
-    button("New conversation", () => go(href("ask", { base })), { class: "quiet" }));
+    button(t("turns.new"), () => go(href("ask", { base })), { class: "quiet" }));
 }
 
 /** A field for the next question of the conversation. */
 export function followUp(base: string, asked: api.Asked, run: api.Run, turns: Turn[]): HTMLElement {
-  const box = h("input", { type: "text", name: "follow-up", maxlength: 2000, autocomplete: "off", "aria-label": "Follow-up question", placeholder: "Ask a follow-up: which of them …?  what about …?  why?" });
-  return h("form", { class: "follow", role: "search", "aria-label": "Follow-up", onsubmit: (event: Event) => {
+  const box = h("input", { type: "text", name: "follow-up", dir: "auto", maxlength: 2000, autocomplete: "off", "aria-label": t("follow.label"), placeholder: t("follow.hint") });
+  return h("form", { class: "follow", role: "search", "aria-label": t("follow.form"), onsubmit: (event: Event) => {
     event.preventDefault();
     const question = box.value.trim();
     if (question) go(link(base, { question, method: asked.method, model: asked.model }, { turns: [...turns, { question: asked.question, run: run.run }] }));
-  } }, h("div", { class: "box" }, box, h("button", { type: "submit", class: "primary" }, "Ask")),
-    button("New conversation", () => go(href("ask", { base })), { class: "quiet" }));
+  } }, h("div", { class: "box" }, box, h("button", { type: "submit", class: "primary" }, t("view.ask"))),
+    button(t("turns.new"), () => go(href("ask", { base })), { class: "quiet" }));
 }

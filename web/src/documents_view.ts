@@ -5,6 +5,7 @@ import { link } from "./conversation";
 import { announce, button, fill, h, marked, nameOf, notice } from "./dom";
 import { questionForm } from "./question_form";
 import { go, href } from "./route";
+import { counted, parts, t } from "./texts";
 
 export async function documentsView(
   host: HTMLElement, base: api.BaseDetails, given: URLSearchParams, signal: AbortSignal, reload: () => void,
@@ -12,12 +13,12 @@ export async function documentsView(
   const name = given.get("doc");
   if (name) { await read(host, base, name, given.get("piece"), given.get("quote")); return; }
   if (!base.documents) {
-    fill(host, h("div", { class: "question asked" }, h("h1", {}, "Documents"), h("p", { class: "muted" },
-      "This base takes no uploads. Start the server with ", h("code", {}, "--documents FOLDER"), " for one that does.")));
+    fill(host, h("div", { class: "question asked" }, h("h1", {}, t("view.documents")), h("p", { class: "muted" },
+      parts("docs.noUploads", { option: h("code", {}, "--documents FOLDER") }))));
     return;
   }
   const desk = new Desk(base, signal, reload);
-  fill(host, h("div", { class: "question asked" }, h("h1", {}, "Documents"),
+  fill(host, h("div", { class: "question asked" }, h("h1", {}, t("view.documents")),
     base.ready && questionForm(base, {}, (asked) => go(link(base.name, asked))).element, desk.element));
   await desk.watch();
 }
@@ -28,9 +29,9 @@ const sending = new Map<string, Map<string, Sending>>(); // base → name: what 
 
 class Desk {
   readonly element: HTMLElement;
-  private list = h("ul", { class: "files", "aria-label": "Documents" });
+  private list = h("ul", { class: "files", "aria-label": t("view.documents") });
   private state = h("p", { class: "muted", role: "status" });
-  private progress = h("progress", { max: 1, hidden: true, "aria-label": "Build" });
+  private progress = h("progress", { max: 1, hidden: true, "aria-label": t("docs.build") });
   private problem = h("div", {});
   private input = h("input", { type: "file", multiple: true, id: "upload", class: "hidden-input" });
   private found: api.Documents | null = null;
@@ -40,7 +41,7 @@ class Desk {
   constructor(private base: api.BaseDetails, private signal: AbortSignal, private reload: () => void) {
     this.sent = sending.get(base.name) ?? new Map();
     sending.set(base.name, this.sent);
-    const drop = h("label", { class: "drop", for: "upload" }, h("strong", {}, "Drop files here"), h("span", { class: "muted" }, " or choose them: PDF, Word, Markdown, HTML, text, tables"), this.input);
+    const drop = h("label", { class: "drop", for: "upload" }, h("strong", {}, t("docs.drop")), h("span", { class: "muted" }, ` ${t("docs.choose")}`), this.input);
     this.input.addEventListener("change", () => { this.take([...(this.input.files ?? [])]); this.input.value = ""; });
     drop.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
     drop.addEventListener("dragleave", () => drop.classList.remove("over"));
@@ -55,7 +56,7 @@ class Desk {
       this.draw();
       if (!this.isBusy) {
         const now = await api.details(this.base.name);
-        if (!this.isSending && (now.ready !== this.base.ready || now.nodes !== this.base.nodes)) { announce("The documents are ready"); this.reload(); }
+        if (!this.isSending && (now.ready !== this.base.ready || now.nodes !== this.base.nodes)) { announce(t("docs.announced")); this.reload(); }
         return;
       }
       await new Promise((done) => setTimeout(done, 400));
@@ -98,30 +99,30 @@ class Desk {
     this.progress.hidden = !this.isBusy;
     if (build.total) this.progress.value = build.done / build.total; else this.progress.removeAttribute("value");
     const failed = [...this.sent.values()].filter((one) => one.state === "failed").length + build.skipped.length;
-    this.state.textContent = this.isBusy ? `building: ${build.stage || "waiting"}` : build.state === "failed" ? `The build failed: ${build.error ?? "no reason was given"}`
-      : failed ? `${failed === 1 ? "One file is" : `${failed} files are`} not ready` : documents.length ? "ready" : "no documents yet";
+    this.state.textContent = this.isBusy ? t("docs.building", { stage: build.stage || t("docs.waiting") }) : build.state === "failed" ? t("docs.failed", { why: build.error ?? t("docs.noReason") })
+      : failed ? counted("docs.notReady", failed) : documents.length ? t("docs.ready") : t("docs.none");
     const skipped = new Map(build.skipped.map((one) => [one.file, one.reason])), known = new Set(documents.map((one) => one.name));
     fill(this.list,
       [...this.sent.values()].filter((one) => !known.has(one.file.name) || one.state !== "waiting").map((one) => this.sendingRow(one)),
       documents.map((file) => this.row(file, skipped.get(file.name))),
-      deleted.map((name) => h("li", { class: "gone" }, nameOf(name), status("deleted"),
-        button("Undo", () => void this.change(() => api.restore(this.base.name, name)), { class: "quiet", "aria-label": `Undo the deletion of ${name}` }))));
+      deleted.map((name) => h("li", { class: "gone" }, nameOf(name), status(t("docs.deleted")),
+        button(t("undo"), () => void this.change(() => api.restore(this.base.name, name)), { class: "quiet", "aria-label": t("docs.undo", { name }) }))));
   }
 
   private sendingRow(one: Sending): HTMLElement {
     const name = one.file.name;
-    return h("li", {}, nameOf(name), status(one.state === "failed" ? `refused: ${one.error}` : one.state === "sending" ? "sending …" : "waits", one.state === "failed"),
+    return h("li", {}, nameOf(name), status(one.state === "failed" ? t("docs.refused", { why: one.error }) : one.state === "sending" ? t("docs.sending") : t("docs.waits"), one.state === "failed"),
       one.state === "failed" && [
-        button("Retry", () => { one.state = "waiting"; void this.send(); }, { class: "quiet", "aria-label": `Retry ${name}` }),
-        button("Dismiss", () => { this.sent.delete(name); this.draw(); }, { class: "quiet", "aria-label": `Dismiss ${name}` })]);
+        button(t("retry"), () => { one.state = "waiting"; void this.send(); }, { class: "quiet", "aria-label": t("retry.named", { name }) }),
+        button(t("dismiss"), () => { this.sent.delete(name); this.draw(); }, { class: "quiet", "aria-label": t("dismiss.named", { name }) })]);
   }
 
   private row(file: api.Documents["documents"][number], reason: string | undefined): HTMLElement {
     const isRead = file.indexed && !reason, size = `${(file.bytes / 1000).toFixed(1)} kB`;
     return h("li", {},
       isRead ? h("a", { href: href("documents", { base: this.base.name, doc: file.name }) }, nameOf(file.name)) : nameOf(file.name),
-      status(reason ? `cannot be used: ${reason}` : isRead ? `ready · ${size}` : `${this.isBusy ? "being read" : "not read yet"} · ${size}`, Boolean(reason)),
-      button("Delete", () => void this.change(() => api.remove(this.base.name, file.name)), { class: "quiet", "aria-label": `Delete ${file.name}` }));
+      status(reason ? t("docs.unusable", { why: reason }) : `${t(isRead ? "docs.ready" : this.isBusy ? "docs.reading" : "docs.unread")} · ${size}`, Boolean(reason)),
+      button(t("delete"), () => void this.change(() => api.remove(this.base.name, file.name)), { class: "quiet", "aria-label": t("delete.named", { name: file.name }) }));
   }
 }
 
@@ -131,14 +132,14 @@ async function read(host: HTMLElement, base: api.BaseDetails, name: string, piec
   const document = await api.reading(base.name, name);
   let page: number | null = null;
   fill(host, h("article", { class: "reading" },
-    h("p", {}, h("a", { href: href("documents", { base: base.name }) }, "← Documents")),
+    h("p", {}, h("a", { href: href("documents", { base: base.name }) }, `← ${t("view.documents")}`)),
     h("h1", {}, nameOf(document.title)), h("p", { class: "muted" }, nameOf(document.name)),
     document.pieces.map((one) => {
       const turned = one.page !== null && one.page !== page;
       page = one.page;
       const cited = one.key === piece;
-      return [turned && h("h2", { class: "page" }, `page ${one.page}`),
-        h(one.type === "table" ? "pre" : "p", { class: cited ? "piece cited" : "piece", id: cited ? "cited" : null }, marked(one.text, cited ? quote?.trim() ?? null : null))];
+      return [turned && h("h2", { class: "page" }, t("docs.page", { page: one.page ?? "" })),
+        h(one.type === "table" ? "pre" : "p", { class: cited ? "piece cited" : "piece", dir: "auto", id: cited ? "cited" : null }, marked(one.text, cited ? quote?.trim() ?? null : null))];
     })));
   const target = host.querySelector("#quote") ?? host.querySelector("#cited");
   target?.scrollIntoView({ block: "center" });

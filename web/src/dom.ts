@@ -1,5 +1,7 @@
 // Elements from plain values. Text always becomes a text node: nothing a base says is ever read as markup.
 
+import { language, t } from "./texts";
+
 export type Child = Node | string | number | null | undefined | false | Child[];
 type Attributes = Record<string, string | number | boolean | null | undefined | ((event: any) => void)>;
 
@@ -51,19 +53,19 @@ export function save(name: string, content: Blob): void {
 }
 
 /** Copies; where the browser does not let it (plain HTTP on a network), the text is shown, chosen, to copy by hand. */
-export function copyButton(text: string | (() => string), label = "Copy"): HTMLElement {
+export function copyButton(text: string | (() => string), label = t("copy")): HTMLElement {
   const made = button(label, async () => {
     const copied = typeof text === "string" ? text : text();
     try {
       await navigator.clipboard.writeText(copied);
-      made.textContent = "Copied";
-      announce("Copied");
+      made.textContent = t("copied");
+      announce(t("copied"));
       setTimeout(() => (made.textContent = label), 1500);
     } catch {
-      const field = h("textarea", { class: "by-hand", rows: 2, readonly: true, "aria-label": "To copy by hand" });
+      const field = h("textarea", { class: "by-hand", rows: 2, readonly: true, "aria-label": t("copy.byHand") });
       field.value = copied;
       host.querySelector(".uncopied")?.remove();
-      host.append(h("span", { class: "uncopied", role: "alert" }, "The browser does not let this page copy. Copy it from here:", field));
+      host.append(h("span", { class: "uncopied", role: "alert" }, t("copy.refused"), field));
       field.focus();
       field.select();
     }
@@ -76,7 +78,7 @@ export function notice(text: string, ...actions: Child[]): HTMLElement {
   return h("div", { class: "notice", role: "alert" }, h("p", {}, text), actions.length > 0 && h("div", { class: "row wrap" }, actions));
 }
 
-const digits = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
+const digits = new Intl.NumberFormat(language, { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
 export const number = (value: number): string => digits.format(value);
 export const percent = (value: number): string => `${Math.round(100 * value)} %`;
 /** A name, kept apart from the writing direction of what stands around it. */

@@ -2,6 +2,7 @@
 
 import * as api from "./api";
 import { fill, h, nameOf, words } from "./dom";
+import { t } from "./texts";
 
 let numbers = 0;
 
@@ -32,7 +33,7 @@ export function entityInput(base: api.BaseDetails, label: string, take: (node: a
     catch (failure) { said.textContent = (failure as Error).message; }
     if (number !== asked) return;
     found = next; known = text; active = found.length ? 0 : -1;
-    said.textContent = text && !found.length ? `Nothing in this base is called “${text}”.` : "";
+    said.textContent = text && !found.length ? t("nothing.called", { name: text }) : "";
     if (isWanted && found[0]) { isWanted = false; take(found[0]); } else draw();
     isWanted = false;
   };

@@ -7,6 +7,7 @@ import { showPage } from "./page_dialog";
 import { withTables } from "./pipe_table";
 import { reason } from "./reasons";
 import { href } from "./route";
+import { t } from "./texts";
 
 export function shownEvidence(base: BaseDetails, piece: Evidence, number?: number): HTMLElement {
   const mark = number === undefined ? null : h("span", { class: "number" }, `[${number}]`);
@@ -17,12 +18,12 @@ export function shownEvidence(base: BaseDetails, piece: Evidence, number?: numbe
 
 /** A quotation with what says it marked. */
 export function quoted(piece: Evidence): HTMLElement {
-  return h("blockquote", {}, withTables(piece.text, piece.mark));
+  return h("blockquote", { dir: "auto" }, withTables(piece.text, piece.mark));
 }
 
 export const markedText = (piece: Evidence): string => piece.mark ? [...piece.text].slice(piece.mark[0], piece.mark[1]).join("") : piece.text;
 
-export const placeOf = (piece: Evidence): string => !piece.file ? "" : piece.page ? `${piece.file}, page ${piece.page}` : piece.file;
+export const placeOf = (piece: Evidence): string => !piece.file ? "" : piece.page ? t("page.of", { file: piece.file, page: piece.page }) : piece.file;
 
 /** A piece of evidence in a line; facts that begin at this very node do not name it again. */
 export function glimpse(base: BaseDetails, piece: Evidence, key?: string): string {
@@ -46,12 +47,12 @@ export function source(base: BaseDetails, piece: Evidence): HTMLElement | null {
   if (!piece.node) return null;
   if (!piece.file) {
     const node = piece.node;
-    return h("button", { type: "button", onclick: () => void showNode(base, node.key, piece.text), class: "source", "aria-label": `Read the source: ${node.name}` }, nameOf(node.name));
+    return h("button", { type: "button", onclick: () => void showNode(base, node.key, piece.text), class: "source", "aria-label": t("source.read", { name: node.name }) }, nameOf(node.name));
   }
   const address = href("documents", { base: base.name, doc: piece.file, piece: piece.node.key, quote: markedText(piece) });
   const printed = base.documents && piece.page && /\.pdf$/i.test(piece.file);
   return h("span", { class: "place" },
-    printed ? h("button", { type: "button", onclick: () => void showPage(base, piece, address), class: "source", "aria-label": `Show the page: ${placeOf(piece)}` }, nameOf(placeOf(piece)))
+    printed ? h("button", { type: "button", onclick: () => void showPage(base, piece, address), class: "source", "aria-label": t("source.page", { place: placeOf(piece) }) }, nameOf(placeOf(piece)))
       : h("a", { class: "source", href: address }, nameOf(placeOf(piece))),
     piece.section && h("small", { class: "muted section" }, piece.section));
 }

@@ -6,6 +6,7 @@ import { attributesOf } from "./answer_table";
 import { button, h, percent, save, words } from "./dom";
 import { placeOf } from "./evidence";
 import { tells } from "./reasons";
+import { t } from "./texts";
 
 /** A cell that a spreadsheet reads as text: what begins as a formula is quoted. */
 function cell(value: unknown): string {
@@ -36,24 +37,24 @@ export function markdown(run: Run, address: string): string {
   const line = (answer: Answer) => `${answer.rank}. **${escaped(answer.name)}** (${escaped(words(answer.type))})${cite(cited(answer))}`;
   const matching = run.answers.filter((one) => run.found && one.group === "match"), near = run.answers.filter((one) => !matching.includes(one));
   const lines = [`# ${escaped(run.question)}`, "", `${escaped(sentence(run))}${cite(cited(run))}`, ""];
-  if (run.found && run.certainty !== null) lines.push(`${percent(run.certainty)} sure.`, "");
-  if (run.understood) lines.push(`Understood as: ${escaped(run.understood)}`, "");
-  if (!decides(run)) lines.push("Ranked by what is written:", "", ...run.answers.map(line), "");
+  if (run.found && run.certainty !== null) lines.push(t("export.sure", { percent: percent(run.certainty) }), "");
+  if (run.understood) lines.push(t("export.understood", { text: escaped(run.understood) }), "");
+  if (!decides(run)) lines.push(`${t("list.ranked")}:`, "", ...run.answers.map(line), "");
   else {
-    if (matching.length) lines.push(run.matches && run.matches > matching.length ? `${matching.length} of ${run.matches}:` : "Matches:", "", ...matching.map(line), "");
-    if (near.length) lines.push("## Not matching, but near", "", ...near.map(line), "");
+    if (matching.length) lines.push(run.matches && run.matches > matching.length ? `${t("of", { shown: matching.length, all: run.matches })}:` : `${t("list.matches")}:`, "", ...matching.map(line), "");
+    if (near.length) lines.push(`## ${t("list.near")}`, "", ...near.map(line), "");
   }
-  if (sources.length) lines.push("## Sources", "", ...sources.map((text, place) => `[${place + 1}] ${escaped(text)}  `), "");
+  if (sources.length) lines.push(`## ${t("export.sources")}`, "", ...sources.map((text, place) => `[${place + 1}] ${escaped(text)}  `), "");
   return [...lines, `<${address}>`, ""].join("\n");
 }
 
 export function downloads(_: BaseDetails, run: Run): HTMLElement[] {
   const one = (name: string, ending: string, type: string, make: () => string) =>
-    button(name, () => save(`clew-${run.run}.${ending}`, new Blob([make()], { type: `${type};charset=utf-8` })), { class: "quiet", "aria-label": `Download the answers as ${name}` });
+    button(name, () => save(`clew-${run.run}.${ending}`, new Blob([make()], { type: `${type};charset=utf-8` })), { class: "quiet", "aria-label": t("download.answers", { format: name }) });
   return [
     one("CSV", "csv", "text/csv", () => `\ufeff${csv(run)}`),
     one("Markdown", "md", "text/markdown", () => markdown(run, location.href)),
     one("JSON", "json", "application/json", () => JSON.stringify(run, null, 1)),
-    button("Print", () => print(), { class: "quiet" }),
+    button(t("print"), () => print(), { class: "quiet" }),
   ].map((made) => h("span", {}, made));
 }

@@ -5,6 +5,8 @@ import { placed, type Box } from "./labels";
 import { Layout, type Point } from "./layout";
 
 const COLORS = 8;
+const CROWD = 600; // nodes from which on names, arrowheads and rims are left to those that matter: nobody could tell them apart
+const NAMED = 60; // names that a crowd shows
 const around = ({ x, y }: Point, radius: number): Box => [x - radius, y - radius, x + radius, y + radius];
 const shortened = (name: string, most: number) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
 
@@ -34,9 +36,11 @@ export class GraphCanvas {
     canvas.addEventListener("themechange", () => this.draw());
   }
 
-  color(type: string): string {
+  color(type: string): string { return this.colorIn(getComputedStyle(document.documentElement), type); }
+
+  private colorIn(style: CSSStyleDeclaration, type: string): string {
     const place = Math.max(0, this.types.indexOf(type)) % COLORS;
-    return getComputedStyle(document.documentElement).getPropertyValue(`--type-${place}`).trim();
+    return style.getPropertyValue(`--type-${place}`).trim();
   }
 
   add(nodes: NodeRef[], edges: { head: string; relation: string; tail: string }[], around?: Point): number {
@@ -63,7 +67,7 @@ export class GraphCanvas {
   }
 
   zoom(by: number, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2): void {
-    const scale = Math.min(4, Math.max(0.1, this.scale * by));
+    const scale = Math.min(4, Math.max(0.02, this.scale * by));
     this.left = x - ((x - this.left) * scale) / this.scale;
     this.top = y - ((y - this.top) * scale) / this.scale;
     this.scale = scale; this.touched = true;
@@ -170,7 +174,12 @@ export class GraphCanvas {
     pen.font = `${12 * unit}px system-ui, sans-serif`;
     pen.textAlign = "center"; pen.textBaseline = "middle";
     const written: Box[] = []; // names of relations
-    for (const line of lines) {
+    const isCrowd = points.length >= CROWD, colors = new Map(this.types.map((type) => [type, this.colorIn(style, type)]));
+    if (isCrowd) {
+      pen.strokeStyle = faint; pen.lineWidth = 0.6 * unit;
+      for (const { head, tail } of lines) { pen.beginPath(); pen.moveTo(head.x, head.y); pen.lineTo(tail.x, tail.y); pen.stroke(); } // one long path would be far slower
+    }
+    for (const line of isCrowd ? lines.filter(({ head, tail }) => head === this.selected || tail === this.selected) : lines) {
       const mine = line.head === this.selected || line.tail === this.selected;
       pen.strokeStyle = mine ? accent : faint; pen.lineWidth = (mine ? 1.8 : 1) * unit;
       pen.beginPath(); pen.moveTo(line.head.x, line.head.y); pen.lineTo(line.tail.x, line.tail.y); pen.stroke();
@@ -191,19 +200,25 @@ export class GraphCanvas {
     const every = points.length <= 40 || this.scale > 1.1, longest = width > 500 ? 28 : 18;
     const size = points.length > 150 ? 4.5 : 6.5, front = points.filter((point) => this.isFront(point));
     const radiusOf = (point: Point) => (point.role ? 9 : point === this.selected ? 7 : size) * unit;
-    for (const point of [...points.filter((one) => !this.isFront(one)), ...front]) {
+    if (isCrowd) for (const [type, color] of colors) {
+      pen.fillStyle = color;
+      for (const point of points) if (point.type === type) pen.fillRect(point.x - 2 * unit, point.y - 2 * unit, 4 * unit, 4 * unit); // so small, a square is a dot
+    }
+    for (const point of isCrowd ? front : [...points.filter((one) => !this.isFront(one)), ...front]) {
       const radius = radiusOf(point);
       pen.beginPath(); pen.arc(point.x, point.y, radius, 0, 7);
-      pen.fillStyle = this.color(point.type); pen.fill();
+      pen.fillStyle = colors.get(point.type) ?? this.colorIn(style, point.type); pen.fill();
       pen.lineWidth = (point === this.selected ? 3 : point.role ? 2 : 1) * unit;
       pen.strokeStyle = point === this.selected || point.role ? accent : paper; pen.stroke();
       if (point.pinned) { pen.beginPath(); pen.arc(point.x, point.y, 2.4 * unit, 0, 7); pen.fillStyle = paper; pen.fill(); }
     }
     const rank = (point: Point) => (point === this.selected ? 1e6 : point.role ? 1e5 : near.has(point) ? 1e4 : 0) + point.degree;
-    const named = points.filter((point) => every || this.isFront(point) || (near.has(point) && near.size <= 40)).sort((a, b) => rank(b) - rank(a));
+    const isSeen = ({ x, y }: Point) => x * this.scale + this.left > 0 && x * this.scale + this.left < width && y * this.scale + this.top > 0 && y * this.scale + this.top < height;
+    const most = isCrowd ? points.filter(isSeen).sort((a, b) => rank(b) - rank(a)).slice(0, NAMED) : points;
+    const named = most.filter((point) => every || isCrowd || this.isFront(point) || (near.has(point) && near.size <= 40)).sort((a, b) => rank(b) - rank(a));
     const texts = named.map((point) => `${shortened(point.name, longest)}${point.more ? ` +${point.more}` : ""}`);
     const places = placed(named.map((point, place) => ({ x: point.x, y: point.y, radius: radiusOf(point), must: this.isFront(point), width: pen.measureText(texts[place]!).width, height: 15 * unit })),
-      [...written, ...points.map((point): Box => around(point, 0.8 * radiusOf(point)))],
+      [...written, ...(isCrowd ? named : points).map((point): Box => around(point, 0.8 * radiusOf(point)))],
       [-this.left * unit, -this.top * unit, (width - this.left) * unit, (height - this.top) * unit]);
     named.forEach((_, place) => { // names after all dots, which would cover them
       const at = places[place];

@@ -5,6 +5,7 @@ import { announce, button, fill, h, save, words } from "./dom";
 import { GraphCanvas } from "./graph";
 import { MOST, type Point } from "./layout";
 import { showNode } from "./node_dialog";
+import { counted, t } from "./texts";
 
 const FEW = 16, LARGEST = 200; // neighbours asked for at first, and at most
 
@@ -13,13 +14,13 @@ export class GraphPanel {
   readonly graph: GraphCanvas;
   private about = h("div", { class: "about", "aria-live": "polite" });
   private relations = h("fieldset", { class: "relations" });
-  private legend = h("ul", { class: "legend", "aria-label": "Colours of the node types" });
-  private list = h("select", { "aria-label": "Choose a node of the graph" });
+  private legend = h("ul", { class: "legend", "aria-label": t("graph.colours") });
+  private list = h("select", { "aria-label": t("graph.choose") });
 
   constructor(private base: api.BaseDetails, caption: string) {
     const canvas = h("canvas", {
       tabindex: 0, role: "img",
-      "aria-label": `${caption}. Arrow keys choose a node, Enter expands it, p pins it, plus and minus zoom.`,
+      "aria-label": t("graph.keys", { caption }),
     });
     const labels = new Map(base.relations.map((row) => [row.name, row.label]));
     this.graph = new GraphCanvas(canvas, base.node_types.map((row) => row.name), (name) => labels.get(name) ?? name);
@@ -28,17 +29,17 @@ export class GraphPanel {
     this.list.addEventListener("change", () => this.graph.select(this.graph.layout.get(this.list.value) ?? null));
     this.element = h("section", { class: "graph", "aria-label": caption },
       h("div", { class: "stage" }, canvas,
-        h("div", { class: "zoom", role: "group", "aria-label": "Zoom" },
-          button("+", () => this.graph.zoom(1.25), { "aria-label": "Zoom in" }),
-          button("−", () => this.graph.zoom(0.8), { "aria-label": "Zoom out" }),
-          button("⤢", () => this.graph.fit(), { "aria-label": "Fit" }))),
+        h("div", { class: "zoom", role: "group", "aria-label": t("zoom") },
+          button("+", () => this.graph.zoom(1.25), { "aria-label": t("zoom.in") }),
+          button("−", () => this.graph.zoom(0.8), { "aria-label": t("zoom.out") }),
+          button("⤢", () => this.graph.fit(), { "aria-label": t("zoom.fit") }))),
       h("div", { class: "row wrap" }, this.legend),
       h("div", { class: "row wrap" }, this.list, this.about),
       this.relations,
       h("div", { class: "row wrap downloads" },
-        button("SVG", () => save("clew-graph.svg", new Blob([this.graph.svg()], { type: "image/svg+xml" })), { class: "quiet", "aria-label": "Download the graph as SVG" }),
-        button("PNG", async () => save("clew-graph.png", await this.graph.png()), { class: "quiet", "aria-label": "Download the graph as PNG" }),
-        button("JSON", () => save("clew-graph.json", new Blob([JSON.stringify(this.json(), null, 1)], { type: "application/json" })), { class: "quiet", "aria-label": "Download the graph as JSON" })));
+        button("SVG", () => save("clew-graph.svg", new Blob([this.graph.svg()], { type: "image/svg+xml" })), { class: "quiet", "aria-label": t("download.graph", { format: "SVG" }) }),
+        button("PNG", async () => save("clew-graph.png", await this.graph.png()), { class: "quiet", "aria-label": t("download.graph", { format: "PNG" }) }),
+        button("JSON", () => save("clew-graph.json", new Blob([JSON.stringify(this.json(), null, 1)], { type: "application/json" })), { class: "quiet", "aria-label": t("download.graph", { format: "JSON" }) })));
   }
 
   add(nodes: api.NodeRef[], edges: { head: string; relation: string; tail: string }[], around?: Point): number {
@@ -52,8 +53,8 @@ export class GraphPanel {
     const found = await api.neighbors(this.base.name, point.key, point.asked);
     point.more = found.left_out;
     const added = this.add(found.nodes, found.edges, point);
-    const full = this.graph.layout.points.length >= MOST ? `; a graph shows ${MOST} nodes at most` : "";
-    announce(`${added} nodes added around ${point.name}${found.left_out ? `, ${found.left_out} more are not shown` : ""}${full}`);
+    const full = this.graph.layout.points.length >= MOST ? t("graph.full", { most: MOST }) : "";
+    announce(`${counted("graph.added", added, { name: point.name })}${found.left_out ? t("graph.left", { count: found.left_out }) : ""}${full}`);
     if (this.graph.selected === point || !this.graph.selected) this.graph.select(point);
   }
 
@@ -75,10 +76,10 @@ export class GraphPanel {
       return h("li", {}, dot, words(type));
     }));
     const chosen = this.list.value;
-    fill(this.list, h("option", { value: "" }, points.length === 1 ? "1 node" : `${points.length} nodes: choose one`),
+    fill(this.list, h("option", { value: "" }, points.length === 1 ? counted("nodes", 1) : t("graph.pick", { nodes: counted("nodes", points.length) })),
       points.map((point) => h("option", { value: point.key }, `${point.name} (${words(point.type)})`)));
     this.list.value = points.some((point) => point.key === chosen) ? chosen : "";
-    fill(this.relations, h("legend", {}, "Relations"), [...this.graph.relations()].map(([name, count]) => {
+    fill(this.relations, h("legend", {}, t("relations")), [...this.graph.relations()].map(([name, count]) => {
       const box = h("input", { type: "checkbox", checked: !this.graph.hidden.has(name) });
       box.addEventListener("change", () => {
         if (box.checked) this.graph.hidden.delete(name); else this.graph.hidden.add(name);
@@ -93,9 +94,9 @@ export class GraphPanel {
     if (!point) { fill(this.about); return; }
     const held = [...this.about.children].indexOf(document.activeElement as Element); // the button pressed last keeps the focus
     fill(this.about,
-      button(point.more ? `Expand: +${point.more} more` : "Expand", () => void this.expand(point), { class: "quiet", "aria-label": point.more ? `Expand: +${point.more} more around ${point.name}` : `Expand ${point.name}`, disabled: point.more === 0 }),
-      button(point.pinned ? "Unpin" : "Pin", () => { point.pinned = !point.pinned; this.graph.select(point); }, { class: "quiet", "aria-pressed": String(point.pinned) }),
-      button("Read", () => void showNode(this.base, point.key), { class: "quiet", "aria-label": `Read about ${point.name}` }));
+      button(point.more ? t("expand.more", { count: point.more }) : t("expand"), () => void this.expand(point), { class: "quiet", "aria-label": point.more ? t("expand.around", { count: point.more, name: point.name }) : t("expand.named", { name: point.name }), disabled: point.more === 0 }),
+      button(point.pinned ? t("unpin") : t("pin"), () => { point.pinned = !point.pinned; this.graph.select(point); }, { class: "quiet", "aria-pressed": String(point.pinned) }),
+      button(t("read"), () => void showNode(this.base, point.key), { class: "quiet", "aria-label": t("read.node", { name: point.name }) }));
     if (held >= 0) (this.about.children[held] as HTMLElement | undefined)?.focus();
   }
 }

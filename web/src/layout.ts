@@ -1,6 +1,7 @@
-// A small force layout. Pairwise repulsion is exact; 500 nodes take a few milliseconds a step, so nothing cleverer is needed.
+// A small force layout: edges pull, nodes push each other apart, and what was asked stands to the left of what answers it.
 
 import type { NodeRef } from "./api";
+import { repel } from "./repulsion";
 
 export interface Point extends NodeRef {
   x: number; y: number; vx: number; vy: number; pinned: boolean; degree: number;
@@ -8,7 +9,7 @@ export interface Point extends NodeRef {
   asked?: number; // how many were asked for last
 }
 export interface Line { head: Point; tail: Point; relation: string }
-export const MOST = 500;
+export const MOST = 5000;
 const SIDE = 200;
 const FARTHEST = 40; // that a node moves in a step: forces that add up never fling it away
 const HUB = 8; // from this degree on each edge pulls less, so that all of them together stay bounded
@@ -54,25 +55,12 @@ export class Layout {
     const points = this.points, heat = this.heat, count = points.length;
     const x = new Float64Array(count), y = new Float64Array(count), fx = new Float64Array(count), fy = new Float64Array(count);
     for (let i = 0; i < count; i++) { x[i] = points[i]!.x; y[i] = points[i]!.y; }
-    const strength = 9000 * heat, weight = points.map((point) => Math.sqrt(1 + Math.min(point.degree, 60) / 6)); // hubs need room
-    for (let i = 0; i < count; i++) {
-      const xi = x[i]!, yi = y[i]!;
-      let sumX = 0, sumY = 0;
-      for (let j = i + 1; j < count; j++) {
-        let dx = xi - x[j]!, dy = yi - y[j]!;
-        let square = dx * dx + dy * dy;
-        if (square > 640000) continue;
-        if (square < 1) { dx = (i % 7) - 3 || 1; dy = (j % 5) - 2; square = dx * dx + dy * dy; }
-        const across = Math.sqrt(square);
-        const force = Math.min((strength * weight[i]! * weight[j]!) / square, 14) / across;
-        sumX += dx * force; sumY += dy * force;
-        fx[j]! -= dx * force; fy[j]! -= dy * force;
-      }
-      points[i]!.vx += sumX + fx[i]!; points[i]!.vy += sumY + fy[i]!;
-    }
+    const strength = 9000 * heat, weight = Float64Array.from(points, (point) => Math.sqrt(1 + Math.min(point.degree, 60) / 6)); // hubs need room
+    repel(x, y, weight, strength, fx, fy);
+    for (let i = 0; i < count; i++) { points[i]!.vx += fx[i]!; points[i]!.vy += fy[i]!; }
     for (const { head, tail } of this.lines) {
       const dx = tail.x - head.x, dy = tail.y - head.y;
-      const length = Math.hypot(dx, dy) || 1;
+      const length = Math.sqrt(dx * dx + dy * dy) || 1;
       const rest = 110 + 4 * Math.min(20, Math.min(head.degree, tail.degree));
       const least = Math.min(head.degree, tail.degree), share = head.degree / (head.degree + tail.degree); // the hub moves least
       const pull = ((length - rest) / length) * 0.16 * Math.min(1, HUB / least) * heat;
@@ -84,7 +72,7 @@ export class Layout {
       if (split && point.role) point.vx += ((point.role === "question entity" ? -SIDE : SIDE) - point.x) * 0.12 * heat;
       point.vx = (point.vx - point.x * 0.004 * heat) * 0.6;
       point.vy = (point.vy - point.y * 0.006 * heat) * 0.6;
-      const speed = Math.hypot(point.vx, point.vy);
+      const speed = Math.sqrt(point.vx * point.vx + point.vy * point.vy);
       if (speed > FARTHEST) { point.vx *= FARTHEST / speed; point.vy *= FARTHEST / speed; }
       if (point.pinned) point.vx = point.vy = 0; // else it would leap when it is let go
       else { point.x += point.vx; point.y += point.vy; }

@@ -3,6 +3,7 @@
 import * as api from "./api";
 import { button, fill, h, marked, nameOf } from "./dom";
 import { go, href } from "./route";
+import { t } from "./texts";
 
 let dialog: HTMLDialogElement | null = null;
 
@@ -13,27 +14,27 @@ export async function showNode(base: api.BaseDetails, key: string, quote: string
     document.body.append(dialog);
   }
   const open = dialog;
-  fill(open, h("p", { class: "muted" }, "reading …"));
+  fill(open, h("p", { class: "muted" }, t("reading")));
   if (!open.open) open.showModal();
   let page: api.NodePage;
   try {
     page = await api.node(base.name, key);
   } catch (failure) {
-    fill(open, h("p", { class: "error", role: "alert" }, (failure as Error).message), button("Close", () => open.close()));
+    fill(open, h("p", { class: "error", role: "alert" }, (failure as Error).message), button(t("close"), () => open.close()));
     return;
   }
   const shown = Object.entries(page.attributes).filter(([, value]) => value !== null && value !== "");
   fill(open,
     h("header", { class: "row" },
       h("div", {}, h("h2", { id: "node-name" }, nameOf(page.name)), h("p", { class: "muted" }, `${page.type.replaceAll("_", " ")} · ${page.key}`)),
-      button("×", () => open.close(), { class: "quiet close", "aria-label": "Close" })),
-    h("p", { class: "document" }, marked(page.document, quote)),
+      button("×", () => open.close(), { class: "quiet close", "aria-label": t("close") })),
+    h("p", { class: "document", dir: "auto" }, marked(page.document, quote)),
     shown.length > 0 && h("dl", { class: "attributes" }, shown.map(([name, value]) => [h("dt", {}, name), h("dd", {}, nameOf(String(value)))])),
     page.neighbors.map((group) => h("section", {},
       h("h3", {}, `${group.direction === "in" ? "← " : ""}${group.relation.replaceAll("_", " ")}${group.direction === "out" ? " →" : ""} `, h("small", {}, group.count)),
-      h("p", { class: "chips" }, group.nodes.map((node) => chip(base, node)), group.count > group.nodes.length && h("small", { class: "muted" }, `and ${group.count - group.nodes.length} more`)))),
+      h("p", { class: "chips" }, group.nodes.map((node) => chip(base, node)), group.count > group.nodes.length && h("small", { class: "muted" }, t("andMore", { count: group.count - group.nodes.length }))))),
     h("footer", { class: "row wrap" },
-      button("Explore from here", () => { open.close(); go(href("explore", { base: base.name, e: page.key })); })));
+      button(t("explore.from"), () => { open.close(); go(href("explore", { base: base.name, e: page.key })); })));
 }
 
 export function chip(base: api.BaseDetails, node: api.NodeRef): HTMLButtonElement {

@@ -2,6 +2,7 @@
 
 import * as api from "./api";
 import { button, fill, h } from "./dom";
+import { t } from "./texts";
 
 const MOST_BOXES = 100; // where there are more, the server marks all lines of the passage
 
@@ -13,18 +14,18 @@ export async function showPage(base: api.BaseDetails, piece: api.Evidence, addre
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog!.close(); });
     document.body.append(dialog);
   }
-  const open = dialog, host = h("div", { class: "sheet" }, h("p", { class: "muted" }, "drawing the page …"));
+  const open = dialog, host = h("div", { class: "sheet" }, h("p", { class: "muted" }, t("page.drawing")));
   fill(open,
     h("header", { class: "row" },
-      h("div", {}, h("h2", { id: "page-name" }, `${piece.file}, page ${piece.page}`), piece.section && h("p", { class: "muted" }, piece.section)),
-      button("×", () => open.close(), { class: "quiet close", "aria-label": "Close" })),
+      h("div", {}, h("h2", { id: "page-name" }, t("page.of", { file: piece.file ?? "", page: piece.page ?? "" })), piece.section && h("p", { class: "muted" }, piece.section)),
+      button("×", () => open.close(), { class: "quiet close", "aria-label": t("close") })),
     host,
-    h("footer", { class: "row wrap" }, h("a", { href: address, onclick: () => open.close() }, "Read it as text")));
+    h("footer", { class: "row wrap" }, h("a", { href: address, onclick: () => open.close() }, t("page.text"))));
   if (!open.open) open.showModal();
   try {
     const boxes = (piece.boxes ?? []).map((box) => box.join(","));
     const url = URL.createObjectURL(await api.page(base.name, piece.node!.key, boxes.length <= MOST_BOXES ? boxes : []));
-    const picture = h("img", { src: url, alt: `Page ${piece.page} of ${piece.file}, with the quotation marked` });
+    const picture = h("img", { src: url, alt: t("page.alt", { page: piece.page ?? "", file: piece.file ?? "" }) });
     picture.addEventListener("load", () => {
       URL.revokeObjectURL(url);
       const first = Math.min(...(piece.boxes ?? []).map((box) => box[1]));

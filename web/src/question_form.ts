@@ -3,6 +3,7 @@
 import * as api from "./api";
 import { button, h, words } from "./dom";
 import { href } from "./route";
+import { parts, t } from "./texts";
 
 export interface Form { element: HTMLFormElement; asked(): api.Asked }
 
@@ -13,21 +14,21 @@ export function choice(label: string, name: string, options: [string, string][],
 }
 
 export function exampleList(base: api.BaseDetails, take: (question: string) => void): HTMLElement | null {
-  if (!base.ready) return h("p", {}, "This base holds nothing yet: ", h("a", { href: href("documents", { base: base.name }) }, "upload a document"), " and ask it.");
+  if (!base.ready) return h("p", {}, parts("ready.upload", { link: h("a", { href: href("documents", { base: base.name }) }, t("ready.link")) }));
   if (!base.examples.length) return null;
-  return h("div", { class: "examples" }, h("h2", {}, "For example"), h("ul", {},
-    base.examples.map((text) => h("li", {}, button(text, () => take(text), { class: "example" })))));
+  return h("div", { class: "examples" }, h("h2", {}, t("examples")), h("ul", {},
+    base.examples.map((text) => h("li", {}, button(text, () => take(text), { class: "example", dir: "auto" })))));
 }
 
 export function questionForm(base: api.BaseDetails, given: Partial<api.Asked>, submit: (asked: api.Asked) => void): Form {
   const box = h("textarea", {
-    name: "question", rows: 1, maxlength: 2000, required: true, "aria-label": "Your question",
-    placeholder: base.ready ? "Ask in your own words …" : "Upload a document first",
+    name: "question", dir: "auto", rows: 1, maxlength: 2000, required: true, "aria-label": t("question.label"),
+    placeholder: base.ready ? t("question.hint") : t("question.first"),
   });
   box.value = given.question ?? "";
-  const known = base.methods.map((one): [string, string] => [one.name, one.name === base.default_method ? "chosen for me" : words(one.name)]);
-  const method = choice("method", "method", known, given.method ?? base.default_method);
-  const model = choice("model", "model", base.models.map((one) => [one, one === "none" ? "no model" : one]), given.model ?? "none");
+  const known = base.methods.map((one): [string, string] => [one.name, one.name === base.default_method ? t("method.auto") : words(one.name)]);
+  const method = choice(t("method"), "method", known, given.method ?? base.default_method);
+  const model = choice(t("model"), "model", base.models.map((one) => [one, one === "none" ? t("model.none") : one]), given.model ?? "none");
   const price = h("output", { class: "price muted", "aria-live": "polite" });
   const summary = h("p", { class: "summary muted" });
   const value = (label: HTMLLabelElement) => label.querySelector("select")!.value;
@@ -35,9 +36,9 @@ export function questionForm(base: api.BaseDetails, given: Partial<api.Asked>, s
   const describe = () => { summary.textContent = base.methods.find((one) => one.name === value(method))?.summary ?? ""; };
   const tell = async () => {
     describe();
-    if (value(model) === "none" || !box.value.trim()) { price.textContent = value(model) === "none" ? "free" : ""; return; }
-    price.textContent = "estimating …";
-    try { price.textContent = `about ${(await api.estimate(base.name, asked())).words}`; }
+    if (value(model) === "none" || !box.value.trim()) { price.textContent = value(model) === "none" ? t("price.free") : ""; return; }
+    price.textContent = t("price.estimating");
+    try { price.textContent = t("price.about", { price: (await api.estimate(base.name, asked())).words }); }
     catch (failure) { price.textContent = (failure as Error).message; }
   };
   const grow = () => { box.style.height = "auto"; box.style.height = `${Math.min(200, box.scrollHeight)}px`; };
@@ -46,9 +47,9 @@ export function questionForm(base: api.BaseDetails, given: Partial<api.Asked>, s
     if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); element.requestSubmit(); }
   });
   const element = h("form", { class: "ask", role: "search", onsubmit: (event: Event) => { event.preventDefault(); if (asked().question) submit(asked()); } },
-    h("div", { class: "box" }, box, h("button", { type: "submit", class: "primary", disabled: !base.ready }, "Ask")),
+    h("div", { class: "box" }, box, h("button", { type: "submit", class: "primary", disabled: !base.ready }, t("view.ask"))),
     h("div", { class: "row wrap settings" }, base.models.length > 1 && [model, price],
-      h("details", { class: "advanced", open: value(method) !== base.default_method }, h("summary", {}, "Advanced"), h("div", { class: "row wrap" }, method, summary))));
+      h("details", { class: "advanced", open: value(method) !== base.default_method }, h("summary", {}, t("advanced")), h("div", { class: "row wrap" }, method, summary))));
   method.addEventListener("change", tell);
   model.addEventListener("change", tell);
   describe();

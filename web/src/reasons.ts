@@ -2,23 +2,24 @@
 
 import type { Answer, BaseDetails, Evidence, Run } from "./api";
 import { words } from "./dom";
+import { t, type Key } from "./texts";
 
-const SAID: [RegExp, string][] = [
-  [/below the named nodes/, "It fits with something more special than what you named"],
-  [/with \d+ near names/, "It fits a similar name, not the one you wrote"],
-  [/requirement relaxed/, "It fits, but for a condition that had to be loosened"],
-  [/another reading/, "It fits another way to read your question"],
-  [/satisfies the query/, "It fits all that you asked"],
-  [/by (words and )?meaning/, "What is written about it is close to your question"],
-  [/by (its )?words/, "What is written about it shares words with your question"],
+const SAID: [RegExp, Key][] = [
+  [/below the named nodes/, "reason.below"],
+  [/with \d+ near names/, "reason.similar"],
+  [/requirement relaxed/, "reason.loosened"],
+  [/another reading/, "reason.reading"],
+  [/satisfies the query/, "reason.all"],
+  [/by (words and )?meaning/, "reason.meaning"],
+  [/by (its )?words/, "reason.words"],
 ];
 const RANKED = /^(document|query|.* reranking|matcher.*|.*search)$/;
 
 /** A judgement in everyday words; null where it only says how a method ranked. */
 export function reason(piece: Evidence): string | null {
   const said = SAID.find(([pattern]) => pattern.test(piece.text))?.[1];
-  if (said) return said;
-  if (piece.by === "absent") return `Nothing says the contrary: ${piece.text.replace(/^absent: /, "")}`;
+  if (said) return t(said);
+  if (piece.by === "absent") return t("reason.absent", { text: piece.text.replace(/^absent: /, "") });
   return piece.score === null && !RANKED.test(piece.by ?? "") ? words(piece.text) : null;
 }
 
@@ -37,6 +38,6 @@ export function unused(base: BaseDetails, run: Run): string[] {
     if (!found) return `“${text}”`;
     const row = base.relations.find((one) => found[1]!.includes(` ${one.name} `));
     const named = /“(.*)”/.exec(found[1]!)?.[1];
-    return `that it ${row ? `“${row.label}”` : "is connected with"}${named ? ` ${named}` : ""} (${found[2]})`;
+    return t("unused.that", { relation: row ? `“${row.label}”` : t("unused.connected"), named: named ? ` ${named}` : "", why: found[2]! });
   });
 }

@@ -2,6 +2,7 @@
 
 import { send } from "./api";
 import { fill, h } from "./dom";
+import { parts, t } from "./texts";
 
 export async function referenceView(host: HTMLElement): Promise<void> {
   const document = await (await send("/openapi.json")).json();
@@ -10,13 +11,13 @@ export async function referenceView(host: HTMLElement): Promise<void> {
       h("p", {}, h("strong", { class: "verb" }, method.toUpperCase()), " ", h("code", {}, path)),
       h("p", { class: "muted" }, one.description ?? one.summary ?? ""),
       examplesOf(one).map(([summary, value]) => h("details", { class: "raw" }, h("summary", {}, summary), h("pre", { tabindex: 0 }, JSON.stringify(value, null, 2)))),
-      (one.parameters ?? []).length > 0 && h("p", { class: "muted" }, "takes ", one.parameters.map((p: any) => p.name).join(", ")))));
+      (one.parameters ?? []).length > 0 && h("p", { class: "muted" }, t("api.takes", { names: one.parameters.map((p: any) => p.name).join(", ") })))));
   const scheme = document.components?.securitySchemes?.token;
   fill(host, h("article", { class: "reading" },
-    h("h1", {}, "The API"),
-    h("p", {}, "Everything on this page is also an address. The whole description: ", h("a", { href: "/openapi.json" }, "openapi.json"), "."),
-    h("p", {}, "Chat clients ask a base as an OpenAI model at ", h("code", {}, `${location.origin}/v1`), "; agents find its tools (MCP) at ", h("code", {}, `${location.origin}/mcp`), "."),
-    scheme && h("p", {}, "Where the server asks for a token, send ", h("code", {}, "Authorization: Bearer TOKEN"), "."),
+    h("h1", {}, t("api.title")),
+    h("p", {}, parts("api.what", { link: h("a", { href: "/openapi.json" }, "openapi.json") })),
+    h("p", {}, parts("api.chat", { chat: h("code", {}, `${location.origin}/v1`), agents: h("code", {}, `${location.origin}/mcp`) })),
+    scheme && h("p", {}, parts("api.token", { header: h("code", {}, "Authorization: Bearer TOKEN") })),
     h("ul", { class: "reference" }, rows)));
 }
 

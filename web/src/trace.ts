@@ -2,9 +2,10 @@
 
 import type { Run, Span } from "./api";
 import { fill, h } from "./dom";
+import { t } from "./texts";
 
 export class Timeline {
-  private list = h("ol", { class: "timeline", "aria-label": "Steps of the answer" });
+  private list = h("ol", { class: "timeline", "aria-label": t("trace.label") });
   readonly element = h("div", {}, this.list); // as a tab's panel the list itself would be no list
   private spans = new Map<number, Span>();
 
@@ -14,7 +15,7 @@ export class Timeline {
 
   private draw(): void {
     const spans = [...this.spans.values()];
-    if (!spans.length) { fill(this.list, h("li", { class: "muted" }, "No steps were recorded.")); return; }
+    if (!spans.length) { fill(this.list, h("li", { class: "muted" }, t("trace.none"))); return; }
     const end = Math.max(...spans.map((span) => span.start + (span.seconds ?? 0)), 1e-6);
     const inside = new Map<number | null, Span[]>();
     for (const span of spans) {
@@ -31,7 +32,7 @@ export class Timeline {
 
 function step(span: Span, end: number): HTMLElement {
   const bar = h("span", { class: span.error ? "bar failed" : span.seconds === null ? "bar running" : "bar" });
-  bar.style.left = `${(100 * span.start) / end}%`;
+  bar.style.insetInlineStart = `${(100 * span.start) / end}%`;
   bar.style.width = `${Math.max(0.6, (100 * (span.seconds ?? 0)) / end)}%`;
   const details = Object.entries(span.details);
   const tokens = span.calls.reduce((sum, call) => sum + call.prompt_tokens + call.completion_tokens, 0);
@@ -44,9 +45,9 @@ function step(span: Span, end: number): HTMLElement {
   return h("details", {}, h("summary", {}, row),
     h("dl", {},
       details.map(([key, value]) => [h("dt", {}, key), h("dd", {}, typeof value === "string" ? value : JSON.stringify(value))]),
-      span.calls.length > 0 && [h("dt", {}, "model"), h("dd", {}, `${span.calls.length} calls, ${tokens} tokens, $${dollars.toFixed(4)}`)],
-      span.calls.map((call) => [h("dt", {}, call.cached ? "reply (known)" : "reply"), h("dd", { class: "reply" }, call.error ?? call.reply)]),
-      span.error && [h("dt", {}, "error"), h("dd", { class: "error" }, span.error)]));
+      span.calls.length > 0 && [h("dt", {}, t("model")), h("dd", {}, t("trace.calls", { calls: span.calls.length, tokens, dollars: `$${dollars.toFixed(4)}` }))],
+      span.calls.map((call) => [h("dt", {}, t(call.cached ? "trace.known" : "trace.reply")), h("dd", { class: "reply" }, call.error ?? call.reply)]),
+      span.error && [h("dt", {}, t("trace.error")), h("dd", { class: "error" }, span.error)]));
 }
 
 export function seconds(value: number): string {
@@ -55,6 +56,6 @@ export function seconds(value: number): string {
 
 export function cost(run: Run): string {
   const { calls, prompt_tokens, completion_tokens, dollars } = run.spending;
-  if (!calls) return `${seconds(run.seconds)}, no model was asked`;
-  return `${seconds(run.seconds)}, ${calls} model calls, ${prompt_tokens + completion_tokens} tokens, $${dollars.toFixed(4)}`;
+  if (!calls) return t("trace.free", { time: seconds(run.seconds) });
+  return t("trace.cost", { time: seconds(run.seconds), calls, tokens: prompt_tokens + completion_tokens, dollars: `$${dollars.toFixed(4)}` });
 }

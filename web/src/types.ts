@@ -1,4 +1,4 @@
-// Written by scripts/generate_types.py from clew.core.wire; do not edit.
+// Written by scripts/generate_types.py from clew.core.wire, wire_evaluations and wire_team; do not edit.
 
 /** One ranked answer with its evidence. */
 export interface Answer {
@@ -50,6 +50,30 @@ export interface AskRequest {
   history?: string[];
 }
 
+/** A question that was asked. */
+export interface Asked {
+  at: number;
+  base: string;
+  question: string;
+  run: string | null;
+}
+
+/** A line of the audit log. */
+export interface Audit {
+  id: number;
+  at: number;
+  actor: string;
+  what: string;
+  about: string;
+  address: string;
+}
+
+/** What people read about a base; its name, which stands in addresses, stays. */
+export interface BaseChange {
+  title?: string | null;
+  description?: string | null;
+}
+
 /** A base with its schema, its methods, the models and some questions to begin with. */
 export interface BaseDetails {
   name: string;
@@ -57,6 +81,9 @@ export interface BaseDetails {
   edges: number;
   documents: boolean;
   ready: boolean;
+  title: string;
+  description: string;
+  managed: boolean;
   node_types: Type[];
   relations: Relation[];
   methods: Method[];
@@ -72,6 +99,9 @@ export interface Base {
   edges: number;
   documents: boolean;
   ready: boolean;
+  title: string;
+  description: string;
+  managed: boolean;
 }
 
 /** How the build of a document base stands. */
@@ -143,6 +173,13 @@ export interface Estimate {
   words: string;
 }
 
+/** The runs over one set of questions. */
+export interface Evaluation {
+  title: string;
+  runs: string[];
+  tables: Table[];
+}
+
 /** A fact, a path, a passage or a judgement: `kind` tells which, `text` says it in words. */
 export interface Evidence {
   kind: "fact" | "path" | "passage" | "judgement";
@@ -170,6 +207,18 @@ export interface Fact {
   relation: string;
   tail: Node;
   attributes?: Record<string, unknown>;
+}
+
+/** A question that was not answered well. */
+export interface Failure {
+  id: string;
+  question: string;
+  gold: string[];
+  found: string[];
+  metrics: Record<string, number>;
+  error: string | null;
+  fallbacks: string[];
+  trace: string[];
 }
 
 /** A step that did something other than it was meant to. */
@@ -210,6 +259,22 @@ export interface Grounding {
   alternatives: Found[];
 }
 
+/** What the client may do with bases. */
+export interface Managed {
+  may_make: boolean;
+  deleted: string[];
+}
+
+/** Who has signed in, and what this user may do. */
+export interface Me {
+  name: string;
+  roles: Record<string, "reader" | "editor" | "admin">;
+  csrf: string | null;
+  must_change_password: boolean;
+  asks_today: number;
+  asks_per_day: number | null;
+}
+
 /** A span of a text that names nodes. */
 export interface Mention {
   start: number;
@@ -233,6 +298,27 @@ export interface Neighbors {
   nodes: Node[];
 }
 
+/** A base to be made. */
+export interface NewBase {
+  title?: string | null;
+  description?: string | null;
+  name: string;
+}
+
+/** A token, told this once. */
+export interface NewToken {
+  token: string;
+}
+
+/** A user to be made. */
+export interface NewUser {
+  roles?: Record<string, "reader" | "editor" | "admin"> | null;
+  groups?: string[] | null;
+  asks_per_day?: number | null;
+  active?: boolean | null;
+  name: string;
+}
+
 /** Everything about one node. */
 export interface NodePage {
   key: string;
@@ -249,6 +335,18 @@ export interface Node {
   key: string;
   name: string;
   type: string;
+}
+
+/** Another password. */
+export interface PasswordChange {
+  old: string;
+  new: string;
+}
+
+/** A password to begin with, told this once. */
+export interface Password {
+  name: string;
+  password: string;
 }
 
 /** A passage or table of a document. */
@@ -296,6 +394,17 @@ export interface Relation {
   description: string;
 }
 
+/** A role on a base; null takes it. */
+export interface RoleRequest {
+  role: "reader" | "editor" | "admin" | null;
+}
+
+/** A name and a password. */
+export interface SignIn {
+  name: string;
+  password: string;
+}
+
 /** A file that could not be used, and why. */
 export interface Skipped {
   file: string;
@@ -324,11 +433,36 @@ export interface Spending {
   dollars: number;
 }
 
+/** A table of cells that are ready to be shown. */
+export interface Table {
+  title: string;
+  columns: string[];
+  rows: string[][];
+  note: string;
+}
+
 /** One end of a triplet: a variable or the words for a constant. */
 export interface Term {
   variable?: string | null;
   constant?: string | null;
   type?: string | null;
+}
+
+/** A token, without its secret; times in seconds since 1970. */
+export interface Token {
+  id: number;
+  name: string;
+  write: boolean;
+  made: number;
+  used: number | null;
+  ends: number;
+}
+
+/** A token for a program. */
+export interface TokenRequest {
+  name: string;
+  write?: boolean;
+  days?: number;
 }
 
 /** One requirement of a query. */
@@ -352,4 +486,22 @@ export interface Type {
 /** What a model has written so far of an answer; the run takes its place, and may say something else. */
 export interface Unchecked {
   text: string;
+}
+
+/** What an admin changes of a user; what is left out stays. */
+export interface UserChange {
+  roles?: Record<string, "reader" | "editor" | "admin"> | null;
+  groups?: string[] | null;
+  asks_per_day?: number | null;
+  active?: boolean | null;
+}
+
+/** A user, as an admin sees one. */
+export interface User {
+  name: string;
+  roles: Record<string, "reader" | "editor" | "admin">;
+  groups: string[];
+  asks_per_day: number | null;
+  active: boolean;
+  signed_in: number | null;
 }

@@ -51,6 +51,7 @@ COMMANDS = {
     "train passages": "clew.cli.train:passages",
     "train next_passage": "clew.cli.train:next_passage",
     "serve": "clew.cli.serve:serve",
+    "users": "clew.cli.serve:users",
     "mcp": "clew.cli.serve:mcp",
     "completion": "clew.cli.completion:completion",
 }

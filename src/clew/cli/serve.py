@@ -6,14 +6,17 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.options import Groups, group_names
-from clew.cli.output import err
+from clew.cli.options import AsJson, Groups, group_names
+from clew.cli.output import err, print_json
 from clew.core.errors import InputError, MissingExtraError
 from clew.models.wrappers import Budget
+
+if TYPE_CHECKING:  # an extra
+    from clew.web.team.team import Team
 
 MOST_WORKERS = 8
 """Each takes some 100 MB: more are for those who ask for them."""
@@ -39,7 +42,17 @@ def serve(
         str | None, typer.Option("--token", envvar="CLEW_TOKEN", help="Who has it may do everything.")
     ] = None,
     keys: Annotated[Path | None, typer.Option("--keys", help="A TOML file of tokens and what each may do.")] = None,
+    users: Annotated[
+        Path | None,
+        typer.Option("--users", metavar="FILE", help="People sign in; the file is made at the first start."),
+    ] = None,
     runs: Annotated[Path | None, typer.Option("--runs", help="Keep finished runs here, so that links last.")] = None,
+    made: Annotated[
+        Path | None, typer.Option("--bases", metavar="FOLDER", help="Admins may make bases on the page; they lie here.")
+    ] = None,
+    evaluations: Annotated[
+        Path | None, typer.Option("--evaluations", metavar="FOLDER", help="Show the runs of `clew eval --out FOLDER`.")
+    ] = None,
     max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="Dollars for models in all.")] = None,
     max_calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Model calls in all.")] = None,
     per_minute: Annotated[int, typer.Option("--per-minute", min=1, help="Requests a minute for one client.")] = 600,
@@ -54,22 +67,24 @@ def serve(
 ) -> None:
     """Serve bases: a page to ask and explore, a REST API, an OpenAI-compatible endpoint and MCP."""
     try:
-        from clew.web.access import Access, Grant, digest_of, read_keys
+        from clew.web.access import EVERY_BASE, Access, Door, Grant, digest_of, read_keys
         from clew.web.running import run
         from clew.web.settings import Limits, ServerSettings, is_loopback, named_bases, named_models, named_places
     except ImportError as missing:
         raise MissingExtraError(missing.name or "fastapi", "web") from None
-    if not bases and not documents:
+    if not bases and not documents and made is None:
         raise InputError("name a knowledge base, or a folder for documents: `clew serve base.kb`")
-    if token is not None and keys is not None:
-        raise InputError("give --token or --keys, not both")
+    if sum(given is not None for given in (token, keys, users)) > 1:
+        raise InputError("give one of --token, --keys and --users")
     if token is not None and len(token) < 16:
         raise InputError("a token needs at least 16 characters: `openssl rand -hex 16` makes one")
-    access = Access() if keys is None else read_keys(keys)
+    access: Door = Access() if keys is None else read_keys(keys)
     if token is not None:
-        access = Access((Grant("token", digest_of(token), write=True),))
+        access = Access((Grant("token", digest_of(token), {EVERY_BASE: "admin"}),))
+    if users is not None:
+        access = _team(users)
     if access.is_open and not is_loopback(host):
-        raise InputError(f"{host} can be reached from elsewhere: give --token or --keys")
+        raise InputError(f"{host} can be reached from elsewhere: give --users, --token or --keys")
     names = ("localhost", "127.0.0.1", "[::1]", host.lower(), *(name.lower() for name in host_name or ()))
     settings = ServerSettings(
         named_places(bases or []),
@@ -79,6 +94,8 @@ def serve(
         Limits(per_minute=per_minute),
         names,
         runs,
+        evaluations,
+        made,
         Budget(dollars=max_cost, calls=max_calls),
         workers or min(os.cpu_count() or 1, MOST_WORKERS),
         tuple(group_names(groups) or ()),
@@ -86,6 +103,51 @@ def serve(
     )
     os.environ.pop("CLEW_TOKEN", None)  # child processes need no token
     run(settings, host, port, lambda where: err.print(f"Clew listens on {where}", markup=False))
+
+
+def _team(file: Path) -> Team:
+    """The users of a file; the first start makes an admin and says how to sign in."""
+    from clew.web.team.file import SERVER
+    from clew.web.team.team import Team
+
+    team = Team.open(file)
+    password = team.users.make_first_admin(SERVER)
+    if password is not None:
+        told = f"The first user is admin, with the password {password}: sign in and choose another one."
+        err.print(told, markup=False, highlight=False, soft_wrap=True)
+    return team
+
+
+def users(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file of `clew serve --users`.")],
+    new_password: Annotated[
+        str | None, typer.Option("--new-password", metavar="NAME", help="Give this user a password to begin with.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the users of a server, or help one who has forgotten the password; all else is done on the page."""
+    try:
+        from clew.web.team.file import Actor
+        from clew.web.team.team import Team
+    except ImportError as missing:
+        raise MissingExtraError(missing.name or "fastapi", "web") from None
+    if not file.is_file():
+        raise InputError(f"no file of users: {file}")
+    team = Team.open(file)
+    if new_password is not None:
+        password = team.users.reset_password(Actor("the command line"), new_password)
+        if as_json:
+            print_json({"name": new_password, "password": password})
+        else:
+            typer.echo(password)
+        return
+    found = team.users.all()
+    if as_json:
+        print_json([user.model_dump() for user in found])
+        return
+    for user in found:
+        roles = ", ".join(f"{role} of {base}" for base, role in user.roles.items()) or "no role"
+        typer.echo(f"{user.name}  {roles}{'' if user.active else '  (switched off)'}")
 
 
 def mcp(

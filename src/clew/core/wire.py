@@ -401,6 +401,10 @@ class BaseReply(_Reply):
     documents: bool
     """Whether files can be uploaded to it."""
     ready: bool
+    title: str = ""
+    description: str = ""
+    managed: bool = False
+    """Whether it was made on the server, and can be described and deleted there."""
 
 
 class BaseDetails(BaseReply):
@@ -412,6 +416,27 @@ class BaseDetails(BaseReply):
     default_method: str
     models: tuple[str, ...]
     examples: tuple[str, ...]
+
+
+class BaseChange(BaseModel):
+    """What people read about a base; its name, which stands in addresses, stays."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    title: Annotated[str, Field(max_length=200)] | None = None
+    description: Annotated[str, Field(max_length=5000)] | None = None
+
+
+class NewBase(BaseChange):
+    """A base to be made."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class ManagedReply(_Reply):
+    """What the client may do with bases."""
+
+    may_make: bool
+    deleted: tuple[str, ...]
 
 
 class EstimateReply(_Reply):

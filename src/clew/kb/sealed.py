@@ -21,7 +21,7 @@ EXTRACTED = "extracted"
 """Where a base keeps the texts of the documents it was built from."""
 KEPT_TEXT = re.compile(r"[0-9a-f]{32}(\.\w+)?-(?P<version>\d+)\.json")
 """What a kept text is called."""
-LEARNED = "feedback_weights.json"
+LEARNED = "feedback_paths.json"
 """What was learned from the confirmed answers of a base."""
 FIRST_SEALED = 4
 """The version of the readers since which kept texts have a digest."""

@@ -1,4 +1,4 @@
-"""Who may use which base: bearer tokens, compared by digest in constant time."""
+"""Who may do what with which base; tokens of the command line or of a file, compared by digest in constant time."""
 
 from __future__ import annotations
 
@@ -6,31 +6,54 @@ import hashlib
 import hmac
 import os
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, Protocol, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core.errors import SourceError
 
+Role = Literal["reader", "editor", "admin"]
+"""Ask and look around; change documents, too; say who else may, too."""
+ROLES: tuple[Role, ...] = get_args(Role)
+EVERY_BASE = "*"
+"""Stands for all bases of a server; its admin is the admin of the server."""
+
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What one token allows."""
+    """What one client may do."""
 
     name: str
     digest: bytes
-    bases: frozenset[str] | None = None
-    """None means every base."""
-    write: bool = False
-    """Whether documents may be uploaded and deleted."""
+    roles: Mapping[str, Role] = field(default_factory=lambda: {EVERY_BASE: ROLES[0]})
+    groups: tuple[str, ...] = ()
+    """Groups of a base that the client belongs to."""
+    user: int | None = None
+    """The user of a team."""
+    csrf: str | None = None
+    """What a request by cookie must repeat in a header; None where there is no cookie."""
 
-    def allows(self, base: str) -> bool:
-        """Whether this base may be seen."""
-        return self.bases is None or base in self.bases
+    def allows(self, base: str, role: Role = "reader") -> bool:
+        """Whether this much may be done with a base."""
+        given = [ROLES.index(self.roles[name]) for name in (base, EVERY_BASE) if name in self.roles]
+        return max(given, default=-1) >= ROLES.index(role)
 
 
-EVERYONE = Grant("everyone", b"", write=True)
+EVERYONE = Grant("everyone", b"", {EVERY_BASE: "admin"})
+
+
+class Door(Protocol):
+    """What a request meets first."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everyone who reaches the server may do everything."""
+
+    def grant(self, authorization: str | None, cookie: str | None = None) -> Grant | None:
+        """What these headers allow; None where they allow nothing."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +67,22 @@ class Access:
         """Whether no token is asked for."""
         return not self.grants
 
-    def grant(self, authorization: str | None) -> Grant | None:
+    def grant(self, authorization: str | None, cookie: str | None = None) -> Grant | None:  # noqa: ARG002
         """The grant of an `Authorization: Bearer …` header; None where there is none."""
         if self.is_open:
             return EVERYONE
-        kind, _, token = (authorization or "").partition(" ")
-        digest = digest_of(token.strip()) if kind.lower() == "bearer" else b""
+        digest = digest_of(bearer(authorization))
         found = None
         for grant in self.grants:  # all of them, so that time tells nothing
             if hmac.compare_digest(grant.digest, digest):
                 found = grant
         return found
+
+
+def bearer(authorization: str | None) -> str:
+    """The token of an `Authorization: Bearer …` header; empty where there is none."""
+    kind, _, token = (authorization or "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
 
 
 def digest_of(token: str) -> bytes:
@@ -84,16 +112,20 @@ def read_keys(file: Path) -> Access:
     except ValidationError as failure:
         wrong = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in failure.errors())
         raise SourceError(f"no file of keys: {wrong}", file=file) from None
-    if os.name == "posix" and file.stat().st_mode & 0o077:
-        raise SourceError(f"holds keys and can be read by others: chmod 600 '{file}'", file=file)
+    refuse_readable(file, "keys")
     return Access(
         tuple(
             Grant(
                 key.name or f"key {place}",
                 digest_of(key.token),
-                None if key.bases is None else frozenset(key.bases),
-                key.write,
+                dict.fromkeys([EVERY_BASE] if key.bases is None else key.bases, "editor" if key.write else "reader"),
             )
             for place, key in enumerate(keys, start=1)
         )
     )
+
+
+def refuse_readable(file: Path, what: str) -> None:
+    """Raise where others than the owner can read a file of secrets."""
+    if os.name == "posix" and file.stat().st_mode & 0o077:
+        raise SourceError(f"holds {what} and can be read by others: chmod 600 '{file}'", file=file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -17,6 +18,7 @@ from clew.methods.protocol import Method
 from clew.models.protocol import LanguageModel
 from clew.web.serving import ServedBase, checked_method
 
+FIRST = re.compile(rb'\{"run": "([\w-]+)"')
 LONGEST_ATTRIBUTE = 200
 """Characters of a value that still fits into a table."""
 
@@ -40,8 +42,8 @@ def answer_run(
     place_passages(base.tools.kb, shown.get("evidence", []))
     begun = recorder.spans[0].start if recorder.spans else 0.0
     content = {
+        "run": run,  # first, where `run_of` looks
         **shown,
-        "run": run,
         "base": served.name,
         "model": request.model,
         "answers": answers,
@@ -51,6 +53,13 @@ def answer_run(
         "request": request.model_dump(),
     }
     return json.dumps(content, ensure_ascii=False, default=str).encode("utf-8", "replace")
+
+
+def run_of(content: bytes) -> str:
+    """The name of a run in its JSON, without reading the rest."""
+    found = FIRST.match(content)
+    assert found is not None, content[:50]
+    return found[1].decode()
 
 
 def _answer(base: Base, method: Method, request: AskRequest, recorder: Recorder) -> Answer:

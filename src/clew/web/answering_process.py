@@ -11,6 +11,7 @@ import contextlib
 import json
 import signal
 import sys
+from typing import Any
 
 from clew.core.errors import ClewError, InputError, LockedError, ModelError, NotFoundError
 from clew.core.trace import Recorder, Span
@@ -46,7 +47,7 @@ def rehearse(base: ServedBase) -> None:
         opened.ask(question)
 
 
-def answer(served: dict[str, ServedBase], job: dict[str, object]) -> None:
+def answer(served: dict[str, ServedBase], job: dict[str, Any]) -> None:
     """One question; anything but an error of ours ends the process, which the server replaces."""
 
     def tell(span: Span) -> None:
@@ -55,7 +56,11 @@ def answer(served: dict[str, ServedBase], job: dict[str, object]) -> None:
     recorder = Recorder(on_span=tell if job["spans"] else None)
     request = AskRequest.model_validate(job["request"])
     try:
-        say("run", answer_run(served[str(job["base"])], request, str(job["run"]), None, recorder))
+        name = job["base"]
+        if name not in served:  # made since this process began
+            served[name] = ServedBase(name, job["place"])
+        base = served[name].for_groups(tuple(job["groups"]))
+        say("run", answer_run(base, request, job["run"], None, recorder))
     except ClewError as error:
         kind = next(kind for kind in KINDS if isinstance(error, kind))
         say("error", json.dumps([kind.__name__, str(error)]).encode())

@@ -15,20 +15,25 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from clew import __version__
 from clew.core.errors import ClewError, InputError, LockedError, ModelError, NotFoundError
 from clew.core.wire import Problem
-from clew.web import chat, routes_ask, routes_bases, routes_documents
+from clew.web import chat, routes_ask, routes_bases, routes_documents, routes_evaluations, routes_managed, routes_team
 from clew.web import mcp as mcp_http
+from clew.web.access import EVERY_BASE
 from clew.web.asking import Asker, BusyError
+from clew.web.evaluations import Evaluations
 from clew.web.guard import Guard
 from clew.web.openapi import describe
 from clew.web.runs import Metrics, Runs
 from clew.web.serving import Served
 from clew.web.settings import ServerSettings
 from clew.web.state import GrantOf, State, StateOf
+from clew.web.team.team import RefusedError, TooManyError
 from clew.web.worker_pool import WorkerEndedError, WorkerPool
 
 STATIC = {"main.js": "text/javascript", "style.css": "text/css", "icon.svg": "image/svg+xml"}
 STATUS: tuple[tuple[type[ClewError], int], ...] = (
     (BusyError, 503),
+    (RefusedError, 401),
+    (TooManyError, 429),
     (WorkerEndedError, 503),
     (NotFoundError, 404),
     (InputError, 422),
@@ -36,7 +41,7 @@ STATUS: tuple[tuple[type[ClewError], int], ...] = (
     (ModelError, 502),
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 401, 404, 413, 422, 429, 502, 503)
+    status: {"model": Problem} for status in (400, 401, 403, 404, 413, 422, 429, 502, 503)
 }
 
 
@@ -45,12 +50,12 @@ def create_app(settings: ServerSettings) -> FastAPI:
     served, metrics, runs = Served(settings), Metrics(), Runs(settings.runs)
     places = {name: base.place for name, base in served.bases.items()}
     workers = WorkerPool(places, settings.groups, settings.workers) if settings.workers > 1 else None
-    state = State(served, Asker(served, runs, metrics, workers), runs, metrics)
+    evaluations = None if settings.evaluations is None else Evaluations(settings.evaluations)
+    state = State(served, Asker(served, runs, metrics, workers), runs, metrics, evaluations)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        documents = [base.documents for base in served.bases.values() if base.documents is not None]
-        for folder in documents:
+        for folder in served.document_folders():
             folder.resume()
         if workers is not None:
             workers.start()
@@ -58,7 +63,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
             for base in served.bases.values():
                 await to_thread.run_sync(base.warm)
         yield
-        for folder in documents:
+        for folder in served.document_folders():
             await to_thread.run_sync(folder.close)
         if workers is not None:
             await to_thread.run_sync(workers.close)
@@ -73,7 +78,16 @@ def create_app(settings: ServerSettings) -> FastAPI:
         responses=PROBLEMS,
     )
     app.state.clew = state
-    for module in (routes_ask, routes_documents, routes_bases, chat, mcp_http):
+    for module in (
+        routes_ask,
+        routes_documents,
+        routes_team,
+        routes_evaluations,
+        routes_managed,
+        routes_bases,
+        chat,
+        mcp_http,
+    ):
         app.include_router(module.router)
     app.include_router(routes_documents.pages)
     _add_errors(app)
@@ -125,11 +139,17 @@ def _add_pages(app: FastAPI) -> None:
     @app.get("/health", tags=["operation"])
     async def health(state: StateOf) -> dict[str, object]:
         """Whether the server is up; says nothing about what it serves."""
-        return {"status": "ok", "version": __version__, "token": not state.served.settings.access.is_open}
+        settings = state.served.settings
+        return {
+            "status": "ok",
+            "version": __version__,
+            "token": not settings.access.is_open,
+            "users": settings.team is not None,
+        }
 
     @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
     async def metrics(state: StateOf, grant: GrantOf) -> PlainTextResponse:
         """Counters for Prometheus; they name bases, so a token for some bases alone does not see them."""
-        if grant.bases is not None:
+        if not grant.allows(EVERY_BASE):
             raise HTTPException(403, "metrics need a token for all bases")
         return PlainTextResponse(state.metrics.text(), media_type="text/plain; version=0.0.4")

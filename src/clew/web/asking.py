@@ -78,6 +78,8 @@ class Asker:
         """A finished run as JSON; a question that is under way already is joined, and tells its steps to the first."""
         if request.model != "none":
             return await self._compute(base, request, tell)
+        if not base.is_opened:
+            await self.in_thread(lambda: base.base())  # what some groups may see is made first
         key = self._key(base, request)
         known = self._recalled(key)
         if known is not None:
@@ -127,7 +129,7 @@ class Asker:
             self.metrics.count("clew_asks_total", base=base.name, method=name, outcome="failed")
             raise
         self.metrics.count("clew_asks_total", base=base.name, method=name, outcome="answered")
-        self.runs.put(base.name, run, content)
+        self.runs.put(base.runs_name, run, content)
         if request.model == "none":
             self._remember(self._key(base, request), content)
         return content
@@ -135,7 +137,7 @@ class Asker:
     def _answer(self, base: ServedBase, request: AskRequest, run: str, tell: Tell | None) -> bytes:
         model = self.served.model(request.model)
         if model is None and self.workers is not None:
-            return self.workers.answer(base.name, request, run, None if tell is None else partial(tell, "span"))
+            return self.workers.answer(base, request, run, None if tell is None else partial(tell, "span"))
         hidden = self.served.addresses.hidden
         recorder = Recorder()
         if tell is not None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Request
@@ -105,7 +105,7 @@ async def retrieve_model(model: str, request: Request) -> ModelCard:
 
 
 @router.post("/chat/completions", response_model=dict[str, Any])
-async def complete(asked: ChatRequest, request: Request, state: StateOf) -> Response:
+async def complete(asked: ChatRequest, request: Request, state: StateOf, grant: GrantOf) -> Response:
     """Answer the last question of a conversation, in the light of those before it."""
     name, _, method = asked.model.partition("/")
     base = await base_of(name, request)
@@ -119,10 +119,13 @@ async def complete(asked: ChatRequest, request: Request, state: StateOf) -> Resp
     state.served.model(question.model)
     if method and method not in catalog.method_names():
         raise HTTPException(404, f"no method {method[:100]!r}")
+    answered = state.admit(grant, base, question.question)
     if asked.stream:
         usage = asked.stream_options is not None and asked.stream_options.include_usage
-        return StreamingResponse(_chunks(state, base, question, asked.model, usage), media_type="text/event-stream")
+        chunks = _chunks(state, base, question, asked.model, usage, answered)
+        return StreamingResponse(chunks, media_type="text/event-stream")
     run = json.loads(await state.asker.ask(base, question))
+    answered(run["run"])
     text, citations = written(run)
     return JSONResponse(
         {
@@ -175,7 +178,12 @@ def _place(citation: dict[str, Any]) -> str:
 
 
 async def _chunks(
-    state: State, base: ServedBase, question: AskRequest, model: str, include_usage: bool
+    state: State,
+    base: ServedBase,
+    question: AskRequest,
+    model: str,
+    include_usage: bool,
+    answered: Callable[[str], None],
 ) -> AsyncIterator[str]:
     name = f"chatcmpl-{state.runs.new_id()}"
     told: dict[str, Any] = {"usage": None} if include_usage else {}
@@ -197,6 +205,7 @@ async def _chunks(
             yield chunk({"reasoning_content": _continued(shown, content["text"])})
             shown = content["text"]
         if kind == "run":
+            answered(content["run"])
             text, citations = written(content)
             for line in text.splitlines(keepends=True):
                 yield chunk({"content": line})

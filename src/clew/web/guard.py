@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hmac
 import json
 import re
 import time
-from collections import OrderedDict
-from dataclasses import dataclass, field
-from ipaddress import ip_address, ip_network
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from clew.web.access import digest_of
+from clew.web.access import Grant, digest_of
+from clew.web.rates import RateLimiter, network_of
 from clew.web.runs import Metrics
 from clew.web.settings import ServerSettings
 
@@ -31,9 +31,11 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+SAFE = ("GET", "HEAD", "OPTIONS")
+SIGN_IN = "/v1/sign-in"
+"""Needs no word of the page, which has none before; its origin is checked like that of all requests."""
 HOST = re.compile(r"([^\s:\[\]/@]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 """A host name or an address, and perhaps a port: all that the header may hold."""
-MOST_CLIENTS = 10_000
 
 
 class _BodyError(Exception):
@@ -79,24 +81,6 @@ class _Body:
             return message
 
         return counting
-
-
-@dataclass
-class RateLimiter:
-    """A bucket of tokens for each client, refilled steadily; clients not seen for longest are forgotten."""
-
-    per_minute: int
-    _buckets: OrderedDict[bytes, tuple[float, float]] = field(default_factory=OrderedDict)
-
-    def wait(self, client: bytes, now: float) -> float:
-        """Seconds until the next request is welcome; 0 where this one is."""
-        allowed, last = self._buckets.pop(client, (float(self.per_minute), now))
-        allowed = min(float(self.per_minute), allowed + (now - last) * self.per_minute / 60)
-        taken = allowed >= 1
-        self._buckets[client] = (allowed - taken, now)
-        if len(self._buckets) > MOST_CLIENTS:
-            self._buckets.popitem(last=False)
-        return 0.0 if taken else (1 - allowed) * 60 / self.per_minute
 
 
 class Guard:
@@ -157,16 +141,21 @@ class Guard:
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > self._most_bytes(scope):
             return 413, f"the request is larger than {self._most_bytes(scope):,} bytes", {}
-        wait = self.rate.wait(self._client(scope, headers), time.monotonic())
+        grant = scope["clew.grant"] = self.settings.access.grant(headers.get("authorization"), headers.get("cookie"))
+        wait = self.rate.wait(self._client(scope, grant), time.monotonic())
         if wait:
             return 429, "too many requests: wait a little", {"retry-after": str(int(wait) + 1)}
+        if grant is not None and grant.csrf is not None and scope["method"] not in SAFE and scope["path"] != SIGN_IN:
+            told = headers.get("x-csrf-token", "").encode()
+            if not hmac.compare_digest(told, grant.csrf.encode()):
+                return 403, "x-csrf-token is missing or out of date: GET /v1/me tells it", {}
         return None
 
-    def _client(self, scope: Scope, headers: Headers) -> bytes:
-        """Who is counted: a token that is known, or else the address, so that inventing tokens wins nothing."""
-        access = self.settings.access
-        grant = None if access.is_open else access.grant(headers.get("authorization"))
-        return digest_of(_network((scope.get("client") or ("", 0))[0])) if grant is None else grant.digest
+    def _client(self, scope: Scope, grant: Grant | None) -> bytes:
+        """Who is counted: a known user or token, or else the address, so that inventing tokens wins nothing."""
+        if grant is None or self.settings.access.is_open:
+            return digest_of(network_of((scope.get("client") or ("", 0))[0]))
+        return grant.digest
 
     def _most_bytes(self, scope: Scope) -> int:
         limits = self.settings.limits
@@ -175,17 +164,6 @@ class Guard:
 
 def _is_upload(scope: Scope) -> bool:
     return scope["method"] == "PUT" and "/documents/" in scope["path"]
-
-
-def _network(address: str) -> str:
-    """The address; of IPv6 the part that one customer is given whole, since its addresses cost nothing."""
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        return address
-    if parsed.version == 4 or parsed.is_loopback:
-        return address
-    return str(ip_network((int(parsed) >> 64 << 64, 64)))
 
 
 def _is_foreign(origin: str | None, host: str) -> bool:

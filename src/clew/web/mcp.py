@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -176,6 +177,8 @@ class McpServer:
 
     asker: Asker
     bases: Mapping[str, ServedBase]
+    admit: Callable[[ServedBase, str], Callable[[str], None]] = lambda _, __: lambda _: None
+    """Counts a question or refuses it; what it returns is told the run."""
 
     def handle(self, text: str | bytes) -> dict[str, Any] | None:
         """The reply to a message; None where it wants none."""
@@ -239,8 +242,12 @@ class McpServer:
         name = given.base if given.base is not None else next(iter(self.bases), "")
         if name not in self.bases or (given.base is None and len(self.bases) > 1):
             return _error(number, PARAMETERS, f"name one of the bases: {', '.join(self.bases) or 'there are none'}")
+        base = self.bases[name]
         try:
-            text, data = tool.call(self.asker, self.bases[name], given)
+            answered = self.admit(base, given.question) if isinstance(given, _Ask) else None
+            text, data = tool.call(self.asker, base, given)
+            if answered is not None:
+                answered(data["run"])
         except ClewError as error:
             told = self.asker.served.addresses.hidden(str(error))
             return _result(number, {"content": [{"type": "text", "text": told}], "isError": True})
@@ -267,8 +274,8 @@ router = APIRouter(tags=["agents"])
 async def mcp(request: Request, state: StateOf, grant: GrantOf) -> Response:
     """One JSON-RPC message of the Model Context Protocol."""
     body = await request.body()
-    seen = {name: base for name, base in state.served.bases.items() if grant.allows(name)}
-    reply = await state.asker.in_thread(lambda: McpServer(state.asker, seen).handle(body))
+    server = McpServer(state.asker, state.seen_by(grant), partial(state.admit, grant))
+    reply = await state.asker.in_thread(lambda: server.handle(body))
     if reply is None:
         return Response(status_code=202)
     return JSONResponse(reply, 400 if "error" in reply and reply["id"] is None else 200)

@@ -6,11 +6,20 @@ from typing import Any
 
 from fastapi import FastAPI
 
-OPEN = {"/health", "/openapi.json"}
+from clew.web.guard import SIGN_IN
+from clew.web.team.sessions import PLAIN_COOKIE, SECURE_COOKIE
+
+OPEN = {"/health", "/openapi.json", SIGN_IN}
 SCHEME = {
     "type": "http",
     "scheme": "bearer",
-    "description": "A token of `--token` or `--keys`; a server on loopback without tokens asks for none.",
+    "description": "A token of `--token`, of `--keys` or of a user; a server on loopback without these asks for none.",
+}
+SESSION = {
+    "type": "apiKey",
+    "in": "cookie",
+    "name": PLAIN_COOKIE,
+    "description": f"Of one who has signed in (`{SECURE_COOKIE}` over HTTPS); changes need the header `x-csrf-token`.",
 }
 ASKED = {"question": "Which genes cause Marfan syndrome?"}
 EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
@@ -64,11 +73,11 @@ def describe(app: FastAPI) -> None:
         if app.openapi_schema is not None:
             return app.openapi_schema
         schema = plain()
-        schema.setdefault("components", {})["securitySchemes"] = {"token": SCHEME}
+        schema.setdefault("components", {})["securitySchemes"] = {"token": SCHEME, "session": SESSION}
         for path, methods in schema["paths"].items():
             for method, operation in methods.items():
                 if path not in OPEN:
-                    operation["security"] = [{"token": []}, {}]
+                    operation["security"] = [{"token": []}, {"session": []}, {}]
                 examples = EXAMPLES.get((path, method))
                 if examples is not None:
                     operation["requestBody"]["content"]["application/json"]["examples"] = examples

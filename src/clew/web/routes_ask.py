@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -11,9 +11,10 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response, StreamingResponse
 
 from clew.core.wire import AskReply, AskRequest, EstimateReply
+from clew.web.answering import run_of
 from clew.web.runs import RUN_ID
 from clew.web.serving import ServedBase, checked_method
-from clew.web.state import BaseOf, State, StateOf
+from clew.web.state import BaseOf, GrantOf, State, StateOf
 
 router = APIRouter(prefix="/v1/bases/{base}", tags=["questions"])
 
@@ -26,15 +27,19 @@ router = APIRouter(prefix="/v1/bases/{base}", tags=["questions"])
 async def ask(
     base: BaseOf,
     state: StateOf,
+    grant: GrantOf,
     asked: AskRequest,
     stream: Annotated[bool, Query(description="Send events: span, unchecked (being written), answer, run.")] = False,
 ) -> Any:
     """Answer a question with the evidence for each answer."""
     checked_method(asked.method, asked.options)
     state.served.model(asked.model)
+    answered = state.admit(grant, base, asked.question)
     if stream:
-        return StreamingResponse(_events(state, base, asked), media_type="text/event-stream")
-    return Response(await state.asker.ask(base, asked), media_type="application/json")
+        return StreamingResponse(_events(state, base, asked, answered), media_type="text/event-stream")
+    content = await state.asker.ask(base, asked)
+    answered(run_of(content))
+    return Response(content, media_type="application/json")
 
 
 @router.post("/estimate")
@@ -50,9 +55,14 @@ async def estimate(base: BaseOf, state: StateOf, asked: AskRequest) -> EstimateR
 @router.get("/runs/{run}", response_model=AskReply)
 async def run(base: BaseOf, state: StateOf, run: Annotated[str, Path(pattern=f"^{RUN_ID.pattern}$")]) -> Any:
     """A finished run again."""
-    return Response(state.runs.get(base.name, run), media_type="application/json")
+    content = await state.asker.in_thread(lambda: state.runs.get(base.runs_name, run))
+    return Response(content, media_type="application/json")
 
 
-async def _events(state: State, base: ServedBase, asked: AskRequest) -> AsyncIterator[str]:
+async def _events(
+    state: State, base: ServedBase, asked: AskRequest, answered: Callable[[str], None]
+) -> AsyncIterator[str]:
     async for kind, content in state.asker.stream(base, asked):
+        if kind == "run":
+            answered(content["run"])
         yield f"event: {kind}\ndata: {json.dumps(content, ensure_ascii=False, default=str)}\n\n"

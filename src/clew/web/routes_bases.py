@@ -35,8 +35,9 @@ PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 @router.get("")
 async def bases(state: StateOf, grant: GrantOf) -> list[BaseReply]:
-    """The bases that this token may ask."""
-    return [_summary(base) for base in state.served.bases.values() if grant.allows(base.name)]
+    """The bases that the client may ask."""
+    seen = state.seen_by(grant).values()
+    return await state.asker.in_thread(lambda: [summary(base) for base in seen])
 
 
 @router.get("/{base}")
@@ -115,13 +116,20 @@ async def subgraph(
     return PlainTextResponse(found) if format == "text" else found
 
 
-def _summary(base: ServedBase) -> BaseReply:
+def summary(base: ServedBase) -> BaseReply:
+    """A base in short."""
     nodes = edges = 0
     if base.is_ready:
         kb = base.base().tools.stored
         nodes, edges = kb.count, kb.edge_count
     return BaseReply(
-        name=base.name, nodes=nodes, edges=edges, documents=base.documents is not None, ready=base.is_ready
+        name=base.name,
+        nodes=nodes,
+        edges=edges,
+        documents=base.documents is not None,
+        ready=base.is_ready,
+        managed=base.is_managed,
+        **({} if base.about is None else base.about()),
     )
 
 
@@ -130,7 +138,7 @@ def _details(base: ServedBase, models: tuple[str, ...]) -> BaseDetails:
     schema = base.base().schema if ready else Schema((), ())
     methods = runnable(base.base().tools, models) if ready else catalog.method_names()
     return BaseDetails(
-        **_summary(base).model_dump(),
+        **summary(base).model_dump(),
         node_types=tuple(TypeReply(**asdict(row), label=row.label) for row in schema.node_types),
         relations=tuple(RelationReply(**asdict(row), label=row.label) for row in schema.relations),
         methods=tuple(_method(name) for name in methods),

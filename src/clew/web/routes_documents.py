@@ -52,23 +52,26 @@ async def upload(base: WritableBaseOf, state: StateOf, name: str, request: Reque
     """Keep a file, sent as the body, and build the base anew in the background."""
     folder = _folder(base)
     content = await request.body()
-    await state.asker.in_thread(lambda: folder.put(name, content))
+    kept = await state.asker.in_thread(lambda: folder.put(name, content))
+    state.audit(request, "document uploaded", f"{base.name}/{kept}")
     return _listing(folder, state.served.settings.limits.upload_bytes)
 
 
 @router.delete("/{name}", status_code=202)
-async def delete(base: WritableBaseOf, state: StateOf, name: str) -> DocumentsReply:
+async def delete(base: WritableBaseOf, state: StateOf, name: str, request: Request) -> DocumentsReply:
     """Remove a file and build the base anew; for an hour, or until the server stops, it can be restored."""
     folder = _folder(base)
     await state.asker.in_thread(lambda: folder.delete(name))
+    state.audit(request, "document deleted", f"{base.name}/{name}")
     return _listing(folder, state.served.settings.limits.upload_bytes)
 
 
 @router.post("/{name}/restore", status_code=202)
-async def restore(base: WritableBaseOf, state: StateOf, name: str) -> DocumentsReply:
+async def restore(base: WritableBaseOf, state: StateOf, name: str, request: Request) -> DocumentsReply:
     """Undo the deletion of a file."""
     folder = _folder(base)
     await state.asker.in_thread(lambda: folder.restore(name))
+    state.audit(request, "document restored", f"{base.name}/{name}")
     return _listing(folder, state.served.settings.limits.upload_bytes)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shutil
 from collections import Counter, OrderedDict, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +53,14 @@ class Runs:
             if file.is_file():
                 return file.read_bytes()
         raise NotFoundError("no such run: it was forgotten, or never made")
+
+    def forget(self, base: str) -> None:
+        """Forget all runs of a base, whoever may see them."""
+        with self._lock:
+            for key in [key for key in self._kept if key[0].partition("~")[0] == base]:
+                del self._kept[key]
+        for folder in () if self.folder is None else (self.folder / base, *self.folder.glob(f"{base}~*")):
+            shutil.rmtree(folder, ignore_errors=True)
 
     @staticmethod
     def _file(folder: Path, base: str, run: str) -> Path:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -26,6 +28,7 @@ from clew.postgres import is_address
 from clew.toolbox import Toolbox
 from clew.web.addresses import Addresses
 from clew.web.documents import DocumentFolder
+from clew.web.managed import ManagedBases
 from clew.web.settings import ServerSettings
 
 if TYPE_CHECKING:  # an extra
@@ -47,8 +50,40 @@ class ServedBase:
     documents: DocumentFolder | None = None
     groups: tuple[str, ...] = ()
     """Those who ask see what these groups may see."""
+    about: Callable[[], dict[str, str]] | None = None
+    """Title and description of a base that was made on the page; None of others."""
+    is_for_some: bool = False
+    """Whether some users have these groups, and others not."""
     _lock: Lock = field(default_factory=Lock, repr=False)
     _opened: tuple[float, Base] | None = field(default=None, repr=False)
+    _views: dict[tuple[str, ...], ServedBase] = field(default_factory=dict, repr=False)
+
+    @property
+    def runs_name(self) -> str:
+        """Under which finished runs are kept: those of a user's own part of a base are not for other users."""
+        if not self.is_for_some or not self.base().is_view:
+            return self.name
+        return f"{self.name}~{hashlib.sha256(json.dumps(self.groups).encode()).hexdigest()[:16]}"
+
+    def for_groups(self, groups: tuple[str, ...]) -> ServedBase:
+        """The same base for somebody who is of these groups, too."""
+        wanted = tuple(sorted({*self.groups, *groups}))
+        if wanted == tuple(sorted(self.groups)):
+            return self
+        with self._lock:
+            if wanted not in self._views:
+                self._views[wanted] = ServedBase(self.name, self.place, self.documents, wanted, self.about, True)
+            return self._views[wanted]
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether it was made on the page."""
+        return self.about is not None
+
+    @property
+    def is_opened(self) -> bool:
+        """Whether asking begins at once."""
+        return self._opened is not None
 
     @property
     def is_ready(self) -> bool:
@@ -100,11 +135,32 @@ class Served:
                 raise InputError(f"two bases are called {name!r}: rename the folder {folder}")
             documents = DocumentFolder(folder, settings.limits.most_files)
             self.bases[name] = ServedBase(name, documents.base, documents, settings.groups)
+        self.managed = None if settings.made is None else ManagedBases(settings.made, settings.limits.most_files)
+        for name, documents in ({} if self.managed is None else self.managed.all()).items():
+            self.add(name, documents)
         databases = (str(place) for place in settings.bases.values() if is_address(place))
         self.addresses = Addresses((*settings.models.values(), *databases))
         self._ledger = Ledger(settings.budget)
         self._models: dict[str, LanguageModel | None] = {"none": None}
         self._lock = Lock()
+
+    def add(self, name: str, documents: DocumentFolder) -> ServedBase:
+        """Serve a base that was made on the page."""
+        assert self.managed is not None
+        if name in self.bases:
+            raise InputError(f"two bases are called {name!r}: rename the folder {documents.base.parent}")
+        about = partial(self.managed.about, name)
+        base = ServedBase(name, documents.base, documents, self.settings.groups, about)
+        self.bases = {**self.bases, name: base}  # another thread may go through the old ones
+        return base
+
+    def document_folders(self) -> list[DocumentFolder]:
+        """Of the bases that take documents now."""
+        return [base.documents for base in self.bases.values() if base.documents is not None]
+
+    def remove(self, name: str) -> None:
+        """Serve a base no longer."""
+        self.bases = {other: base for other, base in self.bases.items() if other != name}
 
     def base(self, name: str) -> ServedBase:
         """A base by name; whether it may be seen is decided before."""

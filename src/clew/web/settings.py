@@ -13,7 +13,8 @@ from urllib.parse import unquote
 from clew.core.errors import InputError
 from clew.models.wrappers import Budget
 from clew.postgres import is_address
-from clew.web.access import Access
+from clew.web.access import Access, Door
+from clew.web.team.team import Team
 
 NAME = re.compile(r"[\w][\w.-]{0,99}")
 
@@ -47,12 +48,16 @@ class ServerSettings:
     """Folders of document bases, which take uploads."""
     models: dict[str, str] = field(default_factory=dict)
     """Name → spec; a client names the model and never sees the spec."""
-    access: Access = field(default_factory=Access)
+    access: Door = field(default_factory=Access)
     limits: Limits = Limits()
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     """The names under which the server may be addressed: another one is a rebound DNS name."""
     runs: Path | None = None
     """Where finished runs are kept; None forgets them when the server stops."""
+    evaluations: Path | None = None
+    """Runs of `clew eval` that the page shows."""
+    made: Path | None = None
+    """Where bases lie that are made on the page."""
     budget: Budget = field(default_factory=Budget)
     """A cap on what the models may cost as long as the server runs."""
     workers: int = 1
@@ -61,6 +66,11 @@ class ServerSettings:
     """Everybody who asks sees what these groups may see, where a base is not for everybody."""
     warm: bool = False
     """Whether indexes and the embedder are opened before the first question."""
+
+    @property
+    def team(self) -> Team | None:
+        """The users, where there are some."""
+        return self.access if isinstance(self.access, Team) else None
 
 
 def named_bases(folders: Sequence[Path]) -> dict[str, Path]:

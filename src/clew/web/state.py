@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, cast
 
@@ -9,8 +10,10 @@ from fastapi import Depends, HTTPException, Request
 
 from clew.web.access import Grant
 from clew.web.asking import Asker
+from clew.web.evaluations import Evaluations
 from clew.web.runs import Metrics, Runs
 from clew.web.serving import Served, ServedBase
+from clew.web.team.file import Actor
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,25 @@ class State:
     asker: Asker
     runs: Runs
     metrics: Metrics
+    evaluations: Evaluations | None = None
+
+    def seen_by(self, grant: Grant) -> dict[str, ServedBase]:
+        """The bases that a client may see, as its groups may see them."""
+        return {name: base.for_groups(grant.groups) for name, base in self.served.bases.items() if grant.allows(name)}
+
+    def admit(self, grant: Grant, base: ServedBase, question: str) -> Callable[[str], None]:
+        """Count a question of a user, or refuse it; what is returned is told the run of its answer."""
+        team = self.served.settings.team
+        if team is None or grant.user is None:
+            return lambda _: None
+        number = team.admit(grant.user, base.name, question)
+        return lambda run: team.answered(number, run)
+
+    def audit(self, request: Request, what: str, about: str) -> None:
+        """Write down what somebody of a team did."""
+        team, grant = self.served.settings.team, request.scope["clew.grant"]
+        if team is not None and grant is not None:
+            team.file.audit(actor_of(request, grant), what, about)
 
 
 async def state_of(request: Request) -> State:
@@ -29,27 +51,35 @@ async def state_of(request: Request) -> State:
 
 
 async def grant_of(request: Request) -> Grant:
-    """What the request's token allows; 401 without one where tokens are asked for."""
-    grant = _state(request).served.settings.access.grant(request.headers.get("authorization"))
+    """What the request's token or session allows; 401 without one where they are asked for."""
+    grant: Grant | None = request.scope["clew.grant"]
     if grant is None:
-        raise HTTPException(401, "a token is needed: Authorization: Bearer …", {"www-authenticate": "Bearer"})
+        needed = "a token is needed: Authorization: Bearer …"
+        if _state(request).served.settings.team is not None:
+            needed = "sign in, or send a token: Authorization: Bearer …"
+        raise HTTPException(401, needed, {"www-authenticate": "Bearer"})
     return grant
 
 
 async def base_of(base: str, request: Request) -> ServedBase:
-    """The base in the path; one that the token does not allow does not exist."""
-    served = _state(request).served
-    if not (await grant_of(request)).allows(base) or base not in served.bases:
+    """The base in the path, as the groups of the client may see it; one that the client may not see does not exist."""
+    grant, served = await grant_of(request), _state(request).served
+    if not grant.allows(base) or base not in served.bases:
         raise HTTPException(404, f"no base {base[:100]!r}")
-    return served.bases[base]
+    return served.bases[base].for_groups(grant.groups)
 
 
 async def writable_base_of(base: str, request: Request) -> ServedBase:
     """The same where documents may be changed."""
     found = await base_of(base, request)
-    if not (await grant_of(request)).write:
-        raise HTTPException(403, "this token may only read")
+    if not (await grant_of(request)).allows(base, "editor"):
+        raise HTTPException(403, "this needs the role of an editor, or a token that may write")
     return found
+
+
+def actor_of(request: Request, grant: Grant) -> Actor:
+    """Who does something, for the audit log."""
+    return Actor(grant.name, request.client.host if request.client is not None else "")
 
 
 def _state(request: Request) -> State:

@@ -18,6 +18,7 @@ from clew.core.errors import ClewError
 from clew.core.wire import AskRequest
 from clew.web import child_process
 from clew.web.answering_process import KINDS
+from clew.web.serving import ServedBase
 
 
 class WorkerEndedError(ClewError):
@@ -43,10 +44,17 @@ class WorkerPool:
             self._start_one()
 
     def answer(
-        self, base: str, request: AskRequest, run: str, on_span: Callable[[dict[str, Any]], None] | None = None
+        self, base: ServedBase, request: AskRequest, run: str, on_span: Callable[[dict[str, Any]], None] | None = None
     ) -> bytes:
         """A run as JSON by the next idle process; the errors of a question are raised here."""
-        job = {"base": base, "request": request.model_dump(), "run": run, "spans": on_span is not None}
+        job = {
+            "base": base.name,
+            "place": str(base.place),
+            "groups": base.groups,
+            "request": request.model_dump(),
+            "run": run,
+            "spans": on_span is not None,
+        }
         worker = self._idle.get()
         kind, content = "", b""
         try:

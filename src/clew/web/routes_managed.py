@@ -1,0 +1,84 @@
+"""Bases over HTTP: made, described and deleted by admins."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, HTTPException, Request
+
+from clew.core.wire import BaseChange, BaseReply, ManagedReply, NewBase
+from clew.web.access import EVERY_BASE
+from clew.web.managed import ManagedBases
+from clew.web.routes_bases import summary
+from clew.web.state import BaseOf, GrantOf, StateOf
+
+router = APIRouter(prefix="/v1", tags=["bases"])
+
+
+async def managed_of(state: StateOf, grant: GrantOf) -> ManagedBases:
+    """Where bases can be made, for an admin of all of them."""
+    if not grant.allows(EVERY_BASE, "admin"):
+        raise HTTPException(403, "this needs the role of an admin of all bases")
+    if state.served.managed is None:
+        raise HTTPException(409, "this server makes no bases: start it with --bases FOLDER")
+    return state.served.managed
+
+
+ManagedOf = Annotated[ManagedBases, Depends(managed_of)]
+
+
+@router.get("/managed")
+async def managed(state: StateOf, grant: GrantOf) -> ManagedReply:
+    """Whether the client may make bases, and which can be restored."""
+    found = state.served.managed
+    if found is None or not grant.allows(EVERY_BASE, "admin"):
+        return ManagedReply(may_make=False, deleted=())
+    return ManagedReply(may_make=True, deleted=tuple(await state.asker.in_thread(found.deleted)))
+
+
+@router.post("/bases", status_code=201)
+async def make(asked: NewBase, request: Request, state: StateOf, found: ManagedOf) -> BaseReply:
+    """A new base that takes documents."""
+    if asked.name in state.served.bases:
+        raise HTTPException(422, f"there is a base {asked.name!r} already")
+    about = BaseChange(title=asked.title, description=asked.description)
+    folder = await state.asker.in_thread(lambda: found.make(asked.name, about))
+    team = state.served.settings.team
+    if team is not None:
+        team.users.forget_base(asked.name)  # an earlier one of this name was for others
+    state.runs.forget(asked.name)
+    base = state.served.add(asked.name, folder)
+    state.audit(request, "base made", asked.name)
+    return summary(base)
+
+
+@router.patch("/bases/{base}")
+async def describe(asked: BaseChange, request: Request, base: BaseOf, state: StateOf, found: ManagedOf) -> BaseReply:
+    """Another title or description."""
+    if not base.is_managed:
+        raise HTTPException(409, f"{base.name!r} was given to the server, not made here: it cannot be changed here")
+    await state.asker.in_thread(lambda: found.describe(base.name, asked))
+    state.audit(request, "base described", base.name)
+    return await state.asker.in_thread(lambda: summary(base))
+
+
+@router.delete("/bases/{base}", status_code=204)
+async def delete(request: Request, base: BaseOf, state: StateOf, found: ManagedOf) -> None:
+    """Delete a base that was made here; for an hour it can be restored."""
+    folder = base.documents
+    if not base.is_managed or folder is None:
+        raise HTTPException(409, f"{base.name!r} was given to the server, not made here: it cannot be deleted here")
+    state.served.remove(base.name)
+    await state.asker.in_thread(lambda: folder.close(1))
+    await state.asker.in_thread(lambda: found.delete(base.name))
+    state.audit(request, "base deleted", base.name)
+
+
+@router.post("/managed/{name}/restore")
+async def restore(name: str, request: Request, state: StateOf, found: ManagedOf) -> BaseReply:
+    """Undo the deletion of a base."""
+    folder = await state.asker.in_thread(lambda: found.restore(name))
+    base = state.served.add(name, folder)
+    folder.resume()
+    state.audit(request, "base restored", name)
+    return await state.asker.in_thread(lambda: summary(base))

@@ -1,0 +1,131 @@
+"""The file of a team: one SQLite database, beside the server, in which every change stands whole or not at all."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from clew.core.errors import SourceError
+from clew.web.access import refuse_readable
+
+MARK = 0x436C6577
+"""Says that a database is a team's."""
+VERSION = 1
+SCHEMA = f"""
+CREATE TABLE user (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, password TEXT NOT NULL,
+    is_initial INTEGER NOT NULL, is_active INTEGER NOT NULL DEFAULT 1, groups_of TEXT NOT NULL DEFAULT '[]',
+    asks_per_day INTEGER, made REAL NOT NULL);
+CREATE TABLE role (
+    user INTEGER NOT NULL REFERENCES user ON DELETE CASCADE, base TEXT NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('reader', 'editor', 'admin')), PRIMARY KEY (user, base)) WITHOUT ROWID;
+CREATE TABLE session (
+    digest BLOB PRIMARY KEY, user INTEGER NOT NULL REFERENCES user ON DELETE CASCADE,
+    made REAL NOT NULL, seen REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE token (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB NOT NULL UNIQUE, name TEXT NOT NULL,
+    user INTEGER NOT NULL REFERENCES user ON DELETE CASCADE, may_write INTEGER NOT NULL,
+    made REAL NOT NULL, seen REAL, ends REAL NOT NULL);
+CREATE TABLE asked (
+    id INTEGER PRIMARY KEY, user INTEGER NOT NULL REFERENCES user ON DELETE CASCADE, at REAL NOT NULL,
+    base TEXT NOT NULL, question TEXT, run TEXT);
+CREATE INDEX asked_by_user ON asked (user, at);
+CREATE TABLE audit (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, actor TEXT NOT NULL, what TEXT NOT NULL,
+    about TEXT NOT NULL, address TEXT NOT NULL);
+CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'an audit log stays'); END;
+CREATE TRIGGER audit_is_not_emptied BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'an audit log stays'); END;
+PRAGMA application_id = {MARK};
+PRAGMA user_version = {VERSION};
+"""
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who does something, and from where."""
+
+    name: str
+    address: str = ""
+
+
+SERVER = Actor("the server")
+
+
+@dataclass
+class TeamFile:
+    """The database; safe for threads."""
+
+    file: Path
+    _connection: sqlite3.Connection = field(repr=False)
+    _lock: RLock = field(default_factory=RLock, repr=False)
+
+    @classmethod
+    def open(cls, file: Path) -> TeamFile:
+        """The file of a team, made where there is none; another database is refused."""
+        try:
+            file.touch(mode=0o600, exist_ok=True)
+            refuse_readable(file, "users")
+            connection = sqlite3.connect(file, timeout=10, isolation_level=None, check_same_thread=False)
+            connection.row_factory = sqlite3.Row
+            mark, version = (
+                connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+            )
+            is_new = not mark and not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            if not is_new and (mark, version) != (MARK, VERSION):
+                raise SourceError("is no file of users of this version of Clew: name a new one", file=file)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            if is_new:
+                connection.executescript(f"BEGIN;{SCHEMA}COMMIT;")
+        except (OSError, sqlite3.Error) as failure:
+            raise SourceError(f"cannot be used as a file of users: {failure}", file=file) from None
+        return cls(file, connection)
+
+    def rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
+        """All rows of a query."""
+        with self._lock:
+            return self._connection.execute(query, values).fetchall()
+
+    def row(self, query: str, *values: Any) -> sqlite3.Row | None:
+        """The first row, or None."""
+        with self._lock:
+            found: sqlite3.Row | None = self._connection.execute(query, values).fetchone()
+            return found
+
+    def note(self, statement: str, *values: Any) -> int:
+        """Write something of which the last moments may be lost with the power; returns the row's number."""
+        with self._lock:
+            return self._connection.execute(statement, values).lastrowid or 0
+
+    @contextmanager
+    def change(self, actor: Actor, what: str, about: str = "") -> Iterator[None]:
+        """Some statements as one change, with its line in the audit log, on disk when this is left."""
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.audit(actor, what, about)
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+            self._connection.execute("PRAGMA wal_checkpoint(FULL)")
+
+    def audit(self, actor: Actor, what: str, about: str = "") -> None:
+        """A line in the audit log."""
+        self.note(
+            "INSERT INTO audit (at, actor, what, about, address) VALUES (?, ?, ?, ?, ?)",
+            *(time.time(), actor.name, what, about, actor.address),
+        )
+
+    def close(self) -> None:
+        """Leave nothing open."""
+        with self._lock:
+            self._connection.close()

@@ -1,0 +1,123 @@
+"""A team: who signs in with which password, what each may do, and how much."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from clew.core.errors import ClewError
+from clew.core.wire_team import AskedReply, AuditReply
+from clew.web.access import Grant
+from clew.web.rates import RateLimiter
+from clew.web.team.file import Actor, TeamFile
+from clew.web.team.passwords import NOBODY, fits
+from clew.web.team.sessions import DAY, Sessions
+from clew.web.team.users import Users
+
+TRIES_PER_MINUTE = 20
+"""Sign-ins for one name, known or not, and from one address."""
+KEPT_DAYS = 90
+"""How long it is kept what users asked."""
+
+
+class RefusedError(ClewError):
+    """The name or the password is not right: which of them, nobody is told."""
+
+
+class TooManyError(ClewError):
+    """More sign-ins or questions than allowed."""
+
+
+@dataclass(frozen=True)
+class Team:
+    """The users of a server."""
+
+    file: TeamFile
+
+    @classmethod
+    def open(cls, file: Path) -> Team:
+        """The team of a file, which is made where there is none; what was asked long ago is forgotten."""
+        team = cls(TeamFile.open(file))
+        team.file.note("DELETE FROM asked WHERE at < ?", time.time() - KEPT_DAYS * DAY)
+        return team
+
+    @property
+    def is_open(self) -> bool:
+        """Never: everybody signs in."""
+        return False
+
+    @cached_property
+    def users(self) -> Users:
+        """Who there is."""
+        return Users(self.file)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Who has signed in."""
+        return Sessions(self.file)
+
+    @cached_property
+    def _tries(self) -> RateLimiter:
+        return RateLimiter(TRIES_PER_MINUTE)
+
+    def grant(self, authorization: str | None, cookie: str | None = None) -> Grant | None:
+        """What a token or a session allows."""
+        return self.sessions.grant(authorization, cookie)
+
+    def sign_in(self, name: str, password: str, address: str) -> str:
+        """The secret of a new session; a wrong name is refused like a wrong password, and as slowly."""
+        name = name.lower()
+        if any(self._tries.wait(key.encode(), time.monotonic()) for key in (f"address {address}", f"name {name}")):
+            raise TooManyError("too many sign-ins: wait a minute")
+        row = self.file.row("SELECT id, name, password FROM user WHERE name = ? AND is_active", name)
+        if not fits(password, NOBODY if row is None else row["password"]) or row is None:
+            known = "somebody unknown" if row is None else row["name"]  # what is typed there may be a password
+            self.file.audit(Actor(known, address), "sign-in refused")
+            raise RefusedError("the name or the password is not right")
+        self.file.audit(Actor(row["name"], address), "signed in")
+        return self.sessions.begin(row["id"])
+
+    def admit(self, user: int, base: str, question: str) -> int:
+        """Count a question against what its user may ask today, and write it down; returns its number."""
+        row = self.file.row("SELECT asks_per_day FROM user WHERE id = ?", user)
+        most = None if row is None else row["asks_per_day"]
+        if most is not None and self.asked_today(user) >= most:
+            raise TooManyError(
+                f"you have asked as many questions as you may in a day ({most}): ask again after midnight (UTC)"
+            )
+        now = time.time()
+        return self.file.note(
+            "INSERT INTO asked (user, at, base, question) VALUES (?, ?, ?, ?)", user, now, base, question
+        )
+
+    def answered(self, number: int, run: str) -> None:
+        """Write down where the answer to a question is."""
+        self.file.note("UPDATE asked SET run = ? WHERE id = ?", run, number)
+
+    def asked_today(self, user: int) -> int:
+        """Questions since midnight (UTC)."""
+        row = self.file.row("SELECT count(*) FROM asked WHERE user = ? AND at >= ?", user, time.time() // DAY * DAY)
+        return 0 if row is None else int(row[0])
+
+    def history(self, user: int, bases: list[str], most: int = 200) -> list[AskedReply]:
+        """What a user asked of these bases, the newest first."""
+        rows = self.file.rows(
+            "SELECT * FROM asked WHERE user = ? AND question IS NOT NULL AND base IN (SELECT value FROM json_each(?)) "
+            "ORDER BY at DESC LIMIT ?",
+            *(user, json.dumps(bases), most),
+        )
+        return [AskedReply(at=row["at"], base=row["base"], question=row["question"], run=row["run"]) for row in rows]
+
+    def forget(self, user: int) -> None:
+        """Forget what a user asked; how much stays, or a quota would be none."""
+        self.file.note("UPDATE asked SET question = NULL, run = NULL WHERE user = ?", user)
+
+    def audit_log(self, before: int | None = None, most: int = 100) -> list[AuditReply]:
+        """What was done, the newest first."""
+        rows = self.file.rows(
+            "SELECT * FROM audit WHERE ? IS NULL OR id < ? ORDER BY id DESC LIMIT ?", before, before, most
+        )
+        return [AuditReply(**{name: row[name] for name in AuditReply.model_fields}) for row in rows]

@@ -1,0 +1,72 @@
+"""A team for tests: a server with users, and people who have signed in to it."""
+
+import functools
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+from fastapi.testclient import TestClient
+
+from clew.building import build
+from clew.core.wire_team import UserChange
+from clew.web.app import create_app
+from clew.web.settings import ServerSettings
+from clew.web.team import passwords
+from clew.web.team.file import SERVER
+from clew.web.team.team import Team
+from conftest import tables
+
+PASSWORD = "a thread through the maze"
+ROLES = {
+    "root": {"*": "admin"},
+    "ada": {"open": "admin"},
+    "ed": {"papers": "editor", "open": "editor"},
+    "rea": {"open": "reader"},
+    "nob": {},
+}
+"""Admin of the server, admin of a base, editor, reader, and one without a role."""
+
+_hashed = functools.cache(passwords.hashed)
+
+
+def make_team(folder: Path) -> Team:
+    """Users of every kind, all with the same password of their own."""
+    team = Team.open(folder / "team.db")
+    with patch("clew.web.team.users.hashed", lambda _: _hashed(PASSWORD)):  # whose cost is paid once
+        for name, roles in ROLES.items():
+            team.users.make(SERVER, name, UserChange(roles=roles, groups=["hr"] if name == "ed" else []))
+    team.file.note("UPDATE user SET is_initial = 0")
+    return team
+
+
+def make_settings(folder: Path, team: Team, **more) -> ServerSettings:
+    """Two plain bases, `open` and `closed`, and one that takes documents."""
+    build(tables(), folder / "open.kb")
+    shutil.copytree(folder / "open.kb", folder / "closed.kb")
+    bases = {name: folder / f"{name}.kb" for name in ("open", "closed")}
+    return replace(ServerSettings(bases, {"papers": folder / "papers"}, access=team), **more)
+
+
+class Visitor(TestClient):
+    """Somebody's browser: keeps cookies, and repeats the page's word once signed in."""
+
+    def sign_in(self, name: str, password: str = PASSWORD):
+        """Sign in by the page's form."""
+        reply = self.post("/v1/sign-in", json={"name": name, "password": password})
+        if reply.status_code == 200:
+            self.headers["x-csrf-token"] = reply.json()["csrf"]
+        return reply
+
+
+def visitor(app, name: str | None = None, **headers: str) -> Visitor:
+    """A new browser, perhaps signed in."""
+    made = Visitor(app, base_url="http://localhost", headers=headers)
+    if name is not None:
+        assert made.sign_in(name).status_code == 200
+    return made
+
+
+def app_of(settings: ServerSettings):
+    """The application."""
+    return create_app(settings)

@@ -1,0 +1,118 @@
+"""Bases made on the page: by admins alone, described, asked by every process, deleted and restored."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from browser_fixtures import flaws, picture
+from clew.building import build
+from clew.web.settings import Limits, ServerSettings, named_bases
+from conftest import tables
+from team_members import app_of, make_settings, make_team, visitor
+from web_server import running
+
+TEXT = b"# The labyrinth\n\nAriadne gave Theseus a thread. Daedalus built the labyrinth for King Minos of Crete.\n"
+
+
+@pytest.fixture
+def settings(tmp_path) -> ServerSettings:
+    build(tables(), tmp_path / "tiny.kb")
+    return ServerSettings(named_bases([tmp_path / "tiny.kb"]), made=tmp_path / "made")
+
+
+def until_ready(page, base: str) -> None:
+    for _ in range(600):
+        if page.get(f"/v1/bases/{base}").json()["ready"]:
+            return
+        time.sleep(0.1)
+    pytest.fail("the base was not built")
+
+
+def names(page) -> list[str]:
+    return [base["name"] for base in page.get("/v1/bases").json()]
+
+
+def test_a_base_is_made_described_asked_deleted_and_restored(settings):
+    ask = {"question": "Who gave Theseus the thread?", "method": "bm25"}
+    with visitor(app_of(replace(settings, workers=2))) as page:
+        assert page.get("/v1/managed").json() == {"may_make": True, "deleted": []}
+        assert page.post("/v1/bases", json={"name": "myths", "title": "Old stories"}).status_code == 201
+        assert page.put("/v1/bases/myths/documents/maze.md", content=TEXT).status_code == 202
+        until_ready(page, "myths")
+        run = page.post("/v1/bases/myths/ask", json=ask).json()
+        assert "Ariadne" in str(run["answers"][0])
+        changed = page.patch("/v1/bases/myths", json={"description": "Crete <b>and</b> its maze"}).json()
+        assert (changed["title"], changed["description"]) == ("Old stories", "Crete <b>and</b> its maze")
+        assert page.delete("/v1/bases/myths").status_code == 204
+        assert names(page) == ["tiny"]
+        assert page.post("/v1/bases/myths/ask", json=ask).status_code == 404
+        assert page.get("/v1/managed").json()["deleted"] == ["myths"]
+        assert page.post("/v1/managed/myths/restore").json()["title"] == "Old stories"
+        assert page.post("/v1/bases/myths/ask", json=ask).json()["answers"]
+        assert page.get("/v1/managed").json()["deleted"] == []
+    with visitor(app_of(settings)) as page:
+        assert names(page) == ["tiny", "myths"], "the next server knows it"
+
+
+def test_what_was_given_to_the_server_and_bad_names_are_refused(settings):
+    page = visitor(app_of(settings))
+    assert page.delete("/v1/bases/tiny").status_code == 409
+    assert page.patch("/v1/bases/tiny", json={"title": "mine"}).status_code == 409
+    for name in ("tiny", "../up", ".hidden", "A B", "x/y", "a~b", "*", "x" * 51):
+        assert page.post("/v1/bases", json={"name": name}).status_code == 422, name
+    assert page.post("/v1/managed/..%2Ftiny.kb/restore").status_code == 404
+    assert page.post("/v1/managed/nothing/restore").status_code == 404
+    without = visitor(app_of(replace(settings, made=None)))
+    assert "--bases" in without.post("/v1/bases", json={"name": "x"}).json()["error"]
+    assert without.get("/v1/managed").json()["may_make"] is False
+
+
+def test_only_an_admin_of_all_bases_makes_them_and_a_name_does_not_inherit_roles(tmp_path):
+    team = make_team(tmp_path)
+    app = app_of(make_settings(tmp_path, team, made=tmp_path / "made", runs=tmp_path / "runs"))
+    root = visitor(app, "root")
+    for name in ("rea", "ed", "ada"):
+        page = visitor(app, name)
+        assert page.post("/v1/bases", json={"name": "mine"}).status_code == 403
+        assert page.get("/v1/managed").json()["may_make"] is False
+    token = root.post("/v1/me/tokens", json={"name": "x", "write": True}).json()["token"]
+    assert visitor(app, authorization=f"Bearer {token}").post("/v1/bases", json={"name": "mine"}).status_code == 403
+    root.post("/v1/bases", json={"name": "myths"})
+    root.patch("/v1/users/rea", json={"roles": {"open": "reader", "myths": "editor"}})
+    rea = visitor(app, "rea")
+    assert "myths" in names(rea)
+    assert rea.delete("/v1/bases/myths").status_code == 403
+    assert rea.patch("/v1/bases/myths", json={"title": "x"}).status_code == 403
+    root.delete("/v1/bases/myths")
+    root.post("/v1/bases", json={"name": "myths"})
+    assert names(rea) == ["open"], "another base of the same name is not hers"
+    told = [line["what"] for line in root.get("/v1/audit").json()]
+    assert told.count("base made") == 2
+    assert "base deleted" in told
+
+
+def test_the_page_makes_and_deletes_a_base_and_shows_what_is_in_one(browser, settings):
+    context = browser.new_context(viewport={"width": 1280, "height": 860}, reduced_motion="reduce", bypass_csp=True)
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    with running(replace(settings, limits=Limits(per_minute=100_000))) as address:
+        page.goto(f"{address}/#/ask?base=tiny")
+        page.get_by_role("link", name="8 nodes").click()
+        page.get_by_role("region", name="Relations").get_by_text("disease").first.wait_for()
+        page.get_by_label("Name, as it stands").fill("myths")
+        page.get_by_label("Title").last.fill("Old stories")
+        page.get_by_role("button", name="Make a base").click()
+        page.get_by_role("list", name="Bases").get_by_role("link", name="Old stories").wait_for()
+        picture(page, "bases")
+        page.get_by_text("Change or delete").click()
+        page.get_by_label("What it is about").fill("<img src=x onerror=alert(1)>")
+        page.get_by_role("button", name="Save").click()
+        page.get_by_role("list", name="Bases").get_by_text("<img src=x").first.wait_for()
+        assert flaws(page) == []
+        assert page.locator("#main img").count() == 0
+        page.get_by_text("Change or delete").click()
+        page.get_by_role("button", name="Delete myths").click()
+        page.get_by_role("button", name="Undo the deletion of myths").click()
+        page.get_by_role("list", name="Bases").get_by_role("link", name="Old stories").wait_for()
+    context.close()

@@ -1,0 +1,356 @@
+"""Users: signing in, roles, groups, tokens, quotas, history, the audit log, and the file that keeps them."""
+
+import json
+import re
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+
+from clew.building import build
+from clew.core.errors import InputError, SourceError
+from clew.kb.visibility import restricted
+from clew.web.team import passwords
+from clew.web.team.file import SERVER, Actor, TeamFile
+from clew.web.team.team import Team
+from conftest import tables
+from team_members import PASSWORD, app_of, make_settings, make_team, visitor
+
+SECRET = {"question": "Bardet-Biedl syndrome", "method": "bm25"}
+QUESTION = {"question": "Which disease has extra fingers?", "method": "bm25"}
+
+
+def keys(run: dict) -> list[str]:
+    return [answer["key"] for answer in run["answers"]]
+
+
+@pytest.fixture
+def team(tmp_path) -> Team:
+    return make_team(tmp_path)
+
+
+@pytest.fixture
+def app(tmp_path, team):
+    return app_of(make_settings(tmp_path, team))
+
+
+def test_a_password_fits_itself_alone_and_is_kept_with_its_costs():
+    kept = passwords.hashed(PASSWORD)
+    assert PASSWORD not in kept
+    assert kept.startswith("scrypt$15$8$3$")
+    assert passwords.fits(PASSWORD, kept)
+    assert not passwords.fits(PASSWORD + " ", kept)
+    assert not passwords.fits("", passwords.NOBODY)
+    assert passwords.hashed(PASSWORD) != kept, "each has a salt of its own"
+
+
+@pytest.mark.parametrize("weak", ["short", "aaaaaaaaaaaaaaaa", "my name is anna.", "x" * 201])
+def test_weak_passwords_are_refused(weak):
+    with pytest.raises(InputError):
+        passwords.check_strength(weak, "Anna")
+
+
+def test_the_first_start_makes_an_admin_who_must_choose_another_password(tmp_path):
+    team = Team.open(tmp_path / "new.db")
+    password = team.users.make_first_admin(SERVER)
+    assert team.users.make_first_admin(SERVER) is None
+    page = visitor(app_of(make_settings(tmp_path, team)))
+    me = page.sign_in("admin", password).json()
+    assert me["must_change_password"]
+    assert page.get("/v1/bases").json() == [], "who has a password that others know may do nothing"
+    assert page.get("/v1/users").status_code == 403
+    assert page.post("/v1/me/tokens", json={"name": "early"}).status_code == 403
+    assert page.post("/v1/me/password", json={"old": password, "new": "admin admin admin"}).status_code == 422
+    before = page.cookies["clew"]
+    changed = page.post("/v1/me/password", json={"old": password, "new": PASSWORD})
+    assert changed.json()["roles"] == {"*": "admin"}
+    assert page.cookies["clew"] != before
+    page.headers["x-csrf-token"] = changed.json()["csrf"]
+    assert [user["name"] for user in page.get("/v1/users").json()] == ["admin"]
+
+
+def test_nobody_gets_in_without_signing_in(app):
+    page = visitor(app)
+    for path in ("/v1/bases", "/v1/bases/open", "/v1/me", "/v1/users", "/v1/audit", "/metrics", "/v1/models"):
+        assert page.get(path).status_code == 401, path
+    assert page.post("/v1/bases/open/ask", json=QUESTION).status_code == 401
+    assert page.get("/health").json()["users"] is True
+
+
+def test_each_role_may_do_what_it_says_and_no_more(app):
+    file = {"content": b"Ariadne gave Theseus a thread."}
+    may = {}
+    for name in ("rea", "ed", "ada", "root", "nob"):
+        page = visitor(app, name)
+        may[name] = [
+            sorted(base["name"] for base in page.get("/v1/bases").json()),
+            page.post("/v1/bases/open/ask", json=QUESTION).status_code,
+            page.put("/v1/bases/papers/documents/a.md", **file).status_code,
+            page.get("/v1/bases/open/members").status_code,
+            page.get("/v1/users").status_code,
+            page.get("/metrics").status_code,
+        ]
+    assert may == {
+        "rea": [["open"], 200, 404, 403, 403, 403],
+        "ed": [["open", "papers"], 200, 202, 403, 403, 403],
+        "ada": [["open"], 200, 404, 200, 403, 403],
+        "root": [["closed", "open", "papers"], 200, 202, 200, 200, 200],
+        "nob": [[], 404, 404, 404, 403, 403],
+    }
+
+
+def test_the_admin_of_a_base_gives_roles_on_it(app):
+    ada, nob = visitor(app, "ada"), visitor(app, "nob")
+    assert ada.put("/v1/bases/open/members/nob", json={"role": "editor"}).json()["nob"] == "editor"
+    assert [base["name"] for base in nob.get("/v1/bases").json()] == ["open"], "at once, in a session that was open"
+    assert "nob" not in ada.put("/v1/bases/open/members/nob", json={"role": None}).json()
+    assert nob.get("/v1/bases").json() == []
+    assert ada.put("/v1/bases/open/members/nobody", json={"role": "reader"}).status_code == 404
+    assert ada.put("/v1/bases/closed/members/ada", json={"role": "reader"}).status_code == 404
+
+
+def test_an_admin_makes_changes_and_removes_users(app):
+    root = visitor(app, "root")
+    made = root.post("/v1/users", json={"name": "Zoë", "roles": {}})
+    assert made.status_code == 422
+    assert root.post("/v1/users", json={"name": "zoe", "roles": {"nothing": "reader"}}).status_code == 422
+    password = root.post("/v1/users", json={"name": "Zoe", "roles": {"open": "reader"}}).json()["password"]
+    assert root.post("/v1/users", json={"name": "zoe"}).status_code == 422
+    zoe = visitor(app)
+    zoe.sign_in("zoe", password)
+    changed = zoe.post("/v1/me/password", json={"old": password, "new": PASSWORD}).json()
+    zoe.headers["x-csrf-token"] = changed["csrf"]
+    assert zoe.get("/v1/bases/open").status_code == 200
+    assert root.patch("/v1/users/zoe", json={"active": False}).json()["active"] is False
+    assert zoe.get("/v1/bases").status_code == 401
+    assert zoe.sign_in("zoe").status_code == 401
+    root.patch("/v1/users/zoe", json={"active": True})
+    assert zoe.sign_in("zoe").status_code == 200
+    assert root.delete("/v1/users/zoe").status_code == 204
+    assert zoe.get("/v1/bases").status_code == 401
+    for refused in ({"active": False}, {"roles": {"*": "editor"}}):
+        assert root.patch("/v1/users/root", json=refused).status_code == 422, "somebody must be admin"
+    assert root.delete("/v1/users/root").status_code == 422
+    assert root.get("/v1/users").status_code == 200
+
+
+def test_a_reset_password_ends_sessions_and_tokens(app):
+    rea, root = visitor(app, "rea"), visitor(app, "root")
+    token = rea.post("/v1/me/tokens", json={"name": "notebook"}).json()["token"]
+    password = root.post("/v1/users/rea/password").json()["password"]
+    assert rea.get("/v1/me").status_code == 401
+    assert visitor(app, authorization=f"Bearer {token}").get("/v1/bases").status_code == 401
+    assert visitor(app).sign_in("rea", password).json()["must_change_password"]
+
+
+def test_a_token_does_what_it_was_made_for(app, team):
+    ed = visitor(app, "ed")
+    reading = ed.post("/v1/me/tokens", json={"name": "reading"}).json()["token"]
+    writing = ed.post("/v1/me/tokens", json={"name": "writing", "write": True, "days": 1}).json()["token"]
+    as_reader, as_writer = (visitor(app, authorization=f"Bearer {token}") for token in (reading, writing))
+    upload = {"url": "/v1/bases/papers/documents/a.md", "content": b"words"}
+    assert as_reader.put(**upload).status_code == 403
+    assert as_writer.put(**upload).status_code == 202
+    assert as_reader.post("/v1/bases/open/ask", json=QUESTION).status_code == 200, "needs no word of a page"
+    listed = ed.get("/v1/me/tokens").json()
+    assert [token["name"] for token in listed] == ["reading", "writing"]
+    assert listed[0]["used"] is not None
+    assert reading not in json.dumps(listed)
+    assert ed.delete(f"/v1/me/tokens/{listed[0]['id']}").status_code == 204
+    assert as_reader.get("/v1/bases").status_code == 401
+    team.file.note("UPDATE token SET ends = ?", time.time() - 1)
+    assert as_writer.get("/v1/bases").status_code == 401, "it has ended"
+
+
+def test_a_quota_ends_at_midnight_and_counts_chat_and_agents(app, team):
+    rea = visitor(app, "rea")
+    visitor(app, "root").patch("/v1/users/rea", json={"asks_per_day": 3})
+    chat = {"model": "open", "messages": [{"role": "user", "content": "extra fingers"}]}
+    tool = {"name": "ask", "arguments": {"question": "extra fingers"}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": tool}
+    assert rea.post("/v1/bases/open/ask", json=QUESTION).status_code == 200
+    assert rea.post("/v1/chat/completions", json=chat).status_code == 200
+    assert "isError" not in rea.post("/mcp", json=call).json()["result"]
+    refused = rea.post("/v1/bases/open/ask", json=QUESTION)
+    assert refused.status_code == 429
+    assert "in a day (3)" in refused.json()["error"]
+    assert rea.post("/v1/chat/completions", json=chat).status_code == 429
+    assert rea.post("/mcp", json=call).json()["result"]["isError"]
+    assert rea.delete("/v1/me/history").status_code == 204
+    assert rea.get("/v1/me/history").json() == []
+    assert rea.post("/v1/bases/open/ask", json=QUESTION).status_code == 429, "who forgets has asked all the same"
+    assert rea.get("/v1/me").json()["asks_today"] == 3
+    team.file.note("UPDATE asked SET at = at - 86400")
+    assert rea.post("/v1/bases/open/ask", json=QUESTION).status_code == 200
+
+
+def test_history_is_ones_own_and_opens_the_run(app):
+    rea, ada = visitor(app, "rea"), visitor(app, "ada")
+    run = rea.post("/v1/bases/open/ask", json=QUESTION).json()["run"]
+    streamed = rea.post("/v1/bases/open/ask?stream=true", json={**QUESTION, "question": "cleft palate"})
+    assert streamed.status_code == 200
+    asked = rea.get("/v1/me/history").json()
+    assert [one["question"] for one in asked] == ["cleft palate", QUESTION["question"]]
+    assert asked[1]["run"] == run
+    assert asked[0]["run"] in streamed.text
+    assert ada.get("/v1/me/history").json() == []
+    assert ada.get(f"/v1/bases/open/runs/{run}").json()["run"] == run, "a link can be shared"
+
+
+def test_groups_of_a_user_open_their_part_of_a_base(tmp_path, team):
+    settings = make_settings(tmp_path, team)
+    build(restricted(tables(), {"BBS": ["hr"]}), tmp_path / "open.kb")
+    app = app_of(settings)
+    ed, rea = visitor(app, "ed"), visitor(app, "rea")
+    assert ed.get("/v1/bases/open/nodes/BBS").status_code == 200
+    assert rea.get("/v1/bases/open/nodes/BBS").status_code == 404
+    sizes = [page.get("/v1/bases").json()[0]["nodes"] for page in (ed, rea)]
+    assert sizes[0] == sizes[1] + 1
+    run = ed.post("/v1/bases/open/ask", json=SECRET).json()
+    assert "BBS" in keys(run)
+    assert rea.get(f"/v1/bases/open/runs/{run['run']}").status_code == 404, "a link shows no more than one may see"
+    assert "BBS" not in keys(rea.post("/v1/bases/open/ask", json=SECRET).json())
+    assert ed.get(f"/v1/bases/open/runs/{run['run']}").status_code == 200
+    visitor(app, "root").patch("/v1/users/ed", json={"groups": []})
+    assert ed.get("/v1/bases/open/nodes/BBS").status_code == 404
+
+
+def test_the_audit_log_says_who_did_what_and_cannot_be_changed(app, team):
+    visitor(app).sign_in("rea", "wrong, wrong, wrong")
+    ed, root = visitor(app, "ed"), visitor(app, "root")
+    ed.put("/v1/bases/papers/documents/a.md", content=b"words")
+    ed.delete("/v1/bases/papers/documents/a.md")
+    ed.post("/v1/me/tokens", json={"name": "notebook"})
+    root.patch("/v1/users/nob", json={"roles": {"open": "reader"}})
+    ed.post("/v1/sign-out")
+    log = root.get("/v1/audit").json()
+    told = [(line["actor"], line["what"]) for line in log]
+    assert told[:7] == [
+        ("ed", "signed out"),
+        ("root", "user changed"),
+        ("ed", "token made"),
+        ("ed", "document deleted"),
+        ("ed", "document uploaded"),
+        ("root", "signed in"),
+        ("ed", "signed in"),
+    ]
+    assert ("rea", "sign-in refused") in told
+    assert log[0]["address"]
+    assert root.get("/v1/audit", params={"before": log[0]["id"], "k": 1}).json() == log[1:2]
+    for statement in ("UPDATE audit SET actor = 'nobody'", "DELETE FROM audit"):
+        with pytest.raises(sqlite3.Error, match="stays"):
+            team.file.note(statement)
+
+
+def test_the_file_is_for_its_owner_and_refuses_other_databases(tmp_path):
+    Team.open(tmp_path / "team.db")
+    assert stat.S_IMODE((tmp_path / "team.db").stat().st_mode) == 0o600
+    (tmp_path / "team.db").chmod(0o644)
+    with pytest.raises(SourceError, match="chmod 600"):
+        Team.open(tmp_path / "team.db")
+    other = tmp_path / "other.db"
+    other.touch(0o600)
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE mine (a)")
+    for wrong in (other, tmp_path):
+        with pytest.raises(SourceError):
+            Team.open(wrong)
+    assert sqlite3.connect(other).execute("SELECT name FROM sqlite_master").fetchall() == [("mine",)]
+
+
+def test_a_change_that_fails_leaves_nothing(tmp_path):
+    file = TeamFile.open(tmp_path / "team.db")
+    with pytest.raises(ZeroDivisionError), file.change(Actor("me"), "a change"):  # noqa: PT012
+        file.note("INSERT INTO user (name, password, is_initial, made) VALUES ('x', 'x', 1, 0)")
+        _ = 1 / 0
+    assert file.rows("SELECT * FROM user") == []
+    assert file.rows("SELECT * FROM audit") == []
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from clew.core.wire_team import UserChange
+from clew.web.team.file import SERVER
+from clew.web.team.team import Team
+team = Team.open(Path(sys.argv[1]))
+team.users.make(SERVER, "kept", UserChange(roles={"*": "admin"}))
+with team.file.change(SERVER, "half a change"):
+    team.file.note("DELETE FROM user")
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_killed_server_keeps_what_was_done_and_nothing_half_done(tmp_path):
+    subprocess.run([sys.executable, "-c", KILLED, tmp_path / "team.db"], check=False)
+    team = Team.open(tmp_path / "team.db")
+    assert [user.name for user in team.users.all()] == ["kept"]
+    assert [line.what for line in team.audit_log()] == ["user made"]
+    assert team.file.row("PRAGMA integrity_check")[0] == "ok"
+
+
+def test_sessions_end_after_a_pause_and_after_a_week(app, team):
+    rea = visitor(app, "rea")
+    assert rea.get("/v1/me").status_code == 200
+    team.file.note("UPDATE session SET seen = seen - 90000")
+    assert rea.get("/v1/me").status_code == 401
+    rea.sign_in("rea")
+    team.file.note("UPDATE session SET made = made - 8 * 86400")
+    assert rea.get("/v1/me").status_code == 401
+
+
+def test_the_command_line_lists_users_and_helps_one_who_forgot(run, tmp_path, team):
+    file = team.file.file
+    assert "root  admin of *" in run("users", file)[1]
+    told = json.loads(run("users", file, "--new-password", "root", "--json")[1])
+    assert team.sign_in("root", told["password"], "")
+    assert json.loads(run("users", file, "--json")[1])[0]["name"] == "ada"
+    assert run("users", tmp_path / "none.db")[0] == 2
+    assert run("users", file, "--new-password", "nobody")[0] == 2
+    assert "one of" in run("serve", tmp_path, "--users", "a", "--token", "0123456789abcdef")[2]
+
+
+def test_the_command_says_how_to_sign_in_at_the_first_start_and_never_again(tmp_path):
+    build(tables(), tmp_path / "tiny.kb")
+    command = [
+        sys.executable,
+        "-m",
+        "clew",
+        "serve",
+        tmp_path / "tiny.kb",
+        "--users",
+        tmp_path / "team.db",
+        "--port",
+        "0",
+    ]
+
+    def started() -> list[str]:
+        with subprocess.Popen([*command, "--workers", "1"], stderr=subprocess.PIPE, text=True) as server:
+            told = []
+            while not told or "listens on" not in told[-1]:
+                told.append(server.stderr.readline())
+                assert server.poll() is None, told
+            if len(told) > 1:
+                password = re.search(r"user is admin, with the password (\S+):", told[0])[1]
+                address = told[-1].split()[-1]
+                reply = httpx.post(f"{address}/v1/sign-in", json={"name": "admin", "password": password}, timeout=60)
+                assert reply.json()["must_change_password"]
+            server.terminate()
+            return told
+
+    assert len(started()) == 2
+    assert len(started()) == 1
+
+
+def test_workers_answer_each_user_with_that_users_groups(tmp_path, team):
+    settings = make_settings(tmp_path, team, workers=2)
+    build(restricted(tables(), {"BBS": ["hr"]}), tmp_path / "open.kb")
+    app = app_of(settings)
+    with visitor(app, "ed") as ed:
+        rea = visitor(app, "rea")
+        assert "BBS" in keys(ed.post("/v1/bases/open/ask", json=SECRET).json())
+        assert "BBS" not in keys(rea.post("/v1/bases/open/ask", json=SECRET).json())
