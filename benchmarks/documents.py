@@ -4,6 +4,7 @@
     python benchmarks/documents.py density DATASET:PATH SVG [N]  density of each kind of edges against recall and time
     python benchmarks/documents.py neighbours DATASET:PATH [N]   SF-EM and precision of the seeds' neighbours (Figure 4)
     python benchmarks/documents.py structure KB [N]              Struct-EM on questions made from a base of documents
+    python benchmarks/documents.py pages FOLDER [N]              N pages made of a folder's PDFs: time, memory
 
 Without a number `speed` takes 1,120 passages (wanted: a graph in 1 s), 10,000 (retrieval in 150 ms) and 100,000 (a
 graph in 300 s and 2 GB). Made-up passages draw words by Zipf's law and a few names each, so that keywords and names are
@@ -22,12 +23,14 @@ from pathlib import Path
 from statistics import mean, median
 
 import numpy as np
+import pypdfium2
 
+import clew
 from clew.building import build
 from clew.core.types import NodeSet, Ranking
 from clew.datasets.base import question_base
 from clew.datasets.load import load_dataset
-from clew.documents import EdgeOptions, corpus_tables
+from clew.documents import EdgeOptions, build_documents, corpus_tables
 from clew.documents.graph.edges import density
 from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.comparison import bootstrap
@@ -110,8 +113,8 @@ def timed(work, question: str, tools: Toolbox) -> tuple[float, float]:
     return time.perf_counter() - begun, time.process_time() - worked
 
 
-def peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+def peak(whose: int = resource.RUSAGE_SELF) -> float:
+    return resource.getrusage(whose).ru_maxrss / 1e6
 
 
 def density_curve(spec: str, svg: Path, limit: int | None) -> None:
@@ -205,9 +208,55 @@ def structure(folder: str, count: int) -> None:
             )
 
 
+def pages(folder: Path, count: int) -> None:
+    """A folder of `count` pages: each file has pages of one real PDF, drawn anew and in another order."""
+    with tempfile.TemporaryDirectory() as made:
+        made_up_pages(sorted(folder.glob("**/*.pdf")), Path(made) / "docs", count)
+        begun, worked = time.perf_counter(), processor_time()
+        build_documents([Path(made) / "docs"], Path(made) / "kb")
+        print(
+            f"{count:,} pages: built in {time.perf_counter() - begun:.0f} s, {processor_time() - worked:.0f} s of "
+            f"processor time, {peak():.2f} GB at most, {peak(resource.RUSAGE_CHILDREN):.2f} GB in a process that reads"
+        )
+        base = clew.open(Path(made) / "kb")
+        kb = base.tools.kb
+        size = sum(file.stat().st_size for file in Path(made, "kb").rglob("*"))
+        print(f"{len(kb):,} nodes, {size / 1e6:.0f} MB")
+        chosen = random.Random(1).sample(list(kb.nodes("passage")), 20)
+        asked = [f"What about {' '.join(kb.node(node).text.split()[3:10])}?" for node in chosen]
+        waited = [timed(lambda text, _: base.ask(text), text, base.tools) for text in asked]
+        print(f"first answer, vectors still to come: {waited[0][0]:.1f} s")
+        seconds, worked_each = (median(column) for column in zip(*waited[1:], strict=True))
+        print(f"others: {seconds:.2f} s at the median, {worked_each:.2f} s of processor time, {peak():.2f} GB at most")
+
+
+def made_up_pages(sources: list[Path], folder: Path, count: int, seed: int = 0) -> None:
+    chance = random.Random(seed)
+    folder.mkdir(parents=True)
+    written = 0
+    while written < count:
+        source = chance.choice(sources)
+        document = pypdfium2.PdfDocument(source)
+        chosen = list(range(len(document)))
+        chance.shuffle(chosen)
+        chosen = chosen[: min(len(chosen), count - written, chance.randint(5, 60))]
+        new = pypdfium2.PdfDocument.new()
+        new.import_pages(document, chosen)
+        new.save(folder / f"{written:06d}-{source.name}")
+        written += len(chosen)
+
+
+def processor_time() -> float:
+    """Of this process and of those that it started."""
+    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "neighbours":
         neighbours_of_seeds(sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else None)
+    elif sys.argv[1] == "pages":
+        pages(Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 10_000)
     elif sys.argv[1] == "structure":
         structure(sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 150)
     elif sys.argv[1] == "density":

@@ -92,6 +92,8 @@ def test_what_does_not_exist_is_said_and_not_guessed(answered):
     with recording() as recorder:
         answer = answered("What is on page 9 of report.pdf?")
     assert "structure" not in answer.query
+    assert not answer.found
+    assert "There is no page 9 in report.pdf; it has 3 pages." in answer.text
     assert [fallback.reason for fallback in recorder.fallbacks] == ["there is no page 9 in report.pdf; it has 3 pages"]
 
 

@@ -13,10 +13,12 @@ from clew.methods.knowledge_graph_prompting.close_reading import (
     MOST_MARKED,
     CloseReading,
     certainty_of,
+    fitting_row,
     is_table,
     read_closely,
     table_lines,
     telling_sentences,
+    told,
 )
 from clew.methods.knowledge_graph_prompting.method import with_walked
 from clew.models.passages import PassageNetwork, Seen
@@ -125,16 +127,22 @@ class MadeUpBase:
     st.lists(ODDS, min_size=60, max_size=60),
     st.integers(1, 40),
 )
-def test_all_passages_are_kept_once_each_and_what_is_not_read_stays_behind(scores, relevance, closely):
+def test_all_are_kept_and_being_read_puts_none_before_one_that_fits_better(scores, relevance, closely):
     ranking = Ranking.of(list(scores), list(scores.values()))
     network = MadeUpNetwork({f"title {node}": relevance[at] for at, node in enumerate(scores)})
-    reading = read_closely(MadeUpBase(), network, "why?", ranking, closely)
-    assert sorted(reading.ranking.nodes.tolist()) == sorted(scores)
-    read = min(closely, len(scores))
-    assert set(reading.ranking.nodes[:read].tolist()) == set(ranking.nodes[:read].tolist()) == set(reading.seen)
-    assert reading.ranking.nodes[read:].tolist() == ranking.nodes[read:].tolist()
+    read = ranking.nodes[::2][:closely].tolist()
+    reading = read_closely(MadeUpBase(), network, "why?", ranking, read)
+    ordered = reading.ranking.nodes.tolist()
+    assert sorted(ordered) == sorted(scores)
+    assert set(reading.seen) == set(read)
+    unread = [node for node in ranking.nodes.tolist() if node not in read]
+    assert [node for node in ordered if node in unread] == unread
     assert 0 <= reading.certainty < 1
     assert len(network.asked) == bool(scores)
+    if scores:
+        least = min(read, key=lambda node: reading.seen[node].relevance)
+        better = [node for node in unread if scores[node] > scores[least]]
+        assert all(ordered.index(node) < ordered.index(least) for node in better)
 
 
 def test_a_much_more_relevant_passage_moves_to_the_front():
@@ -145,34 +153,14 @@ def test_a_much_more_relevant_passage_moves_to_the_front():
     assert reading.mark(node_of("Text 9.", number=9)) is None
 
 
-def test_the_best_lead_to_what_goes_with_them():
-    ranking = Ranking.of([1, 2, 3], [1.0, 0.9, 0.1])
-    network = MadeUpNetwork({"title 1": 3.0, "title 7": 10.0, "title 3": -4.0})
-    sought = []
-
-    def further(known):
-        sought.append(known)
-        return [1, 7] if known == "Text 1." else []
-
-    reading = read_closely(MadeUpBase(), network, "why?", ranking, 2, {3: 2, 9: 5}, further=further)
-    assert sought == ["Text 1.", "Text 2."]
-    (_, first, _), (_, second, known) = network.asked
-    assert [title for title, _ in first] == ["title 1", "title 2"]
-    assert [title for title, _ in second] == ["title 7", "title 3"]  # found by vectors; walked to from the second
-    assert known == ["Text 1.", "Text 2."]
-    assert reading.ranking.nodes.tolist() == [1, 7, 2, 3]
-    assert set(reading.seen) == {1, 2, 3, 7}
-
-
 @given(st.lists(st.integers(0, 9), unique=True), st.lists(st.integers(0, 9), unique=True))
 def test_the_best_of_the_walk_is_read_with_what_search_found(first, second):
-    found, walked = (Ranking.of(order, range(len(order), 0, -1)) for order in (first, second))
-    nodes = with_walked(found, walked, 4).nodes.tolist()
-    assert sorted(nodes) == sorted({*first, *second})
-    assert nodes[:3] == [*first[:3], *second][:3] or len(first) < 3
+    read = with_walked(first, second, 4)
+    assert read[:3] == [*first[:3], *[node for node in second if node not in first[:3]]][:3]
+    assert len(set(read)) == len(read) <= 4
     others = [node for node in second if node not in first[:3]]
     if len(first) >= 3 and others:
-        assert nodes[3] == others[0]
+        assert read[3] == others[0]
 
 
 def test_nothing_is_found_where_nothing_is_read():
@@ -196,3 +184,24 @@ def test_the_network_that_ships_marks_the_sentence_that_says_it():
     reading = read_closely(Base(), PassageNetwork(), asked, Ranking.of([0, 1], [1.0, 0.9]))
     assert reading.ranking.nodes.tolist() == [1, 0]
     assert "once a month" in text[slice(*reading.mark(node_of(text, number=1)))]
+
+
+TABLE = "Table 1. Codes\n\n| Code | Meaning |\n| --- | --- |\n| 5 | lost |\n| 6 | refused by the peer |"
+
+
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("What does 6 stand for?", "| 6 | refused by the peer |"),
+        ("Which code means lost?", "| 5 | lost |"),
+        ("why", None),
+    ],
+)
+def test_the_row_that_fits_is_told_under_its_header(question, row):
+    table = node_of(TABLE, "table")
+    span = fitting_row(table, question)
+    assert (span and told(table, span)) == (row and f"| Code | Meaning |\n{row}")
+
+
+def test_what_is_told_of_a_text_is_one_line():
+    assert told(node_of("A pump.\nIt is\nblue."), (8, 19)) == "It is blue."

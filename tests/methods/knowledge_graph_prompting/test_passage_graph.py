@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from clew.documents.graph.edges import most_shared, nearest_edges
 from clew.documents.graph.entity import entity_edges, mention_edges, subjects
 from clew.documents.graph.tfidf import tfidf_edges
 from clew.reading.language.phrase_matcher import matcher
-from clew.reading.language.proper_names import acronyms, proper_names, subject, title_forms
+from clew.reading.language.proper_names import acronyms, proper_names, subject, title_forms, unmentioned_names
 
 
 def as_triples(edges):
@@ -122,3 +123,20 @@ def test_matches_are_the_longest_known_phrase_at_each_place(phrases, text):
         place += lengths[0] if lengths else 1
     found = [tuple(text[m.start : m.end].split()) for m in matcher((p, p) for p in phrases).find(text)]
     assert Counter(found) == Counter(expected)
+
+
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ("How do I make it write to InfluxDB?", ["InfluxDB"]),
+        ("How do I send it to Amazon S3?", ["Amazon", "S3"]),
+        ("Summarise what the World Bank says.", []),
+        ("Which HobbyBoards sensors are known in January?", []),
+        ("Which Git command counts the digits?", ["Git"]),
+        ("¿Cuándo suena? Why does it ring?", []),
+        ("does it write to influxdb?", []),
+    ],
+)
+def test_names_that_no_text_mentions_are_told(question, missing):
+    texts = ["worldbank.csv has digits.", "Sensors of Hobby Boards count digits."]
+    assert unmentioned_names(question, texts) == missing

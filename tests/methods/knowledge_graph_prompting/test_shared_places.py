@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from clew.documents import build_documents
 from clew.documents.rows import DocumentOptions
-from clew.methods.knowledge_graph_prompting.answer import SIDE_BY_SIDE, sharing_places
+from clew.methods.knowledge_graph_prompting.answer import LONGEST_QUOTE, SIDE_BY_SIDE, gone_on, sharing_places
 from clew.toolbox import Toolbox
 
 SENTENCES = [f"Sentence number {number} tells of pump {number} and of nothing else at all." for number in range(12)]
@@ -48,3 +48,13 @@ def test_nothing_is_lost_and_the_best_come_first(passages, data):
     firsts = [ranked.index(place[0]) for place in places]
     assert firsts == sorted(firsts)
     assert all(ranked.index(place[0]) == min(map(ranked.index, place)) for place in places)
+
+
+def test_a_short_place_goes_on_with_what_follows_it(passages):
+    kb, own, other = passages
+    told = gone_on(kb, [own[4], own[3]])
+    assert told[:2] == [own[4], own[3]]
+    assert told[2:] == own[5 : 5 + len(told) - 2]
+    assert sum(len(kb.node(node).text) for node in told) >= LONGEST_QUOTE > sum(len(kb.node(n).text) for n in told[:-1])
+    assert gone_on(kb, [own[-1]]) == [own[-1]]
+    assert gone_on(kb, [other]) == [other]

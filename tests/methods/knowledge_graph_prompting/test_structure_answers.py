@@ -159,10 +159,18 @@ def test_facts_of_the_structure_are_told(ask, question, value, text):
         ("What does section 12 of guide.md say?", "there is no section 12 in guide.md; it has sections 1 to 3"),
     ],
 )
-def test_what_is_not_there_is_said_and_left_to_ordinary_search(ask, question, said):
+def test_a_part_that_a_document_does_not_have_is_not_found_and_said(ask, question, said):
     with recording() as recorder:
-        assert ask(question) is None
+        answer = ask(question)
     assert recorder.fallbacks[0].reason.startswith(said)
+    assert not answer.found
+    assert said[1:] in answer.text
+
+
+def test_a_part_that_no_document_has_is_left_to_ordinary_search(ask):
+    with recording() as recorder:
+        assert ask("What does table 9 say about the horn?") is None
+    assert recorder.fallbacks[0].reason.startswith("there is no table 9")
 
 
 @pytest.mark.parametrize(

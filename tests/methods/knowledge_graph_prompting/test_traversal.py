@@ -17,7 +17,7 @@ from clew.documents import EdgeOptions, corpus_tables
 from clew.evaluation.golden_passages import GoldenPassages
 from clew.evidence_drawing import draw_evidence
 from clew.methods.catalog import ask, create
-from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
+from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting, search_of
 from clew.methods.knowledge_graph_prompting.passages import (
     PassageGraph,
     added_share,
@@ -226,9 +226,8 @@ def test_which_passage_led_to_which_and_by_what_is_evidence_trace_and_picture(co
 def test_seeds_may_be_found_as_in_the_paper(corpus):
     question = "Futurama is a series with music by whom?"
     seeds = tf_idf_ranking(corpus.local, corpus.lexical, question, 1)
-    _, paths = (method := KnowledgeGraphPrompting(seeds_by="tfidf", seeds=1))._walked(
-        question, method._graph(corpus), corpus
-    )
+    method = KnowledgeGraphPrompting(seeds_by="tfidf", seeds=1)
+    _, paths = method._walked(search_of(corpus).about(question), method._graph(corpus), corpus)
     assert paths[0].nodes == tuple(seeds.nodes.tolist())
     with pytest.raises(InputError, match="no effect"):
         KnowledgeGraphPrompting(seeds_by="tfidf", traverser="none")

@@ -14,8 +14,8 @@ from clew.core.roles import Read, Reader, Reading, Source
 from clew.core.types import Answer, Box, Candidate, Evidence, Node, NodeRef, NodeSet, Passage, Ranking
 from clew.index.tokens import terms
 from clew.kb.protocol import KnowledgeBase
-from clew.methods.knowledge_graph_prompting.close_reading import CloseReading, is_table, table_lines
-from clew.reading.language.proper_names import sentence_spans
+from clew.methods.knowledge_graph_prompting.close_reading import CloseReading, is_table, table_lines, told
+from clew.reading.language.proper_names import sentence_spans, unmentioned_names
 
 LONGEST_QUOTE = 400
 
@@ -123,25 +123,65 @@ def answer_from_passages(
     return with_reader(kb, answer, ranking.nodes[:read].tolist() if pairs is None else pairs, reader)
 
 
-def answer_from_quotes(kb: KnowledgeBase, question: str, close: CloseReading) -> Answer:
-    """The passages as candidates, each quoted whole with its telling sentences marked; the first is the answer."""
+def answer_from_quotes(kb: KnowledgeBase, question: str, close: CloseReading, looked_up: str | None = None) -> Answer:
+    """The passages as candidates, each quoted whole with its telling sentences marked; the first is the answer.
+
+    Where it is not sure, the telling sentences of the next ones are told with it, or nothing is found where the
+    question names what none of the first passages mentions. `looked_up` is what the first passage, a table, seems to
+    answer; it is told in the place of its rows.
+    """
     shared = sharing_places(kb, close.ranking.nodes.tolist())
     scores = dict(close.ranking)
+    if shared and close.found:
+        shared[0] = gone_on(kb, shared[0])
     candidates = tuple(
         Candidate(ref, scores[ref.id], tuple(whole(node, close.mark(node)) for node in map(kb.node, place)))
         for ref, place in zip(kb.refs([place[0] for place in shared]), shared, strict=True)
     )
-    first = candidates[0].evidence[:1] if candidates else ()
-    answer = Answer(question, candidates, evidence=first, certainty=close.certainty, answer_count=1)
+    answer = Answer(question, candidates, certainty=close.certainty, answer_count=1)
     if not candidates or not close.found:
-        return replace(answer, text=NOT_FOUND, evidence=(), answer_count=0)
-    if not close.is_sure:
-        quotes = tuple(_passage(one) for one in candidates[:UNSURE])
-        lines = [f"[{number}] {' '.join(quote.marked.split())}" for number, quote in enumerate(quotes, start=1)]
-        return replace(answer, text="\n".join((MAYBE, *lines)), evidence=quotes, answer_count=len(quotes))
-    node, quote = kb.node(candidates[0].node.id), _passage(candidates[0])
-    is_long_table = is_table(node) and len(node.text) > LONGEST_QUOTE
-    return replace(answer, text=quote.marked if is_long_table else quote.text)
+        return replace(answer, text=NOT_FOUND, answer_count=0)
+    first = [kb.node(node) for node in sorted(shared[0])]
+    said = looked_up or _told_whole(first, close)
+    if close.is_sure and not looked_up:
+        marked = {shared[0][0]: close.mark(kb.node(shared[0][0]))}  # what stands around the best says no more
+        quotes = tuple(whole(kb.node(node), marked.get(node)) for node in shared[0])
+        return replace(answer, text=said, evidence=quotes)
+    near = [piece for one in candidates[:READ] for piece in one.evidence if isinstance(piece, Passage)]
+    if names := unmentioned_names(question, [f"{piece.node.name} {piece.file} {piece.text}" for piece in near]):
+        text = f"{NOT_FOUND} The nearest passages do not mention {', '.join(names)}."
+        return replace(answer, text=text, answer_count=0)
+    quotes = tuple(_passage(one) for one in candidates[:UNSURE])
+    others = [kb.node(one.node.id) for one in candidates[1:UNSURE]]
+    told_too = [_headed(node, told(node, close.mark(node) or (0, len(node.text))), ": ") for node in others]
+    lines = [f"[{number}] {text}" for number, text in enumerate((said, *told_too), start=1)]
+    return replace(answer, text="\n".join((MAYBE, *lines)), evidence=quotes, answer_count=len(quotes))
+
+
+def gone_on(kb: KnowledgeBase, place: Sequence[int]) -> list[int]:
+    """The passages that share a place; where they are short, such as a question of an FAQ, what follows as well."""
+    nodes = list(place)
+    while FOLLOWING in kb.schema.relation_names and sum(len(kb.node(node).text) for node in nodes) < LONGEST_QUOTE:
+        after = [node for node in kb.neighbors(NodeSet.of([max(nodes)]), FOLLOWING, "out") if node not in nodes]
+        if not after or is_table(kb.node(after[0])):
+            break
+        nodes.append(after[0])
+    return nodes
+
+
+def _told_whole(place: Sequence[Node], close: CloseReading) -> str:
+    """The passages that share a place under their heading, one after the other; of a long table its telling rows."""
+    texts = [
+        told(node, mark) if is_table(node) and len(node.text) > LONGEST_QUOTE and mark else node.text
+        for node, mark in ((node, close.mark(node)) for node in place)
+    ]
+    return _headed(place[0], "\n\n".join(texts), "\n")
+
+
+def _headed(node: Node, text: str, between: str) -> str:
+    """A text behind the heading that it stands under, unless it says the same."""
+    heading = (node.attributes.get("section") or "").split(" › ")[-1]
+    return f"{heading}{between}{text}" if heading and not writes(text, heading) else text
 
 
 def sharing_places(kb: KnowledgeBase, ranked: Sequence[int], most: int = SIDE_BY_SIDE) -> list[list[int]]:

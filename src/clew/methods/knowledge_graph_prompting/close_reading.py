@@ -6,28 +6,20 @@ The constants were fitted on passages of folders that the network of each fold h
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew.core import trace
-from clew.core.types import IntArray, Node, Ranking
+from clew.core.types import Node, Ranking
+from clew.index.tokens import terms
 from clew.kb.protocol import KnowledgeBase
 from clew.models.passages import PassageNetwork, Seen
 from clew.reading.language.proper_names import sentence_spans
 
-Fits = Callable[[IntArray], NDArray[np.float64]]
-"""Passages → how well each fits the question by itself."""
 CLOSELY = 8
 """Passages that are read closely: more are no better since the embedder was trained for passages, and cost time."""
-LEADING, NEXT = 2, 2
-"""Passages that lead on to others, and to how many."""
-DOUBT = 2.0
-"""What is taken, in log-odds, from a reading that knows what led there: then much seems to fit."""
-READ_AGAIN = 4
-"""Passages that are read knowing what led to them."""
 PRIOR = 8.0
 """What the passage that fits best gains over one that does not fit, in log-odds; flat between 6 and 16."""
 TELLING = 0.5
@@ -70,73 +62,26 @@ class CloseReading:
 
 
 def read_closely(
-    kb: KnowledgeBase,
-    network: PassageNetwork,
-    question: str,
-    ranking: Ranking,
-    closely: int = CLOSELY,
-    led: Mapping[int, int] | None = None,
-    fits: Fits | None = None,
-    further: Callable[[str], Sequence[int]] | None = None,
+    kb: KnowledgeBase, network: PassageNetwork, question: str, ranking: Ranking, read: Sequence[int] | None = None
 ) -> CloseReading:
-    """Read the best passages beside the question; what is not read keeps its place behind them.
+    """Read some passages beside the question, by default the first, and put all in a new order.
 
-    `fits` says how well passages fit by themselves; by default their score in the ranking.
-
-    The best two then lead on: to what `further` finds that goes with what they say, and to where the walk went from
-    them (`led` names for a passage the one before). Those are read knowing what led there, and count by the better
-    reading.
+    The scores of the ranking say how well each fits by itself. A passage that is not read is taken to be as relevant
+    as the least of those that are: being read alone puts no passage before one that fits better.
     """
-    nodes = {node: kb.node(node) for node, _ in ranking.top(closely)}
+    nodes = {node: kb.node(node) for node in (ranking.nodes[:CLOSELY].tolist() if read is None else read)}
     if not nodes:
         return CloseReading(ranking, {}, 0.0)
     with trace.span("read closely", passages=len(nodes)) as span:
-        seen = dict(zip(nodes, network.read(question, list(map(_titled, nodes.values()))), strict=True))
-        relevance = {node: one.relevance for node, one in seen.items()}
-        best = sorted(nodes, key=lambda node: -_scores(relevance, ranking, fits)[node])[:LEADING]
-        known = {node: nodes[node].text[slice(*telling_sentences(nodes[node], seen[node]))] for node in best}
-        steps = _steps(known, led or {}, further)
-        nodes |= {node: kb.node(node) for node, _ in steps if node not in nodes}
-        twice = [_titled(nodes[node]) for node, _ in steps]
-        again = network.read(question, twice, [known[before] for _, before in steps]) if steps else []
-        for (node, _), reading in zip(steps, again, strict=True):
-            seen.setdefault(node, reading)
-            found = reading.relevance - DOUBT
-            relevance[node] = max(relevance.get(node, found), found)
-        scores = _scores(relevance, ranking, fits)
-        rest = [(node, score) for node, score in ranking if node not in scores]
-        behind = min(scores.values()) - 1
-        for place, (node, _) in enumerate(rest):
-            scores[node] = behind - place / len(rest)
-        ordered = Ranking.of(list(scores), list(scores.values()))
-        certainty = certainty_of([seen[node] for node, _ in ordered.top(min(2, len(nodes)))])
-        span.note(certainty=round(certainty, 3), again=len(steps))
+        titled = [(node.name, node.text) for node in nodes.values()]
+        seen = dict(zip(nodes, network.read(question, titled), strict=True))
+        least = min(one.relevance for one in seen.values())
+        relevance = np.array([seen[node].relevance if node in seen else least for node, _ in ranking])
+        fit = ranking.scores / max(float(ranking.scores.max()), 1e-9)
+        ordered = Ranking.of(ranking.nodes, relevance + PRIOR * fit)
+        certainty = certainty_of([seen[node] for node, _ in ordered if node in seen][:2])
+        span.note(certainty=round(certainty, 3))
     return CloseReading(ordered, seen, certainty)
-
-
-def _titled(node: Node) -> tuple[str, str]:
-    return node.name, node.text
-
-
-def _scores(relevance: Mapping[int, float], ranking: Ranking, fits: Fits | None) -> dict[int, float]:
-    """Relevance, and how well each passage fits by itself."""
-    own = dict(ranking)
-    nodes = np.fromiter(relevance, dtype=np.int32)
-    fit = np.array([own.get(node, 0.0) for node in relevance]) if fits is None else fits(nodes)
-    gains = PRIOR * fit / max(float(fit.max()), 1e-9)
-    return {node: found + float(gain) for (node, found), gain in zip(relevance.items(), gains, strict=True)}
-
-
-def _steps(
-    known: Mapping[int, str], led: Mapping[int, int], further: Callable[[str], Sequence[int]] | None
-) -> list[tuple[int, int]]:
-    """What to read a second time, and the passage that led there; the nearest of each leading passage first."""
-    found = []
-    for before, text in known.items():
-        walked = [node for node, last in led.items() if last == before][:NEXT]
-        near = [node for node in (further(text) if further is not None else ()) if node != before][:NEXT]
-        found += [(node, before) for node in dict.fromkeys((*near, *walked))]
-    return found[:READ_AGAIN]
 
 
 def certainty_of(best: Sequence[Seen]) -> float:
@@ -166,6 +111,23 @@ def telling_sentences(node: Node, seen: Seen) -> tuple[int, int]:
             break
         first, last = (first - 1, last) if before >= after else (first, last + 1)
     return (spans[first][0], spans[last][1])
+
+
+def told(node: Node, mark: tuple[int, int]) -> str:
+    """The marked words in one line each; the line of a table under its header."""
+    text = node.text[slice(*mark)]
+    if not is_table(node):
+        return " ".join(text.split())
+    start, end = next((span for span in table_lines(node.text) if node.text[span[0]] == "|"), mark)
+    return text if mark[0] <= start else f"{node.text[start:end]}\n{text}"
+
+
+def fitting_row(node: Node, question: str) -> tuple[int, int] | None:
+    """The row of a table that shares most words with a question; None where none shares any."""
+    asked = set(terms(question))
+    rows = [span for span in table_lines(node.text) if node.text[span[0]] == "|"][1:]
+    shared = [len(asked & set(terms(node.text[start:end]))) for start, end in rows]
+    return rows[int(np.argmax(shared))] if any(shared) else None
 
 
 def _probability(odds: np.ndarray) -> np.ndarray:

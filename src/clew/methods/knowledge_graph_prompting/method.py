@@ -21,10 +21,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew.core.errors import InputError
-from clew.core.types import Answer, IntArray, Ranking
+from clew.core.types import Answer, Ranking
 from clew.methods.knowledge_graph_prompting.answer import (
     READ,
     READ_BY_LARGE,
@@ -32,11 +31,17 @@ from clew.methods.knowledge_graph_prompting.answer import (
     answer_from_quotes,
     with_reader,
 )
-from clew.methods.knowledge_graph_prompting.close_reading import CLOSELY, CloseReading, read_closely
-from clew.methods.knowledge_graph_prompting.passages import KINDS, PassageGraph, PassageSearch, tf_idf_ranking
-from clew.methods.knowledge_graph_prompting.reasoning_paths import best_paths, pairs_to_read, with_paths
+from clew.methods.knowledge_graph_prompting.close_reading import CLOSELY, FOUND, CloseReading, read_closely
+from clew.methods.knowledge_graph_prompting.passages import (
+    KINDS,
+    AskedPassages,
+    PassageGraph,
+    PassageSearch,
+    tf_idf_ranking,
+)
+from clew.methods.knowledge_graph_prompting.reasoning_paths import pairs_to_read, with_paths
 from clew.methods.knowledge_graph_prompting.structure_answer import StructureAnswers
-from clew.methods.knowledge_graph_prompting.tables import TableReader
+from clew.methods.knowledge_graph_prompting.tables import LEAST, TableReader
 from clew.methods.knowledge_graph_prompting.traversal import (
     EmbeddingTraverser,
     GenerativeTraverser,
@@ -56,8 +61,6 @@ from clew.toolbox import Toolbox
 
 TABLES, TABLE = 3, 0.8
 """A value is taken from the first passage, or from one of so many where it is at least so certain."""
-WALKED = 0.25
-"""What the first of the walk gains, as a share of what the passage that fits best by itself has."""
 NEAREST = 10
 """Neighbours by vector, where no knn edges are stored."""
 Traversers = Literal["evidence", "lexical", "embedding", "generative", "none"]
@@ -103,45 +106,44 @@ class KnowledgeGraphPrompting(Method):
             structural = structure_of(tools).answer(question, reader_for(tools, None))
             if structural is not None:
                 return structural
-        kb, graph = tools.stored, self._graph(tools)
-        ranking, paths = self._walked(question, graph, tools)
-        close = self._closely(question, ranking, paths, tools)
+        kb, graph, asked = tools.stored, self._graph(tools), search_of(tools).about(question)
+        ranking, paths = self._walked(asked, graph, tools)
+        close = self._closely(asked, ranking, tools)
         if self.short:
             count, ranked = self.read or READ, close.ranking.nodes.tolist()
             pairs = pairs_to_read(paths, ranked, count) if self.pairs else None
             short = answer_from_passages(kb, question, close.ranking, reader_for(tools), read=count, pairs=pairs)
             return with_paths(kb, graph, short, paths)
-        answer = with_paths(kb, graph, answer_from_quotes(kb, question, close), paths)
         first = [node for node, _ in close.ranking.top(self.read or (READ_BY_LARGE if can_write(tools) else READ))]
-        table = tables_of(tools).answer(question, first[:TABLES])
-        if table is not None and (table.table in tables_of(tools).tables(first[:1]) or table.certainty >= TABLE):
+        table = tables_of(tools).likeliest(question, first[:TABLES])
+        is_first = table is not None and table.table in tables_of(tools).tables(first[:1])
+        looked_up = f"{table.text} ({table.how})" if table and is_first and table.certainty >= FOUND else None
+        if table and looked_up:
+            close = replace(close, certainty=min(close.certainty, table.certainty))
+        answer = with_paths(kb, graph, answer_from_quotes(kb, question, close, looked_up), paths)
+        if table and looked_up and table.rows and answer.found:
+            answer = replace(answer, evidence=(tables_of(tools).quotes(table)[0], *answer.evidence[1:]))
+        if table is not None and ((is_first and table.certainty >= LEAST) or table.certainty >= TABLE):
             told = replace(answer, text=table.text, value=table.value, evidence=tables_of(tools).quotes(table))
             return replace(told, certainty=table.certainty, answer_count=1)
         return with_reader(tools.stored, answer, first, reader_for(tools, None)) if can_write(tools) else answer
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:
         """The passages that the reader is given, best first."""
-        return self._closely(question, *self._walked(question, self._graph(tools), tools), tools).ranking
+        asked = search_of(tools).about(question)
+        return self._closely(asked, self._walked(asked, self._graph(tools), tools)[0], tools).ranking
 
-    def _closely(self, question: str, ranking: Ranking, paths: Sequence[ReasoningPath], tools: Toolbox) -> CloseReading:
+    def _closely(self, asked: AskedPassages, ranking: Ranking, tools: Toolbox) -> CloseReading:
         if not self.closely:
             return CloseReading(ranking, {}, 1.0)
-        led = sorted(best_paths(paths).values(), key=lambda path: -path.gain)
-        steps = {path.nodes[-1]: path.nodes[-2] for path in led}
-        asked = search_of(tools).about(question)
-        places = {node: place for place, (node, _) in enumerate(ranking)}
-
-        def fits(nodes: IntArray) -> NDArray[np.float64]:
-            own = asked.prior(nodes)
-            walked = np.array([1 - places.get(node, len(places)) / max(len(places), 1) for node in nodes.tolist()])
-            return own + WALKED * float(own.max()) * walked
-
-        mixed = with_walked(asked.pool.top(self.k), ranking, self.closely)  # over manuals the walk alone misleads
-        further = asked.following if asked.has_all_vectors else None
-        close = read_closely(tools.kb, network_of(tools), question, mixed, self.closely, steps, fits, further)
-        if "document" in tools.kb.schema.type_names:
-            return close
-        return replace(close, ranking=ranking)  # articles, joined by their titles: the walk's order is the better one
+        if "document" not in tools.kb.schema.type_names:  # articles, joined by their titles: the walk's order stays
+            first = ranking.nodes[: self.closely].tolist()
+            return replace(read_closely(tools.kb, network_of(tools), asked.question, ranking, first), ranking=ranking)
+        first = asked.pool.nodes[: self.k].tolist()  # over manuals the walk alone misleads: search, and one it adds
+        read = with_walked(first, ranking.nodes.tolist(), self.closely)
+        nodes = np.union1d(first, ranking.nodes).astype(np.int32)
+        fitting = Ranking.of(nodes, asked.prior(nodes))
+        return read_closely(tools.kb, network_of(tools), asked.question, fitting, read)
 
     def _graph(self, tools: Toolbox) -> PassageGraph:
         search = search_of(tools)
@@ -150,23 +152,26 @@ class KnowledgeGraphPrompting(Method):
             vectors = tools.vectors
             return vectors.nearest(node, NEAREST, search.passages) if vectors.is_complete else Ranking.of([], [])
 
-        return PassageGraph(tools.stored, self.graph or KINDS, None if self.graph is None else nearest)
+        def made() -> PassageGraph:
+            return PassageGraph(tools.stored, self.graph or KINDS, None if self.graph is None else nearest)
 
-    def _walked(self, question: str, graph: PassageGraph, tools: Toolbox) -> tuple[Ranking, list[ReasoningPath]]:
-        asked = search_of(tools).about(question)
+        finds_live = self.graph is not None and tools.vectors.is_complete
+        return tools.keep(("passage graph", self.graph, finds_live), made)
+
+    def _walked(self, asked: AskedPassages, graph: PassageGraph, tools: Toolbox) -> tuple[Ranking, list[ReasoningPath]]:
         traverser = traverser_named(self.traverser, tools)
         how = Walk(self.seeds, self.branching, self.hops, self.budget, self.beam)
-        seeds = tf_idf_ranking(tools.stored, tools.lexical, question, self.seeds) if self.seeds_by == "tfidf" else None
+        seeds = None
+        if self.seeds_by == "tfidf":
+            seeds = tf_idf_ranking(tools.stored, tools.lexical, asked.question, self.seeds)
         paths = [] if traverser is None else walk(asked, graph, traverser, how, seeds)  # 2, 3
         return fused(asked, paths, self.k), paths  # 4
 
 
-def with_walked(found: Ranking, walked: Ranking, most: int) -> Ranking:
-    """What search found, and at the last place that is read the best of the walk that is not among those before."""
-    first = found.nodes.tolist()
-    other = [node for node in walked.nodes.tolist() if node not in first[: most - 1]]
-    nodes = list(dict.fromkeys((*first[: most - 1], *other[:1], *first, *other)))
-    return Ranking.of(nodes, np.arange(len(nodes), 0, -1))
+def with_walked(found: Sequence[int], walked: Sequence[int], most: int) -> list[int]:
+    """The first that search found, and in the last place the best of the walk that is not among them."""
+    first = list(found[: most - 1])
+    return [*first, *[node for node in walked if node not in first][: most - len(first)]]
 
 
 def network_of(tools: Toolbox) -> PassageNetwork:
@@ -186,7 +191,11 @@ def tables_of(tools: Toolbox) -> TableReader:
 
 def structure_of(tools: Toolbox) -> StructureAnswers:
     """Pages, sections and tables of a base, made once for it."""
-    return tools.keep("structure answers", lambda: StructureAnswers(tools.stored, search_of(tools), tables_of(tools)))
+
+    def made() -> StructureAnswers:
+        return StructureAnswers(tools.stored, search_of(tools), tables_of(tools), network_of(tools))
+
+    return tools.keep("structure answers", made)
 
 
 def traverser_named(name: Traversers, toolbox: Toolbox) -> Traverser | None:

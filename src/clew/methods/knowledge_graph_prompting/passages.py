@@ -22,7 +22,6 @@ from clew.index.tokens import terms
 from clew.index.vectors import VectorIndex
 from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.answering import READABLE
-from clew.models.embedding.passage_embedder import asking_on
 from clew.reading.language.phrase_matcher import PhraseMatcher
 from clew.reading.language.proper_names import title_forms
 
@@ -91,6 +90,7 @@ class PassageGraph:
         self.is_readable = np.zeros(len(kb), dtype=np.bool_)
         self.is_readable[readable_nodes(kb).array] = True
         self.ties = lru_cache(maxsize=10_000)(self._ties)
+        self._by_kind = lru_cache(maxsize=1_000)(self._found_by_kind)
         self._contents = tuple(relation for relation in CONTENTS if relation in stored)
 
     def contents(self, node: int) -> IntArray:
@@ -108,7 +108,7 @@ class PassageGraph:
         ]
         return max(tied)[1]
 
-    def _by_kind(self, node: int) -> list[tuple[str, tuple[IntArray, NDArray[np.float64]]]]:
+    def _found_by_kind(self, node: int) -> list[tuple[str, tuple[IntArray, NDArray[np.float64]]]]:
         found = [
             (kind, part)
             for kind in self.kinds
@@ -202,8 +202,6 @@ TITLE = 0.7
 AMBIGUITY = 0.2
 """How much less it adds for each further passage that the title stands for."""
 MOST_TITLED = 50
-FOLLOWING = 5
-"""Passages looked at that go with the question and what is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,12 +299,6 @@ class AskedPassages:
         if self.search.vectors is not None:
             prior += (1 - share) * np.maximum(self.cosines(nodes), 0) / self._best_meaning
         return np.asarray(prior)
-
-    def following(self, known: str) -> list[int]:
-        """The passages nearest to the question together with what is known already."""
-        assert self.search.vectors is not None
-        asked = asking_on(self.question, known)
-        return [node for node, _ in self.search.vectors.search(asked, FOLLOWING, among=self.search.passages)]
 
     def cosines(self, nodes: IntArray) -> NDArray[np.float64]:
         """The similarity of each passage with the question; missing vectors are computed."""

@@ -21,7 +21,8 @@ from clew.core.roles import Reader
 from clew.core.types import Answer, Candidate, Evidence, Node, Passage, Ranking
 from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.knowledge_graph_prompting import summaries
-from clew.methods.knowledge_graph_prompting.answer import READ, cite, quotation, read_passages
+from clew.methods.knowledge_graph_prompting.answer import NOT_FOUND, READ, cite, quotation, read_passages
+from clew.methods.knowledge_graph_prompting.close_reading import fitting_row, telling_sentences, told
 from clew.methods.knowledge_graph_prompting.passages import PassageSearch
 from clew.methods.knowledge_graph_prompting.structure_facts import Fact, fact, heading_quote
 from clew.methods.knowledge_graph_prompting.structure_locate import Library, Located, Locator, top_level
@@ -33,6 +34,7 @@ from clew.methods.knowledge_graph_prompting.structure_questions import (
     wanted,
 )
 from clew.methods.knowledge_graph_prompting.tables import TableReader
+from clew.models.passages import PassageNetwork
 from clew.roles.read import BestSpan
 
 SHORT = 700
@@ -52,9 +54,9 @@ SUMMARY = 6
 COMPARED = 4
 """Sentences that tell a part from the others."""
 QUOTED = 3
-"""Sentences that answer a question where no model reads."""
-WEIGHED = 60
-"""Sentences that are weighed to find them."""
+"""Passages that answer a question where no model reads, each with its telling sentences."""
+READ_INSIDE = 6
+"""Passages of a part that are read to find them."""
 MOST_DOCUMENTS = 40
 """Documents that a folder's summary lists."""
 MAIN_SECTIONS = 6
@@ -67,6 +69,7 @@ class StructureAnswers:
     kb: StoredKnowledgeBase
     search: PassageSearch
     tables: TableReader
+    network: PassageNetwork
 
     @cached_property
     def library(self) -> Library:
@@ -84,7 +87,7 @@ class StructureAnswers:
         locator = Locator(self.library, question, found)
         located = locator.locate()
         if locator.missing and not located:
-            return None
+            return self._not_there(locator) if locator.lacks_it else None
         if wants.what in ("count", "page", "section", "next", "previous", "parts"):
             told = fact(locator, wants, located)
             if told is not None:
@@ -94,6 +97,12 @@ class StructureAnswers:
         if wants.what == "summary" and (summary := self._summary(locator, located)) is not None:
             return summary
         return self._read(locator, located, reader) if located else None
+
+    def _not_there(self, locator: Locator) -> Answer:
+        """Nothing is found in a part that a document does not have; what fits the question is near."""
+        said = locator.said_missing()
+        near = self._candidates(self._ranking(locator, []))
+        return Answer(locator.question, near, text=f"{NOT_FOUND} {said[0].upper()}{said[1:]}.", answer_count=0)
 
     # Facts, summaries and differences
 
@@ -271,15 +280,17 @@ class StructureAnswers:
         narrow = max(NARROW[one.reference.kind] for one in located)
         parts = [one.part for one in located if NARROW[one.reference.kind] == narrow]
         inside = {node for part in parts for node in (*part.core, *part.nodes)}
-        best = [node for node in nodes if node in inside][:4] or nodes[:2]
-        lines = [line for node in best for line in summaries.lines_of(self.kb.node(node))][:WEIGHED]
-        chosen = summaries.nearest(
-            locator.rest or locator.question, lines, self._embed, QUOTED, self.search.lexical.idf
-        )
-        if not chosen:
-            return answer
-        text = "\n".join(sentence.text for sentence in chosen)
-        return replace(answer, text=text, evidence=tuple(sentence.quote() for sentence in chosen))
+        best = [self.kb.node(node) for node in ([node for node in nodes if node in inside][:READ_INSIDE] or nodes[:2])]
+        seen = self.network.read(locator.question, [(node.name, node.text) for node in best])
+        order = sorted(range(len(best)), key=lambda place: -seen[place].relevance)[:QUOTED]
+        quotes = []
+        for place in order:
+            node, mark = best[place], telling_sentences(best[place], seen[place])
+            if any(part.kind == "table" and node.id in part.core for part in parts):
+                mark = fitting_row(node, locator.rest) or (0, min(len(node.text), LONGEST))
+            quotes.append((node, mark))
+        text = "\n".join(told(node, mark) for node, mark in quotes)
+        return replace(answer, text=text, evidence=tuple(quotation(node, *mark) for node, mark in quotes))
 
     def _ranking(self, locator: Locator, located: Sequence[Located]) -> Ranking:
         """What is in the parts by how well it fits, then what ordinary search finds."""

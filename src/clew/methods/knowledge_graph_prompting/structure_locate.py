@@ -191,7 +191,7 @@ class Locator:
         certain = [one for one in located if one.reference.is_certain]
         if not certain and self.missing:
             if self.missing[0].kind != "item":  # items are numbered in too many ways to be sure
-                self._say_missing(self.missing[0])
+                trace.fallback("structure", self.said_missing(), "ordinary search")
             return []
         if not certain and not self._trusts(located):
             return []
@@ -356,12 +356,20 @@ class Locator:
             return [self._table(own, node) for node in nth(tables, reference.ordinal)]
         return [part for part in self.find(reference, own) if inside & set(part.core)]
 
-    def _say_missing(self, reference: Reference) -> None:
+    @property
+    def lacks_it(self) -> bool:
+        """Whether a document that is surely meant has no part of the number that is named."""
+        sure = bool(self.documents.named) and self.documents.is_certain
+        return sure and bool(self.missing) and self.missing[0].kind != "item"
+
+    def said_missing(self) -> str:
+        """What is not there, and what there is instead."""
+        reference = self.missing[0]
         where = [own.file for own in self.maps()] if self.documents.named else []
         said = f"there is no {reference.in_words()}" + (f" in {', '.join(where)}" if where else "")
         if len(where) == 1 and (there := self._inventory(reference, self.maps()[0])):
             said += f"; it has {there}"
-        trace.fallback("structure", said, "ordinary search")
+        return said
 
     def _inventory(self, reference: Reference, own: DocumentMap) -> str:
         """What there is of a kind in a document."""

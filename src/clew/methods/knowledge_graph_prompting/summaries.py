@@ -121,21 +121,6 @@ def central(sentences: Sequence[Sentence], embed: Embed | None, count: int, open
     return [sentences[place] for place in sorted(diverse(weights, vectors, count))]
 
 
-def nearest(
-    question: str, sentences: Sequence[Sentence], embed: Embed | None, count: int, rarity: Callable[[str], float]
-) -> list[Sentence]:
-    """The sentences that fit a question best, best first; its words, the rarer the more, count as much as meaning."""
-    if not sentences:
-        return []
-    texts = [sentence.text for sentence in sentences]
-    vectors = vectors_of([question, *texts], embed)
-    asked = {term: rarity(term) for term in terms(question)}
-    whole = sum(asked.values()) or 1.0
-    shared = np.array([sum(asked.get(term, 0.0) for term in set(terms(text))) / whole for text in texts])
-    weights = vectors[1:] @ vectors[0] + shared
-    return [sentences[place] for place in diverse(weights, vectors[1:], count)]
-
-
 def own_to_each(parts: Sequence[Sequence[Sentence]], embed: Embed | None, count: int) -> list[list[Sentence]]:
     """For each part the sentences that are central to it and far from the others."""
     if embed is not None:

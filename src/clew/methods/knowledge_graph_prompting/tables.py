@@ -34,8 +34,12 @@ class TableReader:
 
     def answer(self, question: str, nodes: Sequence[int]) -> TableAnswer | None:
         """The most certain answer from some tables, given by their nodes or by those of their rows."""
-        best = most_certain([self._ask(question, node) for node in self.tables(nodes)])
+        best = self.likeliest(question, nodes)
         return best if best is not None and best.certainty >= self.least else None
+
+    def likeliest(self, question: str, nodes: Sequence[int]) -> TableAnswer | None:
+        """The same, however certain it is."""
+        return most_certain([self._ask(question, node) for node in self.tables(nodes)])
 
     def quotes(self, answer: TableAnswer) -> tuple[Evidence, ...]:
         """The rows that an answer rests on as quotations, and how the question was understood."""
