@@ -6,10 +6,11 @@
     python benchmarks/reranking.py report --work DIR
 
 `pools` writes candidates, labels, texts and features, `train` trains every tabular ranker, `neural` the encoders (it
-needs torch, transformers and a GPU to be quick, and nothing else of Clew's), `report` prints tables and draws curves.
+needs torch and transformers), `report` prints tables and draws curves.
 
 Questions are split by topic entity, so that no topic is in two splits. A fifth of the question types is kept out of
-training altogether: the test questions of these types are reported apart.
+training altogether: the test questions of these types are reported apart. Where questions are few, `--cross topics` and
+`--cross types` of the last three steps test each question once, in five folds.
 """
 
 import argparse
@@ -26,11 +27,14 @@ SETS = {
     "text+graph": ("text", "graph"),
     "text+g2t": ("text", "g2t"),
     "text+graph+g2t": ("text", "graph", "g2t"),
+    "graph+match+source": ("graph", "match", "source"),
     "all": ("text", "graph", "g2t", "match", "source"),
 }
 NEURAL = {"text": (False, False), "text+g2t": (True, False), "text+g2t+highlight": (True, True)}
-NEURAL_SPLITS = {"train": ("train",), "validation": ("validation",), "test": ("test", "unseen")}
 UNSEEN_SHARE = 0.2
+FOLDS = 5
+EXPLAINED = ("text+graph+g2t", "graph+match+source", "all")
+"""Feature sets whose importance is measured."""
 
 
 def is_unseen(kind):
@@ -44,7 +48,6 @@ def make_pools(given):
     from clew.evaluation.rankers import PoolMaker
     from clew.methods.subgraph_reranking.features import FeaturePipeline
     from clew.methods.subgraph_reranking.method import open_source
-    from clew.methods.subgraph_reranking.rankers import neural_texts
     from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
     from clew.models.opening import open_model
     from clew.training.labelled import split_of
@@ -73,18 +76,11 @@ def make_pools(given):
     with (given.work / "pools.jsonl").open("w") as lines:
         for pool, split, hop in zip(found, splits, hops, strict=True):
             shown = {
-                "id": pool.id, "split": split, "hop": hop, "type": pool.type, "question": pool.pool.question,
+                "id": pool.id, "split": split, "hop": hop, "type": pool.type, "topics": pool.groups,
+                "question": pool.pool.question,
                 "names": pool.pool.names, "graph_texts": pool.pool.graph_texts, "right": pool.right.tolist(),
             }  # fmt: skip
             lines.write(json.dumps(shown, ensure_ascii=False) + "\n")
-    neural_lines = [
-        {
-            "id": pool.id, "split": split, "right": pool.right.tolist(),
-            **{name: neural_texts(pool.pool, graph=graph, marked=marked) for name, (graph, marked) in NEURAL.items()},
-        }
-        for pool, split in zip(found, splits, strict=True) if split != "unused"
-    ]  # fmt: skip
-    (given.work / "neural_texts.json").write_text(json.dumps(neural_lines, ensure_ascii=False))
     groups = tuple(given.groups.split(","))
     pipeline = FeaturePipeline(groups, tools.embedder)
     owners = np.array([column.split(":")[0] for column in pipeline.columns])
@@ -119,6 +115,24 @@ def labelled(line):
     return LabelledPool(line["id"], pool, np.array(line["right"], dtype=bool), line["type"])
 
 
+def splits_of(lines, cross):
+    """Numbers of questions to learn from, to choose settings on and to test on; with `cross`, each is tested once.
+
+    Five folds, such that no topic, or no type of question, is in two of them.
+    """
+    if not cross:
+        names = {"train": ("train",), "validation": ("validation",), "test": ("test", "unseen")}
+        return [{key: [n for n, line in enumerate(lines) if line["split"] in own] for key, own in names.items()}]
+    keys = [str(line["topics"]) if cross == "topics" else f"{line['hop']}: {line['type']}" for line in lines]
+    fold = [hashlib.sha256(key.encode()).digest()[0] % FOLDS for key in keys]
+    chosen = []
+    for tested in range(FOLDS):
+        watched = (tested + 1) % FOLDS
+        part = {"test": {tested}, "validation": {watched}, "train": set(range(FOLDS)) - {tested, watched}}
+        chosen.append({key: [n for n, own in enumerate(fold) if own in folds] for key, folds in part.items()})
+    return chosen
+
+
 def train(given):
     from clew.methods.subgraph_reranking.features import GROUPS, FeaturePipeline
     from clew.methods.subgraph_reranking.rankers import RandomOrder, SemanticRanker, SourceOrder
@@ -129,12 +143,12 @@ def train(given):
 
     lines = read_pools(given.work)
     pools = [labelled(line) for line in lines]
+    splits = splits_of(lines, given.cross)
     starts = np.append(0, np.cumsum([len(pool.right) for pool in pools]))
     known = [group for group in GROUPS if (given.work / f"{group}.npy").exists()]
     features = {group: np.load(given.work / f"{group}.npy").astype(np.float64) for group in known}
     embedder = OnnxEmbedder.bundled(threads=1)
-    where = {name: [n for n, line in enumerate(lines) if line["split"] == name] for name in ("train", "validation")}
-    judged = [n for n, line in enumerate(lines) if line["split"] in ("test", "unseen")]
+    judged = sorted(n for split in splits for n in split["test"])
     scores = {}
     for ranker in (SourceOrder(), RandomOrder(), SemanticRanker(embedder)):
         scores[f"{ranker.name}|"] = [ranker.scores(pools[n].pool).tolist() for n in judged]
@@ -147,52 +161,57 @@ def train(given):
         def part(numbers, rows=rows):
             return Table.of([rows[starts[n] : starts[n + 1]] for n in numbers], [pools[n] for n in numbers])
 
-        learning, watching = part(where["train"]), part(where["validation"])
         columns = FeaturePipeline(groups, embedder).columns
         for kind in ("linear", "logistic", "catboost"):
-            if kind == "catboost" and given.without_catboost:
+            if kind == "catboost" and name not in given.catboost.split(","):
                 continue
             settings = RankerSettings(kind, groups, trees=TreeSettings((0.1,), (6,), 1500))
-            fitted = fit_table(settings, columns, learning, watching)
             key = f"{kind}|{name}"
-            scores[key] = [fitted.model.predict(rows[starts[n] : starts[n + 1]]).tolist() for n in judged]
+            own, found = {}, []
+            for split in splits:
+                fitted = fit_table(settings, columns, part(split["train"]), part(split["validation"]))
+                own |= {n: fitted.model.predict(rows[starts[n] : starts[n + 1]]).tolist() for n in split["test"]}
+                if name in EXPLAINED:
+                    found.append(permutation_importance(part(split["test"]), columns, fitted.model.predict, repeats=10))
+                    if fitted.own_importance:
+                        importance[f"{key}|own"] = fitted.own_importance
+            scores[key] = [own[n] for n in judged]
             print(key, fitted.told, flush=True)
-            if name in ("text+graph+g2t", "all"):
-                found = permutation_importance(part(judged), columns, fitted.model.predict, repeats=10)
-                importance[key] = {one.feature: [one.loss, one.deviation] for one in found}
-                if fitted.own_importance:
-                    importance[f"{key}|own"] = fitted.own_importance
-    (given.work / "scores.json").write_text(json.dumps(scores))
-    (given.work / "importance.json").write_text(json.dumps(importance))
+            told = [one for fold in found for one in fold]
+            importance[key] = {
+                name: np.mean([[one.loss, one.deviation] for one in told if one.feature == name], axis=0).tolist()
+                for name in dict.fromkeys(one.feature for one in told)
+            }
+    (given.work / f"scores{given.cross}.json").write_text(json.dumps(scores))
+    (given.work / f"importance{given.cross}.json").write_text(json.dumps(importance))
 
 
 def neural(given):
-    from clew.training.labelled import LabelledPool, Table
+    from clew.methods.subgraph_reranking.rankers import neural_texts
+    from clew.training.labelled import Table
     from clew.training.neural_ranker import NeuralSettings, fit_encoder
 
-    lines = json.loads((given.work / "neural_texts.json").read_text())
-    splits = {name: [line for line in lines if line["split"] in names] for name, names in NEURAL_SPLITS.items()}
-    if given.limit:
-        splits |= {name: splits[name][: given.limit] for name in ("train", "validation")}
+    lines = read_pools(given.work)
+    pools = [labelled(line) for line in lines]
+    splits = splits_of(lines, given.cross)
+    judged = sorted(n for split in splits for n in split["test"])
     settings = NeuralSettings(given.encoder, marks=("[unused1]", "[unused2]"), tokens=given.tokens, epochs=given.epochs)
     scores = {}
-    for name in NEURAL:
+    for name in given.texts.split(",") if given.texts else NEURAL:
 
-        def texts(split, name=name):
-            return [tuple(pair) for line in splits[split] for pair in line[name]]
+        def part(numbers, name=name):
+            graph, marked = NEURAL[name]
+            chosen = [pools[n] for n in numbers]
+            texts = [pair for pool in chosen for pair in neural_texts(pool.pool, graph=graph, marked=marked)]
+            return texts, Table.of([np.empty((len(pool.right), 0)) for pool in chosen], chosen)
 
-        def labels(split):
-            right = [np.array(line["right"], dtype=bool) for line in splits[split]]
-            pools = [LabelledPool(line["id"], None, own) for line, own in zip(splits[split], right, strict=True)]
-            return Table.of([np.empty((len(own), 0)) for own in right], pools)
-
-        fit = fit_encoder(
-            texts("train"), labels("train"), texts("validation"), labels("validation"), settings, say_epochs
-        )
-        values = fit.predict(texts("test"))
-        cuts = np.cumsum([len(line["right"]) for line in splits["test"]])[:-1]
-        scores[f"neural|{name}"] = [part.tolist() for part in np.split(values, cuts)]
-        (given.work / "neural_scores.json").write_text(json.dumps(scores))
+        own = {}
+        for split in splits:
+            fit = fit_encoder(*part(split["train"][: given.limit]), *part(split["validation"]), settings, say_epochs)
+            texts, table = part(split["test"])
+            own |= zip(split["test"], map(np.ndarray.tolist, table.questions(fit.predict(texts))), strict=True)
+            scores[f"neural|{name}"] = [own[n] for n in judged if n in own]
+            (given.work / f"neural_scores{given.cross}.json").write_text(json.dumps(scores))
 
 
 def say_epochs(told):
@@ -205,10 +224,12 @@ def report(given):
     from clew.evaluation.plots import Axis, Series, line_plot
     from clew.evaluation.rankers import hit_curve
 
-    lines = [line for line in read_pools(given.work) if line["split"] in ("test", "unseen")]
+    lines = read_pools(given.work)
+    lines = [line | {"split": "test"} for line in lines] if given.cross else lines
+    lines = [line for line in lines if line["split"] in ("test", "unseen")]
     pools = [labelled(line) for line in lines]
-    scores = json.loads((given.work / "scores.json").read_text())
-    extra = given.work / "neural_scores.json"
+    scores = json.loads((given.work / f"scores{given.cross}.json").read_text())
+    extra = given.work / f"neural_scores{given.cross}.json"
     if extra.exists():
         scores |= json.loads(extra.read_text())
     parts = {"test": [n for n, line in enumerate(lines) if line["split"] == "test"]}
@@ -272,7 +293,9 @@ def main():
     options.add_argument("--limit", type=int)
     options.add_argument("--tokens", type=int, default=256)
     options.add_argument("--epochs", type=int, default=3)
-    options.add_argument("--without-catboost", action="store_true")
+    options.add_argument("--catboost", default=",".join(SETS), help="feature sets of CatBoost, by comma")
+    options.add_argument("--cross", choices=("", "topics", "types"), default="", help="five folds by topic or by type")
+    options.add_argument("--texts", help="which of the neural ranker's texts, by comma")
     given = options.parse_args()
     {"pools": make_pools, "train": train, "neural": neural, "report": report}[given.step](given)
 

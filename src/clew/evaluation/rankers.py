@@ -217,6 +217,6 @@ def _by_type(pools: Sequence[LabelledPool], before: HitCurve, after: HitCurve) -
     for pool, pair in zip(pools, zip(before.first, after.first, strict=True), strict=True):
         found.setdefault(pool.type or "", []).append(pair)
     return {
-        kind: (len(pairs), *(float(np.mean(side)) for side in zip(*pairs, strict=True)))  # type: ignore[misc]
+        kind: (len(pairs), float(np.mean([first for first, _ in pairs])), float(np.mean([last for _, last in pairs])))
         for kind, pairs in sorted(found.items())
     }

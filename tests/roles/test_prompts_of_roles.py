@@ -1,0 +1,49 @@
+"""What is sent for the prompts that are no paper's, and that every prompt file was reviewed as it is sent."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.core.roles import Reading, Source
+from clew.roles.query import ModelQueryParser
+from clew.roles.read import ModelReader
+from clew.roles.rewrite import Exchange, rewrite
+from conftest import TESTS, build_graph, tables
+from prompts_sent import Sends, matches_golden
+
+CASES = {
+    "query": lambda model, kb: ModelQueryParser(model).parse("Which disease has long fingers?", kb.schema),
+    "read_written": lambda model, _: ModelReader(model).read(
+        [Reading("How long is it?", (Source("It is 3 m long."),))]
+    ),
+    "rewrite": lambda model, _: rewrite(model, [Exchange("Who wrote Emma?", "Jane Austen.")], "And Persuasion?"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_sent(name, tmp_path):
+    model = Sends("{}")
+    CASES[name](model, build_graph(tables(), tmp_path / "graph"))
+    assert matches_golden(f"roles/{name}", model)
+
+
+PROMPTS = [
+    file
+    for file in sorted(Path(clew.__file__).parent.rglob("*.txt"))
+    if re.search(r"\$\{?[a-z]", file.read_text("utf-8"))
+]
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda file: file.stem)
+def test_every_prompt_file_of_the_package_is_found_in_a_file_of_what_is_sent(prompt):
+    fixed = [part.strip() for part in re.split(r"\$\{?\w+\}?|\n", prompt.read_text("utf-8").replace("$$", "$"))]
+    fixed = [part for part in fixed if len(part) > 12]
+    reviewed = [
+        file.read_text("utf-8")
+        for folder in ("prompts", "prompts_sent")
+        for file in (TESTS / "data" / folder).rglob("*.txt")
+    ]
+    assert fixed
+    assert any(all(part in sent for part in fixed) for sent in reviewed)
