@@ -26,7 +26,7 @@ from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPromptin
 from clew.reading.extraction.asked import Asked
 from clew.reading.extraction.clues import Candidate, Evidence
 from clew.reading.extraction.comparing import compared
-from clew.roles.read import BestSpan, best_candidate
+from clew.roles.read import ANSWER, BestSpan, best_candidate, shipped_weights
 from clew.toolbox import Toolbox
 
 FOLDS = 5
@@ -118,7 +118,7 @@ def main(specs: list[str], out: Path | None) -> None:
             exact, shared = 100 * np.array(scored(own, fitted(others))).mean(axis=0)
             print(f"  fitted on the other sets alone: EM {exact:.1f}, F1 {shared:.1f}", flush=True)
     if out is not None:
-        weights = fitted([example for own in sets for example in own])
+        weights = fitted([example for own in sets for example in own]) | {ANSWER: shipped_weights()[ANSWER]}
         out.write_text(json.dumps(dict(sorted(weights.items())), indent=1) + "\n")
         print(f"{out}: {len(weights)} weights")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, settings
 
 from browser_fixtures import browser, hostile, page, site  # noqa: F401 - fixtures
 from clew.kb.arrays import ArrayKnowledgeBase
@@ -14,6 +15,8 @@ from clew.kb.tables import Piece, Problems, Tables
 from command_line import run  # noqa: F401 - a fixture
 from postgres_server import address, both, postgres  # noqa: F401 - fixtures
 
+settings.register_profile("by no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("by no clock")  # a busy machine fails no test
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background inherits it ignored
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent

@@ -33,8 +33,10 @@ from clew.evaluation.run_folder import ANSWERS, Setup, identity, open_run, read_
 from clew.evaluation.runs import evaluate
 from clew.evaluation.summary import summarise
 from clew.methods.catalog import create
-from clew.methods.paths.feedback import keep_weights
+from clew.methods.paths.feedback import keep_taught
+from clew.queries.relation_paths import Move
 from clew.reading import reader_version
+from clew.reading.path_ranker import Taught
 from clew.toolbox import Toolbox
 from conftest import TESTS, tables
 
@@ -232,7 +234,7 @@ def test_a_run_is_not_resumed_after_weights_embedder_or_reader_have_changed(tmp_
     method = create("aligned_paths")
     before = identity(method, tools)
     assert before == identity(method, Toolbox.open(tmp_path / "kb", embedder="hash"))
-    keep_weights(tmp_path / "kb", {"aligned": 1.0})
+    keep_taught(tmp_path / "kb", [Taught("who has § disease §", (Move("has_phenotype", "in"),))])
     changed = [
         identity(method, tools),
         identity(create("aligned_paths", {"depth": "2"}), tools),

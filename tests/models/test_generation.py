@@ -199,6 +199,27 @@ def test_a_model_in_this_process_gives_different_replies(network):
     )
     for completion in (searched, sampled):
         assert completion.error is None
-        assert len({completion.text, *completion.others}) == 1 + len(completion.others) > 1
+        assert len({completion.text, *completion.others}) > 1
+    assert len({searched.text, *searched.others}) == 1 + len(searched.others)
     assert not single.others
     assert model.complete([Request(asked, max_tokens=4, n=5, temperature=5.0)])[0].others == sampled.others
+
+
+def test_samples_are_drawn_as_if_each_had_read_the_prompt_and_come_as_often_as_they_were_drawn(network):
+    import torch
+
+    from clew.models.batch_runner import LocalModel
+    from clew.models.generation import _sampled, several_replies
+
+    local = LocalModel(str(network))
+    request = Request((Message("user", "w1 w2 w3"),), max_tokens=4, n=6, temperature=2.0, seed=3)
+    ids = local.tokenizer("w1 w2 w3", return_tensors="pt")["input_ids"]
+    torch.manual_seed(3)
+    plain = local.model.generate(
+        input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=True, temperature=2.0,
+        num_return_sequences=6, max_new_tokens=4, pad_token_id=1,
+    )  # fmt: skip
+    with torch.inference_mode():
+        assert _sampled(local, ids, request) == plain[:, 1 if local.is_seq2seq else ids.shape[1] :].tolist()
+    certain = several_replies(local, Request(request.messages, max_tokens=4, n=4, temperature=1e-4))
+    assert certain.others == (certain.text,) * 3

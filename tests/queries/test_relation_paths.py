@@ -2,11 +2,9 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from clew.building import build
-from clew.core.types import EMPTY, NodeSet
+from clew.core.types import NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.tables import Piece, Tables
 from clew.queries.relation_paths import (
@@ -16,31 +14,14 @@ from clew.queries.relation_paths import (
     NamelessOnSight,
     RelationPath,
     are_values,
-    common_beginning,
     is_return,
 )
-
-MOVES = st.builds(Move, st.sampled_from("abc"), st.sampled_from(["out", "in"]))
-PATHS = st.builds(lambda moves: RelationPath(EMPTY, tuple((m,) for m in moves)), st.lists(MOVES, max_size=5))
-
-
-@given(PATHS, PATHS)
-def test_the_common_beginning_is_the_longest_one(first, second):
-    shared = common_beginning(first, second)
-    n = len(shared)
-    assert first.moves[:n] == second.moves[:n] == shared
-    assert (
-        first.moves[: n + 1] != second.moves[: n + 1]
-        or first.moves == second.moves
-        or n == min(len(first.moves), len(second.moves))
-    )
 
 
 def test_paths_from_different_topics_are_never_equivalent():
     hop = (Move("is_a", "out"),)
     one, other = RelationPath(NodeSet.of([1]), (hop,)), RelationPath(NodeSet.of([2]), (hop,))
     assert one != other
-    assert common_beginning(one, other) == ()
     assert one == RelationPath(NodeSet.of([1]), (hop,))
 
 

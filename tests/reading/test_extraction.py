@@ -1,11 +1,15 @@
 """Reading without a model."""
 
+import re
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.core.roles import Reading, Source
 from clew.methods.knowledge_graph_prompting.answer import writes
+from clew.models.passages import Seen
 from clew.reading.extraction.asked import Asked
 from clew.reading.extraction.clues import Candidate, Evidence
 from clew.reading.extraction.comparing import compared
@@ -98,12 +102,20 @@ def test_a_yes_or_no_question_about_one_thing_stays_open():
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=80)
 
 
+class Blind:
+    """A network that sees nothing: the real one takes too long for hundreds of texts."""
+
+    def read(self, question, passages):
+        nothing = np.empty(0, dtype=np.float32)
+        return [Seen(0.0, np.empty((0, 2), dtype=np.int32), nothing, nothing, nothing) for _ in passages]
+
+
 @given(words, st.lists(st.tuples(words, words), max_size=4))
 def test_any_span_answer_is_written_in_the_source_it_cites(question, texts):
     sources = tuple(Source(text, title) for text, title in texts)
     for candidate in Evidence(Asked(question), sources).candidates():
         assert candidate.text in sources[candidate.source].text
-    [read] = BestSpan().read([Reading(question, sources)])
+    [read] = BestSpan(network=Blind()).read([Reading(question, sources)])
     assert all(0 <= place < len(sources) for place in read.citations)
 
 
@@ -123,3 +135,17 @@ def test_the_same_words_in_several_places_speak_for_each_other():
 def test_a_quoted_span_is_found_again_by_the_citation():
     [read] = BestSpan().read([Reading("Where was Michael Mann born?", SOURCES)])
     assert writes(SOURCES[read.citations[0]].text, read.text)
+
+
+@pytest.mark.parametrize("right", ["Aberdeen", "Basel"])
+def test_the_network_speaks_for_a_span(right):
+    text = "The fair moved from Aberdeen to Basel."
+
+    class Network:
+        def read(self, question, passages):
+            spans = np.array([(found.start(), found.end()) for found in re.finditer(r"\w+", text)], dtype=np.int32)
+            odds = np.array([9.0 if text[start:end] == right else -9.0 for start, end in spans], dtype=np.float32)
+            return [Seen(0.0, spans, odds, odds, odds) for _ in passages]
+
+    [read] = BestSpan(network=Network()).read([Reading("Which city has the fair?", (Source(text, "Fair"),))])
+    assert read.text == right

@@ -15,6 +15,7 @@ from clew.reading.plan import FORMS, Branch, Plan, Requirement, Wording
 from clew.reading.proposals import Proposer
 from clew.reading.quantities import quantities
 from clew.reading.scores import MentionScores, Scores
+from clew.reading.scoring import length_scores
 from clew.reading.translation import Translator
 from clew.reading.vocabulary import Vocabulary
 
@@ -102,6 +103,25 @@ def test_every_form_is_put_into_words_and_into_a_query():
         assert translated(plan, named("Ann", "Person")).target.type == "Film"
 
 
+def test_paths_are_counted_as_walking_them_would():
+    hops = VOCABULARY.hops
+    for kind, name in enumerate(VOCABULARY.schema.type_names):
+        ends = [name]
+        for counted in VOCABULARY.path_counts[kind]:
+            ends = [hop.end for end in ends for hop in hops if hop.start == end]
+            assert counted == len(ends)
+
+
+def test_paths_that_training_saw_few_of_are_each_less_likely():
+    few = {"lengths": np.array([0.5, 0.5, 0.5], dtype=np.float32), "seen_paths": np.array([np.inf, 2, 1])}
+    for kind, counts in enumerate(VOCABULARY.path_counts):
+        added = length_scores(VOCABULARY, few, kind)
+        for score, count, seen in zip(added, counts, few["seen_paths"], strict=True):
+            assert np.exp(score - 0.5) == pytest.approx(min(1.0, seen / count) if count else 1.0)
+        plain = length_scores(VOCABULARY, {"lengths": few["lengths"]}, kind)
+        assert plain.tolist() == few["lengths"].tolist()
+
+
 @given(
     st.lists(st.floats(-5, 5, width=32), min_size=36, max_size=36),
     st.lists(st.floats(-2, 2, width=32), min_size=3, max_size=3),
@@ -109,7 +129,8 @@ def test_every_form_is_put_into_words_and_into_a_query():
 def test_the_best_paths_are_those_that_trying_all_finds(values, lengths):
     table = np.array(values, dtype=np.float32).reshape(6, 6)
     none = np.zeros(6, dtype=np.float32)
-    mention = MentionScores(1, table, 0.0, none, np.zeros(3, dtype=np.float32))
+    added = np.array(lengths, dtype=np.float32)
+    mention = MentionScores(1, table, 0.0, none, np.zeros(3, dtype=np.float32), added)
     scores = Scores(
         np.zeros(len(FORMS), dtype=np.float32),
         np.zeros(3, dtype=np.float32),
@@ -121,7 +142,6 @@ def test_the_best_paths_are_those_that_trying_all_finds(values, lengths):
         np.zeros(3, dtype=np.float32),
         np.zeros(1, dtype=np.float32),
         0.0,
-        np.array(lengths, dtype=np.float32),
         (mention,),
     )
     found = Proposer(VOCABULARY).paths(scores, 0, lambda *_: True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -20,11 +21,24 @@ from clew.methods.subgraph_reranking.method import graph_writer, open_source
 from clew.methods.subgraph_reranking.ranker_file import Texts
 from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.models.opening import open_model
+from clew.training.feedback import confirm
+from clew.training.feedback import learn as learn_from_confirmed
 from clew.training.neural_ranker import NeuralSettings
-from clew.training.paths import confirm
-from clew.training.paths import learn as learn_from_confirmed
 from clew.training.ranker import RankerSettings
 from clew.training.table_rankers import TreeSettings
+
+Weights = Annotated[Path, typer.Option("--out", "-o", help="The folder for the weights.")]
+LeftOut = Annotated[
+    str | None, typer.Option("--left-out", metavar="K/N", help="Keep that part of the sources back and measure on it.")
+]
+Epochs = Annotated[int, typer.Option("--epochs", min=1, help="Passes over the questions.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of the folds and the training.")]
+Documents = Annotated[
+    list[Path], typer.Argument(help="Folders with docs/ and questions.jsonl, or files in the form of HotpotQA.")
+]
+Teacher = Annotated[
+    Path | None, typer.Option("--teacher", help="A folder with a cross-encoder (transformers) to learn from too.")
+]
 
 
 class RankerKind(StrEnum):
@@ -126,13 +140,10 @@ def reader(
     sources: Annotated[
         list[Path], typer.Argument(help="Folders with schemas.jsonl and questions.jsonl, each question with its query.")
     ],
-    output: Annotated[Path, typer.Option("--out", "-o", help="The folder for the weights.")],
-    left_out: Annotated[
-        str | None,
-        typer.Option("--left-out", metavar="K/N", help="Keep that part of the schemas back and measure on it."),
-    ] = None,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the questions.")] = 7,
-    seed: Annotated[int, typer.Option("--seed", help="Of the folds and the training.")] = 0,
+    output: Weights,
+    left_out: LeftOut = None,
+    epochs: Epochs = 7,
+    seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Train the reader on questions over many schemas (needs the extra `train`; hours without a GPU)."""
@@ -140,27 +151,16 @@ def reader(
 
     refuse_foreign(output, ("card.json",), "the weights of a reader")
     figures = train_reader(sources, output, left_out=left_out, epochs=epochs, seed=seed, say=err.print)
-    if as_json:
-        print_json(figures)
-    else:
-        print_table("The reader", ("figure", "value"), [(name, f"{value:.3f}") for name, value in figures.items()])
+    _show_figures("The reader", figures, as_json=as_json)
 
 
 def passages(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(help="Folders with docs/ and questions.jsonl, or files in the form of HotpotQA."),
-    ],
-    output: Annotated[Path, typer.Option("--out", "-o", help="The folder for the weights.")],
-    teacher: Annotated[
-        Path | None, typer.Option("--teacher", help="A folder with a cross-encoder (transformers) to learn from too.")
-    ] = None,
-    left_out: Annotated[
-        str | None,
-        typer.Option("--left-out", metavar="K/N", help="Keep that part of the folders back and measure on it."),
-    ] = None,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the questions.")] = 4,
-    seed: Annotated[int, typer.Option("--seed", help="Of the folds and the training.")] = 0,
+    sources: Documents,
+    output: Weights,
+    teacher: Teacher = None,
+    left_out: LeftOut = None,
+    epochs: Epochs = 4,
+    seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Train the network that reads passages beside a question (needs the extra `train`; hours without a GPU)."""
@@ -170,28 +170,16 @@ def passages(
     figures = train_passages(
         sources, output, teacher=teacher, left_out=left_out, epochs=epochs, seed=seed, say=err.print
     )
-    if as_json:
-        print_json(figures)
-    else:
-        shown = [(name, f"{value:.3f}") for name, value in figures.items()]
-        print_table("The passage network", ("figure", "value"), shown)
+    _show_figures("The passage network", figures, as_json=as_json)
 
 
 def next_passage(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(help="Folders with docs/ and questions.jsonl, or files in the form of HotpotQA."),
-    ],
-    output: Annotated[Path, typer.Option("--out", "-o", help="The folder for the weights.")],
-    teacher: Annotated[
-        Path | None, typer.Option("--teacher", help="A folder with a cross-encoder (transformers) to learn from too.")
-    ] = None,
-    left_out: Annotated[
-        str | None,
-        typer.Option("--left-out", metavar="K/N", help="Keep that part of the folders back and measure on it."),
-    ] = None,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the questions.")] = 5,
-    seed: Annotated[int, typer.Option("--seed", help="Of the folds and the training.")] = 0,
+    sources: Documents,
+    output: Weights,
+    teacher: Teacher = None,
+    left_out: LeftOut = None,
+    epochs: Epochs = 5,
+    seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Train the embedder that finds the passages of an answer (needs the extra `train`; an hour without a GPU)."""
@@ -201,12 +189,16 @@ def next_passage(
     figures = train_next_passage(
         sources, output, teacher=teacher, left_out=left_out, epochs=epochs, seed=seed, say=err.print
     )
-    if as_json:
-        print_json(figures)
-    else:
-        shown = [(name, f"{value:.3f}") for name, value in figures.items()]
-        print_table("The embedder of passages", ("figure", "value"), shown)
+    _show_figures("The embedder of passages", figures, as_json=as_json)
+    if not as_json:
         err.print(f"use it with `clew embed KB --embedder {output}`", markup=False)
+
+
+def _show_figures(what: str, figures: Mapping[str, float], *, as_json: bool) -> None:
+    if as_json:
+        print_json(dict(figures))
+    else:
+        print_table(what, ("figure", "value"), [(name, f"{value:.3f}") for name, value in figures.items()])
 
 
 def feedback(
@@ -224,7 +216,7 @@ def feedback(
     if question is not None:
         told["confirmed"] = confirm(tools, question, answer or [])
     if learn:
-        told["learned_from"] = learn_from_confirmed(tools)[0]
+        told["learned_from"] = len(learn_from_confirmed(tools))
     if as_json:
         print_json(told)
     else:

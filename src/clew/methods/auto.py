@@ -18,7 +18,7 @@ from clew.methods.role_choice import reader_parser
 from clew.toolbox import Toolbox
 
 SURE = 0.9
-"""Over bare facts a reading less certain than this is left to the alignment of words with relations."""
+"""Over bare facts a reading less certain than this is left to the ranking of paths."""
 
 MOST_READ = 5_000
 """Relations or types: the reader compares a question with each of them, and must have read each of them once."""

@@ -103,7 +103,7 @@ def _grown(
 
 
 def several_replies(local: LocalModel, request: Request) -> Completion:
-    """Up to `n` different replies of a loaded model: by beams where the request says so, otherwise sampled."""
+    """Up to `n` replies of a loaded model: different ones by beams where the request says so, otherwise sampled."""
     import torch
 
     begun = time.perf_counter()
@@ -113,7 +113,10 @@ def several_replies(local: LocalModel, request: Request) -> Completion:
         ids = prompt.to(local.device)
         found = _searched(local, ids, request) if request.beams else _sampled(local, ids, request)
     decoded = (local.tokenizer.decode(tokens, skip_special_tokens=True).strip() for tokens in found)
-    texts = list(dict.fromkeys(text for text in decoded if text))[: request.n]
+    texts = [text for text in decoded if text]
+    if request.beams:  # other tokens may read the same; of samples the times count
+        texts = list(dict.fromkeys(texts))
+    texts = texts[: request.n]
     usage = Usage(int(prompt.shape[1]), sum(map(len, found)), seconds=time.perf_counter() - begun)
     if not texts:
         return Completion("", usage, error="the model wrote nothing")
@@ -124,14 +127,19 @@ def _sampled(local: LocalModel, ids: Any, request: Request) -> list[list[int]]:
     import torch
 
     torch.manual_seed(request.seed or 0)
+    rows = ids.repeat(request.n, 1)
+    read: dict[str, Any] = {}
+    if not local.is_seq2seq:  # the prompt is read once for all samples, less its last token, which begins each of them
+        read["past_key_values"] = local.model(input_ids=ids[:, :-1], use_cache=True).past_key_values
+        read["past_key_values"].batch_repeat_interleave(request.n)
     written = local.model.generate(
-        input_ids=ids,
-        attention_mask=torch.ones_like(ids),
+        input_ids=rows,
+        attention_mask=torch.ones_like(rows),
         do_sample=True,
         temperature=request.temperature or 1.0,
-        num_return_sequences=request.n,
         max_new_tokens=request.max_tokens,
         pad_token_id=local.tokenizer.pad_token_id,
+        **read,
     )
     before = 1 if local.is_seq2seq else ids.shape[1]
     return [list(row[before:].tolist()) for row in written]

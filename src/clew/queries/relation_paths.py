@@ -140,23 +140,6 @@ def is_return(before: Hop | None, hop: Hop) -> bool:
     return hop[0].relation == before[0].relation and hop[0].direction != before[0].direction
 
 
-def returns(path: RelationPath) -> int:
-    """How often the path turns back on the relation it came by."""
-    return sum(is_return(a, b) for a, b in zip(path.hops, path.hops[1:], strict=False))
-
-
-def common_beginning(first: RelationPath, second: RelationPath) -> tuple[Move, ...]:
-    """The longest beginning both paths share; empty where their topics differ."""
-    if first.topic != second.topic:
-        return ()
-    shared: list[Move] = []
-    for a, b in zip(first.moves, second.moves, strict=False):
-        if a != b:
-            break
-        shared.append(a)
-    return tuple(shared)
-
-
 @dataclass(frozen=True, slots=True)
 class Lead:
     """A hop that goes on from a set of nodes, and how many edges it has there; `ends` where they are known already."""

@@ -62,11 +62,12 @@ class Encoders:
         priors: Sequence[float],
         shared: Sequence[tuple[float, float]],
         budget: int,
+        weight: float = 1.0,
     ) -> Floats:
         """Log-probabilities: first that none is right, then of as many options as `budget` tokens allow.
 
         Each option is read beside the question as it is taken there; what that says is added to what was thought of it
-        before (`priors`), and to the words that both have (`shared`).
+        before (`priors`), and to the words that both have (`shared`). `weight` is what the reading counts.
         """
         asked = [found.ids[1:-1][:LONGEST_QUESTION] for found in self._tokenizer.encode_batch(list(questions))]
         found = [found.ids[1:-1][:LONGEST_OPTION] for found in self._tokenizer.encode_batch(list(options))]
@@ -80,7 +81,7 @@ class Encoders:
             hidden = self._encoded(self._choice, ids, np.arange(len(ids)) >= len(question) + 2)[0, 0]
             read = float(hidden @ heads["option"] + heads["option_bias"][0])
             known = np.array([max(prior, LEAST_PRIOR), *words], dtype=np.float32)
-            scores.append(read + float(known @ heads["option_known"]))
+            scores.append(weight * read + float(known @ heads["option_known"]))
         none = float(heads["none"][0] + heads["none"][1] * max(max(priors, default=LEAST_PRIOR), LEAST_PRIOR))
         every = np.array([none, *scores], dtype=np.float32)
         return np.asarray(every - np.logaddexp.reduce(every), dtype=np.float32)

@@ -95,9 +95,12 @@ class Proposer:
         """The likeliest plans, best first, each once."""
         paths = [self.paths(scores, place, leads) for place in range(len(scores.mentions))]
         found: dict[Plan, float] = {}
+        some = float(
+            np.logaddexp.reduce(np.delete(scores.forms, FORMS.index("none")))
+        )  # words alone rule no schema out
         for place, form in enumerate(FORMS):
             likely = float(scores.forms[place])
-            if form != "none" and np.exp(likely) > DOUBT / 4:
+            if form != "none" and np.exp(likely - some) > DOUBT / 4:
                 for plan, score in self._of_form(form, scores, paths):
                     for variant, more in ((plan, 0.0), *self._denied_alike(plan, scores)):
                         found[variant] = max(found.get(variant, -np.inf), score + likely + more)
@@ -109,10 +112,10 @@ class Proposer:
         """The likeliest paths from a mention with their log-probabilities among all that were looked at."""
         own = scores.mentions[mention]
         table, begin = own.paths + self.rarity, self._begin(own)
-        one: Paths = [((hop,), float(table[0, hop] + scores.lengths[0])) for hop in begin]
+        one: Paths = [((hop,), float(table[0, hop] + own.lengths[0])) for hop in begin]
         starts = sorted(begin, key=lambda hop: -table[1, hop])[:FIRST]
         two: Paths = [
-            ((first, second), float(table[1, first] + table[2, second] + scores.lengths[1]))
+            ((first, second), float(table[1, first] + table[2, second] + own.lengths[1]))
             for first in starts
             for second in self.leaving.get(int(self.ends[first]), ())
         ]
@@ -124,7 +127,7 @@ class Proposer:
         ]
         begun = sorted(begun, key=lambda row: -row[2])[:SECOND]
         three: Paths = [
-            ((first, second, third), score + float(table[5, third] + scores.lengths[2]))
+            ((first, second, third), score + float(table[5, third] + own.lengths[2]))
             for first, second, score in begun
             for third in self.leaving.get(int(self.ends[second]), ())
         ]
@@ -222,13 +225,13 @@ class Proposer:
         own = scores.mentions[mention]
         table, ends = own.paths + self.rarity, self.ends
         found: Paths = [
-            ((hop,), float(table[0, hop] + scores.lengths[0]))
+            ((hop,), float(table[0, hop] + own.lengths[0]))
             for hop in self.leaving.get(own.type, ())
             if ends[hop] == goal
         ]
         starts = sorted(self.leaving.get(own.type, ()), key=lambda hop: -table[1, hop])[:SECOND]
         found += [
-            ((first, second), float(table[1, first] + table[2, second] + scores.lengths[1]))
+            ((first, second), float(table[1, first] + table[2, second] + own.lengths[1]))
             for first in starts
             for second in self.leaving.get(int(ends[first]), ())
             if ends[second] == goal

@@ -23,6 +23,8 @@ class MentionScores:
     """Over hops: what is denied."""
     values: Floats
     """Over attributes: which of its own is asked for."""
+    lengths: Floats
+    """What is added for paths of one, two and three hops from it."""
     first: frozenset[int] | None = None
     """The hops that really start at it; None: all that start at its type."""
 
@@ -60,8 +62,6 @@ class Scores:
     """Log-probabilities over no boolean attribute, then each attribute."""
     positive: float
     """How likely a boolean attribute is to be true."""
-    lengths: Floats
-    """What is added for paths of one, two and three hops."""
     mentions: tuple[MentionScores, ...] = ()
     quantities: tuple[QuantityScores, ...] = ()
     categories: tuple[tuple[int, str], ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -121,6 +121,16 @@ class Labels:
         return vectors
 
 
+def length_scores(vocabulary: Vocabulary, heads: Mapping[str, Floats], kind: int) -> Floats:
+    """What is added for paths of one, two and three hops from a type.
+
+    Where there are more paths than the training compared a right one with, each that it saw stood for several.
+    """
+    counts = vocabulary.path_counts[kind]
+    seen = np.minimum(heads["seen_paths"], counts) if "seen_paths" in heads else counts
+    return np.asarray(heads["lengths"] + np.log(np.maximum(seen, 1) / np.maximum(counts, 1)), dtype=np.float32)
+
+
 WORTH_KEEPING = 16
 """Fewer vectors are computed again each time."""
 
@@ -161,6 +171,7 @@ class Scorer:
                 float(_shares(raw[1 + place] @ heads["negated"].T + heads["negated_bias"])[1]),
                 self._compared("denied", one, self.labels.hops),
                 self._compared("value", one, self.labels.attributes),
+                length_scores(self.vocabulary, heads, kind),
             )
             for place, (kind, one) in enumerate(zip(types, focused, strict=True))
         )
@@ -182,7 +193,6 @@ class Scorer:
             self._compared("extreme", whole, self.labels.attributes),
             _logged(np.concatenate((heads["no_switch"], switches))),
             float(positive),
-            heads["lengths"],
             mentions,
             quantities,
             categories,

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from clew.core.schema import Schema, words_of
 
 LONGEST_DESCRIPTION = 16
@@ -70,6 +73,17 @@ class Vocabulary:
             texts.append(f"{head} → {label} → {tail}{more}")
             texts.append(f"{tail} ← {label}{back} ← {head}{more}")
         return tuple(texts)
+
+    @cached_property
+    def path_counts(self) -> NDArray[np.float64]:
+        """How many paths of one, two and three hops leave each type: a row a type."""
+        code = self.schema.type_code
+        starts, ends = ([code[getattr(hop, side)] for hop in self.hops] for side in ("start", "end"))
+        counts = np.zeros((4, len(code)))
+        counts[0] = 1.0
+        for length in range(1, 4):
+            np.add.at(counts[length], starts, counts[length - 1][ends])
+        return counts[1:].T
 
     @cached_property
     def attributes(self) -> tuple[Attribute, ...]:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, m
 from clew.core import trace, unchecked
 from clew.core.errors import ReplyError
 from clew.core.roles import CitedClaim, Read, Reader, Reading, Source
+from clew.models.passages import PassageNetwork
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, Embedder, LanguageModel, Message, Request
 from clew.models.structured import Ask, ask, find_json, read_json
@@ -37,6 +38,11 @@ def shipped_weights() -> Mapping[str, float]:
     return weights
 
 
+ANSWER, UNSEEN = "network", -20.0
+"""The clue that the network gives, and its log-odds where a text is longer than it reads; weighed with 0.1; on
+MuSiQue and HotpotQA dev as many answers are right up to 0.4."""
+
+
 @dataclass(frozen=True)
 class BestSpan:
     """Answers with a span of the best sources, with one of two things the question names, or with yes or no.
@@ -49,6 +55,7 @@ class BestSpan:
     """Sources, best first, whose every span is weighed; two things are looked for in all."""
     citations: int = 2
     weights: Mapping[str, float] = field(default_factory=shipped_weights, repr=False)
+    network: PassageNetwork = field(default_factory=PassageNetwork, repr=False)
 
     def read(self, readings: Sequence[Reading]) -> list[Read]:
         """One answer per reading; the best sentence where no span fits."""
@@ -66,10 +73,25 @@ class BestSpan:
         if asked.kind == "yes or no":
             best = tuple(dict.fromkeys(sentence.source for sentence in sentences))[: self.citations]
             return Read(None, best, problem="yes or no needs a language model")
-        chosen = best_candidate(list(evidence.candidates()), self.weights)
+        candidates = self._seen(reading.question, reading.sources[: self.closely], list(evidence.candidates()))
+        chosen = best_candidate(candidates, self.weights)
         if chosen is None:
             return Read(sentences[0].text, (sentences[0].source,))
         return Read(chosen.text, (chosen.source,))
+
+    def _seen(self, question: str, sources: Sequence[Source], candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The candidates with one more clue: how likely a short answer starts and ends there, says the network."""
+        if not candidates:
+            return []
+        readings = self.network.read(question, [(source.title, source.text) for source in sources])
+        found = []
+        for one in candidates:
+            seen, start = readings[one.source], sources[one.source].text.find(one.text)
+            inside = (seen.spans[:, 0] < start + len(one.text)) & (seen.spans[:, 1] > start)
+            places = inside.nonzero()[0]
+            odds = float(seen.starts[places[0]] + seen.ends[places[-1]]) if len(places) else UNSEEN
+            found.append(replace(one, clues={**one.clues, ANSWER: odds}))
+        return found
 
 
 def best_candidate(candidates: Sequence[Candidate], weights: Mapping[str, float]) -> Candidate | None:

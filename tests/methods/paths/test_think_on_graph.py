@@ -7,7 +7,7 @@ import pytest
 from clew.building import build
 from clew.methods.paths.think_on_graph import ThinkOnGraph
 from clew.models.protocol import Completion
-from clew.reading.paths.topics import find_topics
+from clew.reading.topics import find_topics
 from clew.toolbox import Toolbox
 from conftest import tables
 

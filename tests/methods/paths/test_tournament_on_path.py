@@ -7,18 +7,15 @@ import pytest
 from clew.core.errors import InputError
 from clew.core.types import EMPTY, Path
 from clew.methods.catalog import ask, create
-from clew.methods.paths.feedback import read_weights
+from clew.methods.paths.feedback import read_taught
 from clew.methods.paths.judges import ModelJudge, Shown
 from clew.methods.paths.prefilter import MOST_EMBEDDED, lexical, prefilter
 from clew.models.protocol import Completion
 from clew.queries.relation_paths import Move, RelationPath
-from clew.reading.paths.question_reading import Knowledge, read_question
-from clew.reading.paths.topic_mask import mask_topic
+from clew.reading.topic_mask import mask_topic
 from clew.toolbox import Toolbox
-from clew.training.paths import confirm, learn
+from clew.training.feedback import confirm, learn
 from conftest import EDGES, NODES, tables
-
-NOTHING = Knowledge(lambda _: None, lambda *_: False)
 
 
 def path(*names):
@@ -46,13 +43,10 @@ def test_the_topic_is_masked_where_it_is_named(question, names, expected):
     assert mask_topic(question, names) == expected
 
 
-def test_words_that_stand_together_are_one_chunk_and_possessives_link_them():
-    together = read_question("what is the time zone of []", NOTHING)
-    assert together.chunks == together.linked == 1
-    chained = read_question("[] 's wife 's father ?", NOTHING)
-    assert (chained.chunks, chained.linked) == (2, 2)
-    assert read_question("who directed []", NOTHING).kind == "person"
-    assert read_question("in which languages are films by []", NOTHING).focus == ("languages",)
+@pytest.mark.parametrize("method", ["aligned_paths", "tournament_on_path", "think_on_graph"])
+def test_a_base_without_relations_has_no_paths(tmp_path, method):
+    answer = ask(create(method), "which phenotype does [MFS] have?", toolbox(tmp_path, []))
+    assert not answer.matches
 
 
 class Replies:
@@ -184,9 +178,9 @@ def test_confirmed_answers_are_kept_beside_the_base_and_learned_from(tmp_path):
     question = "which phenotype does [MFS] have?"
     assert confirm(tools, question, ["Arachnodactyly"]) == 1
     assert confirm(tools, question, ["P3"]) == 1  # the same question again replaces what was said before
-    count, weights = learn(tools)
-    assert count == 1
-    assert read_weights(tools.local.folder) == weights
+    taught = learn(tools)
+    assert [one.moves for one in taught] == [(Move("has_phenotype", "out"),)]
+    assert read_taught(tools.local.folder) == tuple(taught)
     assert ask(create("aligned_paths"), question, tools).candidates[0].node.key == "P3"
 
 

@@ -1,7 +1,7 @@
-"""Relation paths ranked without a model: phrases of the question are aligned with the relations of each path.
+"""Relation paths ranked without a model, by the encoders of the learned reader.
 
 1  topic entities, given or linked, masked in the question
-2  explore the relation paths that leave them, up to `depth` hops, and score each by how its relations fit the words
+2  explore the relation paths that leave them, up to `depth` hops, and score each by how well it says what is asked
 3  answer with the ends of the best path, several topics intersected
 
 What `tournament_on_path` explores and `feedback` teaches, without its tournaments.
@@ -24,19 +24,19 @@ from clew.methods.paths.execution import (
     nothing_found,
     several,
 )
-from clew.methods.paths.feedback import read_weights
+from clew.methods.paths.feedback import read_taught
 from clew.methods.paths.refining import answer_refined
 from clew.methods.protocol import Method
 from clew.queries.relation_paths import RelationPath
-from clew.reading.paths.relation_aligner import RelationAligner
-from clew.reading.paths.topic_mask import mask_topic
-from clew.reading.paths.topics import Topic, find_topics
+from clew.reading.path_ranker import PathRanker, Taught
+from clew.reading.topic_mask import mask_topic
+from clew.reading.topics import Topic, find_topics
 from clew.toolbox import Toolbox
 
 
 @dataclass(frozen=True)
 class AlignedPaths(Method):
-    """Relation paths from the topic entities, the one whose relations fit the words of the question best."""
+    """Relation paths from the topic entities, the one that says best what the question asks."""
 
     name = "aligned_paths"
     depth: int = 3
@@ -50,30 +50,30 @@ class AlignedPaths(Method):
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """The ends of the best path, all with the same score, each with the walk that leads to it."""
-        aligner = aligner_of(tools)
+        ranker = ranker_of(tools)
         found = find_topics(question, tools.names, self.topics)  # 1
-        answered = [self._ranked(question, topic, aligner) for topic in several(found.topics)]  # 2
+        answered = [self._ranked(question, topic, ranker) for topic in several(found.topics)]  # 2
         answered = [ranked for ranked in answered if ranked]
         if not answered:
             return Answer(question, notes=(nothing_found(bool(found.topics)),))
         paths, ends = best_ends(answered)
-        return answer_refined(tools, aligner.explorer, question, self.name, paths, ends)  # 3
+        return answer_refined(tools, ranker.explorer, question, self.name, paths, ends)  # 3
 
     def learned(self, tools: Toolbox) -> Mapping[str, Any]:
-        """The weights fitted to confirmed answers of this base."""
-        return {"weights": dict(_weights(tools) or {})}
+        """What confirmed answers of this base taught."""
+        return {"taught": [(one.question, str(one.moves)) for one in _taught(tools)]}
 
-    def _ranked(self, question: str, topic: Topic, aligner: RelationAligner) -> Scored:
-        ranked = aligner.rank(mask_topic(question, [topic.text]), topic.nodes, self.depth)
-        best = [(one.path, one.score, one.ends) for one in sorted(ranked, key=lambda one: -one.score)]
+    def _ranked(self, question: str, topic: Topic, ranker: PathRanker) -> Scored:
+        ranked = ranker.rank(mask_topic(question, [topic.text]), topic.nodes, self.depth)
+        best = [(one.path, one.score, one.ends) for one in ranked]
         if self.explore == "entities":
             scores = {path: score for path, score, _ in best[: self.filtered]}
-            ends = self._walks(scores, topic.nodes, aligner)
+            ends = self._walks(scores, topic.nodes, ranker)
             best = [(path, score, ends[path]) for path, score, _ in best if path in ends]
         return best[: self.width]
 
     def _walks(
-        self, scores: Mapping[RelationPath, float], topic: NodeSet, aligner: RelationAligner
+        self, scores: Mapping[RelationPath, float], topic: NodeSet, ranker: PathRanker
     ) -> dict[RelationPath, NodeSet]:
         """Without abstraction: a beam of single walks, entities sampled as in Think-on-Graph; where those kept end."""
         rng = random.Random(self.seed)
@@ -83,11 +83,11 @@ class AlignedPaths(Method):
             grown = []
             for path, node in beam:
                 here = NodeSet.of([node])
-                for lead in aligner.explorer.leads(here):
+                for lead in ranker.explorer.leads(here):
                     longer = path.then(lead.hop)
                     if longer in scores:
                         before = path.hops[-1] if path.hops else None
-                        reached = list(aligner.explorer.ends(here, lead, before, topic))
+                        reached = list(ranker.explorer.ends(here, lead, before, topic))
                         few = sorted(rng.sample(reached, SAMPLED)) if len(reached) >= MANY else reached
                         grown += [(longer, end) for end in few]
             beam = sorted(grown, key=lambda walk: -scores[walk[0]])[: self.width]
@@ -96,11 +96,11 @@ class AlignedPaths(Method):
         return {path: NodeSet.of([end for other, end in best if other == path]) for path, _ in best}
 
 
-def aligner_of(tools: Toolbox) -> RelationAligner:
-    """What aligns questions with the relations of a base, made once for it."""
-    return tools.keep("relation aligner", lambda: RelationAligner(tools.kb, tools.embedder, _weights(tools)))
+def ranker_of(tools: Toolbox) -> PathRanker:
+    """What ranks the paths of a base, made once for it."""
+    return tools.keep("path ranker", lambda: PathRanker(tools.kb, taught=_taught(tools)))
 
 
-def _weights(tools: Toolbox) -> Mapping[str, float] | None:
+def _taught(tools: Toolbox) -> tuple[Taught, ...]:
     """What was learned from confirmed answers, where the base is embedded and something was."""
-    return read_weights(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else None
+    return read_taught(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else ()

@@ -14,11 +14,10 @@ from clew.core.trace import span
 from clew.core.types import NodeSet
 from clew.methods.paths.asking import Group
 from clew.methods.paths.execution import Step, Trail
-from clew.methods.paths.prefilter import path_text, prefilter
+from clew.methods.paths.prefilter import PhraseVectors, path_text, prefilter
 from clew.methods.paths.search import Asked, PathSearch
 from clew.queries.relation_paths import Explorer, Hop, Lead, Move, RelationPath
-from clew.reading.language.phrases import PhraseVectors
-from clew.reading.paths.topics import Topic
+from clew.reading.topics import Topic
 
 Prune = Callable[[Sequence[Group], int], Sequence[int]]
 """Groups of entities and how many to keep → positions of those kept, counted through all groups."""

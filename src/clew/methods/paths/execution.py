@@ -16,7 +16,7 @@ from clew.kb.protocol import KnowledgeBase
 from clew.queries.certificates import certificate
 from clew.queries.path_claims import claim_of_paths, claim_of_walks
 from clew.queries.relation_paths import Explorer, Move, RelationPath
-from clew.reading.paths.topics import Topic
+from clew.reading.topics import Topic
 
 MANY = 20
 SAMPLED = 5

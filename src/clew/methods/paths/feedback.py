@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
@@ -12,8 +12,10 @@ from clew.core.errors import CorruptError
 from clew.core.folders import refuse_link
 from clew.core.notations import parse_json
 from clew.kb.sealed import LEARNED, sealed_text, unsealed_or_older
+from clew.queries.relation_paths import Move
+from clew.reading.path_ranker import Taught
 
-CONFIRMED, WEIGHTS = "feedback.jsonl", LEARNED
+CONFIRMED = "feedback.jsonl"
 
 
 class Confirmed(BaseModel):
@@ -46,24 +48,35 @@ def read_confirmed(folder: Path) -> list[Confirmed]:
     return list(found.values())
 
 
-def keep_weights(folder: Path, weights: Mapping[str, float]) -> None:
+def keep_taught(folder: Path, taught: Sequence[Taught]) -> None:
     """What was learned from the confirmed answers of this base."""
-    refuse_link(folder / WEIGHTS)
-    draft = folder / f".{WEIGHTS}"
-    draft.write_bytes(sealed_text(json.dumps(dict(weights), indent=2).encode() + b"\n"))
-    draft.replace(folder / WEIGHTS)
+    refuse_link(folder / LEARNED)
+    draft = folder / f".{LEARNED}"
+    lines = [
+        {"question": one.question, "moves": [[move.relation, move.direction] for move in one.moves]} for one in taught
+    ]
+    draft.write_bytes(sealed_text(json.dumps(lines, indent=1, ensure_ascii=False).encode() + b"\n"))
+    draft.replace(folder / LEARNED)
 
 
-def read_weights(folder: Path) -> Mapping[str, float] | None:
-    """The weights learned for this base; None where nothing was."""
-    file = folder / WEIGHTS
+def read_taught(folder: Path) -> tuple[Taught, ...]:
+    """What was learned for this base; empty where nothing was."""
+    file = folder / LEARNED
     if not file.exists():
-        return None
+        return ()
     try:
-        raw = parse_json(unsealed_or_older(file.read_bytes()) or b"")
-        return {str(name): float(value) for name, value in raw.items()}
-    except (ValueError, AttributeError, TypeError) as error:
-        raise CorruptError(f"{file} does not hold weights: remove it, or learn again with `clew feedback`") from error
+        lines = parse_json(unsealed_or_older(file.read_bytes()) or b"")
+        return tuple(Taught(str(line["question"]), tuple(_move(*move) for move in line["moves"])) for line in lines)
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise CorruptError(
+            f"{file} does not hold learned paths: remove it, or learn again with `clew feedback --learn`"
+        ) from error
+
+
+def _move(relation: str, direction: str) -> Move:
+    if direction not in ("out", "in"):
+        raise ValueError(direction)
+    return Move(str(relation), "out" if direction == "out" else "in")
 
 
 def rightness(ends: Sequence[str], answers: Sequence[str]) -> float:

@@ -6,26 +6,55 @@ import random
 import re
 from collections import Counter
 from collections.abc import Sequence
+from threading import Lock
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.core.schema import words_of
 from clew.core.types import Ranking
 from clew.index.fusion import reciprocal_rank_fusion
 from clew.index.tokens import stem
 from clew.methods.paths.judges import best_places
+from clew.models.protocol import Embedder
 from clew.queries.relation_paths import RelationPath
-from clew.reading.language.phrases import PhraseVectors
-from clew.reading.language.relation_words import words
 
 MOST_EMBEDDED = 300
 """Of more candidates only so many are embedded, those that share most words with the question: a hub has thousands."""
+CACHED = 50_000
 Filter = Literal["aligned", "lexical", "semantic", "rrf", "random", "none"]
+
+
+class PhraseVectors:
+    """Vectors of short phrases, each computed once."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: dict[str, NDArray[np.float32]] = {}
+        self._lock = Lock()
+
+    @property
+    def dimension(self) -> int:
+        """The length of a vector."""
+        return self._embedder.dimension
+
+    def of(self, phrases: Sequence[str]) -> NDArray[np.float32]:
+        """One unit vector per phrase."""
+        with self._lock:
+            missing = [phrase for phrase in dict.fromkeys(phrases) if phrase not in self._known]
+            if missing:
+                if len(self._known) > CACHED:
+                    self._known.clear()
+                    missing = list(dict.fromkeys(phrases))
+                vectors = self._embedder.embed(missing, role="query")
+                self._known.update(zip(missing, vectors, strict=True))
+            return np.stack([self._known[phrase] for phrase in phrases])
 
 
 def path_text(path: RelationPath) -> str:
     """A path as one text to embed or to search: the words of its relations, in order."""
-    return " ".join(" ".join(words(move.relation)) for move in path.moves)
+    return " ".join(words_of(move.relation) for move in path.moves)
 
 
 def prefilter(

@@ -12,9 +12,8 @@ from typing import Literal
 from clew.core.trace import span
 from clew.core.types import NodeSet
 from clew.methods.paths.judges import Mode, PathJudge, Shown, select
-from clew.methods.paths.prefilter import Filter, path_text, prefilter
+from clew.methods.paths.prefilter import Filter, PhraseVectors, path_text, prefilter
 from clew.queries.relation_paths import Explorer, RelationPath
-from clew.reading.language.phrases import PhraseVectors
 
 Stop = Literal["depth", "answered", "converged"]
 NAMED_ENDS = 10

@@ -28,7 +28,7 @@ from clew.methods.paths.execution import Trail, answer_read, extend, in_words, l
 from clew.methods.paths.judges import best_places
 from clew.methods.protocol import Method
 from clew.methods.role_choice import chooser_for, reader_for
-from clew.reading.paths.topics import find_topics
+from clew.reading.topics import find_topics
 from clew.roles.score import FusedScorer
 from clew.toolbox import Toolbox
 

@@ -22,7 +22,7 @@ from typing import Literal
 
 from clew.core.errors import InputError
 from clew.core.types import Answer
-from clew.methods.paths.aligned_paths import aligner_of
+from clew.methods.paths.aligned_paths import ranker_of
 from clew.methods.paths.asking import Group, answers_from, is_answered, is_enough, pick_entities
 from clew.methods.paths.entity_search import Prune, grow_walks
 from clew.methods.paths.execution import (
@@ -35,12 +35,12 @@ from clew.methods.paths.execution import (
     triples,
 )
 from clew.methods.paths.judges import LikenessJudge, Mode, ModelJudge, Shown, best_places
-from clew.methods.paths.prefilter import Filter
+from clew.methods.paths.prefilter import Filter, PhraseVectors
 from clew.methods.paths.refining import answer_refined
 from clew.methods.paths.search import Asked, PathSearch, Stop, grow
 from clew.methods.protocol import Method
-from clew.reading.paths.topic_mask import mask_topic, mask_topics
-from clew.reading.paths.topics import Topic, Topics, find_topics
+from clew.reading.topic_mask import mask_topic, mask_topics
+from clew.reading.topics import Topic, Topics, find_topics
 from clew.roles.score import FusedScorer
 from clew.toolbox import Toolbox
 
@@ -114,7 +114,7 @@ class TournamentOnPath(Method):
         if not answered:
             return Answer(question, notes=(nothing_found(True),))
         paths, ends = best_ends(answered)
-        return answer_refined(tools, aligner_of(tools).explorer, question, self.name, paths, ends)  # 7
+        return answer_refined(tools, ranker_of(tools).explorer, question, self.name, paths, ends)  # 7
 
     @property
     def _explore(self) -> str:
@@ -150,24 +150,23 @@ class TournamentOnPath(Method):
         return Asked(shown, label, judge, lambda candidate: is_answered(model, shown, candidate))
 
     def _paths(self, question: str, topic: Topic, asked: Asked, tools: Toolbox) -> Scored:
-        search, aligner = self._search, aligner_of(tools)
-        vectors = aligner.lexicon.vectors
+        search, ranker, vectors = self._search, ranker_of(tools), phrase_vectors(tools)
         if search.filter == "aligned":
             ranked = {
-                one.path: one for one in aligner.rank(mask_topic(question, [topic.text]), topic.nodes, search.depth)
+                one.path: one for one in ranker.rank(mask_topic(question, [topic.text]), topic.nodes, search.depth)
             }
             few = search.filter_paths(asked.question, list(ranked), vectors)
             called = [asked.label(int(topic.nodes.array[0]))] * len(few)
             best = search.tournament(few, called, asked.judge)
             return [(path, ranked[path].score, ranked[path].ends) for path in best]
         kept = grow(
-            search, aligner.explorer, topic.nodes, asked, vectors, final=self.system == 2 and tools.model is not None
+            search, ranker.explorer, topic.nodes, asked, vectors, final=self.system == 2 and tools.model is not None
         )
-        return [(path, 1.0 / (1 + place), aligner.explorer.execute(path)) for place, path in enumerate(kept)]
+        return [(path, 1.0 / (1 + place), ranker.explorer.execute(path)) for place, path in enumerate(kept)]
 
     def _read(self, question: str, topics: Sequence[Topic], asked: Asked, tools: Toolbox) -> Answer:
         """System 1: from all walks that were kept; without a model the ends of those most like the question."""
-        kb, model, aligner = tools.kb, tools.model, aligner_of(tools)
+        kb, model, ranker = tools.kb, tools.model, ranker_of(tools)
         prune, enough = _prune_by_likeness(asked), None
         if model is not None:
 
@@ -177,8 +176,8 @@ class TournamentOnPath(Method):
             def enough(trails: Sequence[Trail]) -> bool:
                 return is_enough(model, asked.question, triples(kb, trails, asked.label), self.memory)
 
-        vectors = aligner.lexicon.vectors
-        walks = grow_walks(self._search, aligner.explorer, topics, asked, vectors, prune, enough)  # 2 to 6
+        vectors = phrase_vectors(tools)
+        walks = grow_walks(self._search, ranker.explorer, topics, asked, vectors, prune, enough)  # 2 to 6
         trails = [walk.trail for walk in walks]
         if not trails and not self.memory:
             return Answer(question, notes=(nothing_found(True),))
@@ -189,6 +188,11 @@ class TournamentOnPath(Method):
         else:
             read = answers_from(model, asked.question, triples(kb, trails, asked.label), self.memory)
         return answer_read(kb, question, self.name, trails, read, tools.names if self.memory else None)  # 7
+
+
+def phrase_vectors(tools: Toolbox) -> PhraseVectors:
+    """Vectors of the phrases that paths are shown in, each computed once for a base."""
+    return tools.keep("phrase vectors", lambda: PhraseVectors(tools.embedder))
 
 
 def _labels(tools: Toolbox, masked: Mapping[int, str]) -> Callable[[int], str]:

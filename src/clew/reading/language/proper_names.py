@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 _UPPER = "".join(chr(code) for code in range(0x530) if chr(code).isupper())
@@ -26,6 +26,8 @@ august september october november december monday tuesday wednesday thursday fri
 """
 OPENERS = frozenset(OPENING_WORDS.split())
 """Words that are capitalised for their place in a sentence or in a date, and name nothing by themselves."""
+LONG_ENOUGH = 5
+"""Letters of a name that say it inside a longer word; a shorter one, such as Git in digits, must begin a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,31 @@ def proper_names(text: str) -> Iterator[Name]:
         phrase = POSSESSIVE.sub("", phrase.rstrip("-&"))
         if len(phrase) > 1 and not phrase[0].islower() and not phrase[0].isdigit():
             yield Name(phrase, start, start + len(phrase))
+
+
+def unmentioned_names(question: str, texts: Iterable[str]) -> list[str]:
+    """The words of a question's names that no text has in any spelling: “World Bank” may stand in “worldbank.csv”."""
+    words = [_letters(word) for text in texts for word in text.split()]
+    starts, joined = f" {' '.join(words)}", "".join(words)
+
+    def is_said(name: str) -> bool:
+        letters = _letters(name)
+        return f" {letters}" in starts or (len(letters) >= LONG_ENOUGH and letters in joined)
+
+    missing = []
+    for name in proper_names(question):
+        parts = name.text.split()
+        before = question[: name.start].rstrip(' "“‘(¿¡')
+        if (not before or before[-1] in ".?!:") and parts[0][1:].islower():
+            parts = parts[1:]  # capitalised for its place
+        if not is_said(name.text):
+            named = [part for part in parts if part[0].isupper() and part.casefold() not in OPENERS]
+            missing += [part for part in named if not is_said(part)]
+    return missing
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text.casefold())
 
 
 def name_key(name: str) -> str:

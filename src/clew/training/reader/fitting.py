@@ -44,8 +44,6 @@ WEIGHTS |= {"switch": 0.3, "quantity": 0.5}
 LABELS = {"type": "types", "denied": "hops", "lacked": "hops", "counted": "hops"}
 """What a head compares with, where that is not the attributes."""
 LONGEST_PATH = 3
-TWO, THREE = 4000, 2000
-"""Paths of two and of three hops that a right one is told from."""
 IMPOSSIBLE = -1e4
 UNLIKELY = -8.0
 """The prior of a right plan where nothing at all was proposed."""
@@ -116,9 +114,9 @@ def _paths(schema: SchemaExamples, proposer: Proposer, kind: int) -> dict[Hops, 
         return every if len(every) <= most else rng.sample(every, most)
 
     one: list[Hops] = [(hop,) for hop in proposer.leaving.get(kind, ())]
-    two = continued(one, TWO)
+    two = continued(one, networks.TWO)
     right = [p for e in schema.examples for place, own in enumerate(e.types) if own == kind for p in _right(e, place)]
-    every = dict.fromkeys([*one, *two, *continued(two, THREE), *right])
+    every = dict.fromkeys([*one, *two, *continued(two, networks.THREE), *right])
     return {path: place for place, path in enumerate(sorted(every, key=len))}
 
 

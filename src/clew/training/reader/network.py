@@ -130,12 +130,17 @@ def choice_network(torch: Any, encoder: Any) -> Any:
     return Choice()
 
 
+TWO, THREE = 4000, 2000
+"""Paths of two and of three hops that a right one is told from; whoever reads must know, as each stands for others."""
+
+
 def meaning_heads(network: Any) -> dict[str, Floats]:
     """What lies on top of the first encoder, under the names that the reader knows."""
     parts = {"pairs": network.matrices(), "lengths": network.lengths, "no_switch": network.no_switch}
     for name, layer in network.classes.items():
         parts |= {name: layer.weight, f"{name}_bias": layer.bias}
     found = {name: part.detach().float().cpu().numpy() for name, part in parts.items()}
+    found["seen_paths"] = np.array([np.inf, TWO, THREE], dtype=np.float32)
     for ending in ("", "_bias"):
         found[f"flags{ending}"] = np.concatenate((found.pop(f"lacking{ending}"), found.pop(f"either{ending}")))
     return found

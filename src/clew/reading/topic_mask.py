@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
 
 from rapidfuzz import fuzz
 
 from clew.index.tokens import stop_words
 from clew.reading.mentions import MARKED
-from clew.reading.paths.question_words import ARTICLES, PREPOSITIONS
 
 MASK = "[]"
 ENOUGH = 0.6
@@ -17,8 +18,6 @@ ENOUGH = 0.6
 SURELY = 0.7
 """The same where the name is marked beside the span: what is marked needs no second mention."""
 _WORD = re.compile(r"\w+")
-LEADS_UP = PREPOSITIONS | ARTICLES | {"and", "or", "as", "is", "are", "was", "were", "s", "'s"}
-"""A name after one of these is part of the question."""
 
 
 def mask_topic(question: str, names: Sequence[str]) -> str:
@@ -49,6 +48,12 @@ def mask_topics(question: str, names: Sequence[tuple[str, str]]) -> str:
     return _plain(question)
 
 
+@cache
+def _leading_words(language: str = "en") -> frozenset[str]:
+    """A name after one of these is part of the question."""
+    return frozenset(files("clew.reading").joinpath(language, "before_names.txt").read_text("utf-8").split())
+
+
 def _plain(text: str) -> str:
     return MARKED.sub(r"\1", text)
 
@@ -59,7 +64,7 @@ def _added(question: str, marks: Sequence[re.Match[str]]) -> list[re.Match[str]]
     end = len(question.rstrip())
     for mark in reversed(marks):
         before = question[: mark.start()].split()
-        if mark.end() != end or not before or (not added and before[-1].lower() in LEADS_UP):
+        if mark.end() != end or not before or (not added and before[-1].lower() in _leading_words()):
             break
         added.append(mark)
         end = len(question[: mark.start()].rstrip())

@@ -1,1 +1,0 @@
-"""Relation paths: which path of relations a question asks for, and the tournaments that choose it."""
