@@ -206,6 +206,25 @@ def test_a_comparison_that_everything_satisfies_is_hardly_meant(harbours):
     assert costs["over 5 m"] == 0 > costs["over 30 m"] > costs["over 2 m"]
 
 
+def test_both_ends_of_a_range_are_in_one_unit(tmp_path):
+    heights = [100, 900, 2800, 3100, 8500, 9400, 9900, 9999, 10500, 12000]
+    rows = "".join(f"S{place},strip,Strip {place},{height}\n" for place, height in enumerate(heights))
+    (tmp_path / "nodes.csv").write_text("id,type,name,elevation\n" + rows)
+    clew.build([tmp_path / "nodes.csv"], tmp_path / "strips.kb")
+    strips = clew.open(tmp_path / "strips.kb")
+    answer = strips.ask("strips with an elevation between 8000 and 10000 feet", method="focus_plus")
+    assert put_forward(answer) == {"Strip 4", "Strip 5", "Strip 6", "Strip 7"}
+
+
+def test_a_number_or_a_truth_over_bare_facts_is_read_as_such(tmp_path):
+    (tmp_path / "edges.csv").write_text(
+        "head,relation,tail\nIt,directed_by,Ann\nUp,directed_by,Ann\nOh,directed_by,Bo\n"
+    )
+    clew.build([tmp_path / "edges.csv"], tmp_path / "facts.kb")
+    facts = clew.open(tmp_path / "facts.kb")
+    assert facts.ask("How many are made by Ann?").value == 2
+
+
 @pytest.fixture(scope="module")
 def realms(tmp_path_factory):
     folder = tmp_path_factory.mktemp("realms")

@@ -108,8 +108,8 @@ def is_number(match: Match, tokens: Sequence[Token]) -> bool:
     return match.first == match.last and tokens[match.first].text.isdecimal()
 
 
-def runs_around(place: int, tokens: Sequence[Token], is_free: Sequence[bool]) -> list[range]:
-    """Runs of free tokens that include one, and neither begin nor end in another that is a stop word."""
+def runs_around(place: int, tokens: Sequence[Token], is_free: Sequence[bool], ignored: frozenset[str]) -> list[range]:
+    """Runs of free tokens that include one, and neither begin nor end in a stop word or a word of the schema."""
     runs = []
     for first in range(place, max(-1, place - WIDEST), -1):
         if not is_free[first]:
@@ -117,7 +117,8 @@ def runs_around(place: int, tokens: Sequence[Token], is_free: Sequence[bool]) ->
         for last in range(place, min(len(tokens), first + WIDEST)):
             if not is_free[last]:
                 break
-            if all(end == place or tokens[end].text not in stop_words() for end in (first, last)):
+            ends = (tokens[end].text for end in (first, last) if end != place)
+            if not any(word in stop_words() or {word, word.removesuffix("s")} & ignored for word in ends):
                 runs.append(range(first, last + 1))
     return runs
 

@@ -257,7 +257,9 @@ class NameIndex:
         odd = [place for place, token in enumerate(tokens) if is_free[place] and self._is_odd(token)]
         mentions = []
         for place in sorted(odd, key=lambda place: -len(tokens[place].text))[:MOST_ODD]:
-            best = self._best_run(runs_around(place, tokens, is_free), tokens) if is_free[place] else None
+            best = (
+                self._best_run(runs_around(place, tokens, is_free, self._ignored), tokens) if is_free[place] else None
+            )
             if best is not None:
                 run, form, score = best
                 start, end = tokens[run[0]].start, tokens[run[-1]].end

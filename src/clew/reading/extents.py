@@ -23,41 +23,65 @@ UNMET = -1.0
 """What a comparison costs that nothing satisfies, unless that is what is asked."""
 NUMERIC = frozenset({"number", "integer"})
 Numbers = NDArray[np.float64]
+COMPARED = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "=": np.equal,
+    "!=": np.not_equal,
+}
 
 
 @dataclass
 class Extents:
-    """The values of the attributes of a base, sorted, each looked up when it is first compared."""
+    """The values of the attributes of a base, each looked up when it is first compared."""
 
     kb: KnowledgeBase
     vocabulary: Vocabulary
-    _sorted: dict[int, Numbers] = field(default_factory=dict)
+    _known: dict[int, Numbers] = field(default_factory=dict)
 
     def fitted(self, plan: Plan, numbers: Sequence[Quantity]) -> tuple[Plan, float]:
         """The plan with its numbers as the attributes hold them, and what it costs to mean just this."""
-        found = [self._fitted(one, numbers, plan) for one in plan.requirements]
-        return replace(plan, requirements=tuple(one for one, _ in found)), sum(cost for _, cost in found)
+        groups: dict[int, list[Requirement]] = {}
+        for one in plan.requirements:
+            groups.setdefault(one.attribute, []).append(one)
+        found = [self._fitted(group, numbers, plan) for group in groups.values()]
+        fitted = {id(before): after for group, _ in found for before, after in group}
+        requirements = tuple(fitted[id(one)] for one in plan.requirements)
+        return replace(plan, requirements=requirements), sum(cost for _, cost in found)
 
-    def _fitted(self, one: Requirement, numbers: Sequence[Quantity], plan: Plan) -> tuple[Requirement, float]:
-        attribute = self.vocabulary.attributes[one.attribute]
-        options = [] if one.quantity is None else in_units_of(numbers[one.quantity], attribute.name)
+    def _fitted(
+        self, group: Sequence[Requirement], numbers: Sequence[Quantity], plan: Plan
+    ) -> tuple[list[tuple[Requirement, Requirement]], float]:
+        """The comparisons of one attribute, all in one unit: the first in which they tell some values from others."""
+        attribute = self.vocabulary.attributes[group[0].attribute]
+        compared = [one for one in group if one.quantity is not None]
+        units = [in_units_of(numbers[one.quantity], attribute.name) for one in compared if one.quantity is not None]
+        options = list(zip(*units, strict=False))
         if not options or attribute.kind not in NUMERIC:
-            return one, 0.0
-        shares = [self._share(one, option) for option in options]
-        for option, share in zip(options, shares, strict=True):
-            if 0 < share < NEARLY_ALL:
-                return replace(one, value=option), 0.0
-        cost = UNTELLING if shares[0] else 0.0 if plan.form in ("count", "exists") else UNMET
-        return replace(one, value=options[0]), cost
+            return [(one, one) for one in group], 0.0
+        shares = [self._share(compared, values) for values in options]
+        tells = [0 < share < NEARLY_ALL for share in shares]
+        chosen = options[tells.index(True) if any(tells) else 0]
+        values = {id(one): value for one, value in zip(compared, chosen, strict=True)}
+        fitted = [(one, replace(one, value=values.get(id(one), one.value))) for one in group]
+        if any(tells):
+            return fitted, 0.0
+        return fitted, UNTELLING if shares[0] else 0.0 if plan.form in ("count", "exists") else UNMET
 
-    def _share(self, one: Requirement, value: float) -> float:
-        """Of the values of an attribute, how many satisfy a comparison."""
-        known = self._sorted.get(one.attribute)
-        if known is None:
-            attribute = self.vocabulary.attributes[one.attribute]
+    def _share(self, compared: Sequence[Requirement], values: Sequence[float]) -> float:
+        """Of the values of an attribute, how many satisfy all comparisons."""
+        known = self._values(compared[0].attribute)
+        satisfied = np.ones(len(known), dtype=np.bool_)
+        for one, value in zip(compared, values, strict=True):
+            satisfied &= COMPARED[one.operator](known, value)
+        return float(satisfied.mean()) if len(known) else 0.0
+
+    def _values(self, place: int) -> Numbers:
+        if place not in self._known:
+            attribute = self.vocabulary.attributes[place]
             every = self.kb.values(self.kb.nodes(attribute.owner), attribute.name)
             numbers = [float(x) for x in every if isinstance(x, int | float) and not np.isnan(x)]
-            known = self._sorted[one.attribute] = np.sort(np.array(numbers, dtype=np.float64))
-        low, high, count = np.searchsorted(known, value), np.searchsorted(known, value, "right"), max(1, len(known))
-        satisfied = {"<": low, "<=": high, ">": count - high, ">=": count - low, "=": high - low}
-        return float(satisfied.get(one.operator, count - (high - low)) / count) if len(known) else 0.0
+            self._known[place] = np.array(numbers, dtype=np.float64)
+        return self._known[place]
