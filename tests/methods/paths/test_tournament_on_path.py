@@ -16,6 +16,7 @@ from clew.reading.topic_mask import mask_topic
 from clew.toolbox import Toolbox
 from clew.training.feedback import confirm, learn
 from conftest import EDGES, NODES, tables
+from prompts_sent import Sends
 
 
 def path(*names):
@@ -264,6 +265,14 @@ def test_only_the_last_relation_is_shown_without_path_pruning(tmp_path):
     ]
     assert pairs
     assert all(line.count("->") + line.count("<-") == 1 for line in pairs)
+
+
+def test_two_paths_that_look_the_same_are_not_asked_about():
+    model = Sends("[B]")
+    same, other = Shown("BBS2", ("-> has_phenotype",)), Shown("BBS2", ("<- is_a",))
+    for diff in (True, False):
+        assert ModelJudge(model, "q", diff=diff).first_is_better([(same, same), (same, other)]) == [True, False]
+    assert len(model.sent) == 2
 
 
 def test_a_model_may_decide_among_the_paths_that_are_aligned_best(tmp_path):
