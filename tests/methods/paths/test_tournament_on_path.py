@@ -130,6 +130,7 @@ def test_of_thousands_of_candidates_only_those_that_share_words_are_embedded():
         {"prefilter": "aligned", "stop": "depth"},
         {"system": 1, "stop": "converged"},
         {"prefilter": "aligned", "explore": "entities"},
+        {"seed": 1},
     ],
 )
 def test_an_option_that_would_have_no_effect_is_refused(options):
@@ -137,10 +138,17 @@ def test_an_option_that_would_have_no_effect_is_refused(options):
         create("tournament_on_path", options)
 
 
-@pytest.mark.parametrize("options", [{"system": 1, "memory": True}, {"stop": "answered"}, {"mask": True}])
+@pytest.mark.parametrize(
+    "options", [{"system": 1, "memory": True}, {"stop": "answered"}, {"mask": True}, {"diff": False}]
+)
 def test_what_is_about_a_model_is_refused_without_one(tmp_path, options):
     with pytest.raises(InputError, match="language model"):
         ask(create("tournament_on_path", options), "what has [BBS]?", toolbox(tmp_path))
+
+
+def test_what_only_sampling_needs_is_refused_where_nothing_is_sampled():
+    with pytest.raises(InputError, match="seed=3 has no effect with explore=paths"):
+        create("aligned_paths", {"seed": 3})
 
 
 def test_bm25_over_paths_prefers_the_words_of_the_question():

@@ -51,4 +51,3 @@ def read_thought(completion: Completion) -> str:
     if not found:
         raise ReplyError("the reply holds no sentence")
     return " ".join(found[0].split())
-
