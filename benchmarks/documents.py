@@ -178,7 +178,7 @@ def measured(tools: Toolbox, graph: PassageGraph, dataset) -> tuple[float, float
 def neighbours_of_seeds(spec: str, limit: int | None) -> None:
     """Each question over twelve documents, every sentence a passage, as in the paper."""
     dataset = load_dataset(spec).with_documents(12).in_sentences().sample(limit)
-    for kind in ("mentions", "tfidf", "entity", "knn"):
+    for kind in ("mentions", "tfidf", "entity", "knn", "mdr"):
         for neighbours in NEIGHBOURS if kind != "mentions" else NEIGHBOURS[:1]:
             edges = EdgeOptions((kind,), neighbours, neighbours)
             opened = partial(opened_for, dataset, edges)

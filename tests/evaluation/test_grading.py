@@ -73,7 +73,7 @@ def test_another_data_set_is_refused():
 def test_the_prompt_is_that_of_the_paper():
     model = Sends("1")
     grade(ROWS[:1], GOLD, model)
-    assert matches_golden("evaluation/grade", model)
+    assert matches_golden("evaluation/grade", model.sent)
 
 
 def test_a_run_is_graded_from_the_command_line(run, tmp_path):

@@ -13,8 +13,8 @@ from clew.roles.read import ModelReader
 from clew.roles.rewrite import Exchange, rewrite
 from clew.roles.wordings import word
 from clew.training.own_base import wanted_of
-from conftest import TESTS, build_graph, tables
-from prompts_sent import Sends, matches_golden
+from conftest import build_graph, tables
+from prompts_sent import GOLDEN, Sends, matches_golden
 
 CASES = {
     "query": lambda model, kb: ModelQueryParser(model).parse("Which disease has long fingers?", kb.schema),
@@ -30,7 +30,7 @@ CASES = {
 def test_what_is_sent(name, tmp_path):
     model = Sends("{}")
     CASES[name](model, build_graph(tables(), tmp_path / "graph"))
-    assert matches_golden(f"roles/{name}", model)
+    assert matches_golden(f"roles/{name}", model.sent)
 
 
 PROMPTS = [
@@ -44,10 +44,6 @@ PROMPTS = [
 def test_every_prompt_file_of_the_package_is_found_in_a_file_of_what_is_sent(prompt):
     fixed = [part.strip() for part in re.split(r"\$\{?\w+\}?|\n", prompt.read_text("utf-8").replace("$$", "$"))]
     fixed = [part for part in fixed if len(part) > 12]
-    reviewed = [
-        file.read_text("utf-8")
-        for folder in ("prompts", "prompts_sent")
-        for file in (TESTS / "data" / folder).rglob("*.txt")
-    ]
+    reviewed = [file.read_text("utf-8") for file in GOLDEN.rglob("*.txt")]
     assert fixed
     assert any(all(part in sent for part in fixed) for sent in reviewed)

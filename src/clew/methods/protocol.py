@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from clew.core.errors import InputError
 from clew.core.types import Answer
 from clew.methods.options import check_fields
 from clew.toolbox import Toolbox
+
+WITHOUT_MODEL = "without a language model (--model)"
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,12 @@ class Method(ABC):
     def __post_init__(self) -> None:
         """Refuse an option of a wrong type here, where the caller can see which it is."""
         check_fields(self)
+
+    def refuse(self, options: Iterable[str], where: str) -> None:
+        """Refuse what was set although it has no effect there: nothing is silently ignored."""
+        for option in options:
+            if (given := getattr(self, option)) != getattr(type(self), option):
+                raise InputError(f"{self.name}: {option}={given} has no effect {where}: leave it out, or change that")
 
     @abstractmethod
     def answer(self, question: str, tools: Toolbox) -> Answer:

@@ -2,7 +2,7 @@
 
 Stands alone: needs torch and transformers, nothing else, so that it can be copied to a machine with a GPU. Reads
 DIR/requests.jsonl and appends to DIR/replies.jsonl (OpenAI's batch formats); killed and started again, it goes on.
-`hf:FOLDER#file.gguf` loads a GGUF file through transformers, dequantised (needs the package `gguf`).
+`hf:FOLDER#file.gguf` loads a GGUF file through transformers, dequantised (needs the packages `gguf` and `accelerate`).
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ CASES = {
     ),
     "chain_of_thought": (  # IRCoT's reasoning step
         "Newark is located 8 mi west of lower Manhattan. So the answer is: lower Manhattan.",
-        lambda model: next_thought(model, AVENT, [f"Anthony Avent. {SCHOOL}"], ["Avent played in Newark."]),
+        lambda model: next_thought(model, AVENT, [Source(SCHOOL, "Anthony J. Avent")], ["Avent played in Newark."]),
         "Newark is located 8 mi west of lower Manhattan.",
     ),
 }
@@ -45,4 +45,4 @@ def test_what_is_sent_and_how_its_reply_is_read(name):
     reply, send, expected = CASES[name]
     model = Sends(reply)
     assert send(model) == expected
-    assert matches_golden(f"passages/{name}", model)
+    assert matches_golden(f"passages/{name}", model.sent)

@@ -231,6 +231,8 @@ def test_seeds_may_be_found_as_in_the_paper(corpus):
     assert paths[0].nodes == tuple(seeds.nodes.tolist())
     with pytest.raises(InputError, match="no effect"):
         KnowledgeGraphPrompting(seeds_by="tfidf", traverser="none")
+    with pytest.raises(InputError, match="hops=2 has no effect with traverser=none"):
+        KnowledgeGraphPrompting(hops=2, traverser="none")
 
 
 @pytest.mark.parametrize("name", ["iterative_passages", "no_passages"])

@@ -99,7 +99,7 @@ def test_what_is_sent_and_how_its_reply_is_read(name):
     reply, send, expected = CASES[name]
     model = Sends(reply)
     assert send(model) == expected
-    assert matches_golden(f"paths/{name}", model)
+    assert matches_golden(f"paths/{name}", model.sent)
 
 
 def test_every_prompt_file_is_sent_in_some_case():

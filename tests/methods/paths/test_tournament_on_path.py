@@ -16,6 +16,7 @@ from clew.reading.topic_mask import mask_topic
 from clew.toolbox import Toolbox
 from clew.training.feedback import confirm, learn
 from conftest import EDGES, NODES, tables
+from prompts_sent import Sends
 
 
 def path(*names):
@@ -129,6 +130,7 @@ def test_of_thousands_of_candidates_only_those_that_share_words_are_embedded():
         {"prefilter": "aligned", "stop": "depth"},
         {"system": 1, "stop": "converged"},
         {"prefilter": "aligned", "explore": "entities"},
+        {"seed": 1},
     ],
 )
 def test_an_option_that_would_have_no_effect_is_refused(options):
@@ -136,10 +138,17 @@ def test_an_option_that_would_have_no_effect_is_refused(options):
         create("tournament_on_path", options)
 
 
-@pytest.mark.parametrize("options", [{"system": 1, "memory": True}, {"stop": "answered"}, {"mask": True}])
+@pytest.mark.parametrize(
+    "options", [{"system": 1, "memory": True}, {"stop": "answered"}, {"mask": True}, {"diff": False}]
+)
 def test_what_is_about_a_model_is_refused_without_one(tmp_path, options):
     with pytest.raises(InputError, match="language model"):
         ask(create("tournament_on_path", options), "what has [BBS]?", toolbox(tmp_path))
+
+
+def test_what_only_sampling_needs_is_refused_where_nothing_is_sampled():
+    with pytest.raises(InputError, match="seed=3 has no effect with explore=paths"):
+        create("aligned_paths", {"seed": 3})
 
 
 def test_bm25_over_paths_prefers_the_words_of_the_question():
@@ -264,6 +273,14 @@ def test_only_the_last_relation_is_shown_without_path_pruning(tmp_path):
     ]
     assert pairs
     assert all(line.count("->") + line.count("<-") == 1 for line in pairs)
+
+
+def test_two_paths_that_look_the_same_are_not_asked_about():
+    model = Sends("[B]")
+    same, other = Shown("BBS2", ("-> has_phenotype",)), Shown("BBS2", ("<- is_a",))
+    for diff in (True, False):
+        assert ModelJudge(model, "q", diff=diff).first_is_better([(same, same), (same, other)]) == [True, False]
+    assert len(model.sent) == 2
 
 
 def test_a_model_may_decide_among_the_paths_that_are_aligned_best(tmp_path):

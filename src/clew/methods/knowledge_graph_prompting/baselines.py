@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from rapidfuzz import fuzz, process
 
+from clew.core.roles import Source
 from clew.core.types import Answer, NodeSet, Ranking
 from clew.methods.knowledge_graph_prompting.answer import READ, answer_from_passages
 from clew.methods.knowledge_graph_prompting.chain_of_thought import has_answer, next_thought
@@ -148,7 +149,8 @@ class IterativePassages(PassageBaseline):
             found |= dict.fromkeys(tools.lexical.search(wanted, self.each, among=passages).nodes.tolist())
             if len(found) >= self.k:
                 break
-            thought = next_thought(model, question, [text_of(kb, node) for node in found], thoughts)
+            shown = [Source(content.text, content.name) for content in map(kb.node, found)]
+            thought = next_thought(model, question, shown, thoughts)
             if thought is None or thought in thoughts:
                 break
             thoughts.append(thought)

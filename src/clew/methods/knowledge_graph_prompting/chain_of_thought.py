@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from clew.core import trace
 from clew.core.errors import ReplyError
+from clew.core.roles import Source
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, ask
@@ -28,10 +29,14 @@ def has_answer(thought: str) -> bool:
     return CONCLUDED in thought.lower()
 
 
-def next_thought(model: LanguageModel, question: str, passages: Sequence[str], thoughts: Sequence[str]) -> str | None:
+def next_thought(
+    model: LanguageModel, question: str, passages: Sequence[Source], thoughts: Sequence[str]
+) -> str | None:
     """The next sentence; None where the model gives none."""
     room = (model.context_tokens - LONGEST - count_tokens(THINK.user)) // max(len(passages), 1)
-    shown = "\n\n".join(_titled(cut_to_question(passage, question, room)) for passage in passages)
+    shown = "\n\n".join(
+        f"Title: {passage.title}\n{cut_to_question(passage.text, question, room)}" for passage in passages
+    )
     filled = THINK.fill(passages=shown, question=question, thoughts=" ".join(thoughts))
     [outcome] = ask(model, [Ask(filled, read_thought, max_tokens=LONGEST)], role="write")
     if outcome.value is None:
@@ -46,8 +51,3 @@ def read_thought(completion: Completion) -> str:
     if not found:
         raise ReplyError("the reply holds no sentence")
     return " ".join(found[0].split())
-
-
-def _titled(passage: str) -> str:
-    title, _, text = passage.partition(". ")
-    return f"Title: {title}\n{text}"

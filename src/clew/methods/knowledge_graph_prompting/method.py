@@ -22,7 +22,6 @@ from typing import Literal
 
 import numpy as np
 
-from clew.core.errors import InputError
 from clew.core.types import Answer, Ranking
 from clew.methods.knowledge_graph_prompting.answer import (
     READ,
@@ -95,10 +94,10 @@ class KnowledgeGraphPrompting(Method):
     def __post_init__(self) -> None:
         """Refuse what would have no effect."""
         super().__post_init__()
-        if self.pairs and not self.short:
-            raise InputError(f"{self.name}: pairs=true reads paths for a short answer: give short=true as well")
-        if self.seeds_by != "hybrid" and self.traverser == "none":
-            raise InputError(f"{self.name}: seeds_by={self.seeds_by} has no effect without a walk: choose a traverser")
+        if not self.short:
+            self.refuse(("pairs",), "without short=true")
+        if self.traverser == "none":
+            self.refuse(("graph", "seeds", "branching", "hops", "budget", "beam", "seeds_by"), "with traverser=none")
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """What is put forward, with its citations; the candidates are the passages, best first."""

@@ -48,6 +48,12 @@ class AlignedPaths(Method):
     seed: int = 0
     topics: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse what only sampling needs."""
+        super().__post_init__()
+        if self.explore == "paths":
+            self.refuse(("filtered", "seed"), "with explore=paths")
+
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """The ends of the best path, all with the same score, each with the walk that leads to it."""
         ranker = ranker_of(tools)

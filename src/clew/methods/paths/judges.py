@@ -69,13 +69,17 @@ class ModelJudge:
         return list(pick_chains(self.model, self.question, texts, counts, self.few_shot))
 
     def first_is_better(self, pairs: Sequence[tuple[Shown, Shown]]) -> list[bool]:
-        """One prompt per pair."""
+        """One prompt per pair; of two that look the same the first stands unasked."""
         shown = [self._pair(*pair) for pair in pairs]
+        verdicts = iter(self._better([pair for pair in shown if pair.first != pair.second]))
+        return [pair.first == pair.second or next(verdicts) for pair in shown]
+
+    def _better(self, pairs: Sequence[Pair]) -> list[bool]:
         if self.reasons:
-            return first_is_better(self.model, self.question, shown)
-        chosen = ModelChooser(self.model).choose([self._choice(pair) for pair in shown])
+            return first_is_better(self.model, self.question, pairs)
+        chosen = ModelChooser(self.model).choose([self._choice(pair) for pair in pairs])
         return [
-            (one.kept[0] == 0) == bool(pair.first or not pair.second) for one, pair in zip(chosen, shown, strict=True)
+            (one.kept[0] == 0) == bool(pair.first or not pair.second) for one, pair in zip(chosen, pairs, strict=True)
         ]
 
     def scores(self, shown: Sequence[Shown]) -> list[float]:

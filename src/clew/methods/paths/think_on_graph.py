@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from clew.core.errors import InputError
 from clew.core.roles import Choice, Claim, Reading, Source
 from clew.core.trace import span
 from clew.core.types import Answer, NodeSet, RelationUse
@@ -26,7 +25,7 @@ from clew.kb.protocol import KnowledgeBase
 from clew.methods.paths.asking import answers_from, is_enough, rate_entities, rate_relations
 from clew.methods.paths.execution import Trail, answer_read, extend, in_words, leads, nothing_found, paths, triples
 from clew.methods.paths.judges import best_places
-from clew.methods.protocol import Method
+from clew.methods.protocol import WITHOUT_MODEL, Method
 from clew.methods.role_choice import chooser_for, reader_for
 from clew.reading.topics import find_topics
 from clew.roles.score import FusedScorer
@@ -52,8 +51,8 @@ class ThinkOnGraph(Method):
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """The nodes that were read, then the ends of the trails."""
-        if self.memory and tools.model is None:
-            raise InputError(f"{self.name}: memory is that of a language model: name one with --model, or leave it out")
+        if tools.model is None:
+            self.refuse(("memory", "prune"), WITHOUT_MODEL)
         rng = random.Random(self.seed)
         found = find_topics(question, tools.names, self.topics)
         trails = [Trail(node) for topic in found.topics for node in topic.nodes][: self.width]  # 1

@@ -20,7 +20,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from clew.core.errors import InputError
 from clew.core.types import Answer
 from clew.methods.paths.aligned_paths import ranker_of
 from clew.methods.paths.asking import Group, answers_from, is_answered, is_enough, pick_entities
@@ -38,7 +37,7 @@ from clew.methods.paths.judges import LikenessJudge, Mode, ModelJudge, Shown, be
 from clew.methods.paths.prefilter import Filter, PhraseVectors
 from clew.methods.paths.refining import answer_refined
 from clew.methods.paths.search import Asked, PathSearch, Stop, grow
-from clew.methods.protocol import Method
+from clew.methods.protocol import WITHOUT_MODEL, Method
 from clew.reading.topic_mask import mask_topic, mask_topics
 from clew.reading.topics import Topic, Topics, find_topics
 from clew.roles.score import FusedScorer
@@ -80,29 +79,29 @@ class TournamentOnPath(Method):
         """Refuse what another choice would leave without effect."""
         super().__post_init__()
         search, entities = self._search, self._explore == "entities"
-        pairs, lists = search.mode == "pairwise", search.mode in ("chunked", "list")
-        without_effect = {
-            "diff": self.diff is not None and not pairs,
-            "reasons": self.reasons is not None and not pairs,
-            "shots": self.shots is not None and not lists,
-            "chunk": self.chunk is not None and search.mode != "chunked",
-            "filtered": self.filtered is not None and search.filter == "none",
-            "memory": self.memory and not entities,
-            "stop": self.stop is not None and (search.filter == "aligned" or (entities and self.stop == "converged")),
-            "explore": self.explore == "entities" and search.filter == "aligned",
-        }
-        wrong = [option for option, ignored in without_effect.items() if ignored]
-        if wrong:
-            raise InputError(
-                f"{self.name}: {wrong[0]}={getattr(self, wrong[0])} has no effect with tournament={search.mode}, "
-                f"explore={self._explore}, prefilter={search.filter}: leave it out, or change one of those"
-            )
+        if search.mode != "pairwise":
+            self.refuse(("diff", "reasons"), f"with tournament={search.mode}")
+        if search.mode not in ("chunked", "list"):
+            self.refuse(("shots",), f"with tournament={search.mode}")
+        if search.mode != "chunked":
+            self.refuse(("chunk",), f"with tournament={search.mode}")
+        if search.filter == "none":
+            self.refuse(("filtered",), "with prefilter=none")
+        if search.filter != "random":
+            self.refuse(("seed",), f"with prefilter={search.filter}")
+        if search.filter == "aligned":
+            self.refuse(("stop", "explore"), "with prefilter=aligned")
+        if not entities:
+            self.refuse(("memory",), "with explore=paths")
+        elif self.stop == "converged":
+            self.refuse(("stop",), "with explore=entities")
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """The answers, all with the same score, each with the walk that leads to it."""
-        if tools.model is None and (self.memory or self.stop == "answered" or self.mask):
-            option = "memory" if self.memory else "mask" if self.mask else "stop=answered"
-            raise InputError(f"{self.name}: {option} is about a language model: name one with --model, or leave it out")
+        if tools.model is None:
+            self.refuse(("memory", "mask", "diff", "reasons", "shots"), WITHOUT_MODEL)
+            if self.stop == "answered":
+                self.refuse(("stop",), WITHOUT_MODEL)
         found = find_topics(question, tools.names, self.topics)  # 1
         topics = several(found.topics)
         if not topics:
