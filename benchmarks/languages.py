@@ -39,10 +39,8 @@ def main() -> None:
             answer = base.ask(row[code], method=given.method)
             right.append(float(is_right(answer, row["gold"])))
             if code in given.show and not right[-1]:
-                first = answer.candidates[0].node.name if answer.candidates else None
-                print(
-                    f"  {row['id']:>2} {row[code]}  got {answer.value if first is None else first}  {answer.text[:60]!r}"
-                )
+                got = answer.candidates[0].node.name if answer.candidates else answer.value
+                print(f"  {row['id']:>2} {row[code]}  got {got}  {answer.text[:60]!r}")
         mean, found = sum(right) / len(right), bootstrap(right)
         print(f"{code}  {100 * mean:5.1f}  [{100 * found.low:.1f}, {100 * found.high:.1f}]  n {len(right)}", flush=True)
 

@@ -107,9 +107,7 @@ DEFAULT, PASSAGES = "minilm", "passages"
 SHIPPED = frozenset({DEFAULT, PASSAGES, MULTILINGUAL, "hash"})
 """Embedders that come with Clew or one of its extras: they speak to no host and open no file of a base."""
 REMOTE_EMBEDDERS = ("openai:", "http://", "https://")
-EXPECTED = (
-    "minilm, passages, multilingual, openai:NAME, http://HOST/v1#NAME, hash or a folder with model.onnx or *.safetensors"
-)
+EXPECTED = "minilm, passages, multilingual, openai:NAME, http://HOST/v1#NAME or a folder with model.onnx or safetensors"
 
 
 def trusted_embedder(remembered: str | None, base: object) -> str:
