@@ -18,11 +18,13 @@ from clew.index.name_table import NameTable
 from clew.index.names import NameIndex
 from clew.index.protocol import Index
 from clew.index.strings import TrigramIndex
+from clew.index.tokens import ENGLISH
 from clew.index.vector_store import RELATIONS, VectorStore, remembered_embedder, remove_stores
 from clew.index.vectors import VectorIndex, drop_rows, rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.render import SEPARATOR, searchable
 from clew.kb.stored import StoredKnowledgeBase
+from clew.models.embedding.multilingual import MULTILINGUAL, has_multilingual
 from clew.models.embedding.opening import PASSAGES, open_embedder, trusted_embedder
 from clew.models.protocol import Embedder
 
@@ -158,6 +160,8 @@ def forget_rows(folder: Path) -> None:
 def embedder_of(kb: ArrayKnowledgeBase) -> str:
     """How the embedder of a base is named: the one its vectors come from, else the one made for what it holds."""
     made_for = PASSAGES if "passage" in kb.schema.type_names else None
+    if kb.language != ENGLISH and has_multilingual():  # those that ship know English alone
+        made_for = MULTILINGUAL
     return trusted_embedder(remembered_embedder(vector_folder(kb.folder)) or made_for, kb.folder)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
@@ -46,8 +47,16 @@ class MultilingualEmbedder:
         for text in dict.fromkeys(texts):
             read = whole_text(text[:LONGEST]).replace("\0", " ")
             with self._lock:  # its memory is shared
-                known[text] = self._model.query(read) if role == "query" else self._model.passage(read)
+                raw = self._model.query(read) if role == "query" else self._model.passage(read)
+            vector = raw - self._means[role]
+            known[text] = vector / max(float(np.linalg.norm(vector)), 1e-9)
         return np.stack([known[text] for text in texts]) if texts else np.empty((0, DIMENSION), dtype=np.float32)
+
+    @cached_property
+    def _means(self) -> dict[str, NDArray[np.float32]]:
+        """The mean of many texts: without it, any two texts are alike at 0.7 and more."""
+        with np.load(Path(__file__).parent / "multilingual.npz") as stored:
+            return {role: stored[role].astype(np.float32) for role in ("query", "document")}
 
     @cached_property
     def _model(self) -> E5:
