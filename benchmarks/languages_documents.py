@@ -36,7 +36,9 @@ def main() -> None:
             ]
             places.append(right[0] if right else None)
         first, five, ten = (sum(place is not None and place <= most for place in places) for most in (1, 5, 10))
-        print(f"{code} {given.method}: first {first}, in five {five}, in ten {ten} of {len(rows)}  {places}", flush=True)
+        print(
+            f"{code} {given.method}: first {first}, in five {five}, in ten {ten} of {len(rows)}  {places}", flush=True
+        )
 
 
 main()

