@@ -42,8 +42,9 @@ def test_where_nothing_tells_it_is_the_default():
         ("es", "archivos", "archivo"),
         ("fr", "fichiers", "fichier"),
         ("pt", "opções", "opção"),
-    ]
-    + [("it", "salvato", "salva"), ("en", "genes", "gene")],
+        ("it", "salvato", "salva"),
+        ("en", "genes", "gene"),
+    ],
 )
 def test_forms_of_a_word_share_a_stem(code, one, other):
     assert terms(one, code) == terms(other, code)
