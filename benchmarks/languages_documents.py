@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 
 import clew
+from clew.core.types import Candidate, Passage
 
 parser = argparse.ArgumentParser()
 parser.add_argument("folder", type=Path)
@@ -19,6 +20,12 @@ parser.add_argument("questions", type=Path)
 parser.add_argument("--method", default="auto")
 parser.add_argument("--only", nargs="*", default=("de", "es", "fr", "ja"))
 parser.add_argument("--embedder")
+
+
+def is_right(row: dict[str, str], found: Candidate, text: str) -> bool:
+    """Passages that stand side by side share a place: their quotations are its evidence."""
+    texts = [text, *(piece.text for piece in found.evidence if isinstance(piece, Passage))]
+    return row["file"] in found.node.key and any(row["says"] in one for one in texts)
 
 
 def main() -> None:
@@ -29,11 +36,8 @@ def main() -> None:
         places = []
         for row in rows:
             answer = base.ask(row[code], method=given.method)
-            right = [
-                place
-                for place, one in enumerate(answer.candidates, 1)
-                if row["file"] in one.node.key and row["says"] in str(base.show(one.node.key))
-            ]
+            found = [(place, one) for place, one in enumerate(answer.candidates, 1) if one.node.type == "passage"]
+            right = [place for place, one in found if is_right(row, one, str(base.show(one.node.key)))]
             places.append(right[0] if right else None)
         first, five, ten = (sum(place is not None and place <= most for place in places) for most in (1, 5, 10))
         print(

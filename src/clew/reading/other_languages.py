@@ -27,6 +27,8 @@ PRIOR, ALIKE = 0.3, 15.0
 """What it counts that an option was likely before, and that it is near the question, as it is written and as a phrase:
 chosen on half of thirty questions in German, Japanese and Spanish (docs/languages.md)."""
 ARROW = re.compile(r" ([→←]) ")
+KIND = re.compile(r"\b([A-Z]) \( [^)]* \)")
+"""A letter for a name, and what that is."""
 FORMS = {"": "which are", "count": "how many", "exists": "is there"}
 
 
@@ -71,9 +73,10 @@ class ForeignEncoders(Encoders):
         weight: float = 1.0,
     ) -> Floats:
         """Log-probabilities: first that none is right, then of every option."""
-        asked = self.embedder.embed(list(questions), role="query")
-        told = self.embedder.embed([*options, *map(as_phrase, options)], role="query").reshape(2, len(options), -1)
-        alike = np.einsum("ij,kij->i", asked, told)
+        plain = [KIND.sub(r"\1", question) for question in questions]
+        asked, said = (self.embedder.embed(texts, role="query") for texts in (list(questions), plain))
+        written, told = (self.embedder.embed(texts, role="query") for texts in (options, [*map(as_phrase, options)]))
+        alike = np.einsum("ij,ij->i", asked, written) + np.einsum("ij,ij->i", said, told)
         scores = PRIOR * np.maximum(priors, LEAST_PRIOR) + weight * ALIKE * alike
         none = float(self.heads["none"][0] + self.heads["none"][1] * max(max(priors, default=LEAST_PRIOR), LEAST_PRIOR))
         every = np.array([none, *(scores - scores.max(initial=LEAST_PRIOR) + max(priors, default=0.0))])
