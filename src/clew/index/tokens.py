@@ -80,7 +80,10 @@ def language_of(text: str, besides: Iterable[tuple[int, int]] = (), default: str
     for token in tokenise(text):
         letter = token.text[0]
         script = "" if letter.isascii() else next((c for c, low, high in SCRIPTS if low <= letter <= high), "")
-        votes.update([script] if script else (c for c in _known_languages() if token.text in language(c).stop_words))
+        if script:
+            votes[script] += 1
+        elif len(token.text) > 1:  # a single letter may be anything
+            votes.update(c for c in _known_languages() if token.text in language(c).stop_words)
     if votes["ja"]:  # Han beside kana
         votes["ja"] += votes.pop("zh", 0)
     most = max(votes.values())
