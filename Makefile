@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DEVELOPED := $(VENV)/.developed
 
-.PHONY: demo test campaign check format release clean
+.PHONY: demo test campaign check format site release clean
 
 demo: $(INSTALLED)
 	$(BIN)/clew demo --folder .demo
@@ -35,8 +35,12 @@ $(DEVELOPED): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet -e '.[web,documents,sparql,networkx,demo]' --group dev
 	touch $(DEVELOPED)
 
+site: $(DEVELOPED)
+	$(BIN)/python -m pip install --quiet --group site
+	$(BIN)/python scripts/site.py site
+
 release:
 	$(PYTHON) scripts/release.py
 
 clean:
-	rm -rf $(VENV) .demo .campaign .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf $(VENV) site site-source mkdocs.yml .demo .campaign .mypy_cache .ruff_cache .pytest_cache build dist

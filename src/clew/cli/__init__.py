@@ -41,6 +41,8 @@ COMMANDS = {
     "trace": "clew.cli.trace:trace",
     "feedback": "clew.cli.train:feedback",
     "eval": "clew.cli.eval:evaluate",
+    "tune": "clew.cli.tune:tune",
+    "reproduce": "clew.cli.reproduce:reproduce_tables",
     "report": "clew.cli.eval:report",
     "grade": "clew.cli.grade:grade",
     "subgraph": "clew.cli.subgraph:subgraph",

@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 
 from clew.core.errors import FormatError
 from clew.core.types import IntArray
-from clew.index.lexical import LexicalIndex
+from clew.index.lexical import LexicalIndex, written_in
 from clew.index.name_table import NameTable
 from clew.index.names import NameIndex
 from clew.index.protocol import Index
 from clew.index.strings import TrigramIndex
-from clew.index.tokens import terms
+from clew.index.tokens import ENGLISH
 from clew.index.vector_store import RELATIONS, VectorStore, remembered_embedder, remove_stores
 from clew.index.vectors import VectorIndex, drop_rows, rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.render import SEPARATOR, searchable
 from clew.kb.stored import StoredKnowledgeBase
+from clew.models.embedding.multilingual import MULTILINGUAL, has_multilingual
 from clew.models.embedding.opening import PASSAGES, open_embedder, trusted_embedder
 from clew.models.protocol import Embedder
 
@@ -36,15 +37,17 @@ BLOCK = 100_000
 """Nodes whose neighbours are written out at once."""
 
 
-def build_indexes(kb: ArrayKnowledgeBase, folder: Path) -> None:
-    """Write every index that a base is searched by."""
+def build_indexes(kb: ArrayKnowledgeBase, folder: Path) -> str:
+    """Write every index that a base is searched by; returns the language that most of its texts are written in."""
     columns = kb.columns()
     shown = {attribute for node_type in kb.schema.node_types for attribute in node_type.attributes}
     words = searchable(columns, shown)
-    LexicalIndex.write(folder / LEXICAL, words)
+    language = written_in(words)
+    LexicalIndex.write(folder / LEXICAL, words, language)
     if kb.edge_count:
-        LexicalIndex.write(folder / WITH_RELATIONS, _with_neighbours(kb, words))
+        LexicalIndex.write(folder / WITH_RELATIONS, _with_neighbours(kb, words), language)
     NameIndex.write(folder / NAMES, *_aliases(columns))
+    return language
 
 
 def _with_neighbours(kb: ArrayKnowledgeBase, words: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray:
@@ -61,14 +64,14 @@ def _with_neighbours(kb: ArrayKnowledgeBase, words: pa.ChunkedArray | pa.Array) 
 def open_lexical(kb: ArrayKnowledgeBase, *, relations: bool = False) -> LexicalIndex:
     """The words of the node documents; where `relations` is set, of documents that hold the names of neighbours."""
     if not relations or not kb.edge_count:
-        return LexicalIndex.open(kb.generation / INDEX / LEXICAL)
+        return LexicalIndex.open(kb.generation / INDEX / LEXICAL, kb.language)
     folder = kb.generation / INDEX / WITH_RELATIONS
     if not folder.is_dir():
         raise FormatError(
             f"{kb.folder} was built before documents with relations were indexed: build it again, "
             "or leave them out with -O with_relations=false"
         )
-    return LexicalIndex.open(folder)
+    return LexicalIndex.open(folder, kb.language)
 
 
 def open_vectors(
@@ -119,7 +122,7 @@ def index_names(
     """The names of a base from its tables of them, wherever these are."""
 
     def frequency(word: str) -> int:
-        return 0 if lexical is None else max(map(lexical.frequency, terms(word)), default=0)
+        return 0 if lexical is None else max(map(lexical.frequency, lexical.terms(word)), default=0)
 
     return NameIndex(
         table,
@@ -130,6 +133,7 @@ def index_names(
         name_of=lambda node: kb.refs([node])[0].name,
         prominence=kb.degrees,
         frequency=frequency,
+        language=kb.language,
     )
 
 
@@ -156,6 +160,8 @@ def forget_rows(folder: Path) -> None:
 def embedder_of(kb: ArrayKnowledgeBase) -> str:
     """How the embedder of a base is named: the one its vectors come from, else the one made for what it holds."""
     made_for = PASSAGES if "passage" in kb.schema.type_names else None
+    if kb.language != ENGLISH and has_multilingual():  # those that ship know English alone
+        made_for = MULTILINGUAL
     return trusted_embedder(remembered_embedder(vector_folder(kb.folder)) or made_for, kb.folder)
 
 

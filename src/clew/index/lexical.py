@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 from clew.core.types import IntArray, NodeSet, Ranking
 from clew.index.fusion import join_groups
 from clew.index.strings import SortedStrings
-from clew.index.tokens import LONGEST, TokenLists, are_spaceless, stem_all, stop_words, terms, tokenise_column
+from clew.index.tokens import (
+    ENGLISH,
+    LONGEST,
+    TokenLists,
+    are_spaceless,
+    language_of,
+    stem_all,
+    stop_words,
+    terms,
+    tokenise_column,
+)
 from clew.kb.adjacency import map_array
 
 STRING = pa.large_string()
@@ -45,11 +55,22 @@ class Postings:
     """The number of terms of every document."""
 
 
-def count_terms(texts: pa.Array | pa.ChunkedArray) -> Postings:
+SAMPLED, SAMPLE = 200, 500
+"""How many documents are read to tell their language, and how many characters of each."""
+
+
+def written_in(documents: pa.Array | pa.ChunkedArray) -> str:
+    """The language of documents, by a sample from all over."""
+    places = np.unique(np.linspace(0, len(documents) - 1, min(SAMPLED, len(documents))).astype(np.int64))
+    texts = documents.take(pa.array(places)).to_pylist() if len(documents) else []
+    return language_of(" ".join((text or "")[:SAMPLE] for text in texts))
+
+
+def count_terms(texts: pa.Array | pa.ChunkedArray, language: str = ENGLISH) -> Postings:
     """Tokenise, stem and count; only distinct words are ever handled as strings."""
     portions = list(_portions(texts))
     size = sum(portion.count for portion in portions)
-    terms, term_of_word = _terms(portions)
+    terms, term_of_word = _terms(portions, language)
     lengths = np.zeros(size, dtype=np.int32)
     borders, counted = [np.zeros(len(terms) + 1, dtype=np.int64)], [(np.empty(0, np.int32), np.empty(0, np.float32))]
     for portion, table in zip(portions, term_of_word, strict=True):
@@ -113,15 +134,15 @@ def _with_pairs(
     )
 
 
-def _terms(portions: list[Portion]) -> tuple[pa.Array, list[IntArray]]:
+def _terms(portions: list[Portion], language: str) -> tuple[pa.Array, list[IntArray]]:
     """All terms sorted by their bytes, and for each portion the term of every word, -1 for a stop word."""
     vocabularies = [portion.vocabulary for portion in portions]
     if not vocabularies:
         return pa.array([], STRING), []
     together = pa.concat_arrays(vocabularies).dictionary_encode()
     words = together.dictionary
-    dropped = pc.is_in(words, value_set=pa.array(sorted(stop_words()), STRING)).to_numpy(zero_copy_only=False)
-    stems = stem_all(pc.utf8_slice_codeunits(words, 0, LONGEST))
+    dropped = pc.is_in(words, value_set=pa.array(sorted(stop_words(language)), STRING)).to_numpy(zero_copy_only=False)
+    stems = stem_all(pc.utf8_slice_codeunits(words, 0, LONGEST), language)
     terms = pc.unique(stems.filter(pa.array(~dropped)))
     terms = terms.take(pc.sort_indices(terms))
     term_of_word = pc.fill_null(pc.index_in(stems, value_set=terms), -1).to_numpy().astype(np.int32)
@@ -164,15 +185,17 @@ class LexicalIndex:
         documents: IntArray,
         weights: NDArray[np.float32],
         lengths: IntArray,
+        language: str = ENGLISH,
     ) -> None:
         """Use `LexicalIndex.open`."""
+        self.language = language
         self.vocabulary, self.offsets = vocabulary, offsets
         self.documents, self.weights, self.lengths = documents, weights, lengths
 
     @staticmethod
-    def write(folder: Path, documents: pa.Array | pa.ChunkedArray) -> None:
+    def write(folder: Path, documents: pa.Array | pa.ChunkedArray, language: str = ENGLISH) -> None:
         """Index documents; the place of a document is its node id."""
-        postings = count_terms(documents)
+        postings = count_terms(documents, language)
         size, having = len(postings.lengths), np.diff(postings.offsets)
         idfs = np.log1p((size - having + 0.5) / (having + 0.5)).astype(np.float32)
         mean = float(postings.lengths.mean()) if postings.lengths.any() else 1.0
@@ -191,16 +214,21 @@ class LexicalIndex:
         np.save(folder / "lengths.npy", postings.lengths)
 
     @classmethod
-    def open(cls, folder: Path) -> LexicalIndex:
-        """Map an index."""
-        arrays = (map_array(folder / f"{name}.npy") for name in ("offsets", "documents", "weights", "lengths"))
-        return cls(SortedStrings.open(folder, "terms"), *arrays)
+    def open(cls, folder: Path, language: str = ENGLISH) -> LexicalIndex:
+        """Map an index of documents in a language."""
+        names = ("offsets", "documents", "weights", "lengths")
+        offsets, documents, weights, lengths = (map_array(folder / f"{name}.npy") for name in names)
+        return cls(SortedStrings.open(folder, "terms"), offsets, documents, weights, lengths, language)
+
+    def terms(self, text: str) -> list[str]:
+        """The terms of a text as they are indexed here."""
+        return terms(text, self.language)
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def frequency(self, term: str) -> int:
-        """How many documents have a term, written as `clew.index.terms.terms` writes it."""
+        """How many documents have a term, written as `terms` writes it."""
         place = self.vocabulary.find(term.encode())
         return 0 if place is None else int(self.offsets[place + 1] - self.offsets[place])
 
@@ -210,7 +238,7 @@ class LexicalIndex:
 
     def weight(self, text: str) -> float:
         """How much a text tells: the idf of its terms, of those that some document has."""
-        return sum(self.idf(term) for term in terms(text) if self.frequency(term))
+        return sum(self.idf(term) for term in self.terms(text) if self.frequency(term))
 
     def having(self, term: str) -> NodeSet:
         """The nodes whose document has a term."""
@@ -219,10 +247,10 @@ class LexicalIndex:
 
     def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
         """The k best nodes that share a term with the query."""
-        return self.search_terms(Counter(terms(query)), k, among=among)
+        return self.search_terms(Counter(self.terms(query)), k, among=among)
 
     def search_terms(self, weights: Mapping[str, float], k: int, *, among: NodeSet | None = None) -> Ranking:
-        """The same for terms with a weight each, as `clew.index.terms.terms` writes them."""
+        """The same for terms with a weight each, as `terms` writes them."""
         found = self._found(weights)
         if k <= 0 or not found or (among is not None and not len(among)):
             return Ranking.of([], [])
@@ -236,7 +264,7 @@ class LexicalIndex:
 
     def scores(self, query: str, nodes: NodeSet) -> NDArray[np.float32]:
         """The BM25 score of each of the given nodes, in their order; 0 where no term is shared."""
-        return _scores_of(nodes.array, self._found(Counter(terms(query)))).astype(np.float32)
+        return _scores_of(nodes.array, self._found(Counter(self.terms(query)))).astype(np.float32)
 
     def _found(self, weights: Mapping[str, float]) -> list[PostingList]:
         places = ((self.vocabulary.find(term.encode()), weight) for term, weight in weights.items())

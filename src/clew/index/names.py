@@ -27,7 +27,7 @@ from clew.index.mentions import (
 from clew.index.name_table import ALIAS, NAME, POOL, SHORTENED, Entries, NameTable, form_of, is_derived, similar
 from clew.index.protocol import Index, Link, Mention
 from clew.index.strings import TrigramIndex
-from clew.index.tokens import Token, stop_words, tokenise
+from clew.index.tokens import ENGLISH, Token, language_of, normalise, stop_words, tokenise
 
 SHORTEST_FUZZY = 4
 """Shorter names are not guessed at."""
@@ -76,12 +76,15 @@ class NameIndex:
         name_of: Callable[[int], str] = str,
         prominence: Prominence = np.zeros_like,
         frequency: Callable[[str], int] = lambda _: 0,
+        language: str = ENGLISH,
     ) -> None:
         """`types` holds the type code of every node.
 
         `vectors` finds by meaning what no spelling finds, and `name_of` names it. Among nodes of one name, those with
-        more `prominence` come first. `frequency` tells how many texts of the base a word is in.
+        more `prominence` come first. `frequency` tells how many texts of the base a word is in; those are in a
+        `language`, and words of another one may be like names by chance.
         """
+        self.language = language
         self.table, self.trigrams, self.types, self.schema = table, trigrams, types, schema
         self.vectors, self.name_of, self.prominence, self.frequency = vectors, name_of, prominence, frequency
         self._ignored = schema_words(schema)
@@ -134,6 +137,10 @@ class NameIndex:
         matches = self.table.matches(tokens)
         meant = [match for match in matches if self._is_meant(match, tokens, text)]
         found = [self._mention(match, tokens, text) for match in longest(meant, tokens)]
+        spoken = language_of(text, [(one.start, one.end) for one in found], self.language)
+        if spoken != self.language:
+            found = [one for one in found if normalise(one.text) not in stop_words(spoken)]
+            fuzzy = fuzzy and not found
         found = [self._dated(mention, tokens, text) for mention in found]
         if fuzzy:
             found += self._misspelt(text, tokens, found)

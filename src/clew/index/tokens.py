@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import pairwise
 
@@ -17,42 +19,98 @@ from numpy.typing import NDArray
 
 SHORTEST = 4
 """Shorter words stay as they are."""
-RULES: tuple[tuple[str, str, str], ...] = (
-    ("s", r"^(.+)(ss|x|ch|sh)es$", r"\1\2"),  # classes
-    ("s", r"^(..+)ies$", r"\1y"),  # anomalies
-    ("s", r"^(.+[^sui])s$", r"\1"),  # genes, but not mass, virus, dermatitis
-    ("s", r"^(.{3,}s)is$", r"\1"),  # diagnosis, diagnoses
-    ("dgy", r"^(.*[aeiouy].*[^e])(?:ed|ing)(?:ly)?$", r"\1"),  # affected, affecting
-    ("bdgmnprt", r"^(.*[aeiouy].*)(?:(b)b|(d)d|(g)g|(m)m|(n)n|(p)p|(r)r|(t)t)$", r"\1\2\3\4\5\6\7\8\9"),  # stopp(ed)
-    ("n", r"^(.{2,}[st])ion$", r"\1"),  # dislocation, infection
-    ("sy", r"^(.{3,})(?:ally|ity|ness|ly)$", r"\1"),  # abnormality
-    ("eiy", r"^(.{3,}?)[eiy]+$", r"\1"),  # dislocate, movie
-)
-"""The last letters of the words a rule may concern, its pattern and its replacement; applied one after another."""
-_COMPILED = tuple((letters, re.compile(pattern), replacement) for letters, pattern, replacement in RULES)
 _WORD = "^[a-z]+$"
+ENGLISH = "en"
+SCRIPTS = (
+    ("ja", "\u3040", "\u30ff"),
+    ("zh", "\u3400", "\u9fff"),
+    ("ko", "\uac00", "\ud7a3"),
+    ("ar", "\u0600", "\u06ff"),
+    ("hi", "\u0900", "\u097f"),
+    ("ru", "\u0400", "\u04ff"),
+    ("el", "\u0370", "\u03ff"),
+    ("he", "\u0590", "\u05ff"),
+    ("th", "\u0e00", "\u0e7f"),
+)
+"""Scripts that tell a language, or the one that is most written in them."""
 
 
-def stem_all(words: pa.Array) -> pa.Array:
+@dataclass(frozen=True)
+class Language:
+    """The words of a language that say nothing about a text, and what its words end in; of some, nothing is known."""
+
+    stop_words: frozenset[str] = frozenset()
+    endings: tuple[tuple[str, str, str], ...] = ()
+    signs: str = ""
+    """Letters and marks that it shares with few."""
+
+    @cached_property
+    def compiled(self) -> tuple[tuple[str, re.Pattern[str], str], ...]:
+        """The endings, for one word at a time."""
+        return tuple((letters, re.compile(pattern), instead) for letters, pattern, instead in self.endings)
+
+
+@cache
+def language(code: str) -> Language:
+    """What the file of a language holds; another language is another file of this form."""
+    file = files("clew.index").joinpath("languages", f"{code}.toml")
+    if not file.is_file():
+        return Language()
+    told = tomllib.loads(file.read_text("utf-8"))
+    words = frozenset("".join(map(_fold_character, told["words"])).split())
+    endings = tuple((one[0], one[1], one[2]) for one in told.get("endings", ()))
+    return Language(words, endings, told.get("signs", ""))
+
+
+@cache
+def _known_languages() -> tuple[str, ...]:
+    """English first: where nothing tells, it is that."""
+    found = [file.name.removesuffix(".toml") for file in files("clew.index").joinpath("languages").iterdir()]
+    return tuple(sorted(found, key=lambda code: (code != ENGLISH, code)))
+
+
+def language_of(text: str, besides: Iterable[tuple[int, int]] = (), default: str = ENGLISH) -> str:
+    """The language that most words of a text tell, by their script, their letters or by being its little words.
+
+    `besides` are spans that tell nothing, such as those of names.
+    """
+    for start, end in besides:
+        text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+    votes: Counter[str] = Counter({c: sum(map(text.count, language(c).signs)) for c in _known_languages()})
+    for token in tokenise(text):
+        letter = token.text[0]
+        script = "" if letter.isascii() else next((c for c, low, high in SCRIPTS if low <= letter <= high), "")
+        if script:
+            votes[script] += 1
+        elif len(token.text) > 1:  # a single letter may be anything
+            votes.update(c for c in _known_languages() if token.text in language(c).stop_words)
+    if votes["ja"]:  # Han beside kana
+        votes["ja"] += votes.pop("zh", 0)
+    most = max(votes.values())
+    likely = [code for code in votes if votes[code] == most]
+    return default if not most or default in likely else likely[0]
+
+
+def stem_all(words: pa.Array, code: str = ENGLISH) -> pa.Array:
     """The stem of every word; words with digits or of another script stay."""
-    english = pc.and_(pc.match_substring_regex(words, _WORD), pc.greater_equal(pc.binary_length(words), SHORTEST))
-    stems = words.filter(english)
-    for letters, pattern, replacement in RULES:
+    inflected = pc.and_(pc.match_substring_regex(words, _WORD), pc.greater_equal(pc.binary_length(words), SHORTEST))
+    stems = words.filter(inflected)
+    for letters, pattern, instead in language(code).endings:
         last = pc.utf8_slice_codeunits(stems, -1, None)
         concerned = pc.is_in(last, value_set=pa.array(list(letters), stems.type))
-        changed = pc.replace_substring_regex(stems.filter(concerned), pattern, replacement)
+        changed = pc.replace_substring_regex(stems.filter(concerned), pattern, instead)
         stems = pc.replace_with_mask(stems, concerned, changed)
-    return pc.replace_with_mask(words, english, stems)
+    return pc.replace_with_mask(words, inflected, stems)
 
 
 @lru_cache(maxsize=100_000)
-def stem(word: str) -> str:
+def stem(word: str, code: str = ENGLISH) -> str:
     """The stem of one word."""
     if len(word) < SHORTEST or not (word.isascii() and word.isalpha() and word.islower()):
         return word
-    for letters, pattern, replacement in _COMPILED:
+    for letters, pattern, instead in language(code).compiled:
         if word[-1] in letters:
-            word = pattern.sub(replacement, word)
+            word = pattern.sub(instead, word)
     return word
 
 
@@ -219,16 +277,15 @@ LONGEST = 64
 """Longer words are cut: nobody searches for them, and encoded blobs must not fill the vocabulary."""
 
 
-@lru_cache(maxsize=1)
-def stop_words() -> frozenset[str]:
-    """English words that say nothing about a text."""
-    return frozenset(files("clew.index").joinpath("stop_words.txt").read_text("utf-8").split())
+def stop_words(code: str = ENGLISH) -> frozenset[str]:
+    """Words that say nothing about a text."""
+    return language(code).stop_words
 
 
-def terms(text: str) -> list[str]:
+def terms(text: str, code: str = ENGLISH) -> list[str]:
     """The terms of a text in reading order, repeated where they repeat."""
     tokens = tokenise(text)
-    found = [stem(token.text[:LONGEST]) for token in tokens if token.text not in stop_words()]
+    found = [stem(token.text[:LONGEST], code) for token in tokens if token.text not in stop_words(code)]
     for first, second in pairwise(tokens):
         if is_spaceless(first.text) and is_spaceless(second.text):
             found.append(first.text + second.text)

@@ -79,6 +79,11 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         """Every group that some node or edge is for."""
         return frozenset(self.manifest.facts.get("groups", ()))
 
+    @property
+    def language(self) -> str:
+        """What most of its texts are written in; bases of earlier versions are indexed as English."""
+        return str(self.manifest.facts.get("language", "en"))
+
     @cached_property
     def outward(self) -> Adjacency:
         """The edges of every node from head to tail."""

@@ -40,6 +40,11 @@ class StoredKnowledgeBase(ABC):
     def groups(self) -> frozenset[str]:
         """Every group that some node or edge is for; empty where everybody may see everything."""
 
+    @property
+    @abstractmethod
+    def language(self) -> str:
+        """What most of its texts are written in."""
+
     @abstractmethod
     def node(self, node: int) -> Node:
         """Everything stored about one node."""

@@ -2,7 +2,7 @@
 
 A base of documents gets knowledge_graph_prompting, a base without edges or with countless relations hybrid retrieval,
 an endpoint aligned_paths and a graph focus_plus; over bare facts aligned_paths answers where the reader is not sure.
-The answer says which it is.
+What `clew tune` chose for a base comes before all that. The answer says which it is.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from clew.core.types import Answer
+from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.methods.catalog import create
 from clew.methods.protocol import Method
 from clew.methods.role_choice import reader_parser
+from clew.methods.tuned import read_tuned
 from clew.toolbox import Toolbox
 
 SURE = 0.9
@@ -32,10 +34,21 @@ class Auto(Method):
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """The answer of the chosen method, with a note that says which it is."""
+        tuned = tools.keep("tuned", lambda: tuned_for(tools))
+        if tuned is not None:
+            answer = tuned.answer(question, tools)
+            why = "`clew tune` chose it for this base"
+            return replace(answer, method=tuned.name, notes=(f"picked {tuned.name}: {why}", *answer.notes))
         name, why = choose(question, tools)
         options = {"with_relations": False} if name == "hybrid" else {}  # what a node itself is called and says
         answer = create(name, options).answer(question, tools)
         return replace(answer, method=name, notes=(f"picked {name}: {why}", *answer.notes))
+
+
+def tuned_for(tools: Toolbox) -> Method | None:
+    """What `clew tune` chose for this base; None where it chose nothing."""
+    tuned = read_tuned(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else None
+    return None if tuned is None else tuned.create()
 
 
 def choose(question: str, tools: Toolbox) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from clew.core.errors import AccessError, InputError
 from clew.core.trace import as_completed
 from clew.models.protocol import Capabilities, Completion, LanguageModel, Request, each, in_order
 from clew.models.reply_store import ReplyStore, digest
+from clew.models.telemetry import tell
 from clew.models.tokens import count_request_tokens
 
 
@@ -327,6 +328,7 @@ class Traced(Wrapping):
             completions = self.inner.complete(requests)
             calls = [_call(request, done, self.name) for request, done in zip(requests, completions, strict=True)]
             span.calls.extend(calls)
+            tell(self.name, calls)
             return [_let_in(done) for done in completions]
 
     def each(self, requests: Iterable[Request]) -> Iterator[tuple[int, Completion]]:

@@ -64,6 +64,11 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         """Every group that some node or edge is for."""
         return frozenset(self.generation.facts.get("groups", ()))
 
+    @property
+    def language(self) -> str:
+        """What most of its texts are written in."""
+        return str(self.generation.facts.get("language", "en"))
+
     def release(self) -> None:
         """Let a writer remove this generation."""
         self.database.close()

@@ -23,7 +23,7 @@ class PostgresLexical(LexicalIndex):
     """The same ranking as the index on disk gives; the postings of all terms of a question come by one query."""
 
     def __init__(self, kb: PostgresKnowledgeBase) -> None:
-        self.database, self._size = kb.database, int(kb.array("documents", "<i8")[0])
+        self.database, self.language, self._size = kb.database, kb.language, int(kb.array("documents", "<i8")[0])
         self._lists: dict[str, PostingList | None] = {}
         self._bytes = 0
         self._counts: dict[str, int] = {}

@@ -55,6 +55,15 @@ class Encoders:
         rows = [self._encoded(self._meaning, found.ids)[0] for found in self._tokenizer.encode_batch(list(texts))]
         return np.stack(rows).astype(np.float32)
 
+    @property
+    def reads_english(self) -> bool:
+        """Whether words of a question can be compared with those of a schema."""
+        return True
+
+    def asked(self, texts: Sequence[str]) -> Floats:
+        """A vector for every text of a question."""
+        return self.meaning(texts)
+
     def choose(
         self,
         questions: Sequence[str],

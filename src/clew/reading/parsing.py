@@ -39,16 +39,16 @@ class LearnedParser:
             nothing = TripletQuery((), Variable("x"), score=0.0, unexplained=(understanding.question,))
             return Parse(nothing, certainty=0.0)
         first, *rest = understanding.meanings
-        queries = [self.query(understanding.question, first)]
+        queries = [self.query(understanding, first)]
         for meaning in rest[:OTHERS]:
             if meaning.share >= UNLIKELY:
-                queries.append(self.query(understanding.question, meaning))
+                queries.append(self.query(understanding, meaning))
         if queries[0].asks == "value" and asks_whether(understanding.question) and not self._is_truth(queries[0]):
             return Parse(queries[0], tuple(queries[1:]), certainty=0.0)  # whether it is so, a value does not say
         explained = explained_part(understanding.question, first)
         left = len(queries[0].unexplained[0].split()) if queries[0].unexplained else 0
         is_doubtful = all(one.is_doubtful for one in first.named)
-        is_vague = explained < EXPLAINED and left > MOST_UNEXPLAINED[is_doubtful]
+        is_vague = understanding.is_english and explained < EXPLAINED and left > MOST_UNEXPLAINED[is_doubtful]
         is_loose = is_vague and self.reader.is_written_about(queries[0].target.type)
         certainty = understanding.certainty * (explained if is_loose else 1.0)
         return Parse(queries[0], tuple(queries[1:]), certainty=certainty, is_loose=is_loose)
@@ -56,13 +56,15 @@ class LearnedParser:
     def _is_truth(self, query: TripletQuery) -> bool:
         return self.reader.kb.schema.attribute_types.get(query.attribute or "") == "boolean"
 
-    def query(self, question: str, meaning: Meaning) -> TripletQuery:
+    def query(self, understanding: Understanding, meaning: Meaning) -> TripletQuery:
         """One meaning as a query."""
+        question = understanding.question
         translator = Translator(self.reader.vocabulary, meaning.named, meaning.senses, meaning.numbers)
         left, query = unexplained(question, meaning), translator.query(meaning.plan)
         if meaning.plan.form in ("compare_max", "compare_min") and asks_whether(question):
             query = replace(query, asks="truth")  # whether it is the first one that has more
-        return replace(query, score=meaning.share, unexplained=(left,) if left else ())
+        is_left = left and understanding.is_english  # words of another language are in no plan
+        return replace(query, score=meaning.share, unexplained=(left,) if is_left else ())
 
 
 @cache

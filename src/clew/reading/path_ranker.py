@@ -19,8 +19,9 @@ import numpy as np
 from clew.core.types import NodeSet
 from clew.kb.protocol import KnowledgeBase
 from clew.queries.relation_paths import Explorer, Lead, Move, RelationPath
-from clew.reading.encoders import LEAST_PRIOR, SHIPPED, Floats, unit
+from clew.reading.encoders import LEAST_PRIOR, SHIPPED, Encoders, Floats, unit
 from clew.reading.fitted import Fitted
+from clew.reading.other_languages import encoders_for
 from clew.reading.plan import LETTERS, Branch, Plan, Wording
 from clew.reading.reader import BUDGET, CHOSEN_AMONG, shared_encoders
 from clew.reading.scoring import FOCUS, HEADS, length_scores, shared_words
@@ -101,12 +102,13 @@ class PathRanker:
         if not len(topic):
             return []
         masked = self.masked(question, topic)
-        vector = unit(self.encoders.meaning([masked]))[0]
+        encoders = encoders_for(question, [], self.encoders)
+        vector = unit(encoders.asked([masked]))[0]
         found = self._explored(vector, topic, depth)  # 1, 2
         if not found:
             return []
         found.sort(key=lambda one: (-one.prior, one.path.in_words()))
-        scores = self._remembered(vector, found, self._chosen(question, masked, topic, found))  # 3, 4
+        scores = self._remembered(vector, found, self._chosen(question, masked, topic, found, encoders))  # 3, 4
         ranked = [RankedPath(one.path, one.ends, float(score)) for one, score in zip(found, scores, strict=True)]
         return sorted(ranked, key=lambda one: -one.score)
 
@@ -202,7 +204,9 @@ class PathRanker:
 
     # 3
 
-    def _chosen(self, question: str, masked: str, topic: NodeSet, found: Sequence[_Found]) -> Floats:
+    def _chosen(
+        self, question: str, masked: str, topic: NodeSet, found: Sequence[_Found], encoders: Encoders
+    ) -> Floats:
         """Log-probabilities; what the second encoder was not shown is less likely than what it was."""
         priors = np.array([one.prior for one in found])
         priors -= np.logaddexp.reduce(priors)
@@ -210,7 +214,7 @@ class PathRanker:
         asked = self._with(question, f"{LETTERS[0]} ( {self._kind_words(topic)} )")
         texts = [wording.of(Plan("list", branches=(Branch(0, one.places),))) for one in few]
         shared = [shared_words(masked, text) for text in texts]
-        told = self.encoders.choose([asked] * len(few), texts, priors[: len(few)].tolist(), shared, BUDGET, READ)[1:]
+        told = encoders.choose([asked] * len(few), texts, priors[: len(few)].tolist(), shared, BUDGET, READ)[1:]
         return np.concatenate((told, priors[len(told) :] + min(UNREAD, float(told.min()))), dtype=np.float32)
 
     # 4

@@ -35,6 +35,7 @@ from clew.reading.encoders import SHIPPED, Encoders
 from clew.reading.extents import Extents
 from clew.reading.fitted import Fitted
 from clew.reading.mentions import Named, Sense, find_named
+from clew.reading.other_languages import encoders_for
 from clew.reading.plan import FORMS, Plan, Wording
 from clew.reading.proposals import Proposer
 from clew.reading.quantities import Quantity, joint, quantities
@@ -103,6 +104,7 @@ class Understanding:
     """Log-probability that none of them is meant."""
     certainty: float = 0.0
     """How likely the first meaning is right."""
+    is_english: bool = True
 
 
 @dataclass(frozen=True)
@@ -212,23 +214,27 @@ class LearnedReader:
 
     def understand(self, question: str, named: Sequence[Named]) -> Understanding:
         """What a question may mean whose names are known."""
+        encoders = encoders_for(question, [(one.start, one.end) for one in named], self.encoders)
+        scorer = replace(self.scorer, encoders=encoders)
         pooled: list[_Option] = []
         for taken, cost in _assignments(named):
-            pooled += self._options(question, taken, cost)
+            pooled += self._options(question, taken, cost, scorer)
         pooled.sort(key=lambda option: -option.prior)
         pooled = list({(option.text, option.asked): option for option in reversed(pooled)}.values())[::-1]
         if not pooled:
             return Understanding(question, tuple(named))
-        return self._chosen(question, named, pooled[:CHOSEN_AMONG])
+        return self._chosen(question, named, pooled[:CHOSEN_AMONG], encoders)
 
-    def _options(self, question: str, taken: Sequence[tuple[Named, Sense]], cost: float) -> list[_Option]:
+    def _options(
+        self, question: str, taken: Sequence[tuple[Named, Sense]], cost: float, scorer: Scorer
+    ) -> list[_Option]:
         """Plans for one way to take the names, each in words beside the question as it is then read."""
         numbers = [one for one in quantities(question) if not _overlaps(one, taken)]
         code, words = self.kb.schema.type_code, self.vocabulary.type_words
         spans = [Span(one.start, one.end, words(sense.type)) for one, sense in taken]
         types = [code[sense.type] for _, sense in taken]
         categories = tuple(self._categories(question, taken))
-        scores = self.scorer.score(question, spans, types, numbers, categories)
+        scores = scorer.score(question, spans, types, numbers, categories)
         if not taken and denies(question):  # then it can only be what an attribute says that is denied
             scores = replace(scores, positive=min(scores.positive, 1 - SURELY_NOT))
         senses = tuple(sense for _, sense in taken)
@@ -260,8 +266,10 @@ class LearnedReader:
         """Whether a plan may be meant at all; where a base is small enough to carry every plan out, that tells."""
         return True
 
-    def _chosen(self, question: str, named: Sequence[Named], options: Sequence[_Option]) -> Understanding:
-        told = self.encoders.choose(
+    def _chosen(
+        self, question: str, named: Sequence[Named], options: Sequence[_Option], encoders: Encoders
+    ) -> Understanding:
+        told = encoders.choose(
             [option.asked for option in options],
             [option.text for option in options],
             [option.prior for option in options],
@@ -273,8 +281,12 @@ class LearnedReader:
             for one, score in zip(options, told[1:], strict=False)
         ]
         meanings.sort(key=lambda one: -one.score)
-        certainty = self.combiner.certainty(self.features(question, meanings, float(told[0]), named))
-        return Understanding(question, tuple(named), tuple(meanings), float(told[0]), certainty)
+        features = self.features(question, meanings, float(told[0]), named)
+        if not encoders.reads_english:  # that its words are in no plan says nothing
+            features |= {"strange": 0.0, "unexplained": 0.0}
+        certainty = self.combiner.certainty(features)
+        is_english = encoders.reads_english
+        return Understanding(question, tuple(named), tuple(meanings), float(told[0]), certainty, is_english)
 
     def features(
         self, question: str, meanings: Sequence[Meaning], none: float, named: Sequence[Named]

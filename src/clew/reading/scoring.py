@@ -163,7 +163,7 @@ class Scorer:
         texts = [masked(question, named)]
         texts += [masked(question, named, place) for place in range(count)]
         texts += [masked(question, [*named, one], count) for one in dated]
-        raw = self.encoders.meaning(texts)
+        raw = self.encoders.asked(texts)
         vectors = unit(raw)
         whole, focused, numbered = vectors[0], vectors[1 : 1 + count], vectors[1 + count :]
         forms = _logged(raw[0] @ heads["forms"].T + heads["forms_bias"])

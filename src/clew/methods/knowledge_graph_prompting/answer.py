@@ -123,7 +123,9 @@ def answer_from_passages(
     return with_reader(kb, answer, ranking.nodes[:read].tolist() if pairs is None else pairs, reader)
 
 
-def answer_from_quotes(kb: KnowledgeBase, question: str, close: CloseReading, looked_up: str | None = None) -> Answer:
+def answer_from_quotes(
+    kb: KnowledgeBase, question: str, close: CloseReading, looked_up: str | None = None, *, is_english: bool = True
+) -> Answer:
     """The passages as candidates, each quoted whole with its telling sentences marked; the first is the answer.
 
     Where it is not sure, the telling sentences of the next ones are told with it, or nothing is found where the
@@ -148,7 +150,8 @@ def answer_from_quotes(kb: KnowledgeBase, question: str, close: CloseReading, lo
         quotes = tuple(whole(kb.node(node), marked.get(node)) for node in shared[0])
         return replace(answer, text=said, evidence=quotes)
     near = [piece for one in candidates[:READ] for piece in one.evidence if isinstance(piece, Passage)]
-    if names := unmentioned_names(question, [f"{piece.node.name} {piece.file} {piece.text}" for piece in near]):
+    texts = [f"{piece.node.name} {piece.file} {piece.text}" for piece in near]
+    if names := unmentioned_names(question, texts) if is_english else []:
         text = f"{NOT_FOUND} The nearest passages do not mention {', '.join(names)}."
         return replace(answer, text=text, answer_count=0)
     quotes = tuple(_passage(one) for one in candidates[:UNSURE])

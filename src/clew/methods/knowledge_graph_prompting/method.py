@@ -22,7 +22,9 @@ from typing import Literal
 
 import numpy as np
 
+from clew.core import trace
 from clew.core.types import Answer, Ranking
+from clew.index.tokens import ENGLISH, language_of
 from clew.methods.knowledge_graph_prompting.answer import (
     READ,
     READ_BY_LARGE,
@@ -60,6 +62,8 @@ from clew.toolbox import Toolbox
 
 TABLES, TABLE = 3, 0.8
 """A value is taken from the first passage, or from one of so many where it is at least so certain."""
+UNREAD = 0.4
+"""How sure the first passage is where nothing could read it: put forward, with the next ones beside it."""
 NEAREST = 10
 """Neighbours by vector, where no knn edges are stored."""
 Traversers = Literal["evidence", "lexical", "embedding", "generative", "none"]
@@ -101,6 +105,8 @@ class KnowledgeGraphPrompting(Method):
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """What is put forward, with its citations; the candidates are the passages, best first."""
+        if language_of(question, default=tools.stored.language) != ENGLISH:
+            return self._unread(question, tools)
         if "document" in tools.kb.schema.type_names:  # 1
             structural = structure_of(tools).answer(question, reader_for(tools, None))
             if structural is not None:
@@ -125,6 +131,15 @@ class KnowledgeGraphPrompting(Method):
         if table is not None and ((is_first and table.certainty >= LEAST) or table.certainty >= TABLE):
             told = replace(answer, text=table.text, value=table.value, evidence=tables_of(tools).quotes(table))
             return replace(told, certainty=table.certainty, answer_count=1)
+        return with_reader(tools.stored, answer, first, reader_for(tools, None)) if can_write(tools) else answer
+
+    def _unread(self, question: str, tools: Toolbox) -> Answer:
+        """Of a question in another language: what fits best by words and meaning. What reads closely knows English."""
+        trace.fallback("read closely", "the question is not in English", "the best passages of the search are quoted")
+        fitting = search_of(tools).about(question).pool
+        close = CloseReading(Ranking.of(fitting.nodes[: self.k], fitting.scores[: self.k]), {}, UNREAD)
+        answer = answer_from_quotes(tools.kb, question, close, is_english=False)
+        first = [node for node, _ in close.ranking.top(self.read or READ_BY_LARGE)]
         return with_reader(tools.stored, answer, first, reader_for(tools, None)) if can_write(tools) else answer
 
     def rank(self, question: str, tools: Toolbox) -> Ranking:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from clew.core.types import IntArray, NodeSet, Ranking
 from clew.index.lexical import LexicalIndex
-from clew.index.tokens import terms
 from clew.index.vectors import VectorIndex
 from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.answering import READABLE
@@ -64,10 +63,10 @@ def text_of(kb: StoredKnowledgeBase, node: int) -> str:
 def tf_idf_ranking(kb: StoredKnowledgeBase, lexical: LexicalIndex, question: str, k: int) -> Ranking:
     """By cosine of TF-IDF vectors, among those that share most words with the question."""
     pool = lexical.search(question, LEXICAL_POOL, among=readable_nodes(kb)).nodes
-    asked = {term: count * lexical.idf(term) for term, count in Counter(terms(question)).items()}
+    asked = {term: count * lexical.idf(term) for term, count in Counter(lexical.terms(question)).items()}
     scores = []
     for node in pool.tolist():
-        own = {term: count * lexical.idf(term) for term, count in Counter(terms(text_of(kb, node))).items()}
+        own = {term: count * lexical.idf(term) for term, count in Counter(lexical.terms(text_of(kb, node))).items()}
         length = sqrt(sum(weight**2 for weight in own.values())) or 1.0
         scores.append(sum(weight * own.get(term, 0.0) for term, weight in asked.items()) / length)
     return Ranking.of(pool, scores, k)
@@ -169,7 +168,7 @@ class QuestionTerms:
     """The terms of a question that the base knows, how telling each is, and which passages have them."""
 
     def __init__(self, question: str, lexical: LexicalIndex) -> None:
-        known = [term for term in dict.fromkeys(terms(question)) if lexical.frequency(term)]
+        known = [term for term in dict.fromkeys(lexical.terms(question)) if lexical.frequency(term)]
         self.weights = np.array([lexical.idf(term) for term in known], dtype=np.float64)
         self._having = [lexical.having(term).array for term in known]
 

@@ -2,6 +2,7 @@
 
 minilm                          the one that ships in the package (the default)
 passages                        the one that ships for documents: trained to find what answers a question
+multilingual                    multilingual-e5-small, a hundred languages (needs the extra `languages`)
 openai:text-embedding-3-small   OpenAI's API, key in OPENAI_API_KEY
 http://127.0.0.1:8080/v1#nomic  any OpenAI-compatible endpoint, model name after the #
 FOLDER                          what `clew train next_passage` wrote, or an ONNX or sentence-transformers folder
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import InputError, UntrustedEmbedder
+from clew.models.embedding.multilingual import MULTILINGUAL, MultilingualEmbedder
 from clew.models.embedding.onnx import OnnxEmbedder, find_onnx
 from clew.models.embedding.passage_embedder import ENCODER, PassageEmbedder
 from clew.models.protocol import Embedder
@@ -102,10 +104,10 @@ class CachedEmbedder:
 
 
 DEFAULT, PASSAGES = "minilm", "passages"
-SHIPPED = frozenset({DEFAULT, PASSAGES, "hash"})
-"""Embedders that are part of Clew: they speak to no host and open no file outside of it."""
+SHIPPED = frozenset({DEFAULT, PASSAGES, MULTILINGUAL, "hash"})
+"""Embedders that come with Clew or one of its extras: they speak to no host and open no file of a base."""
 REMOTE_EMBEDDERS = ("openai:", "http://", "https://")
-EXPECTED = "minilm, passages, openai:NAME, http://HOST/v1#NAME, hash or a folder with model.onnx or *.safetensors"
+EXPECTED = "minilm, passages, multilingual, openai:NAME, http://HOST/v1#NAME or a folder with model.onnx or safetensors"
 
 
 def trusted_embedder(remembered: str | None, base: object) -> str:
@@ -135,6 +137,8 @@ def open_embedder(spec: str | None = None, *, threads: int | None = None, settin
         return OnnxEmbedder.bundled(threads=threads)
     if spec == PASSAGES:
         return PassageEmbedder(threads=threads)
+    if spec == MULTILINGUAL:
+        return MultilingualEmbedder()
     if spec == "hash":
         return HashEmbedder()
     if spec.startswith(REMOTE_EMBEDDERS):

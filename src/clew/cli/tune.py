@@ -1,0 +1,80 @@
+"""`clew tune`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from clew.cli.options import AsJson, Base
+from clew.cli.output import out, print_json, print_table, progress_bar, say
+from clew.core.errors import InputError
+from clew.evaluation.tuning import Tuning, questions_of
+from clew.evaluation.tuning import tune as find_best
+from clew.methods.tuned import forget_tuned, keep_tuned, read_tuned
+from clew.toolbox import Toolbox
+
+
+def tune(
+    base: Base,
+    seconds: Annotated[float, typer.Option("--seconds", min=1, help="About how long it may take.")] = 300,
+    questions: Annotated[
+        str | None, typer.Option("--questions", "-q", metavar="FILE", help="Questions with gold answers, as JSONL.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the synthetic questions and of the halves.")] = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be chosen.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Forget what was chosen: `auto` is as it was.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Choose the method and options that answer best over a base, by its confirmed and by synthetic questions."""
+    if undo and (dry_run or questions):
+        raise InputError("--undo stands alone: it only forgets what was chosen")
+    tools = Toolbox.open(base)
+    folder = tools.local.folder
+    if undo:
+        was = forget_tuned(folder)
+        print_json({"base": str(base), "undone": was}) if as_json else out.print(
+            f"{base}: {'forgotten' if was else 'it was not tuned'}", markup=False
+        )
+        return
+    if read_tuned(folder) is not None:
+        raise InputError(f"{base} is tuned already: `clew tune {base} --undo` first")
+    say("making questions")
+    dataset = questions_of(tools, questions, seed)
+    with progress_bar(f"tuning by {len(dataset.questions)} questions") as progress:
+        found = find_best(tools, dataset, seconds, seed=seed, progress=progress)
+    if found.is_better and not dry_run:
+        keep_tuned(folder, found.tuned())
+    show(str(base), found, kept=found.is_better and not dry_run, as_json=as_json)
+
+
+def show(base: str, found: Tuning, *, kept: bool, as_json: bool) -> None:
+    """What was tried and gained."""
+    rows = [(str(one), count, round(100 * mean, 1)) for one, count, mean in found.tried]
+    gain = [round(100 * value, 1) for value in (found.after - found.before, found.gain.low, found.gain.high)]
+    if as_json:
+        tried = [{"candidate": name, "questions": count, found.metric: mean} for name, count, mean in rows]
+        print_json(
+            {
+                "base": base,
+                "chosen": str(found.chosen),
+                "kept": kept,
+                "before": round(100 * found.before, 1),
+                "after": round(100 * found.after, 1),
+                "gain": gain,
+                "questions": found.judged,
+                "metric": found.metric,
+                "ran_out_of_time": found.ran_out,
+                "tried": tried,
+            }
+        )
+        return
+    print_table("Tried", ("candidate", "questions", found.metric), rows)
+    told = f"{100 * found.before:.1f} → {100 * found.after:.1f} {found.metric}, {gain[0]:+} [{gain[1]:+}, {gain[2]:+}]"
+    out.print(f"{found.chosen}: {told} on {found.judged} questions that did not choose it", markup=False)
+    if found.ran_out:
+        out.print("the time ended the choice: more --seconds try more", markup=False)
+    if kept:
+        out.print(f"`auto` answers so from now on; `clew tune {base} --undo` takes it back", markup=False)
+    else:
+        out.print("nothing was changed", markup=False)

@@ -1,0 +1,45 @@
+"""Model calls as OpenTelemetry spans by the GenAI conventions, for whoever has set an SDK up; else nothing happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from functools import cache
+from importlib.util import find_spec
+
+from clew.core.trace import ModelCall
+
+NANO = 1_000_000_000
+
+
+@cache
+def is_told() -> bool:
+    """Whether the extra `telemetry` is installed."""
+    return find_spec("opentelemetry") is not None and find_spec("opentelemetry.trace") is not None
+
+
+def tell(model: str, calls: Iterable[ModelCall]) -> None:
+    """One span a call, ending now; neither prompts nor replies are in it."""
+    if not is_told():
+        return
+    from opentelemetry.trace import SpanKind, Status, StatusCode, get_tracer
+
+    tracer, now = get_tracer("clew"), time.time_ns()
+    for call in calls:
+        span = tracer.start_span(
+            f"chat {model}",
+            kind=SpanKind.CLIENT,
+            start_time=now - int(call.seconds * NANO),
+            attributes={
+                "gen_ai.operation.name": "chat",
+                "gen_ai.request.model": model,
+                "gen_ai.usage.input_tokens": call.prompt_tokens,
+                "gen_ai.usage.output_tokens": call.completion_tokens,
+                "clew.cached": call.cached,
+                "clew.dollars": call.dollars,
+            },
+        )
+        if call.error is not None:
+            span.set_attribute("error.type", call.failure or "other")
+            span.set_status(Status(StatusCode.ERROR, call.error))
+        span.end(end_time=now)

