@@ -15,7 +15,14 @@ from clew.building import Say, check, write_base
 from clew.core.errors import CorruptError, ModelError, UntrustedEmbedder
 from clew.documents.building import build_documents
 from clew.documents.originals import remembered_sources
-from clew.index.build import discard_vectors, embed_documents, embedder_of, have_all_vectors, vector_folder
+from clew.index.build import (
+    discard_vectors,
+    embed_documents,
+    embedder_of,
+    have_all_vectors,
+    vector_folder,
+    vectors_are_behind,
+)
 from clew.index.vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import read_manifest
@@ -40,7 +47,7 @@ def repair(folder: Path, say: Say = lambda _: None) -> RepairReport:
     say("checking")
     problems = check(folder)
     sweep(folder)
-    if not problems:
+    if not problems and not vectors_are_behind(folder):
         return RepairReport(folder, (), ())
     done: list[str] = []
     notes: list[str] = []

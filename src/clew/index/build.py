@@ -22,6 +22,7 @@ from clew.index.tokens import terms
 from clew.index.vector_store import RELATIONS, VectorStore, remembered_embedder, remove_stores
 from clew.index.vectors import VectorIndex, drop_rows, rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.manifest import read_manifest
 from clew.kb.render import SEPARATOR, searchable
 from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.opening import PASSAGES, open_embedder, trusted_embedder
@@ -144,6 +145,12 @@ def have_all_vectors(kb: ArrayKnowledgeBase, *, relations: bool | None = None) -
     An update that was stopped before its vectors has left the rows of the state before.
     """
     return any(rows_files(place, relations=relations) for place in vector_folder(kb.folder).glob("*"))
+
+
+def vectors_are_behind(folder: Path) -> bool:
+    """Whether a base had all its vectors, but only in a state that is gone: what changed it was killed before them."""
+    rows = {file.name for place in vector_folder(folder).glob("*") for file in rows_files(place)}
+    return bool(rows) and not any(read_manifest(folder).generation in name for name in rows)
 
 
 def forget_rows(folder: Path) -> None:

@@ -178,7 +178,7 @@ class VectorStore:
 
     def altered(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
         """Those of the given rows on disk that differ from their checksums."""
-        keys = np.memmap(self.place / "keys.bin", dtype=KEY, mode="r") if len(rows) else np.empty(0, dtype=KEY)
+        keys = self._mapped_keys() if len(rows) else np.empty(0, dtype=KEY)
         width = self.dimension * 4
         vectors = self._mapped.data.cast("B") if len(rows) else memoryview(b"")
         checks = keys["check"][rows].tolist()
@@ -241,6 +241,16 @@ class VectorStore:
             raise CorruptError(f"{file} was cut: `clew repair {self.folder.parent}` computes its vectors anew")
         self._is_sound = np.append(self._is_sound, np.zeros(len(new), dtype=np.bool_))
         self._mapped = np.asarray(np.memmap(file, dtype="<f4", mode="r", shape=(count, self.dimension)))
+
+    def _mapped_keys(self) -> NDArray[np.void]:
+        """One key per vector; what a kill or a cut has left behind them is no key."""
+        file = self.place / "keys.bin"
+        try:
+            return np.memmap(file, dtype=KEY, mode="r", shape=(len(self._mapped),))
+        except (OSError, ValueError) as error:  # cut since it was opened
+            raise CorruptError(
+                f"{file} was cut: `clew repair {self.folder.parent}` computes its vectors anew"
+            ) from error
 
     def _keys(self, first: int = 0) -> NDArray[np.void]:
         file = self.place / "keys.bin"

@@ -23,7 +23,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -171,8 +171,10 @@ def staging(folder: Path) -> Iterator[Path]:
         shutil.rmtree(stage, ignore_errors=True)
 
 
-def commit(folder: Path, stage: Path, facts: dict[str, Any]) -> Manifest:
-    """Make the staged files the current generation and remove the old one."""
+def commit(
+    folder: Path, stage: Path, facts: dict[str, Any], about_to: Callable[[str], None] = lambda _: None
+) -> Manifest:
+    """Make the staged files the current generation and remove the old one; `about_to` is told its name before."""
     files = {}
     for file in sorted(path for path in stage.rglob("*") if path.is_file()):
         sync(file)
@@ -188,6 +190,7 @@ def commit(folder: Path, stage: Path, facts: dict[str, Any]) -> Manifest:
     record(folder, manifest.generation, *_current(folder))
     if not place.exists():
         stage.rename(place)
+    about_to(manifest.generation)
     draft = folder / f".{MANIFEST}"
     draft.write_text(manifest.to_json(), "utf-8")
     sync(draft)
