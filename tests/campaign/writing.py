@@ -127,10 +127,14 @@ def _history(pick: random.Random, place: Path) -> list[str]:
         removed = (Piece(pa.table({"key": sorted(gone)}), "gone"),) if gone else ()
         change, before = Delta(_tables(added, joined), removed), read_manifest(folder).generation
         wrong = [apart(lambda change=change: _update_until(pick, folder, change))] if pick.random() < 0.3 else []
-        if read_manifest(folder).generation == before or has_vectors:
+        was_run = read_manifest(folder).generation == before or has_vectors
+        if was_run:
             wrong.append(judged(lambda change=change: update(folder, change) and None))
         build(_tables(nodes, edges), fresh)
-        wrong += _unlike(folder, fresh)
+        if content(folder) != recorded(fresh):
+            wrong.append("changed: not what a build at once gives")
+        left = leftovers(folder) if was_run else set()  # what was killed at its very end is cleared by the next change
+        wrong += [f"left behind: {sorted(left)}"] if left else []
         if has_vectors and not _has_vectors(folder):
             wrong.append("lost: vectors")
         if any(wrong):
@@ -144,12 +148,6 @@ def _has_vectors(folder: Path) -> bool:
         return have_all_vectors(base)
     finally:
         base.release()
-
-
-def _unlike(folder: Path, fresh: Path) -> list[str]:
-    left = leftovers(folder)
-    wrong = [] if content(folder) == recorded(fresh) else ["changed: not what a build at once gives"]
-    return wrong + ([f"left behind: {sorted(left)}"] if left else [])
 
 
 def _update_until(pick: random.Random, folder: Path, change: Delta) -> None:
