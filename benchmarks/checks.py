@@ -3,9 +3,9 @@
 usage: python benchmarks/checks.py nodes.jsonl.gz edges.tsv.gz [--questions 20] [--times 7]
 
 Each time is the processor time of a new process, in milliseconds; processes with and without checks take turns, and the
-median is reported. "first" is what a process pays once, imports aside: opening, then the first question of each method, which maps and
-compares the files it needs. "asked" is the mean of the questions after that. Vectors are those of the hash embedder:
-comparing them costs the same as comparing real ones.
+median is reported. "first" is what a process pays once, imports aside: opening, then the first question of each method,
+which maps and compares the files it needs. "asked" is the mean of the questions after that. Vectors are those of the
+hash embedder: comparing them costs the same as comparing real ones.
 """
 
 from __future__ import annotations
