@@ -65,7 +65,7 @@ class Finalised:
 
 
 def test_threads_read_at_once(place):
-    """`numpy.load` raises SystemError here in CPython 3.11.7, after some hundred headers."""
+    """`numpy.load` raises SystemError here in CPython 3.11.7, after some thousand headers."""
     np.save(place / "shared.npy", np.arange(9))
     np.savez(place / "shared.npz", heads=np.arange(9))
     end = time.monotonic() + 3
@@ -77,11 +77,13 @@ def test_threads_read_at_once(place):
             read_arrays(place / "shared.npz")
 
     before, interval = gc.get_threshold(), sys.getswitchinterval()
-    gc.set_threshold(50)
+    gc.freeze()
+    gc.set_threshold(5)
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(read, range(8)))
     finally:
         gc.set_threshold(*before)
+        gc.unfreeze()
         sys.setswitchinterval(interval)

@@ -1,7 +1,7 @@
 """Arrays as NumPy writes them to files, read without its parser of headers.
 
-NumPy takes a header for Python source and parses it as such. CPython 3.11.7 fails at that now and then where threads do so
-at once ("AST constructor recursion depth mismatch", gh-106905; 3.12.1 does not). Here a header is one of a few forms.
+NumPy takes a header for Python source and parses it as such. CPython 3.11.7 fails at that now and then in threads
+("AST constructor recursion depth mismatch", gh-106905; 3.12.1 does not). Here a header is one of a few forms.
 """
 
 from __future__ import annotations
