@@ -85,7 +85,8 @@ def flipped(writers: Writers, seed: int, place: Path) -> list[str]:
 @cache
 def said(base: Path, kind: str, method: str) -> str:
     """What a sound base answers."""
-    return str(clew.open(base).ask(ASKED[kind][0], method).candidates)
+    whole = copied(base, base.with_name(f"asked {base.name}"))  # asking may keep vectors in a base
+    return str(clew.open(whole).ask(ASKED[kind][0], method).candidates)
 
 
 def hostile_source(seed: int, place: Path) -> list[str]:

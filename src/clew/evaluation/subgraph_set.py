@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,8 @@ def write_subgraphs(
     """Write the subgraphs of all candidates of some questions; `writer` tells each in sentences as well."""
     subgraphs = right = disconnected = 0
     checks = []
-    with file.open("w", encoding="utf-8") as lines:
+    draft = file.with_name(f".{file.name}.partial")  # what is there already stays until the new one is whole
+    with discarded(draft), draft.open("w", encoding="utf-8") as lines:
         for question, pool in zip(questions, maker.pools(questions, progress), strict=True):
             told = [None] * len(pool.pool) if writer is None else writer.write(pool.pool.subgraphs)
             for row in _rows(maker, question, pool, told):
@@ -54,8 +56,19 @@ def write_subgraphs(
             right += int(pool.right.sum())
             disconnected += sum(one.disconnected for one in pool.pool.subgraphs)
             checks += [one.check for one in told if one is not None and one.check is not None]
+        lines.flush()
+        draft.replace(file)
     rated = rates(checks) if writer is not None else None
     return SubgraphSet(file, len(questions), subgraphs, right, disconnected, rated)
+
+
+@contextmanager
+def discarded(draft: Path) -> Iterator[None]:
+    """Remove a draft that was not put in its place."""
+    try:
+        yield
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _rows(

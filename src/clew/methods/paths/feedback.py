@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,8 +29,14 @@ class Confirmed(BaseModel):
 def keep_confirmed(folder: Path, confirmed: Confirmed) -> int:
     """Add one; returns how many there are."""
     refuse_link(folder / CONFIRMED)
-    with (folder / CONFIRMED).open("a", encoding="utf-8") as file:
-        file.write(confirmed.model_dump_json() + "\n")
+    with (folder / CONFIRMED).open("ab") as file:
+        begun = file.tell()
+        try:
+            file.write(confirmed.model_dump_json().encode() + b"\n")
+            file.flush()
+        except OSError:  # a full disk: half a line would be in the way of all others
+            os.ftruncate(file.fileno(), begun)
+            raise
     return len(read_confirmed(folder))
 
 
