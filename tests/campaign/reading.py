@@ -236,17 +236,19 @@ def requests(writers: Writers, seed: int, _: Path) -> list[str]:
         page = TestClient(create_app(settings), base_url="http://localhost", raise_server_exceptions=False)
         for _ in range(TOGETHER):
             path = pick.choice(PATHS).format(hostile.text(pick).encode("utf-8", "replace").hex())
-            body = json.dumps(
-                {"question": hostile.question(pick), "method": pick.choice([*method_names(), "x"])}
-            ).encode()
+            told: dict[str, object] = {"question": hostile.question(pick)}
+            told |= {"method": pick.choice([*method_names(), "x"])}
+            if pick.random() < 0.3:
+                told |= {"history": [hostile.question(pick) or "x" for _ in range(pick.randrange(1, 4))]}
+            body = json.dumps(told).encode()
             if pick.random() < 0.5:
                 body = pick.choice(
                     [hostile.cut_and_flipped(body, pick), json.dumps(hostile.value(pick)).encode(), b"[" * 9999]
                 )
             how = pick.choice(["GET", "POST", "POST", "PUT", "DELETE"])
-            told = {"text": hostile.text(pick).encode("utf-8", "replace").decode(), "k": str(hostile.value(pick))[:20]}
-            told = {name: value.encode("utf-8", "replace").decode() for name, value in told.items()}
-            reply = page.request(how, path, content=body, params=told, headers={"Content-Type": "application/json"})
+            given = {"text": hostile.text(pick), "k": str(hostile.value(pick))[:20]}
+            given = {name: value.encode("utf-8", "replace").decode() for name, value in given.items()}
+            reply = page.request(how, path, content=body, params=given, headers={"Content-Type": "application/json"})
             if reply.status_code >= 500 and reply.status_code != 503:
                 return f"internal: {how} {path} {body[:120]!r}: {reply.status_code} {reply.text[:120]}"
         return None

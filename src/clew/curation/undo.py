@@ -126,5 +126,6 @@ def _put_back(kept: Path, file: Path) -> None:
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_name(f".{file.name}.undo")
+    draft.unlink(missing_ok=True)
     shutil.copy2(kept, draft)
     draft.replace(file)

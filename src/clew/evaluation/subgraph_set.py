@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from clew.core.disk import written_whole
 from clew.datasets.questions import Question
 from clew.evaluation.rankers import PoolMaker
 from clew.methods.subgraph_reranking.drawing import subgraph_json
@@ -46,8 +46,7 @@ def write_subgraphs(
     """Write the subgraphs of all candidates of some questions; `writer` tells each in sentences as well."""
     subgraphs = right = disconnected = 0
     checks = []
-    draft = file.with_name(f".{file.name}.partial")  # what is there already stays until the new one is whole
-    with discarded(draft), draft.open("w", encoding="utf-8") as lines:
+    with written_whole(file) as lines:
         for question, pool in zip(questions, maker.pools(questions, progress), strict=True):
             told = [None] * len(pool.pool) if writer is None else writer.write(pool.pool.subgraphs)
             for row in _rows(maker, question, pool, told):
@@ -56,19 +55,8 @@ def write_subgraphs(
             right += int(pool.right.sum())
             disconnected += sum(one.disconnected for one in pool.pool.subgraphs)
             checks += [one.check for one in told if one is not None and one.check is not None]
-        lines.flush()
-        draft.replace(file)
     rated = rates(checks) if writer is not None else None
     return SubgraphSet(file, len(questions), subgraphs, right, disconnected, rated)
-
-
-@contextmanager
-def discarded(draft: Path) -> Iterator[None]:
-    """Remove a draft that was not put in its place."""
-    try:
-        yield
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _rows(

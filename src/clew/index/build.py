@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.core.errors import FormatError
+from clew.core.folders import refuse_link
 from clew.core.types import IntArray
 from clew.index.lexical import LexicalIndex
 from clew.index.name_table import NameTable
@@ -135,7 +136,8 @@ def index_names(
 
 
 def vector_folder(folder: Path) -> Path:
-    """Where a knowledge-base folder keeps its vectors, for all its generations."""
+    """Where a knowledge-base folder keeps its vectors, for all its generations; a link to elsewhere is refused."""
+    refuse_link(folder / VECTORS)
     return folder / VECTORS
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core import trace
-from clew.core.disk import BINARY, hold
+from clew.core.disk import BINARY, hold, write_whole
 from clew.core.errors import CorruptError, EmbedderMismatch
 from clew.core.folders import refuse_link
 from clew.core.notations import parse_json
@@ -76,7 +76,7 @@ class VectorStore:
         self._sorted: tuple[Hashes, NDArray[np.int64]] = np.empty((0, 2), np.uint64), np.empty(0, np.int64)
         self._fresh: dict[tuple[int, int], int] = {}
         self._is_sound: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
-        refuse_link(self.place, *(self.place / name for name in ("keys.bin", "vectors.bin", ".lock")))
+        refuse_link(folder, self.place, *(self.place / name for name in ("keys.bin", "vectors.bin", ".lock")))
         self._refresh()
 
     @classmethod
@@ -135,7 +135,8 @@ class VectorStore:
 
     def products(self, query: Vectors) -> Vectors:
         """The inner product of a query with every vector, in the order of rows."""
-        self._check(np.arange(len(self._mapped)))
+        if not self._is_sound.all():
+            self._check(np.arange(len(self._mapped)))
         products: Vectors = np.concatenate([part @ query for part in (self._mapped, *self._memory)])
         return products
 
@@ -194,6 +195,8 @@ class VectorStore:
 
     def _check(self, rows: NDArray[np.integer]) -> None:
         """Refuse vectors that were altered; each is looked at once."""
+        if self._is_sound.all():
+            return
         unseen = rows[~self._is_sound[rows]]
         if len(unseen) and len(self.altered(unseen)):
             raise CorruptError(self.problems()[0])
@@ -263,9 +266,8 @@ class VectorStore:
         card = EmbedderCard(self.name, self.dimension, self.spec)
         if read_card(self.folder) == card:
             return
-        draft = self.folder / f".{FILE}"
-        draft.write_text(json.dumps({**asdict(card), "digest": card.digest}, ensure_ascii=False) + "\n", "utf-8")
-        draft.replace(self.folder / FILE)
+        told = json.dumps({**asdict(card), "digest": card.digest}, ensure_ascii=False)
+        write_whole(self.folder / FILE, told.encode() + b"\n")
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from clew.core.disk import hold, is_shared, sync
+from clew.core.disk import hold, is_shared, sync, write_whole
 from clew.core.errors import CorruptError, LockedError, NotFoundError, StorageError
 from clew.core.folders import refuse_foreign, refuse_link
 from clew.kb.holding import Held
@@ -191,10 +191,7 @@ def commit(
     if not place.exists():
         stage.rename(place)
     about_to(manifest.generation)
-    draft = folder / f".{MANIFEST}"
-    draft.write_text(manifest.to_json(), "utf-8")
-    sync(draft)
-    draft.replace(folder / MANIFEST)
+    write_whole(folder / MANIFEST, manifest.to_json().encode(), safely=True)
     sync(folder)
     remove_recorded(folder)
     return manifest

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from clew.core.disk import write_whole
 from clew.core.errors import CorruptError
 from clew.core.folders import refuse_link
 from clew.core.notations import parse_json
@@ -58,12 +59,10 @@ def read_confirmed(folder: Path) -> list[Confirmed]:
 def keep_taught(folder: Path, taught: Sequence[Taught]) -> None:
     """What was learned from the confirmed answers of this base."""
     refuse_link(folder / LEARNED)
-    draft = folder / f".{LEARNED}"
     lines = [
         {"question": one.question, "moves": [[move.relation, move.direction] for move in one.moves]} for one in taught
     ]
-    draft.write_bytes(sealed_text(json.dumps(lines, indent=1, ensure_ascii=False).encode() + b"\n"))
-    draft.replace(folder / LEARNED)
+    write_whole(folder / LEARNED, sealed_text(json.dumps(lines, indent=1, ensure_ascii=False).encode() + b"\n"))
 
 
 def read_taught(folder: Path) -> tuple[Taught, ...]:
