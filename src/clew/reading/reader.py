@@ -62,6 +62,8 @@ SURELY_NOT = 0.9
 MOST_VALUES = 60
 """A text attribute with at most so many different values is a category."""
 LONGEST_VALUE = 40
+MOST_NUMBERS = 6
+"""Numbers and dates of a question that are read; each is compared with every attribute."""
 REMEMBERED = 64
 LARGE = 200_000
 """From so many nodes on, a path is not followed only to see whether it leads anywhere."""
@@ -238,7 +240,7 @@ class LearnedReader:
 
     def _options(self, question: str, taken: Sequence[tuple[Named, Sense]], cost: float) -> list[_Option]:
         """Plans for one way to take the names, each in words beside the question as it is then read."""
-        numbers = [one for one in quantities(question) if not _overlaps(one, taken)]
+        numbers = [one for one in quantities(question) if not _overlaps(one, taken)][:MOST_NUMBERS]
         code, words = self.schema.type_code, self.vocabulary.type_words
         spans = [Span(one.start, one.end, words(sense.type)) for one, sense in taken]
         types = [code[sense.type] for _, sense in taken]
