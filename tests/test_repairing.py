@@ -142,6 +142,9 @@ def test_a_repair_that_was_killed_before_the_vectors_is_finished_by_the_next_one
     assert vectors_are_behind(folder)
     assert repair(folder).done == ("0 vectors were computed by hash",)
     assert not vectors_are_behind(folder)
+    rows.with_name("rows-clew-data-0123456789abcdef.npy").write_bytes(rows.read_bytes())
+    assert repair(folder).done == ()
+    assert [file.name for file in (folder / "vectors").rglob("rows-*")] == [rows.name]
     assert content(folder) == before
 
 

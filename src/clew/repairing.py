@@ -8,6 +8,7 @@ nodes and edges                   from the documents, where this user built the 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from clew.index.build import (
     discard_vectors,
     embed_documents,
     embedder_of,
+    forget_rows,
     have_all_vectors,
     vector_folder,
     vectors_are_behind,
@@ -48,6 +50,8 @@ def repair(folder: Path, say: Say = lambda _: None) -> RepairReport:
     problems = check(folder)
     sweep(folder)
     if not problems and not vectors_are_behind(folder):
+        with suppress(OSError):  # where nothing may be written, nothing was left by a kill
+            forget_rows(folder)
         return RepairReport(folder, (), ())
     done: list[str] = []
     notes: list[str] = []

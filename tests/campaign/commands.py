@@ -116,10 +116,11 @@ class Writers:
         team = Team.open(self.team / "users.db")
         team.users.make(Actor("campaign"), "ada", UserChange(roles={"*": "admin"}))
         team.file.close()
-        self.asked = place / "asked.jsonl"
-        self.asked.write_text("".join(json.dumps(one) + "\n" for one in ASKED), "utf-8")
+        self.questions = place / "questions.jsonl"
+        self.questions.write_text("".join(json.dumps(one) + "\n" for one in ASKED), "utf-8")
         pages = document_base(place / "pages.kb", self.files / "harbour.md")  # short: what is read costs time
-        self.opened = {"graph": clew.open(self.graph), "documents": clew.open(pages)}
+        self.asked = {"graph": copied(self.graph, place / "asked" / "graph.kb"), "documents": pages}  # may keep vectors
+        self.opened = {kind: clew.open(base) for kind, base in self.asked.items()}
         for base in self.opened.values():  # what is loaded now need not be loaded by each process
             for method in method_names():
                 with suppress(ClewError):
@@ -157,14 +158,16 @@ class Writers:
         }
 
     def _train(self, folder: Path) -> None:
-        ranker(str(self.asked), folder, kb=self.graph, kind=RankerKind.logistic, features="graph", candidates=4, seed=5)
+        ranker(
+            str(self.questions), folder, kb=self.graph, kind=RankerKind.logistic, features="graph", candidates=4, seed=5
+        )
 
     def _subgraphs(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
-        subgraphs(str(self.asked), folder / "subgraphs.jsonl", kb=self.graph, candidates=4)
+        subgraphs(str(self.questions), folder / "subgraphs.jsonl", kb=self.graph, candidates=4)
 
     def _evaluate(self, folder: Path) -> None:
-        clew.evaluate(self.graph, self.asked, ["bm25"], out=folder)
+        clew.evaluate(self.graph, self.questions, ["bm25"], out=folder)
 
     @cache  # noqa: B019 - as long as the campaign
     def after(self, name: str) -> tuple[State, State, Cost]:

@@ -184,7 +184,7 @@ def model_replies(writers: Writers, seed: int, _: Path) -> list[str]:
         for _ in range(TOGETHER // 5):
             kind, method = pick.choice(["graph", "documents"]), pick.choice(method_names())
             with suppress(ClewError):
-                base = clew.open(getattr(writers, kind), model=ScriptedModel(reply))
+                base = clew.open(writers.asked[kind], model=ScriptedModel(reply))
                 base.ask(hostile.question(pick), method)
         return None
 
@@ -232,7 +232,7 @@ def requests(writers: Writers, seed: int, _: Path) -> list[str]:
     pick = random.Random(seed)
 
     def send() -> str | None:
-        settings = ServerSettings(named_bases([writers.graph]), limits=Limits(per_minute=1_000_000))
+        settings = ServerSettings(named_bases([writers.asked["graph"]]), limits=Limits(per_minute=1_000_000))
         page = TestClient(create_app(settings), base_url="http://localhost", raise_server_exceptions=False)
         for _ in range(TOGETHER):
             path = pick.choice(PATHS).format(hostile.text(pick).encode("utf-8", "replace").hex())
