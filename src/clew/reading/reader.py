@@ -65,6 +65,8 @@ LONGEST_VALUE = 40
 MOST_NUMBERS = 6
 """Numbers and dates of a question that are read; each is compared with every attribute."""
 REMEMBERED = 64
+WRITTEN = 0.3
+"""From this share of nodes with a text on, a question may be about texts alone."""
 LARGE = 200_000
 """From so many nodes on, a path is not followed only to see whether it leads anywhere."""
 
@@ -166,6 +168,7 @@ class LearnedReader:
         self.encoders = shared_encoders(weights)
         self.combiner = Combiner.open(weights)
         self._remembered: dict[str, Understanding] = {}
+        self._written: dict[str | None, bool] = {}
 
     @cached_property
     def values(self) -> dict[str, tuple[str, ...]]:
@@ -215,6 +218,13 @@ class LearnedReader:
     @cached_property
     def _touched(self) -> TouchedSchemas:
         return TouchedSchemas(self.kb)
+
+    def is_written_about(self, kind: str | None) -> bool:
+        """Whether texts can answer as well: enough nodes of a type have one."""
+        if kind not in self._written:
+            share = self.kb.written_share(kind) if isinstance(self.kb, StoredKnowledgeBase) else 0.0
+            self._written[kind] = share >= WRITTEN
+        return self._written[kind]
 
     def read(self, question: str) -> Understanding:
         """What the question may mean over this base; the last ones are remembered."""
