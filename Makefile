@@ -5,10 +5,16 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DEVELOPED := $(VENV)/.developed
 
-.PHONY: demo test campaign check format site release clean
+.PHONY: demo test locked campaign check format site release clean
 
 demo: $(INSTALLED)
 	$(BIN)/clew demo --folder .demo
+
+# What requirements.lock names, file by file, or nothing.
+locked:
+	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --only-binary :all: --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 
 test: check
 	$(BIN)/python -m pytest -n 2 --dist loadscope
@@ -31,9 +37,11 @@ $(INSTALLED): pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[demo]'
 	touch $(INSTALLED)
 
-$(DEVELOPED): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet -e '.[web,documents,sparql,networkx,demo]' --group dev
-	touch $(DEVELOPED)
+$(DEVELOPED): pyproject.toml requirements.lock
+	$(MAKE) locked || { echo "requirements.lock cannot be used here: installing what the index has, unchecked"; \
+	  $(MAKE) $(INSTALLED) && \
+	  $(BIN)/python -m pip install --quiet -e '.[web,documents,sparql,networkx,demo]' --group dev; }
+	touch $(INSTALLED) $(DEVELOPED)
 
 site: $(DEVELOPED)
 	$(BIN)/python -m pip install --quiet --group site

@@ -4,21 +4,27 @@
 
 1. Build wheel and sdist, and check them (`build` and `twine`, in an environment of their own).
 2. Install the wheel into an empty environment.
-3. Without any network: build a base of three nodes, ask it a question, and let `clew doctor` look at the installation.
-4. Print what each installed package takes.
+3. Write what it was installed with beside it, as a CycloneDX file.
+4. Without any network: build a base of three nodes, ask it a question, and let `clew doctor` look at the installation.
+5. Print what each installed package takes.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import uuid
 import venv
 from pathlib import Path
+from typing import Any
+
+from dependencies import Package
 
 ROOT = Path(__file__).parent.parent
 NODES = [
@@ -41,18 +47,8 @@ sys.addaudithook(refuse)
 from clew.cli import main
 main()
 """
-SIZES = """
-import json, sys
-from importlib.metadata import distributions
-from pathlib import Path
-
-def size(file):
-    path = Path(file.locate())
-    return path.stat().st_size if path.is_file() else 0
-
-sizes = {one.name: sum(size(file) for file in one.files or ()) for one in distributions()}
-json.dump({name: size for name, size in sizes.items() if name not in ("pip", "setuptools")}, sys.stdout)
-"""
+NOT_OURS = {"pip", "setuptools"}
+"""What every new environment has."""
 
 
 def main() -> None:
@@ -66,8 +62,10 @@ def main() -> None:
         begun = time.perf_counter()
         run(python, "-m", "pip", "install", "--quiet", str(wheel))
         print(f"installed in {time.perf_counter() - begun:.0f} s")
+        packages = installed(python)
+        write_bill(wheel, packages)
         ask_offline(python, Path(folder))
-        show_sizes(python)
+        show_sizes(packages)
     print(f"ready to be published: {', '.join(sorted(path.name for path in out.iterdir()))}")
 
 
@@ -113,14 +111,50 @@ def offline(python: Path, folder: Path, *arguments: str) -> str:
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, encoding="utf-8").stdout
 
 
-def show_sizes(python: Path) -> None:
+def installed(python: Path) -> list[Package]:
+    """Every package of an environment, with its licence and its size."""
+    command = [str(python), str(ROOT / "scripts" / "dependencies.py"), "--json"]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return sorted((one for one in json.loads(told) if one["name"] not in NOT_OURS), key=lambda one: one["name"])
+
+
+def write_bill(wheel: Path, packages: list[Package]) -> Path:
+    """Beside the wheel, what it was installed with: a software bill of materials in the form of CycloneDX 1.6."""
+    (own,) = (one for one in packages if one["name"] == "clew-kb")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    others = [one for one in packages if one is not own]
+    bill = {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, digest)}",
+        "version": 1,
+        "metadata": {"component": component(own) | {"hashes": [{"alg": "SHA-256", "content": digest}]}},
+        "components": [component(one) for one in others],
+        "dependencies": [{"ref": purl(own), "dependsOn": [purl(one) for one in others]}],
+    }
+    file = wheel.with_suffix(".cdx.json")
+    file.write_text(json.dumps(bill, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return file
+
+
+def component(one: Package) -> dict[str, Any]:
+    """A package as CycloneDX has it; a licence that is unknown is left out."""
+    named = [{"license": {"name": one["licence"]}}] if one["licence"] != "unknown" else []
+    told = {"type": "library", "bom-ref": purl(one), "name": one["name"], "version": one["version"], "purl": purl(one)}
+    return {**told, "licenses": named}
+
+
+def purl(one: Package) -> str:
+    """The address of a package among all packages."""
+    return f"pkg:pypi/{one['name']}@{one['version']}"
+
+
+def show_sizes(packages: list[Package]) -> None:
     """Megabytes by package, the largest first."""
-    told = subprocess.run([str(python), "-c", SIZES], check=True, capture_output=True, text=True).stdout
-    sizes = sorted(json.loads(told).items(), key=lambda item: -item[1])
-    for name, size in sizes:
-        if size >= 1_000_000:
-            print(f"{size / 1e6:8.1f} MB  {name}")
-    print(f"{sum(size for _, size in sizes) / 1e6:8.1f} MB  in all")
+    for one in sorted(packages, key=lambda one: -one["bytes"]):
+        if one["bytes"] >= 1_000_000:
+            print(f"{one['bytes'] / 1e6:8.1f} MB  {one['name']}")
+    print(f"{sum(one['bytes'] for one in packages) / 1e6:8.1f} MB  in all")
 
 
 def run(*command: object) -> None:

@@ -62,6 +62,16 @@ def test_a_part_of_what_was_found_is_asked_for(base):
     assert "among" in answer.query["text"]
 
 
+@pytest.mark.parametrize(
+    "said", ["\udcff\udcfe", "\ud800 what about Chile?", "and \udc80?", "which of them\x00?", "\u202ewhy?"]
+)
+def test_what_is_no_text_is_made_text_in_every_turn(base, said):
+    conversation = base.conversation()
+    conversation.ask("Which countries border Peru?")
+    answer = conversation.ask(said)
+    assert answer.to_dict()["question"].encode()
+
+
 def test_how_many_of_them_is_counted_among_what_was_found(base):
     conversation = base.conversation()
     conversation.ask("Which countries border Peru?")

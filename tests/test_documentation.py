@@ -137,3 +137,18 @@ def test_a_block_is_found_with_its_line_its_mark_and_without_its_indent(tmp_path
     first, second = blocks(document)
     assert (first.line, first.code, first.mark) == (10, "if 1:\n    pass\n", "")
     assert (second.line, second.mark) == (16, "<!-- not run: needs a network -->")
+
+
+def test_every_test_that_a_document_names_is_there():
+    named = [
+        (file, test)
+        for document in ROOT.glob("docs/*.md")
+        for file, test in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", document.read_text("utf-8"))
+    ]
+    assert named
+    missing = [
+        f"{file}::{test}"
+        for file, test in named
+        if not (ROOT / file).is_file() or f"def {test}" not in (ROOT / file).read_text("utf-8")
+    ]
+    assert missing == []

@@ -53,6 +53,19 @@ def test_a_name_that_several_nodes_bear_joins_nothing(tmp_path):
     assert len(ArrayKnowledgeBase.open(joined_base([tmp_path / "one.kb", tmp_path / "two.kb"]))) == 3
 
 
+def test_attributes_of_different_kinds_and_one_that_is_named_as_ours_are_kept(tmp_path):
+    one = [{"id": "1", "type": "city", "name": "X", "year": 1990, "bases": ["Ramstein"]}, {"id": "2", "type": "city"}]
+    two = [{"id": "3", "type": "city", "name": "X", "year": "unknown"}, {"id": "4", "type": "city", "year": "early"}]
+    clew.build(clew.from_tables(one, [{"head": "1", "relation": "r", "tail": "2", "weight": 3}]), tmp_path / "one.kb")
+    clew.build(
+        clew.from_tables(two, [{"head": "3", "relation": "r", "tail": "4", "weight": "a lot"}]), tmp_path / "b.kb"
+    )
+    kb = ArrayKnowledgeBase.open(joined_base([tmp_path / "one.kb", tmp_path / "b.kb"]))
+    assert kb.inconsistencies() == []
+    assert kb.node(kb.find("1")).attributes == {"bases": ["one", "b"], "own_bases": ["Ramstein"], "year": "1990"}
+    assert kb.node(kb.find("4")).attributes["year"] == "early"
+
+
 def test_the_union_is_kept_until_a_base_changes(bases):
     first = joined_base(bases)
     assert joined_base(bases) == first

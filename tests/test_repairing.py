@@ -9,6 +9,7 @@ import clew
 from clew.building import build, check, update
 from clew.core.errors import CorruptError, NotFoundError
 from clew.documents import build_documents
+from clew.index.build import vectors_are_behind
 from clew.index.vectors import rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import LOCK, read_manifest
@@ -132,6 +133,19 @@ def test_what_a_killed_repair_left_is_removed_by_the_next_one(folder):
     (folder / LOCK).write_text(".clew-stage-0123456789abcdef\n")
     assert repair(folder).done == ()
     assert not (folder / ".clew-stage-0123456789abcdef").exists()
+
+
+def test_a_repair_that_was_killed_before_the_vectors_is_finished_by_the_next_one(folder):
+    Toolbox.switch_embedder(folder, "hash")
+    before, (rows,) = content(folder), (folder / "vectors").rglob("rows-*")
+    rows.rename(rows.with_name("rows-clew-data-0123456789abcdef.npy"))
+    assert vectors_are_behind(folder)
+    assert repair(folder).done == ("0 vectors were computed by hash",)
+    assert not vectors_are_behind(folder)
+    rows.with_name("rows-clew-data-0123456789abcdef.npy").write_bytes(rows.read_bytes())
+    assert repair(folder).done == ()
+    assert [file.name for file in (folder / "vectors").rglob("rows-*")] == [rows.name]
+    assert content(folder) == before
 
 
 def test_a_repaired_base_is_updated_like_any_other(folder):

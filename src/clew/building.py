@@ -156,9 +156,16 @@ def _without_vectors(report: BuildReport, error: Exception) -> BuildReport:
 
 
 def write_base(
-    tables: Tables, folder: Path, edits: SchemaEdits, skip_bad: bool, say: Say, *, lenient: bool = False
+    tables: Tables,
+    folder: Path,
+    edits: SchemaEdits,
+    skip_bad: bool,
+    say: Say,
+    *,
+    lenient: bool = False,
+    about_to: Callable[[str], None] = lambda _: None,
 ) -> BuildReport:
-    """Build in a folder that the caller has locked."""
+    """Build in a folder that the caller has locked; `about_to` is told the new generation before it is in use."""
     problems = Problems(skip_bad)
     with staging(folder) as stage:
         say("graph")
@@ -174,7 +181,7 @@ def write_base(
         say("indexes")
         facts |= {"language": build_indexes(staged, stage / "index")}
         say("checksums")
-        commit(folder, stage, facts)
+        commit(folder, stage, facts, about_to)
     listed = (*tables.skipped, *problems.listed)
     skipped = problems.count + len(tables.skipped)
     return BuildReport(folder, graph.nodes, graph.edges, skipped, listed, graph.notes)

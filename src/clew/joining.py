@@ -22,12 +22,13 @@ from clew.index.tokens import normalise
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.sources.jsonl import table_of_records
+from clew.kb.sources.wide import agreed
 from clew.kb.tables import NODE_COLUMNS, Piece, Tables
 from clew.models.settings import Settings
 
 BASES = "bases"
 """The attribute that says which bases know a node."""
-VERSION = 1
+VERSION = 2
 """Raised when the same bases are joined in another way."""
 
 
@@ -68,7 +69,7 @@ def joined_tables(bases: dict[str, ArrayKnowledgeBase]) -> Tables:
     shared = sum(len(row[BASES]) > 1 for row in union.rows.values())
     notes.append(f"joined from {' and '.join(bases)}: {shared:,} nodes are known to more than one")
     kept = {kind: table_of_records(rows) for kind, rows in _by_type(union.rows.values()).items()}
-    return Tables(tuple(Piece(table, kind) for kind, table in kept.items()), tuple(edges), notes=tuple(notes))
+    return Tables(agreed([Piece(table, kind) for kind, table in kept.items()]), agreed(edges), notes=tuple(notes))
 
 
 @dataclass
@@ -79,7 +80,7 @@ class _Union:
         """Take in the nodes of a base; returns the key that each of its keys has in the union."""
         here, there = _singular(rows), _singular(list(self.rows.values()))
         keys: dict[str, str] = {}
-        for row in rows:
+        for row in map(_renamed, rows):
             own = str(row["key"])
             known = self.rows.get(own)
             if known is None or _identity(known) != _identity(row):
@@ -89,9 +90,16 @@ class _Union:
                 keys[own] = str(known["key"])
                 _merge(known, row, base)
                 continue
-            keys[own] = own if own not in self.rows else f"{base}:{own}"
+            keys[own] = own
+            while keys[own] in self.rows:  # also where a base has keys of this form itself
+                keys[own] = f"{base}:{keys[own]}"
             self.rows[keys[own]] = {**row, "key": keys[own], BASES: [base]}
         return keys
+
+
+def _renamed(row: dict[str, Any]) -> dict[str, Any]:
+    """An attribute that has the name of ours keeps its values under another."""
+    return {(f"own_{BASES}" if name == BASES else name): value for name, value in row.items()}
 
 
 def _identity(row: dict[str, Any]) -> tuple[str, str]:

@@ -8,6 +8,7 @@ nodes and edges                   from the documents, where this user built the 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,15 @@ from clew.building import Say, check, write_base
 from clew.core.errors import CorruptError, ModelError, UntrustedEmbedder
 from clew.documents.building import build_documents
 from clew.documents.originals import remembered_sources
-from clew.index.build import discard_vectors, embed_documents, embedder_of, have_all_vectors, vector_folder
+from clew.index.build import (
+    discard_vectors,
+    embed_documents,
+    embedder_of,
+    forget_rows,
+    have_all_vectors,
+    vector_folder,
+    vectors_are_behind,
+)
 from clew.index.vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import read_manifest
@@ -40,7 +49,9 @@ def repair(folder: Path, say: Say = lambda _: None) -> RepairReport:
     say("checking")
     problems = check(folder)
     sweep(folder)
-    if not problems:
+    if not problems and not vectors_are_behind(folder):
+        with suppress(OSError):  # where nothing may be written, nothing was left by a kill
+            forget_rows(folder)
         return RepairReport(folder, (), ())
     done: list[str] = []
     notes: list[str] = []

@@ -52,6 +52,21 @@ def content(folder: Path) -> dict[str, str]:
     return found | {"facts": json.dumps(manifest.facts, sort_keys=True)}
 
 
+def recorded(folder: Path) -> dict[str, str]:
+    """The same as the manifest has it."""
+    manifest = read_manifest(folder)
+    found = {name: str(told["sha256"]) for name, told in manifest.files.items()}
+    return found | {"facts": json.dumps(manifest.facts, sort_keys=True)}
+
+
+def vectors(folder: Path) -> dict[str, str]:
+    """The files of the vectors; a generation may have another name where a damaged one stood in its place."""
+    files = sorted(file for file in (folder / "vectors").rglob("*") if file.is_file())
+    current = read_manifest(folder).generation if (folder / "manifest.json").exists() else "none"
+    names = [file.relative_to(folder).as_posix().replace(current, "current") for file in files]
+    return {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in zip(names, files, strict=True)}
+
+
 def leftovers(folder: Path) -> set[str]:
     """What lies in the folder of a base and is no part of it."""
     return {path.name for path in folder.iterdir()} - OWN - {read_manifest(folder).generation}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import writing
-from writing import Writers
+from commands import Writers
 
 import reading
 
@@ -29,19 +29,23 @@ class Campaign:
 
 
 CAMPAIGNS = (
-    Campaign("kills", "a command that writes is killed at any moment, and run again", writing.killed, 12, 1_000),
-    Campaign("runs", "an evaluation is killed at any moment, and run again", writing.evaluation_killed, 2, 200),
+    Campaign("kills", "a command that writes is killed at any moment, and run again", writing.killed, 20, 1_000),
     Campaign("flips", "one byte of one file of a base is changed, or the file is cut", reading.flipped, 12, 2_000),
-    Campaign("sources", "files of nodes and edges", lambda _, seed, at: reading.hostile_source(seed, at), 40, 6_000),
-    Campaign("documents", "damaged documents of every format", reading.hostile_document, 40, 6_000),
-    Campaign("questions", "questions over all methods", reading.questions, 3, 20_000, reading.TOGETHER),
-    Campaign("replies", "a model that says anything", reading.model_replies, 3, 2_000, reading.TOGETHER // 5),
-    Campaign("endpoint", "an endpoint that says anything", lambda _, s, at: reading.endpoint_replies(s, at), 15, 2_000),
-    Campaign("requests", "bodies and paths of HTTP", reading.requests, 1, 5_000, reading.TOGETHER),
+    Campaign("sources", "files of nodes and edges", lambda _, seed, at: reading.hostile_source(seed, at), 40, 5_000),
+    Campaign("documents", "damaged documents of every format", reading.hostile_document, 40, 5_000),
+    Campaign("questions", "questions over all methods", reading.questions, 1, 20_000, reading.QUESTIONS),
+    Campaign("replies", "a model that says anything", reading.model_replies, 3, 1_000, reading.TOGETHER // 5),
+    Campaign("endpoint", "an endpoint that says anything", lambda _, s, at: reading.endpoint_replies(s, at), 15, 500),
+    Campaign("requests", "bodies and paths of HTTP", reading.requests, 1, 2_000, reading.TOGETHER),
     Campaign(
-        "sequences", "changes, some killed, against a rebuild", lambda _, s, at: writing.sequence(s, at), 5, 10_000
+        "sequences",
+        "a base changed once more, some changes killed, against a rebuild",
+        lambda _, seed, at: writing.sequence(seed, at),
+        2,
+        10_000,
+        writing.HISTORY,
     ),
-    Campaign("together", "questions while the base is changed", reading.together, 1, 300),
-    Campaign("disk full", "nothing can be written from one moment on", writing.disk_full, 8, 500),
-    Campaign("memory", "a process may map little memory", reading.little_memory, 4, 300),
+    Campaign("together", "questions while the base is changed", reading.together, 1, 60),
+    Campaign("disk full", "nothing can be written from one moment on", writing.disk_full, 8, 300),
+    Campaign("memory", "a process may map little memory", reading.little_memory, 4, 100),
 )

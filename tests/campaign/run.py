@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from campaigns import CAMPAIGNS, Campaign  # noqa: E402 - found by the paths above
-from writing import Writers  # noqa: E402
+from commands import Writers  # noqa: E402
 
 FIRST_SEED = 1_000
 """Those below are in the short run."""
@@ -61,16 +61,16 @@ def main() -> None:
 
 
 def go_on(chosen: list[Campaign], writers: Writers, place: Path, out: Path, end: float) -> None:
-    """Give each campaign its turns, and write down where they are."""
+    """Give each turn to the campaign that is least far, and write down where they are."""
     standings = read_state(out / "state.json")
     while time.monotonic() < end:
         waiting = [one for one in chosen if standings.setdefault(one.name, Standing()).tries < one.long]
         if not waiting:
             break
-        for one in waiting:
-            turn(one, standings[one.name], writers, place, min(end, time.monotonic() + SLICE))
-            write_state(out / "state.json", standings)
-            (out / "report.md").write_text(report(standings), "utf-8")
+        least = min(waiting, key=lambda one: standings[one.name].tries / one.long)
+        turn(least, standings[least.name], writers, place, min(end, time.monotonic() + SLICE))
+        write_state(out / "state.json", standings)
+        (out / "report.md").write_text(report(standings), "utf-8")
     print(report(standings))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from campaigns import CAMPAIGNS, Campaign
-from writing import Writers
+from commands import Writers
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from clew.core.errors import ClewError
@@ -34,22 +35,47 @@ def apart(work: Work, *, seconds: float = SECONDS, megabytes: int | None = MEGAB
         os.close(receiving)
         _work_and_end(work, sending, megabytes)
     os.close(sending)
-    said, ended = b"", time.monotonic() + seconds
-    while True:
-        ready, _, _ = select.select([receiving], [], [], max(0.0, ended - time.monotonic()))
-        piece = os.read(receiving, 65536) if ready else b""
-        if not piece:
-            break
-        said += piece
+    said, left = b"", seconds
+    begun = time.monotonic()
+    while left > 0:
+        ready, _, _ = select.select([receiving], [], [], left)
+        if ready:
+            piece = os.read(receiving, 65536)
+            if not piece:
+                break
+            said += piece
+        left = seconds - (time.monotonic() - begun - _waited(child))
     os.close(receiving)
-    if not ready:
+    if left <= 0:
         os.kill(child, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if not ready:
+    if left <= 0:
         return f"slow: over {seconds:g} seconds"
-    if code == -signal.SIGKILL and said == KILLED:
+    if code == -signal.SIGPROF or (code == -signal.SIGKILL and said == KILLED):
         return None
     return f"signal {-code}" if code < 0 else said.decode() or None
+
+
+def _waited(process: int) -> float:
+    """Seconds for which a process was ready and others had the processor; they are not its own."""
+    try:
+        return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+def judged(work: Work) -> str:
+    """What a piece of work says is wrong, or its exception, unless it is an error of Clew with words."""
+    try:
+        return work() or ""
+    except ClewError as refusal:
+        return "" if str(refusal).strip() else f"{type(refusal).__name__} says nothing"
+    except MemoryError:
+        return ""  # the command line says so, and nothing is changed
+    except BaseException as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        return f"internal: {type(error).__name__}: {str(error)[:200]} ({where})"
 
 
 KILLED = b"killed on purpose"
@@ -59,19 +85,8 @@ def _work_and_end(work: Work, sending: int, megabytes: int | None) -> None:
     if megabytes is not None:
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
     _Ending.told = sending
-    said = ""
-    try:
-        said = work() or ""
-    except ClewError as refusal:
-        said = "" if str(refusal).strip() else f"{type(refusal).__name__} says nothing"
-    except MemoryError:
-        said = ""  # the command line says so, and nothing is changed
-    except BaseException as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        said = (
-            f"internal: {type(error).__name__}: {str(error)[:200]} ({Path(place.filename).name}, line {place.lineno})"
-        )
-    os.write(sending, said.encode("utf-8", "replace"))
+    sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - until the process ends
+    os.write(sending, judged(work).encode("utf-8", "replace"))
     os._exit(0)
 
 
@@ -85,6 +100,12 @@ def kill_here() -> None:
     """End this process as a kill from outside would."""
     os.write(_Ending.told, KILLED)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_after(seconds: float) -> None:
+    """End this process after so much time of the processor, wherever it is then, also within a library."""
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, max(seconds, 1e-4))
 
 
 class Writes:
@@ -116,17 +137,35 @@ def _is_writing(arguments: tuple[object, ...]) -> bool:
     return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR))
 
 
-def counted(work: Callable[[], object], folder: Path) -> int:
-    """How many such moments a piece of work has."""
+@dataclass(frozen=True)
+class Cost:
+    """What a piece of work is where nobody disturbs it."""
+
+    moments: int
+    """How often it writes."""
+    seconds: float
+    """Of the processor."""
+
+
+def cost(work: Callable[[], object], folder: Path) -> Cost:
+    """Do a piece of work in a process of its own, and say what it was."""
     receiving, sending = os.pipe()
     child = os.fork()
     if not child:
-        writes = Writes(folder)
-        work()
-        os.write(sending, str(writes.seen).encode())
+        _Ending.told = sending
+        sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - until the process ends
+        writes, begun = Writes(folder), time.process_time()
+        try:
+            work()
+            fault = ""
+        except BaseException as error:
+            fault = repr(error)
+        os.write(sending, f"{writes.seen} {time.process_time() - begun} {fault}".encode())
         os._exit(0)
     os.close(sending)
     with os.fdopen(receiving) as told:
-        count = int(told.read() or 0)
+        moments, seconds, fault = told.read().split(" ", 2)
     os.waitpid(child, 0)
-    return count
+    if fault:
+        raise AssertionError(fault)
+    return Cost(int(moments), float(seconds))

@@ -2,145 +2,121 @@
 
 import errno
 import random
+import resource
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
-from functools import cache
+import signal
 from pathlib import Path
 
 import pyarrow as pa
-from bases import content, copied, document_base, document_files, graph_base, leftovers
-from trials import Writes, apart, counted, kill_here
+from bases import content, leftovers, recorded
+from commands import Command, Writers
+from trials import Writes, apart, judged, kill_after, kill_here
 
-import clew
 from clew.building import build, check, update
-from clew.core.errors import ClewError
-from clew.documents import build_documents
+from clew.index.build import have_all_vectors
+from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import read_manifest
 from clew.kb.sources.delta import Delta
-from clew.kb.tables import Piece
-from clew.methods.catalog import method_names
-from clew.methods.paths.feedback import Confirmed, keep_confirmed
-from clew.repairing import repair
+from clew.kb.tables import Piece, Tables
 from clew.toolbox import Toolbox
-from conftest import EDGES, NODES, tables
+from conftest import tables
 
-NEW = Delta(tables([("N1", "gene", "NEW1", [], "A new gene.")], [("N1", "associated_with", "MFS", None)]))
-
-
-class Writers:
-    """Commands that write a base: how each begins and what it does."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        self.files = document_files(place / "files")
-        self.graph = graph_base(place / "graph.kb")
-        self.documents = document_base(place / "documents.kb", self.files)
-        self.damaged = copied(self.graph, place / "damaged.kb")
-        (self.damaged / read_manifest(self.damaged).generation / "by_type.npy").write_bytes(b"damaged")
-
-        for base in (self.graph, self.documents):  # what is loaded now need not be loaded by each process
-            for method in method_names():
-                with suppress(ClewError):
-                    clew.open(base).ask("Which disease has long fingers?", method)
-
-    def commands(self) -> dict[str, tuple[Path | None, Callable[[Path], object]]]:
-        """Name → the base it begins with, if any, and the work."""
-        return {
-            "build": (None, lambda folder: build(tables(), folder)),
-            "rebuild": (self.graph, lambda folder: build(tables(NODES[:4], EDGES[:2]), folder)),
-            "update": (self.graph, lambda folder: update(folder, NEW)),
-            "embed": (self.graph, lambda folder: Toolbox.switch_embedder(folder, "hash")),
-            "documents": (None, lambda folder: build_documents([self.files / "harbour.md"], folder, jobs=1)),
-            "documents again": (self.documents, lambda folder: build_documents([self.files], folder, jobs=1)),
-            "repair": (self.damaged, repair),
-            "feedback": (self.graph, lambda folder: keep_confirmed(folder, Confirmed(question="q", answers=["BBS2"]))),
-        }
-
-    @cache  # noqa: B019 - as long as the campaign
-    def after(self, name: str) -> tuple[dict[str, str], int]:
-        """What a command makes where nobody disturbs it, and how many moments it has."""
-        begun, work = self.commands()[name]
-        folder = self.begin(begun, self.place / "undisturbed.kb")
-        moments = counted(lambda: work(folder), folder)
-        return content(folder), moments
-
-    def begin(self, base: Path | None, folder: Path) -> Path:
-        """A folder in the state in which a command finds it."""
-        shutil.rmtree(folder, ignore_errors=True)
-        return copied(base, folder) if base is not None else folder
+HISTORY = 10
+"""Changes of one base; after each it is compared with one built at once."""
 
 
 def killed(writers: Writers, seed: int, place: Path) -> list[str]:
-    """A command is killed at one moment of its writing, then run again."""
+    """A command is killed as it is about to write, or anywhere in between, then run again."""
     pick = random.Random(seed)
     name = pick.choice(list(writers.commands()))
-    begun, work = writers.commands()[name]
-    made, moments = writers.after(name)
-    folder = writers.begin(begun, place / "killed.kb")
-    before, at = content(folder), pick.randrange(max(1, moments))
+    command, (_, _, cost) = writers.commands()[name], writers.after(name)
+    folder = writers.begin(command, place / "killed")
+    at, after = pick.randrange(max(1, cost.moments)), pick.uniform(0, cost.seconds)
 
     def work_until_then() -> None:
-        Writes(folder, at, kill_here)
-        work(folder)
+        if pick.random() < 0.5:
+            Writes(folder, at, kill_here)
+        else:
+            kill_after(after)
+        command.work(folder)
 
-    wrong = [apart(work_until_then)]
-    found = content(folder) if folder.exists() else {}
-    if found not in (before, made):
-        wrong.append("lost: neither the old base nor the new one")
-    if found and name != "repair":
-        wrong += [f"unsound after the kill: {problem}" for problem in check(folder)]
-    wrong.append(apart(lambda: work(folder) and None))
-    return [f"{name} at {at}: {one}" for one in [*wrong, *_finished(folder, made)] if one]
-
-
-def _finished(folder: Path, made: dict[str, str]) -> list[str]:
-    if not (folder / "manifest.json").exists():
-        return ["lost: no base after the second run"]
-    wrong = [f"unsound: {problem}" for problem in check(folder)]
-    wrong += [] if content(folder) == made else ["changed: the second run made another base"]
-    left = leftovers(folder) - {"feedback.jsonl"}
-    return wrong + ([f"left behind: {sorted(left)}"] if left else [])
+    return _disturbed(writers, name, folder, work_until_then, f"{name} at {at} or {after:.3f} s")
 
 
 def disk_full(writers: Writers, seed: int, place: Path) -> list[str]:
-    """From one moment on nothing can be written: the disk is full, or was mounted to be read."""
+    """From one moment on nothing can be written, or no file may grow beyond some bytes."""
     pick = random.Random(seed)
     name = pick.choice(list(writers.commands()))
-    begun, work = writers.commands()[name]
-    made, moments = writers.after(name)
-    folder = writers.begin(begun, place / "full.kb")
-    before, at = content(folder), pick.randrange(max(1, moments))
-    number = pick.choice([errno.ENOSPC, errno.EROFS, errno.EACCES])
+    command, (_, _, cost) = writers.commands()[name], writers.after(name)
+    folder = writers.begin(command, place / "full")
+    at, number = pick.randrange(max(1, cost.moments)), pick.choice([errno.ENOSPC, errno.EROFS, errno.EACCES])
+    most = pick.choice([0, 100, 1_000, 4_000, 20_000])
+    grows = pick.random() < 0.5
 
     def refuse() -> None:
         raise OSError(number, "refused on purpose")
 
     def work_until_then() -> str | None:
-        Writes(folder, at, refuse)
+        if grows:
+            Writes(folder, at, refuse)
+        else:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
         try:
-            work(folder)
+            command.work(folder)
         except OSError as error:
-            return None if error.errno == number else f"internal: {error}"
+            return None if error.errno in (number, errno.EFBIG) else f"internal: {error}"
         return None
 
-    wrong = [apart(work_until_then)]
-    found = content(folder) if folder.exists() else {}
-    if found not in (before, made):
-        wrong.append("lost: neither the old base nor the new one")
-    wrong.append(apart(lambda: work(folder) and None))
-    return [f"{name} at {at}: {one}" for one in [*wrong, *_finished(folder, made)] if one]
+    how = f"{errno.errorcode[number]} at {at}" if grows else f"{most} bytes"
+    return _disturbed(writers, name, folder, work_until_then, f"{name}, {how}")
+
+
+def _disturbed(writers: Writers, name: str, folder: Path, disturbed, told: str) -> list[str]:
+    """What is wrong after a command was disturbed, and after it was run again."""
+    command, (made, ended, _) = writers.commands()[name], writers.after(name)
+    before = command.state(folder) if folder.exists() else {}
+    wrong = [apart(disturbed)]
+    found = command.state(folder) if folder.exists() else {}
+    if command.is_whole and found not in (before, made):
+        wrong.append("lost: neither the old state nor the new one")
+    if command.is_sound and command.is_whole and found:
+        wrong += [one for one in command.faults(folder, frozenset(map(str, _names(folder)))) if one]
+    wrong.append(apart(lambda: command.work(folder) and None))
+    wrong += _finished(command, folder, ended)
+    return [f"{told}: {one}" for one in wrong if one]
+
+
+def _names(folder: Path) -> set[str]:
+    """Until the next command something may lie about."""
+    return {path.name for path in folder.iterdir()}
+
+
+def _finished(command: Command, folder: Path, ended: dict[str, str]) -> list[str]:
+    if not folder.exists():
+        return ["lost: nothing after the second run"]
+    found = command.ended(folder)
+    differ = sorted(name for name in {*found, *ended} if found.get(name) != ended.get(name))
+    wrong = [f"changed by the second run: {', '.join(differ[:5])}"] if differ else []
+    return [*command.faults(folder, command.beside), *wrong]
 
 
 def sequence(seed: int, place: Path) -> list[str]:
-    """Random changes, some of them killed and run again, end as a base that was built at once."""
-    pick = random.Random(seed)
+    """A base that is changed again and again, killed in between or not, is always like one that was built at once."""
+    wrong = apart(lambda: "; ".join(_history(random.Random(seed), place)) or None, seconds=60)
+    return [wrong] if wrong else []
+
+
+def _history(pick: random.Random, place: Path) -> list[str]:
     nodes, edges = _some_nodes(pick), set()
-    folder = place / "changed.kb"
-    shutil.rmtree(folder, ignore_errors=True)
+    folder, fresh = place / "changed.kb", place / "fresh.kb"
+    for base in (folder, fresh):
+        shutil.rmtree(base, ignore_errors=True)
     build(_tables(nodes, edges), folder)
-    wrong: list[str | None] = []
-    for _ in range(pick.randrange(1, 5)):
+    has_vectors = pick.random() < 0.2
+    if has_vectors:
+        Toolbox.switch_embedder(folder, "hash")
+    for number in range(HISTORY):
         gone = {key for key in nodes if pick.random() < 0.15}
         kept = {key: row for key, row in nodes.items() if key not in gone}
         added = _some_nodes(pick) if pick.random() < 0.8 or not kept else {}
@@ -150,18 +126,35 @@ def sequence(seed: int, place: Path) -> list[str]:
         edges |= joined
         removed = (Piece(pa.table({"key": sorted(gone)}), "gone"),) if gone else ()
         change, before = Delta(_tables(added, joined), removed), read_manifest(folder).generation
-        if pick.random() < 0.3:
-            at = pick.randrange(25)
-            wrong.append(apart(lambda at=at, change=change: _update_until(folder, at, change)))
-        if read_manifest(folder).generation == before:
-            wrong.append(apart(lambda change=change: update(folder, change) and None))
-    shutil.rmtree(place / "fresh.kb", ignore_errors=True)
-    build(_tables(nodes, edges), place / "fresh.kb")
-    return [one for one in [*wrong, *_finished(folder, content(place / "fresh.kb"))] if one]
+        wrong = [apart(lambda change=change: _update_until(pick, folder, change))] if pick.random() < 0.3 else []
+        was_run = read_manifest(folder).generation == before or has_vectors
+        if was_run:
+            wrong.append(judged(lambda change=change: update(folder, change) and None))
+        build(_tables(nodes, edges), fresh)
+        if content(folder) != recorded(fresh):
+            wrong.append("changed: not what a build at once gives")
+        left = leftovers(folder) if was_run else set()  # what was killed at its very end is cleared by the next change
+        wrong += [f"left behind: {sorted(left)}"] if left else []
+        if has_vectors and not _has_vectors(folder):
+            wrong.append("lost: vectors")
+        if any(wrong):
+            return [f"change {number}: {one}" for one in wrong if one]
+    return [f"unsound: {problem}" for problem in check(folder)]
 
 
-def _update_until(folder: Path, at: int, change: Delta) -> None:
-    Writes(folder, at, kill_here)
+def _has_vectors(folder: Path) -> bool:
+    base = ArrayKnowledgeBase.open(folder)
+    try:
+        return have_all_vectors(base)
+    finally:
+        base.release()
+
+
+def _update_until(pick: random.Random, folder: Path, change: Delta) -> None:
+    if pick.random() < 0.7:
+        Writes(folder, pick.randrange(60), kill_here)
+    else:
+        kill_after(pick.uniform(0, 0.1))
     update(folder, change)
 
 
@@ -169,27 +162,6 @@ def _some_nodes(pick: random.Random) -> dict[str, tuple[str, str]]:
     return {f"k{pick.randrange(8)}": (pick.choice("ab"), pick.choice(["x", "yy", "z z"])) for _ in range(4)}
 
 
-def _tables(nodes: dict[str, tuple[str, str]], edges: set[tuple[str, str, str]]):
+def _tables(nodes: dict[str, tuple[str, str]], edges: set[tuple[str, str, str]]) -> Tables:
     listed = [(key, kind, f"name of {key}", [], text) for key, (kind, text) in sorted(nodes.items())]
     return tables(listed, [(*edge, "w") for edge in sorted(edges)])
-
-
-def evaluation_killed(writers: Writers, seed: int, place: Path) -> list[str]:
-    """A run that is killed goes on where it was and judges every question once."""
-    pick = random.Random(seed)
-    asked, out = place / "asked.jsonl", place / "runs"
-    asked.write_text("".join(f'{{"question": "Which gene {n}?", "answers": ["BBS2"]}}\n' for n in range(6)))
-    shutil.rmtree(out, ignore_errors=True)
-
-    def run() -> None:
-        clew.evaluate(writers.graph, asked, ["bm25"], out=out)
-
-    def run_until_then() -> None:
-        Writes(out, pick.randrange(12), kill_here)
-        run()
-
-    wrong = [apart(run_until_then), apart(run)]
-    rows = [line for file in out.rglob("answers.jsonl") for line in file.read_text().splitlines()]
-    if len(rows) != 6:
-        wrong.append(f"changed: {len(rows)} answers to 6 questions")
-    return [one for one in wrong if one]

@@ -35,6 +35,42 @@ def test_what_is_held_cannot_be_held_again_until_it_is_closed(file):
     os.close(second)
 
 
+def test_a_file_is_the_old_one_or_the_new_one_and_no_link_is_followed(file, tmp_path):
+    (tmp_path / "victim").write_bytes(b"mine")
+    (tmp_path / ".held").symlink_to(tmp_path / "victim")
+    disk.write_whole(file, b"new", safely=True)
+    assert (file.read_bytes(), (tmp_path / "victim").read_bytes()) == (b"new", b"mine")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["held", "victim"]
+
+
+def test_lines_are_in_their_place_when_all_are_written(file, tmp_path):
+    with disk.written_whole(file) as lines:
+        lines.write("new\n")
+        assert file.read_bytes() == b"abc"
+    assert file.read_bytes() == b"new\n"
+
+    def stop() -> None:
+        with disk.written_whole(file) as lines:
+            lines.write("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stop()
+    assert file.read_bytes() == b"new\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["held"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes among files")
+def test_a_pipe_is_written_as_it_is_and_stays(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with disk.written_whole(tmp_path / "pipe") as lines:
+        lines.write("line\n")
+    assert os.read(reading, 100) == b"line\n"
+    os.close(reading)
+    assert (tmp_path / "pipe").is_fifo()
+
+
 @pytest.fixture
 def on_windows(monkeypatch):
     """The module as Windows would load it, with a lock that is free at the third try."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -11,13 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from clew.building import build, update
+from clew.building import build, check, update
 from clew.core.errors import CorruptError, StorageError, UntrustedEmbedder
+from clew.documents import build_documents
 from clew.index.vector_store import VectorStore
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.sources.delta import Delta
-from clew.methods.paths.feedback import Confirmed, keep_confirmed
+from clew.methods.paths.feedback import Confirmed, keep_confirmed, keep_taught
 from clew.models.embedding.opening import HashEmbedder
+from clew.queries.relation_paths import Move
+from clew.reading.path_ranker import Taught
 from clew.toolbox import Toolbox
 from conftest import NODES, tables
 
@@ -147,6 +151,39 @@ def test_links_in_a_base_are_not_written_through(tmp_path):
     with pytest.raises(CorruptError, match="link"):
         VectorStore.open(tmp_path / "kb" / "vectors", embedder)
     assert victim.read_text() == "mine"
+
+
+def test_a_link_in_the_place_of_a_draft_is_not_written_through(tmp_path):
+    victim, folder = tmp_path / "victim", tmp_path / "kb"
+    victim.write_text("mine")
+    build(tables(), folder)
+    Toolbox.switch_embedder(folder, "hash")
+    (store,) = (place for place in (folder / "vectors").iterdir() if place.is_dir())
+    for name in (".manifest.json", ".feedback_paths.json", "vectors/.embedder.json"):
+        (folder / name).symlink_to(victim)
+    for file in list(store.glob("rows-*")):
+        (store / f".{file.name}").symlink_to(victim)
+        file.unlink()
+    keep_taught(folder, [Taught("q", (Move("has_phenotype", "in"),))])
+    Toolbox.switch_embedder(folder, "hash")
+    update(folder, Delta(tables([("N", "gene", "new", [], "text")], [])))
+    assert check(folder) == []
+    assert victim.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["vectors", "extracted"])
+def test_a_folder_of_a_base_that_leads_elsewhere_is_refused_and_nothing_is_put_there(tmp_path, name):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("# A heading\n\nSome words about something that is written down here.\n")
+    build_documents([tmp_path / "notes"], tmp_path / "kb", jobs=1)
+    shutil.rmtree(tmp_path / "kb" / name, ignore_errors=True)
+    (tmp_path / "kb" / name).symlink_to(tmp_path / "home")
+    with pytest.raises(CorruptError, match="is a link"):
+        Toolbox.switch_embedder(tmp_path / "kb", "hash") if name == "vectors" else build_documents(
+            [tmp_path / "notes"], tmp_path / "kb", jobs=1
+        )
+    assert list((tmp_path / "home").iterdir()) == []
 
 
 def test_a_generation_or_a_file_of_it_that_is_a_link_is_refused(tmp_path):

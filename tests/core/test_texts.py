@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 import tomllib
 from contextlib import suppress
 from pathlib import Path
@@ -65,6 +66,14 @@ def test_no_method_breaks_on_a_question_that_is_hardly_text(base, method, questi
     opened = clew.open(base, embedder="hash")
     with suppress(ClewError):
         opened.ask(question, method)
+
+
+@pytest.mark.parametrize("marked", ["[$]1200null", "[BBS2] ", "[long fingers] and "])
+def test_a_question_of_many_brackets_is_read_like_others(tmp_path, marked):
+    build(tables(), tmp_path / "kb")
+    begun = time.process_time()
+    clew.open(tmp_path / "kb").ask(marked * 400, "focus_plus")
+    assert time.process_time() - begun < 20
 
 
 def test_a_reply_that_is_hardly_text_is_made_text(base):

@@ -1,14 +1,18 @@
 """Duplicates are found with reasons, what only looks alike is not, and a merge can be taken back to the byte."""
 
+import shutil
+
 import pytest
 
 import clew
-from clew.core.errors import InputError, NotFoundError
+from clew.core.errors import CorruptError, InputError, NotFoundError
 from clew.curation.duplicates import find_duplicates, groups
 from clew.curation.merging import merge
 from clew.curation.name_forms import close_forms, form, misspelt
 from clew.curation.undo import undo
+from clew.kb import storage
 from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.manifest import read_manifest
 from clew.toolbox import Toolbox
 
 NODES = [
@@ -139,6 +143,71 @@ def test_undo_restores_the_bytes(folder, with_vectors):
     assert after == before
     with pytest.raises(InputError, match="nothing to undo"):
         undo(folder)
+
+
+def killed(*_given, **_named):
+    raise KeyboardInterrupt
+
+
+def test_a_merge_that_is_killed_once_it_is_in_use_can_still_be_undone(folder, monkeypatch):
+    before = bytes_of(folder)
+    tools = Toolbox.open(folder)
+    twins = groups(tools.local, find_duplicates(tools))
+    tools.local.release()
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "sync", lambda path: killed() if path == folder else None)
+        with pytest.raises(KeyboardInterrupt):
+            merge(folder, twins)
+    assert clew.open(folder).verify() == []
+    assert undo(folder) == "merged 2 nodes into 2"
+    assert bytes_of(folder) == before
+
+
+def test_an_undo_that_is_killed_at_its_end_leaves_nothing_to_the_next_one(folder, monkeypatch):
+    before = bytes_of(folder)
+    tools = Toolbox.open(folder)
+    merge(folder, groups(tools.local, find_duplicates(tools)))
+    tools.local.release()
+    with monkeypatch.context() as patch:
+        patch.setattr("clew.curation.undo.shutil.rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            undo(folder)
+    with pytest.raises(InputError, match="nothing to undo"):
+        undo(folder)
+    assert bytes_of(folder) == before
+
+
+def test_a_merge_that_is_killed_before_it_is_in_use_leaves_nothing_to_undo(folder, monkeypatch):
+    tools = Toolbox.open(folder)
+    twins = groups(tools.local, find_duplicates(tools))
+    with monkeypatch.context() as patch:
+        patch.setattr(storage.Manifest, "to_json", killed)
+        with pytest.raises(KeyboardInterrupt):
+            merge(folder, twins)
+    with pytest.raises(InputError, match="nothing to undo"):
+        undo(folder)
+    assert not (folder / ".clew-undo").exists()
+
+
+@pytest.mark.parametrize("damage", ["", "[]", '{"what": 1}', "[" * 100_000])
+def test_a_damaged_note_of_what_to_undo_is_said(folder, damage):
+    (folder / ".clew-undo").mkdir()
+    (folder / ".clew-undo" / "change.json").write_text(damage)
+    with pytest.raises(CorruptError, match="damaged"):
+        undo(folder)
+
+
+def test_an_undo_writes_through_no_link_that_a_stranger_put_into_a_base(folder, tmp_path):
+    tools = Toolbox.open(folder)
+    merge(folder, groups(tools.local, find_duplicates(tools)))
+    tools.local.release()
+    generation = read_manifest(folder / ".clew-undo" / "kept").generation
+    (tmp_path / "home").mkdir()
+    shutil.rmtree(folder / generation, ignore_errors=True)
+    (folder / generation).symlink_to(tmp_path / "home")
+    with pytest.raises(CorruptError, match="is a link"):
+        undo(folder)
+    assert not list((tmp_path / "home").iterdir())
 
 
 def test_a_later_change_is_never_lost_by_undo(folder):

@@ -96,6 +96,23 @@ def test_zip_bombs_are_refused(files, ending, tmp_path):
         read_file(file)
 
 
+SHEET = """<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><dimension ref="A1:A1"/>
+<sheetData>
+<row r="1"><c r="A1" t="inlineStr"><is><t>Item</t></is></c><c r="B1" t="inlineStr"><is><t>Price</t></is></c></row>
+<row r="2"><c r="A2" t="inlineStr"><is><t>Bolt</t></is></c><c r="B2"><v>7</v></c></row>
+<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData></worksheet>"""
+
+
+def test_a_false_dimension_loses_no_rows_and_a_far_cell_makes_no_others(files, tmp_path):
+    file = tmp_path / "far.xlsx"
+    with zipfile.ZipFile(files[".xlsx"]) as sound, zipfile.ZipFile(file, "w") as archive:
+        for name in sound.namelist():
+            archive.writestr(name, SHEET if name.endswith("/sheet1.xml") else sound.read(name))
+    rows = [row for block in read_file(file).blocks if block.cells for row in block.cells.rows]
+    assert ("Bolt", "7") in [row[:2] for row in rows]
+    assert sum(map(len, rows)) < 1_000
+
+
 def test_deep_nesting_is_refused_or_read(tmp_path):
     (tmp_path / "a.json").write_text("[" * 100_000 + "]" * 100_000)
     (tmp_path / "a.html").write_text("<div><b>" * 50_000 + "deep text")

@@ -255,6 +255,7 @@ def test_a_kept_text_that_is_damaged_is_read_again(tmp_path):
 def test_a_name_that_is_not_utf8_is_read_like_others(tmp_path):
     (tmp_path / "notes").mkdir()
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/notes/caf\xe9.md")).write_bytes(b"# Alpha\n\nBeta is near Alpha.\n")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/notes/th\xe9.txt")).write_bytes(b"A file without a heading.\n")
     report = build_documents([tmp_path / "notes"], tmp_path / "kb")
     assert report.skipped == 0
     assert clew.open(tmp_path / "kb").ask("Beta", "bm25").candidates

@@ -171,6 +171,19 @@ def test_an_altered_or_cut_vector_is_found(tmp_path: Path):
         VectorStore.open(tmp_path, embedder)
 
 
+def test_keys_that_were_cut_within_one_are_fewer_keys_and_cut_later_are_said(tmp_path: Path):
+    embedder = HashEmbedder()
+    store = VectorStore.open(tmp_path, embedder)
+    store.add(hashes_of(["a", "b"]), embedder.embed(["a", "b"], role="document"))
+    file = store.place / "keys.bin"
+    file.write_bytes(file.read_bytes()[:-3])
+    cut = VectorStore.open(tmp_path, embedder)
+    assert (len(cut), cut.problems()) == (1, [])
+    file.write_bytes(b"")
+    with pytest.raises(CorruptError, match=r"keys\.bin was cut"):
+        cut.problems()
+
+
 def test_several_processes_append_without_loss(tmp_path: Path):
     program = (
         "import sys; from pathlib import Path\n"

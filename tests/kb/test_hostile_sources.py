@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from clew.building import build
+from clew.building import build, check
 from clew.core.errors import ClewError, SourceError
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.schema_file import parse_schema
@@ -28,6 +28,13 @@ def test_json_that_no_parser_can_hold_is_refused_by_line(tmp_path, name, content
     (tmp_path / name).write_text(content)
     with pytest.raises(SourceError, match=message):
         read_sources([tmp_path / name])
+
+
+@pytest.mark.parametrize("key", ["1e308", "-1e200", "1e16", "1e999"])
+def test_a_key_that_is_no_whole_number_of_a_float_is_a_text(tmp_path, key):
+    (tmp_path / "edges.jsonl").write_text(f'{{"head": {key}, "relation": "r", "tail": 2.0}}\n')
+    build(read_sources([tmp_path / "edges.jsonl"]), tmp_path / "kb")
+    assert check(tmp_path / "kb") == []
 
 
 def test_halves_of_surrogate_pairs_are_replaced(tmp_path):

@@ -10,6 +10,8 @@ from clew.building import build
 from clew.cli.inspect import info, schema
 from clew.core.errors import SchemaError
 from clew.kb.tables import Piece, Tables
+from clew.reading.scoring import Labels
+from clew.reading.touched import MOST_RELATIONS, MOST_TYPES
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +44,14 @@ def test_a_question_is_answered_without_reading_every_relation(folder, monkeypat
     assert answer.candidates[0].node.key == "n5"
     assert looked == []
     assert "too many to read questions over" in answer.notes[0]
+
+
+def test_a_question_is_read_over_what_it_touches(folder, monkeypatch):
+    base, looked, read = clew.open(folder), [], Labels._vectors
+    monkeypatch.setattr(Labels, "_vectors", lambda own, texts: looked.append(len(texts)) or read(own, texts))
+    answer = base.ask("What does [name 5] lead to?", "focus_plus")
+    assert answer.candidates
+    assert 0 < sum(looked) <= 4 * MOST_RELATIONS + 4 * MOST_TYPES
 
 
 def test_what_is_in_it_is_shown_in_part_and_listed_whole(folder, capsys):

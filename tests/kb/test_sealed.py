@@ -3,13 +3,10 @@
 import json
 import os
 import random
-import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from shutil import copytree, rmtree
 
-import numpy as np
 import pytest
 
 import clew
@@ -55,24 +52,6 @@ def test_a_file_is_read_whole_once_as_long_as_nobody_writes_to_it(folder, monkey
     os.utime(file, ns=(0, 0))
     with pytest.raises(CorruptError, match=r"nodes\.arrow was altered"):
         ArrayKnowledgeBase.open(folder)
-
-
-def test_threads_that_open_a_base_read_one_header_at_a_time(folder, monkeypatch):
-    """In several at once CPython 3.11 may fail: "AST constructor recursion depth mismatch"."""
-    load, inside, most = np.load, [], []
-
-    def watched(*given, **how):
-        inside.append(1)
-        most.append(len(inside))
-        time.sleep(0.001)
-        found = load(*given, **how)
-        inside.pop()
-        return found
-
-    monkeypatch.setattr(np, "load", watched)
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: ArrayKnowledgeBase.open(folder).outward, range(8)))
-    assert max(most) == 1
 
 
 GONE = "(nothing at all)"

@@ -17,7 +17,7 @@ from chat_server import ChatServer, Handler, chat_body, serving
 from clew.core import trace
 from clew.core.errors import InputError, PendingError, StorageError
 from clew.models.openai_chat import OpenAIChat
-from clew.models.opening import open_model
+from clew.models.opening import open_estimating, open_model
 from clew.models.prices import Price
 from clew.models.protocol import Completion, Message, Request, Usage
 from clew.models.reply_store import ReplyStore
@@ -475,6 +475,14 @@ class TestKeysAndSettings:
             open_model("openai:some-new-model", ledger=ledger, settings=settings)
         (tmp_path / "prices.toml").write_text('[models]\n"some-new-model" = {input = 1.0, output = 3.0}\n')
         assert open_model("openai:some-new-model", ledger=ledger, settings=settings) is not None
+
+    def test_an_estimate_says_where_the_price_is_unknown(self, tmp_path):
+        places = {"CLEW_CONFIG": str(tmp_path / "config.toml"), "CLEW_CACHE": str(tmp_path)}
+        settings = Settings.load({**places, "OPENAI_API_KEY": self.KEY})
+        for spec, told in (("openai:some-new-model", "price is unknown"), ("openai:gpt-4o-mini", "$0.0000")):
+            estimate = open_estimating(spec, settings=settings).estimate()
+            assert told in estimate.in_words()
+            assert (estimate.dollars is None) == ("unknown" in told)
 
 
 def test_a_dated_version_costs_what_its_model_costs():

@@ -354,3 +354,68 @@ def test_workers_answer_each_user_with_that_users_groups(tmp_path, team):
         rea = visitor(app, "rea")
         assert "BBS" in keys(ed.post("/v1/bases/open/ask", json=SECRET).json())
         assert "BBS" not in keys(rea.post("/v1/bases/open/ask", json=SECRET).json())
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from clew.core.errors import StorageError
+from clew.core.wire_team import UserChange
+from clew.web.team.file import SERVER
+from clew.web.team.team import Team
+
+file = Path(sys.argv[1])
+team = Team.open(file)
+most = max(path.stat().st_size for path in file.parent.iterdir())
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+refused = 0
+for number in range(12):
+    try:
+        team.users.make(SERVER, f"new{number}", UserChange(groups=[f"{one} " + "x" * 90 for one in range(20)]))
+    except StorageError as error:
+        assert "cannot be used" in str(error), error
+        refused += 1
+assert refused, "no limit was met"
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+team.users.make(SERVER, "later", UserChange())
+made = {user.name for user in team.users.all()} - {"root", "ada", "ed", "rea", "nob"}
+assert "later" in made and len(made) == 13 - refused, made
+told = [line.about for line in team.audit_log() if line.what == "user made"]
+assert all(any(name in about for about in told) for name in made), told
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no limits on the size of files")
+def test_a_full_disk_refuses_a_change_whole_and_the_next_one_goes_on(tmp_path, team):
+    team.file.close()
+    code = FULL.replace("from clew.web.team.team import Team", CHEAP)
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "team.db"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+CHEAP = """
+from clew.web.team.team import Team
+import clew.web.team.users
+clew.web.team.users.hashed = lambda _: "scrypt$15$8$3$AAAA$AAAA"
+"""
+
+
+def test_a_damaged_file_of_users_is_said_to_be_one(tmp_path, team, run):
+    team.file.close()
+    file = tmp_path / "team.db"
+    whole = bytearray(file.read_bytes())
+    whole[4096:] = bytes(len(whole) - 4096)
+    file.write_bytes(whole)
+    code, _, said = run("users", file)
+    assert code == 1
+    assert "cannot be used" in said
+    assert "internal error" not in said
+
+
+def test_a_clock_that_was_set_back_makes_no_session_without_end(team, monkeypatch):
+    now = time.time()
+    for ahead, holds in ((3600, True), (30 * 86_400, False)):
+        monkeypatch.setattr("clew.web.team.sessions.time.time", lambda ahead=ahead: now + ahead)
+        secret = team.sessions.begin(1)
+        monkeypatch.setattr("clew.web.team.sessions.time.time", lambda: now)
+        assert (team.sessions.grant(None, f"clew={secret}") is not None) == holds

@@ -14,6 +14,7 @@ from clew.curation.checks import check_data
 from clew.curation.duplicates import LEAST, find_duplicates, groups
 from clew.curation.merging import merge as merge_groups
 from clew.curation.undo import undo as undo_change
+from clew.kb.storage import sweep
 from clew.toolbox import Toolbox
 
 PROBLEMS_FOUND = 3
@@ -64,6 +65,8 @@ def dedup(
         undone = undo_change(base)
         print_json({"base": str(base), "undone": undone}) if as_json else out.print(f"undone: {undone}", markup=False)
         return
+    if merge:
+        sweep(base)
     tools = Toolbox.open(base, embedder=embedder)
     with stages("comparing") as say:
         say("names, neighbours and documents")
@@ -78,6 +81,7 @@ def dedup(
             out.print(f"{pair.certainty:.2f}  {ends}", markup=False)
             out.print(f"      {'; '.join(pair.evidence)}", markup=False)
     if merge and found:
+        tools.local.release()  # or the generation that is replaced would stay until the next change
         with stages("merging") as say:
             report = merge_groups(base, found, say=say)
         told = f"merged into {len(found):,}: {report.nodes:,} nodes, {report.edges:,} edges; --undo takes it back"

@@ -19,6 +19,7 @@ from clew.conversation.follow_ups import REMEMBERED, FollowUps
 from clew.conversation.turns import Reading, Turn
 from clew.core.roles import Parse
 from clew.core.schema import Schema
+from clew.core.texts import asked_text
 from clew.core.trace import Recorder, recording
 from clew.core.types import Answer, Judgement
 from clew.methods import catalog
@@ -56,7 +57,7 @@ class Conversation:
 
     def ask(self, question: str, recorder: Recorder | None = None) -> Answer:
         """Answer a question in the light of those before it."""
-        turn = self._turn(question.strip(), recorder or Recorder())
+        turn = self._turn(asked_text(question).strip(), recorder or Recorder())
         self.turns.append(turn)
         self.fixes, self.relations = {}, {}
         return turn.answer

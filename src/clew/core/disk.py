@@ -5,13 +5,50 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 BINARY: int = getattr(os, "O_BINARY", 0)
 """The flag without which Windows changes line ends in files opened by `os.open`."""
 _FAR = (1 << 31) - 2
 """The byte that stands for the whole file on Windows: others may read and write what is before it."""
 _PAUSE = 0.05
+
+
+def write_whole(file: Path, content: bytes, *, safely: bool = False) -> None:
+    """Write a file beside and rename it: a kill leaves the old one or the new one; `safely` waits for the disk.
+
+    What stands in the place of the draft is removed: a link there, in a base from a stranger, is never followed.
+    """
+    draft = file.with_name(f".{file.name}")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o666)
+    with os.fdopen(descriptor, "wb") as opened:
+        opened.write(content)
+        if safely:
+            opened.flush()
+            os.fsync(descriptor)
+    draft.replace(file)
+
+
+@contextmanager
+def written_whole(file: Path) -> Iterator[TextIO]:
+    """A text file to be written line by line, in its place when all is; a device or a pipe is written as it is."""
+    place = file.resolve()
+    if place.exists() and not place.is_file():
+        with place.open("w", encoding="utf-8") as lines:
+            yield lines
+        return
+    draft = place.with_name(f".{place.name}.partial")
+    try:
+        with draft.open("w", encoding="utf-8") as lines:
+            yield lines
+        draft.replace(place)
+    finally:
+        draft.unlink(missing_ok=True)
+
 
 if sys.platform == "win32":
     import msvcrt

@@ -39,12 +39,17 @@ def merge(folder: Path, groups: Sequence[Sequence[NodeRef]], *, say: Say = lambd
         say("keeping the base as it was")
         keep_state(folder)
         tables = merged(old.to_tables(), [[node.key for node in group] for group in groups])
-        report = write_base(tables, folder, edits, skip_bad=False, say=say, lenient=True)
+        gone = sum(len(group) - 1 for group in groups)
+        what = f"merged {gone:,} nodes into {len(groups):,}"
+        old.release()
+
+        def about_to(generation: str) -> None:
+            record_change(folder, what, generation)
+
+        report = write_base(tables, folder, edits, skip_bad=False, say=say, lenient=True, about_to=about_to)
         if had_vectors:
             say("vectors")
             report = with_vectors(report)
-        gone = sum(len(group) - 1 for group in groups)
-        record_change(folder, f"merged {gone:,} nodes into {len(groups):,}")
         return report
 
 

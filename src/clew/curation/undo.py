@@ -1,7 +1,7 @@
 """The state of a base before a change, kept so that the change can be undone to the byte.
 
     KB/.clew-undo/kept/…        manifest, generation and vectors as they were; what never changes is linked, not copied
-    KB/.clew-undo/change.json   which state the change led to; written last, and without it nothing is undone
+    KB/.clew-undo/change.json   which state the change leads to; written last, and without it nothing is undone
 
 One change is kept, the last. A base that was changed again since is not undone: that would lose the later change.
 Whatever else lies in the folder is somebody else's and is neither kept nor removed.
@@ -12,12 +12,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from clew.core.errors import InputError
+from clew.core.errors import CorruptError, InputError
 from clew.core.folders import refuse_link
+from clew.core.notations import parse_json
 from clew.index.build import VECTORS
 from clew.index.vector_store import FILE as EMBEDDER
 from clew.index.vector_store import OWN
@@ -42,9 +43,9 @@ def keep_state(folder: Path) -> None:
             shutil.copy2(folder / relative, target)
 
 
-def record_change(folder: Path, what: str) -> None:
-    """Say that the base as it is now came from the kept state."""
-    told = {"what": what, "generation": read_manifest(folder).generation}
+def record_change(folder: Path, what: str, generation: str) -> None:
+    """Say which generation is about to take the place of the kept one: a kill afterwards can still be undone."""
+    told = {"what": what, "generation": generation}
     (folder / UNDO / _CHANGE).write_text(json.dumps(told, ensure_ascii=False) + "\n", "utf-8")
 
 
@@ -53,22 +54,42 @@ def undo(folder: Path) -> str:
     read_manifest(folder)
     with locked(folder):
         place = folder / UNDO
-        try:
-            told = json.loads((place / _CHANGE).read_text("utf-8"))
-        except FileNotFoundError:
-            raise InputError(f"{folder}: there is nothing to undo") from None
-        changed = read_manifest(folder).generation
+        told, changed = _last_change(place), read_manifest(folder).generation
+        before = None if told is None else read_manifest(place / _KEPT)
+        if told is None or before is None or changed == before.generation:
+            _remove(folder, place)  # of a merge or an undo that was killed
+            raise InputError(f"{folder}: there is nothing to undo")
         if changed != told["generation"]:
             raise InputError(f"{folder} was changed again since ({told['what']}): undoing would lose the later change")
-        before = read_manifest(place / _KEPT)
         kept = [Path(before.generation, name) for name in before.files] + list(_vector_files(place / _KEPT))
+        refuse_link(place / _KEPT, *(base / part for base in (folder, place / _KEPT) for part in _parts(kept)))
         for relative in (*kept, Path(MANIFEST)):  # the manifest last: replacing it is the moment of the change
             _put_back(place / _KEPT / relative, folder / relative)
         record(folder, changed)
-        remove_recorded(folder)  # but for a generation that somebody has open
         _remove_vectors(folder, set(_vector_files(folder)) - set(kept))
-        shutil.rmtree(place)
+        _remove(folder, place)
         return str(told["what"])
+
+
+def _last_change(place: Path) -> dict[str, str] | None:
+    """What the kept state was left for; None where that was never written down."""
+    try:
+        told = parse_json((place / _CHANGE).read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except ValueError:
+        told = None
+    if not isinstance(told, dict) or not {"what", "generation"} <= told.keys():
+        raise CorruptError(f"{place / _CHANGE} is damaged: remove {place}, and the base stays as it is")
+    return {name: str(value) for name, value in told.items()}
+
+
+def _remove(folder: Path, place: Path) -> None:
+    """Remove what was kept, and generations that were replaced, but for one that somebody has open."""
+    remove_recorded(folder)
+    refuse_link(place)
+    (place / _CHANGE).unlink(missing_ok=True)  # first: without it the rest means nothing
+    shutil.rmtree(place, ignore_errors=True)
 
 
 def _vector_files(folder: Path) -> Iterator[Path]:
@@ -76,6 +97,11 @@ def _vector_files(folder: Path) -> Iterator[Path]:
     for file in sorted((folder / VECTORS).rglob("*")):
         if file.is_file() and not file.is_symlink() and (OWN.fullmatch(file.name) or file.name == EMBEDDER):
             yield file.relative_to(folder)
+
+
+def _parts(files: Sequence[Path]) -> set[Path]:
+    """Files with the folders they lie in: none of them may lead out of the base."""
+    return {part for file in files for part in (file, *file.parents) if part.name}
 
 
 def _remove_vectors(folder: Path, files: set[Path]) -> None:
@@ -100,5 +126,6 @@ def _put_back(kept: Path, file: Path) -> None:
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_name(f".{file.name}.undo")
+    draft.unlink(missing_ok=True)
     shutil.copy2(kept, draft)
     draft.replace(file)

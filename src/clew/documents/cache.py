@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from clew.core.disk import write_whole
+from clew.core.folders import refuse_link
 from clew.documents.extracted import Block, Cells, Extracted, TextLine
 from clew.documents.formats.builder import AnchoredBlock
 from clew.kb.sealed import KEPT_TEXT, sealed_text, unsealed_text
@@ -36,6 +38,7 @@ class ExtractedCache:
     """One JSON file per content, under its digest; what was not used by a build is dropped at its end."""
 
     def __init__(self, folder: Path) -> None:
+        refuse_link(folder)
         self.folder = folder
         self._used: set[str] = set()
 
@@ -57,9 +60,7 @@ class ExtractedCache:
         """Keep a text as JSON; written beside and renamed, so that a kill leaves no half file."""
         self._used.add(self._name(key))
         self.folder.mkdir(parents=True, exist_ok=True)
-        draft = self.folder / f".{self._name(key)}"
-        draft.write_bytes(sealed_text(content))
-        draft.replace(self.folder / self._name(key))
+        write_whole(self.folder / self._name(key), sealed_text(content))
 
     def drop_unused(self) -> None:
         """Forget contents that no file has any more; files of other names are not ours."""

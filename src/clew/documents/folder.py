@@ -74,7 +74,7 @@ def read_folder(
                 skipped.append(Skipped(name, result))
                 continue
             skipped += [Skipped(name, note) for note in result.notes]
-            title = result.title or file.stem.replace("_", " ")
+            title = result.title or whole_text(file.stem).replace("_", " ")
             cut = outline(result, options.passage_length)
             outlined.append(OutlinedFile(name, title, result.pages, cut, result.labels, digest))
     if cache is not None:

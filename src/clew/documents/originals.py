@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
+from clew.core.disk import write_whole
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.core.notations import parse_json
 from clew.documents.cache import content_digest
@@ -32,9 +33,7 @@ def remember_sources(base: Path, paths: Sequence[Path]) -> None:
         known.pop(own, None)
         known[own] = [str(path.resolve()) for path in paths]
         file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_name(f".{file.name}")
-        draft.write_text(json.dumps(dict([*known.items()][-MOST_REMEMBERED:]), indent=1), "utf-8")
-        draft.replace(file)
+        write_whole(file, json.dumps(dict([*known.items()][-MOST_REMEMBERED:]), indent=1).encode())
 
 
 def remembered_sources(base: Path) -> list[Path]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from clew import __version__
-from clew.core.disk import BINARY, hold
+from clew.core.disk import BINARY, hold, write_whole
 from clew.core.errors import CorruptError, InputError, LockedError, NotFoundError, StorageError
 from clew.core.folders import refuse_foreign
 from clew.core.notations import parse_json
@@ -147,9 +147,7 @@ def open_run(folder: Path, setup: Setup) -> Iterator[RunFolder]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / SETUP).exists():  # before anything else, so that a killed run knows its folder again
-            draft = folder / f".{SETUP}"
-            draft.write_text(json.dumps(setup.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
-            draft.replace(folder / SETUP)
+            write_whole(folder / SETUP, json.dumps(setup.to_json(), ensure_ascii=False, indent=1).encode() + b"\n")
         descriptor = os.open(folder / ANSWERS, os.O_RDWR | os.O_CREAT | os.O_APPEND | BINARY, 0o644)
     except OSError as error:
         raise StorageError(f"cannot write {folder}: {error.strerror}") from error

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from clew.core.disk import written_whole
 from clew.datasets.questions import Question
 from clew.evaluation.rankers import PoolMaker
 from clew.methods.subgraph_reranking.drawing import subgraph_json
@@ -45,7 +46,7 @@ def write_subgraphs(
     """Write the subgraphs of all candidates of some questions; `writer` tells each in sentences as well."""
     subgraphs = right = disconnected = 0
     checks = []
-    with file.open("w", encoding="utf-8") as lines:
+    with written_whole(file) as lines:
         for question, pool in zip(questions, maker.pools(questions, progress), strict=True):
             told = [None] * len(pool.pool) if writer is None else writer.write(pool.pool.subgraphs)
             for row in _rows(maker, question, pool, told):

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.core.errors import FormatError
+from clew.core.folders import refuse_link
 from clew.core.types import IntArray
 from clew.index.lexical import LexicalIndex, written_in
 from clew.index.name_table import NameTable
@@ -22,6 +23,7 @@ from clew.index.tokens import ENGLISH
 from clew.index.vector_store import RELATIONS, VectorStore, remembered_embedder, remove_stores
 from clew.index.vectors import VectorIndex, drop_rows, rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.manifest import read_manifest
 from clew.kb.render import SEPARATOR, searchable
 from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.multilingual import MULTILINGUAL, has_multilingual
@@ -138,7 +140,8 @@ def index_names(
 
 
 def vector_folder(folder: Path) -> Path:
-    """Where a knowledge-base folder keeps its vectors, for all its generations."""
+    """Where a knowledge-base folder keeps its vectors, for all its generations; a link to elsewhere is refused."""
+    refuse_link(folder / VECTORS)
     return folder / VECTORS
 
 
@@ -148,6 +151,12 @@ def have_all_vectors(kb: ArrayKnowledgeBase, *, relations: bool | None = None) -
     An update that was stopped before its vectors has left the rows of the state before.
     """
     return any(rows_files(place, relations=relations) for place in vector_folder(kb.folder).glob("*"))
+
+
+def vectors_are_behind(folder: Path) -> bool:
+    """Whether a base had all its vectors, but only in a state that is gone: what changed it was killed before them."""
+    rows = {file.name for place in vector_folder(folder).glob("*") for file in rows_files(place)}
+    return bool(rows) and not any(read_manifest(folder).generation in name for name in rows)
 
 
 def forget_rows(folder: Path) -> None:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core import trace
-from clew.core.disk import BINARY, hold
+from clew.core.disk import BINARY, hold, write_whole
 from clew.core.errors import CorruptError, EmbedderMismatch
 from clew.core.folders import refuse_link
 from clew.core.notations import parse_json
@@ -39,6 +39,9 @@ RELATIONS = "-relations"
 """What the rows of documents with relations are called after."""
 OWN = re.compile(rf"keys\.bin|vectors\.bin|\.lock|\.?rows-(clew-)?data-[0-9a-f]{{16}}({RELATIONS})?\.npy")
 """The files of a store, and the rows that each state of the base has in it."""
+CHECKED_AT_ONCE = 100_000
+"""Where there are at most so many vectors, all are compared with their checksums at the first use; it takes tenths of a
+second, and nothing after that."""
 MOST_DIMENSIONS = 100_000
 MOST_FRESH = 10_000
 """So many new keys are looked up in a dictionary before all are sorted anew."""
@@ -76,7 +79,7 @@ class VectorStore:
         self._sorted: tuple[Hashes, NDArray[np.int64]] = np.empty((0, 2), np.uint64), np.empty(0, np.int64)
         self._fresh: dict[tuple[int, int], int] = {}
         self._is_sound: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
-        refuse_link(self.place, *(self.place / name for name in ("keys.bin", "vectors.bin", ".lock")))
+        refuse_link(folder, self.place, *(self.place / name for name in ("keys.bin", "vectors.bin", ".lock")))
         self._refresh()
 
     @classmethod
@@ -123,7 +126,8 @@ class VectorStore:
 
     def gather(self, rows: NDArray[np.integer]) -> Vectors:
         """The vectors of the given rows."""
-        self._check(rows[rows < len(self._mapped)])
+        if not self._is_sound.all():
+            self._check(rows[rows < len(self._mapped)])
         if not self._memory:
             found: Vectors = self._mapped[rows]
             return found
@@ -135,7 +139,8 @@ class VectorStore:
 
     def products(self, query: Vectors) -> Vectors:
         """The inner product of a query with every vector, in the order of rows."""
-        self._check(np.arange(len(self._mapped)))
+        if not self._is_sound.all():
+            self._check(np.arange(len(self._mapped)))
         products: Vectors = np.concatenate([part @ query for part in (self._mapped, *self._memory)])
         return products
 
@@ -178,7 +183,7 @@ class VectorStore:
 
     def altered(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
         """Those of the given rows on disk that differ from their checksums."""
-        keys = np.memmap(self.place / "keys.bin", dtype=KEY, mode="r") if len(rows) else np.empty(0, dtype=KEY)
+        keys = self._mapped_keys() if len(rows) else np.empty(0, dtype=KEY)
         width = self.dimension * 4
         vectors = self._mapped.data.cast("B") if len(rows) else memoryview(b"")
         checks = keys["check"][rows].tolist()
@@ -194,7 +199,8 @@ class VectorStore:
 
     def _check(self, rows: NDArray[np.integer]) -> None:
         """Refuse vectors that were altered; each is looked at once."""
-        unseen = rows[~self._is_sound[rows]]
+        some = np.arange(len(self._mapped)) if len(self._mapped) <= CHECKED_AT_ONCE else rows
+        unseen = some[~self._is_sound[some]]
         if len(unseen) and len(self.altered(unseen)):
             raise CorruptError(self.problems()[0])
         self._is_sound[unseen] = True
@@ -242,6 +248,16 @@ class VectorStore:
         self._is_sound = np.append(self._is_sound, np.zeros(len(new), dtype=np.bool_))
         self._mapped = np.asarray(np.memmap(file, dtype="<f4", mode="r", shape=(count, self.dimension)))
 
+    def _mapped_keys(self) -> NDArray[np.void]:
+        """One key per vector; what a kill or a cut has left behind them is no key."""
+        file = self.place / "keys.bin"
+        try:
+            return np.memmap(file, dtype=KEY, mode="r", shape=(len(self._mapped),))
+        except (OSError, ValueError) as error:  # cut since it was opened
+            raise CorruptError(
+                f"{file} was cut: `clew repair {self.folder.parent}` computes its vectors anew"
+            ) from error
+
     def _keys(self, first: int = 0) -> NDArray[np.void]:
         file = self.place / "keys.bin"
         whole = file.stat().st_size // KEY.itemsize if file.exists() else 0
@@ -253,9 +269,8 @@ class VectorStore:
         card = EmbedderCard(self.name, self.dimension, self.spec)
         if read_card(self.folder) == card:
             return
-        draft = self.folder / f".{FILE}"
-        draft.write_text(json.dumps({**asdict(card), "digest": card.digest}, ensure_ascii=False) + "\n", "utf-8")
-        draft.replace(self.folder / FILE)
+        told = json.dumps({**asdict(card), "digest": card.digest}, ensure_ascii=False)
+        write_whole(self.folder / FILE, told.encode() + b"\n")
 
 
 @dataclass(frozen=True)

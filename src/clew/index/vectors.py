@@ -8,7 +8,6 @@ Once every node has a vector, all of them are searched.
 from __future__ import annotations
 
 import io
-import os
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core import trace
+from clew.core.disk import write_whole
 from clew.core.errors import CorruptError, StorageError
 from clew.core.types import IntArray, NodeSet, Ranking
 from clew.index.protocol import Index
@@ -182,12 +182,7 @@ class VectorIndex:
         file = self._file
         if file is None or not self.size:
             return
-        draft = file.with_name(f".{file.name}")
-        with draft.open("wb") as opened:
-            opened.write(_as_file(self._rows))
-            opened.flush()
-            os.fsync(opened.fileno())
-        draft.replace(file)
+        write_whole(file, _as_file(self._rows), safely=True)
         drop_rows(file.parent, self.store.folder.parent, keep=file)
 
 

@@ -15,13 +15,12 @@ from bisect import bisect_left
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core import array_files
 from clew.core.errors import CorruptError, FormatError
 from clew.core.types import IntArray, NodeSet
 from clew.kb.sealed import check_sealed
@@ -143,19 +142,14 @@ def positions(starts: LongArray, ends: LongArray) -> tuple[LongArray, LongArray]
     return np.repeat(starts - before, lengths) + np.arange(lengths.sum(), dtype=np.int64), lengths
 
 
-_PARSING = Lock()
-"""NumPy parses the header of a file as Python source, which CPython 3.11 may fail at in several threads at once."""
-
-
 def map_array(file: Path) -> NDArray[Any]:
     """A memory-mapped array without the overhead of numpy's memmap subclass; of a base, once its seal is checked."""
     check_sealed(file)
     try:
-        with _PARSING:
-            return np.asarray(np.load(file, mmap_mode="r"))
+        return array_files.map_array(file)
     except FileNotFoundError:
         raise FormatError(f"{file} is missing: the knowledge base comes from another version; build it again") from None
-    except (ValueError, EOFError, SyntaxError, TokenError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise CorruptError(f"{file} is no array of Clew ({error}): build the knowledge base again") from error
 
 

@@ -23,13 +23,13 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from clew.core.disk import hold, is_shared, sync
+from clew.core.disk import hold, is_shared, sync, write_whole
 from clew.core.errors import CorruptError, LockedError, NotFoundError, StorageError
 from clew.core.folders import refuse_foreign, refuse_link
 from clew.kb.holding import Held
@@ -171,8 +171,10 @@ def staging(folder: Path) -> Iterator[Path]:
         shutil.rmtree(stage, ignore_errors=True)
 
 
-def commit(folder: Path, stage: Path, facts: dict[str, Any]) -> Manifest:
-    """Make the staged files the current generation and remove the old one."""
+def commit(
+    folder: Path, stage: Path, facts: dict[str, Any], about_to: Callable[[str], None] = lambda _: None
+) -> Manifest:
+    """Make the staged files the current generation and remove the old one; `about_to` is told its name before."""
     files = {}
     for file in sorted(path for path in stage.rglob("*") if path.is_file()):
         sync(file)
@@ -188,10 +190,8 @@ def commit(folder: Path, stage: Path, facts: dict[str, Any]) -> Manifest:
     record(folder, manifest.generation, *_current(folder))
     if not place.exists():
         stage.rename(place)
-    draft = folder / f".{MANIFEST}"
-    draft.write_text(manifest.to_json(), "utf-8")
-    sync(draft)
-    draft.replace(folder / MANIFEST)
+    about_to(manifest.generation)
+    write_whole(folder / MANIFEST, manifest.to_json().encode(), safely=True)
     sync(folder)
     remove_recorded(folder)
     return manifest

@@ -119,7 +119,7 @@ def open_estimating(spec: str, *, settings: Settings | None = None) -> Estimatin
     store = settings.cache_folder / "replies.sqlite"
     return EstimatingModel(
         adapter.model.name,
-        price=adapter.price,
+        price=None if adapter.remote and adapter.price == FREE else adapter.price,
         capabilities=_known(adapter, settings),
         store=ReplyStore(store) if store.is_file() else None,
     )

@@ -70,7 +70,7 @@ class PriceTable:
         return cls(rows, discounts[-1] if discounts else 1.0)
 
     def of(self, model: str) -> Price:
-        """The price of a model or of the undated model it is a version of; free where none is listed."""
+        """The price of a model or of the undated model it is a version of; FREE where none is listed."""
         if model in self.rows:
             return self.rows[model]
         stems = [name for name in self.rows if model.startswith(f"{name}-") and model[len(name) + 1 :][:1].isdigit()]
@@ -98,13 +98,15 @@ class Estimate:
     """Calls whose reply is known already and costs nothing."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    dollars: float = 0.0
+    dollars: float | None = 0.0
+    """None where the price is unknown."""
 
     def in_words(self) -> str:
         """One line for people."""
         known = f", {self.cached:,} of them known already" if self.cached else ""
         tokens = f"about {self.prompt_tokens:,} prompt and {self.completion_tokens:,} reply tokens"
-        return f"{self.calls:,} model calls{known}; {tokens}; ${self.dollars:.4f}"
+        price = "its price is unknown: add it to prices.toml" if self.dollars is None else f"${self.dollars:.4f}"
+        return f"{self.calls:,} model calls{known}; {tokens}; {price}"
 
 
 @dataclass
@@ -112,7 +114,8 @@ class EstimatingModel:
     """Stands in for a model: replies from the cache where known, elsewhere typical ones that follow the schema."""
 
     name: str
-    price: Price = FREE
+    price: Price | None = FREE
+    """None where it is unknown."""
     capabilities: Capabilities = field(default_factory=Capabilities)
     store: ReplyStore | None = None
     _usages: dict[str, Usage] = field(default_factory=dict, repr=False)
@@ -144,13 +147,13 @@ class EstimatingModel:
             cached=len(usages) - len(fresh),
             prompt_tokens=sum(usage.prompt_tokens for usage in fresh),
             completion_tokens=sum(usage.completion_tokens for usage in fresh),
-            dollars=sum(usage.dollars for usage in fresh),
+            dollars=None if self.price is None else sum(usage.dollars for usage in fresh),
         )
 
     def _typical(self, request: Request) -> Completion:
         text = TYPICAL_WORDS if request.schema is None else json.dumps(example(request.schema), ensure_ascii=False)
         prompt, reply = count_request_tokens(request), min(count_tokens(text), request.max_tokens)
-        return Completion(text, Usage(prompt, reply, self.price.dollars(prompt, reply)))
+        return Completion(text, Usage(prompt, reply, (self.price or FREE).dollars(prompt, reply)))
 
 
 def example(schema: Mapping[str, Any]) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.array_files import read_arrays
 from clew.core.errors import ModelError
 from clew.models.embedding.words import DIMENSION, FIRST_TOKEN, LAST_TOKEN, SharedWords, open_tokenizer
 from clew.models.onnx_runtime import open_session
@@ -42,8 +43,7 @@ class Encoders:
     @cached_property
     def heads(self) -> dict[str, Floats]:
         """The small matrices on top of the encoders, by name."""
-        with np.load(self.folder / "heads.npz") as stored:
-            return {name: stored[name].astype(np.float32) for name in stored.files}
+        return {name: one.astype(np.float32) for name, one in read_arrays(self.folder / "heads.npz").items()}
 
     def meaning(self, texts: Sequence[str]) -> Floats:
         """A vector for every text; `unit` makes their lengths one.

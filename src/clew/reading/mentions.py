@@ -20,6 +20,8 @@ ALIKE = 0.86
 FEW = 3
 """What begins more names than these stands for none of them, unless it is written like a name."""
 MOST_NAMED = 5
+MOST_MARKED = 20
+"""Brackets that are looked at; what they name counts like other names."""
 PEOPLE = 0.95
 """How sure a word for a people, such as "Dutch", stands for its place."""
 
@@ -63,11 +65,11 @@ def find_named(question: str, kb: KnowledgeBase, names: Names) -> tuple[str, lis
     marked = list(MARKED.finditer(question))
     if marked:
         plain, moved = question, []
-        for count, match in enumerate(marked):
+        for count, match in enumerate(marked[:MOST_MARKED]):
             moved.append(Mention(match.start() - 2 * count, match.end() - 2 * count - 2, match[1], ()))
         plain = MARKED.sub(r"\1", question)
         found = [Mention(one.start, one.end, one.text, tuple(names.link(one.text, k=LINKS))) for one in moved]
-        return plain, [_named(mention, kb) for mention in found if mention.links]
+        return plain, [_named(mention, kb) for mention in found if mention.links][:MOST_NAMED]
     named = [_named(mention, kb) for mention in names.mentions(question) if _is_name(mention)]
     for people in _peoples(question, kb, names):
         named = _with_people(named, people)

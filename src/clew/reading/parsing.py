@@ -31,7 +31,8 @@ class LearnedParser:
 
     def parse(self, question: str, schema: Schema) -> Parse:  # noqa: ARG002 - the reader knows its base's schema
         """The likeliest query, others after it; one that requires nothing where nothing was understood."""
-        return self.parsed(self.reader.read(question))
+        reader = self.reader.over(question)
+        return replace(self, reader=reader).parsed(reader.read(question))
 
     def parsed(self, understanding: Understanding) -> Parse:
         """What was understood, as queries."""

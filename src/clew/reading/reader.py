@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from clew.core.schema import Schema
 from clew.core.types import Direction, NodeSet
 from clew.index.mentions import is_common
 from clew.index.protocol import Names
@@ -40,6 +41,7 @@ from clew.reading.plan import FORMS, Plan, Wording
 from clew.reading.proposals import Proposer
 from clew.reading.quantities import Quantity, joint, quantities
 from clew.reading.scoring import Labels, Scorer, Span, lettered, masked, shared_words
+from clew.reading.touched import TouchedSchemas, is_huge
 from clew.reading.vocabulary import Vocabulary
 
 PLANS = 16
@@ -61,6 +63,8 @@ SURELY_NOT = 0.9
 MOST_VALUES = 60
 """A text attribute with at most so many different values is a category."""
 LONGEST_VALUE = 40
+MOST_NUMBERS = 6
+"""Numbers and dates of a question that are read; each is compared with every attribute."""
 REMEMBERED = 64
 WRITTEN = 0.3
 """From this share of nodes with a text on, a question may be about texts alone."""
@@ -148,9 +152,21 @@ class Combiner:
 class LearnedReader:
     """Reads questions over one knowledge base."""
 
-    def __init__(self, kb: KnowledgeBase, names: Names, *, weights: Path = SHIPPED, cache: Path | None = None) -> None:
-        """`weights` are those that ship with Clew unless others were fitted; `cache` keeps the schema's vectors."""
-        self.kb, self.names, self.cache = kb, names, cache
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        names: Names,
+        *,
+        weights: Path = SHIPPED,
+        cache: Path | None = None,
+        schema: Schema | None = None,
+    ) -> None:
+        """`weights` are those that ship with Clew unless others were fitted; `cache` keeps the schema's vectors.
+
+        `schema` is the part of the base's schema that is read over, where that is not all of it.
+        """
+        self.kb, self.names, self.weights, self.cache = kb, names, weights, cache
+        self.schema = schema or kb.schema
         self.encoders = shared_encoders(weights)
         self.combiner = Combiner.open(weights)
         self._remembered: dict[str, Understanding] = {}
@@ -160,7 +176,7 @@ class LearnedReader:
     def values(self) -> dict[str, tuple[str, ...]]:
         """The different values of every text attribute that has but few."""
         found: dict[str, tuple[str, ...]] = {}
-        for name, kind in self.kb.schema.attribute_types.items():
+        for name, kind in self.schema.attribute_types.items():
             if kind == "text":
                 every = self.kb.distinct(name) if isinstance(self.kb, StoredKnowledgeBase) else ()
                 values = _few_values(every)
@@ -171,7 +187,7 @@ class LearnedReader:
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """What queries over this schema are made of."""
-        return Vocabulary(self.kb.schema, frozenset(self.values))
+        return Vocabulary(self.schema, frozenset(self.values))
 
     @cached_property
     def extents(self) -> Extents:
@@ -193,6 +209,17 @@ class LearnedReader:
     def proposer(self) -> Proposer:
         """Puts plans together."""
         return Proposer(self.vocabulary)
+
+    def over(self, question: str) -> LearnedReader:
+        """The reader for one question: this one, or one over what the question touches of a huge schema."""
+        if not is_huge(self.schema):
+            return self
+        touched = self._touched.of(question, find_named(question, self.kb, self.names)[1])
+        return LearnedReader(self.kb, self.names, weights=self.weights, schema=touched)
+
+    @cached_property
+    def _touched(self) -> TouchedSchemas:
+        return TouchedSchemas(self.kb)
 
     def is_written_about(self, kind: str | None) -> bool:
         """Whether texts can answer as well: enough nodes of a type have one."""
@@ -229,8 +256,8 @@ class LearnedReader:
         self, question: str, taken: Sequence[tuple[Named, Sense]], cost: float, scorer: Scorer
     ) -> list[_Option]:
         """Plans for one way to take the names, each in words beside the question as it is then read."""
-        numbers = [one for one in quantities(question) if not _overlaps(one, taken)]
-        code, words = self.kb.schema.type_code, self.vocabulary.type_words
+        numbers = [one for one in quantities(question) if not _overlaps(one, taken)][:MOST_NUMBERS]
+        code, words = self.schema.type_code, self.vocabulary.type_words
         spans = [Span(one.start, one.end, words(sense.type)) for one, sense in taken]
         types = [code[sense.type] for _, sense in taken]
         categories = tuple(self._categories(question, taken))
@@ -346,12 +373,12 @@ class LearnedReader:
     def _with_below(self, sense: Sense) -> NodeSet:
         """What a mention stands for, with what lies below that in a hierarchy: what holds there holds for it too."""
         nodes = sense.nodes
-        for relation in hierarchies(self.kb.schema, sense.type):
+        for relation in hierarchies(self.schema, sense.type):
             nodes = nodes | descendants(self.kb, nodes, relation)
         return nodes
 
     def _has_one_end(self, relation: str, direction: Direction) -> bool:
-        rows = self.kb.schema.relation_rows(relation)
+        rows = self.schema.relation_rows(relation)
         return len({row.tail if direction == "out" else row.head for row in rows}) == 1
 
     def _categories(self, question: str, taken: Sequence[tuple[Named, Sense]]) -> Iterable[tuple[int, str]]:
@@ -363,7 +390,7 @@ class LearnedReader:
     @cached_property
     def _said_values(self) -> list[tuple[int, str, frozenset[str]]]:
         """Attributes with values that are more than words of the schema or of every day, and the words of each."""
-        kinds = {word for name in self.kb.schema.type_names for word in self.vocabulary.type_words(name).split()}
+        kinds = {word for name in self.schema.type_names for word in self.vocabulary.type_words(name).split()}
         found = []
         for place, attribute in enumerate(self.vocabulary.attributes):
             for value in self.values.get(attribute.name, ()):

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.array_files import read_array
 from clew.index.tokens import terms
 from clew.models.embedding.words import DIMENSION
 from clew.reading.encoders import Encoders, Floats, unit
@@ -114,8 +115,8 @@ class Labels:
             return unit(self.encoders.meaning(texts))
         digest = hashlib.sha256("\n".join((self.encoders.version, *texts)).encode()).hexdigest()[:24]
         file = self.folder / f"labels-{digest}.npy"
-        with suppress(OSError, ValueError, EOFError):  # a file that was cut is written again
-            stored: Floats = np.load(file)
+        with suppress(OSError, ValueError):  # a file that was cut is written again
+            stored: Floats = read_array(file.read_bytes())
             if stored.shape == (len(texts), DIMENSION):
                 return stored
         vectors = unit(self.encoders.meaning(texts))

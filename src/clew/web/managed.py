@@ -8,6 +8,7 @@ import shutil
 import time
 from pathlib import Path
 
+from clew.core.disk import write_whole
 from clew.core.errors import InputError, NotFoundError
 from clew.core.wire import BaseChange
 from clew.web.documents import KEPT_SECONDS, DocumentFolder
@@ -44,9 +45,7 @@ class ManagedBases:
     def describe(self, name: str, about: BaseChange) -> None:
         """Another title or description; what is left out stays."""
         told = self.about(name) | about.model_dump(exclude_none=True)
-        draft = self.folder / name / f".{ABOUT}"
-        draft.write_text(json.dumps(told, ensure_ascii=False), "utf-8")
-        draft.replace(self.folder / name / ABOUT)
+        write_whole(self.folder / name / ABOUT, json.dumps(told, ensure_ascii=False).encode())
 
     def about(self, name: str) -> dict[str, str]:
         """Title and description."""

@@ -153,7 +153,7 @@ def _keys(raw: RawTable, name: str, role: str) -> pa.ChunkedArray:
     column = raw.table[name]
     if pa.types.is_integer(column.type):
         keys = column
-    elif pa.types.is_floating(column.type) and pc.all(pc.equal(pc.floor(column), column)).as_py():
+    elif pa.types.is_floating(column.type) and _are_whole(column):
         keys = pc.cast(column, pa.int64())  # what a data frame makes of integers beside a gap
     else:
         keys = _words(column)
@@ -161,6 +161,12 @@ def _keys(raw: RawTable, name: str, role: str) -> pa.ChunkedArray:
             keys = integers_where_canonical(keys)
     _check_present(raw, keys, name, role)
     return keys
+
+
+def _are_whole(numbers: pa.ChunkedArray) -> bool:
+    """Whether all are integers that a float holds exactly."""
+    whole = pc.and_(pc.equal(pc.floor(numbers), numbers), pc.less_equal(pc.abs(numbers), float(2**53)))
+    return bool(pc.all(whole).as_py())
 
 
 def _check_present(raw: RawTable, column: pa.ChunkedArray, name: str, role: str) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from clew.core.disk import write_whole
 from clew.core.errors import CorruptError
 from clew.core.folders import refuse_link
 from clew.core.notations import parse_json
@@ -28,8 +30,14 @@ class Confirmed(BaseModel):
 def keep_confirmed(folder: Path, confirmed: Confirmed) -> int:
     """Add one; returns how many there are."""
     refuse_link(folder / CONFIRMED)
-    with (folder / CONFIRMED).open("a", encoding="utf-8") as file:
-        file.write(confirmed.model_dump_json() + "\n")
+    with (folder / CONFIRMED).open("ab") as file:
+        begun = file.tell()
+        try:
+            file.write(confirmed.model_dump_json().encode() + b"\n")
+            file.flush()
+        except OSError:  # a full disk: half a line would be in the way of all others
+            os.ftruncate(file.fileno(), begun)
+            raise
     return len(read_confirmed(folder))
 
 
@@ -51,12 +59,10 @@ def read_confirmed(folder: Path) -> list[Confirmed]:
 def keep_taught(folder: Path, taught: Sequence[Taught]) -> None:
     """What was learned from the confirmed answers of this base."""
     refuse_link(folder / LEARNED)
-    draft = folder / f".{LEARNED}"
     lines = [
         {"question": one.question, "moves": [[move.relation, move.direction] for move in one.moves]} for one in taught
     ]
-    draft.write_bytes(sealed_text(json.dumps(lines, indent=1, ensure_ascii=False).encode() + b"\n"))
-    draft.replace(folder / LEARNED)
+    write_whole(folder / LEARNED, sealed_text(json.dumps(lines, indent=1, ensure_ascii=False).encode() + b"\n"))
 
 
 def read_taught(folder: Path) -> tuple[Taught, ...]:

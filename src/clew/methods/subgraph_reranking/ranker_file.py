@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from clew.core.array_files import read_array
 from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, InputError, NotFoundError, SchemaError
 from clew.core.folders import refuse_foreign
 from clew.core.notations import parse_json
@@ -192,7 +193,7 @@ def _check_file(folder: Path, name: str, facts: _File) -> None:
 
 def _array(folder: Path, name: str) -> FloatArray:
     try:
-        array: FloatArray = np.load(folder / f"{name}.npy", allow_pickle=False).astype(np.float64)
+        array: FloatArray = read_array((folder / f"{name}.npy").read_bytes()).astype(np.float64)
     except (OSError, ValueError) as error:
         raise CorruptError(f"{name}.npy in {folder} is not a plain array ({error}): train the ranker again") from error
     return array

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.array_files import read_arrays
 from clew.core.errors import ModelError
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, SharedWords, open_tokenizer
 from clew.models.onnx_runtime import open_session
@@ -103,8 +104,7 @@ class PassageNetwork:
 
     @cached_property
     def _heads(self) -> dict[str, Floats]:
-        with np.load(self.folder / "heads.npz") as stored:
-            return {name: stored[name].astype(np.float32) for name in stored.files}
+        return {name: one.astype(np.float32) for name, one in read_arrays(self.folder / "heads.npz").items()}
 
     @cached_property
     def _words(self) -> SharedWords:

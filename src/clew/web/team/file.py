@@ -5,13 +5,13 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from clew.core.errors import SourceError
+from clew.core.errors import SourceError, StorageError
 from clew.web.access import refuse_readable
 
 MARK = 0x436C6577
@@ -90,33 +90,47 @@ class TeamFile:
 
     def rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
         """All rows of a query."""
-        with self._lock:
-            return self._connection.execute(query, values).fetchall()
+        with self._using() as connection:
+            return connection.execute(query, values).fetchall()
 
     def row(self, query: str, *values: Any) -> sqlite3.Row | None:
         """The first row, or None."""
-        with self._lock:
-            found: sqlite3.Row | None = self._connection.execute(query, values).fetchone()
+        with self._using() as connection:
+            found: sqlite3.Row | None = connection.execute(query, values).fetchone()
             return found
 
     def note(self, statement: str, *values: Any) -> int:
         """Write something of which the last moments may be lost with the power; returns the row's number."""
-        with self._lock:
-            return self._connection.execute(statement, values).lastrowid or 0
+        with self._using() as connection:
+            return connection.execute(statement, values).lastrowid or 0
 
     @contextmanager
     def change(self, actor: Actor, what: str, about: str = "") -> Iterator[None]:
         """Some statements as one change, with its line in the audit log, on disk when this is left."""
-        with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
+        with self._using() as connection:
+            connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
                 self.audit(actor, what, about)
+                connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if connection.in_transaction:  # a full disk may have ended it already
+                    connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
-            self._connection.execute("PRAGMA wal_checkpoint(FULL)")
+            with suppress(sqlite3.OperationalError):  # it stands in the log: the next one brings it over
+                connection.execute("PRAGMA wal_checkpoint(FULL)")
+
+    @contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        """The database, one thread at a time; what is wrong with it is said in the words of a user."""
+        with self._lock:
+            try:
+                yield self._connection
+            except sqlite3.IntegrityError:
+                raise
+            except sqlite3.DatabaseError as failure:
+                remedy = "restore it from a copy" if "malformed" in str(failure) else "nothing was changed; try again"
+                raise StorageError(f"the file of users {self.file} cannot be used: {failure}; {remedy}") from failure
 
     def audit(self, actor: Actor, what: str, about: str = "") -> None:
         """A line in the audit log."""

@@ -16,7 +16,7 @@ from clew.web.team.file import Actor, TeamFile
 
 DAY = 86_400.0
 LONGEST_SESSION, LONGEST_PAUSE = 7 * DAY, DAY
-"""A sign-in ends after a week, or after a day without a request."""
+"""A sign-in ends after a week, or after a day without a request; also one that a wrong clock put into the future."""
 SEEN_EVERY = 60.0
 """Seconds after which it is written down again that a session or a token is used."""
 MOST_TOKENS = 50
@@ -35,7 +35,10 @@ class Sessions:
     def begin(self, user: int) -> str:
         """A new session; returns its secret, which is kept nowhere."""
         secret, now = secrets.token_urlsafe(32), time.time()
-        self.file.note("DELETE FROM session WHERE made < ? OR seen < ?", now - LONGEST_SESSION, now - LONGEST_PAUSE)
+        self.file.note(
+            "DELETE FROM session WHERE made NOT BETWEEN ? AND ? OR seen < ?",
+            *(now - LONGEST_SESSION, now + DAY, now - LONGEST_PAUSE),
+        )
         self.file.note("INSERT INTO session VALUES (?, ?, ?, ?)", digest_of(secret), user, now, now)
         return secret
 
@@ -90,8 +93,8 @@ class Sessions:
         now, digest = time.time(), digest_of(secret)
         row = self.file.row(
             "SELECT user.*, session.seen FROM session JOIN user ON user.id = session.user "
-            "WHERE digest = ? AND is_active AND session.made > ? AND seen > ?",
-            *(digest, now - LONGEST_SESSION, now - LONGEST_PAUSE),
+            "WHERE digest = ? AND is_active AND session.made BETWEEN ? AND ? AND seen > ?",
+            *(digest, now - LONGEST_SESSION, now + DAY, now - LONGEST_PAUSE),  # a clock may have been set back
         )
         if row is None:
             return None
