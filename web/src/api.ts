@@ -9,7 +9,7 @@ import { t } from "./texts";
 
 export type {
   Evaluation,
-  Ask as Run, AskRequest as Asked, Answer, Base as BaseSummary, BaseDetails, Build, Call, Documents, DrawnNode as NodeRef,
+  Ask as Run, AskRequest as Asked, Answer, Base as BaseSummary, BaseDetails, Build, Call, Count, Documents, DrawnNode as NodeRef,
   Evidence, Fact, Found, Graph, Me, Mention, NodePage, Query, Reading, Span, Term, Unchecked, User, UserChange,
 } from "./types";
 
@@ -63,8 +63,8 @@ export const find = (base: string, text: string): Promise<Found[]> =>
   get(at(base, `/find?k=8&text=${encodeURIComponent(text.slice(0, 500))}`));
 export const mentions = (base: string, text: string): Promise<Mention[]> =>
   get(at(base, `/mentions?text=${encodeURIComponent(text)}`));
-export const neighbors = (base: string, key: string, k = 16): Promise<Graph> =>
-  get(at(base, `/neighbors?k=${k}&key=${encodeURIComponent(key)}`));
+export const neighbors = (base: string, key: string, k: number, kind?: { relation: string; direction: string }): Promise<Graph> =>
+  get(at(base, `/neighbors?k=${k}&key=${encodeURIComponent(key)}${kind ? `&relation=${encodeURIComponent(kind.relation)}&direction=${kind.direction}` : ""}`));
 const entities = (keys: string[]) => keys.map((key) => `entity=${encodeURIComponent(key)}`).join("&");
 export const subgraph = (base: string, keys: string[]): Promise<Graph> => get(at(base, `/subgraph?${entities(keys)}`));
 export const picture = async (base: string, keys: string[]): Promise<Blob> =>

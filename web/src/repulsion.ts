@@ -35,11 +35,12 @@ function byGrid(x: Float64Array, y: Float64Array, weight: Float64Array, strength
   }
   const all = [...cells.values()];
   for (const cell of all) { cell.x /= cell.weight; cell.y /= cell.weight; }
-  all.forEach((cell, place) => {
+  const reach = Math.ceil(FAR / CELL);
+  for (const cell of all) {
     for (let a = 0; a < cell.nodes.length; a++) for (let b = a + 1; b < cell.nodes.length; b++) push(cell.nodes[a]!, cell.nodes[b]!, x, y, weight, strength, fx, fy);
-    for (let next = place + 1; next < all.length; next++) {
-      const other = all[next]!;
-      const apart = Math.max(Math.abs(cell.column - other.column), Math.abs(cell.row - other.row));
+    for (let right = 0; right <= reach; right++) for (let down = right ? -reach : 1; down <= reach; down++) { // each pair of cells once
+      const other = cells.get((cell.column + right) * 65_536 + cell.row + down), apart = Math.max(right, Math.abs(down));
+      if (!other) continue;
       if (apart <= 1) { for (let a = 0; a < cell.nodes.length; a++) for (let b = 0; b < other.nodes.length; b++) push(cell.nodes[a]!, other.nodes[b]!, x, y, weight, strength, fx, fy); continue; }
       const dx = cell.x - other.x, dy = cell.y - other.y, square = dx * dx + dy * dy;
       if (square > FAR * FAR) continue;
@@ -47,7 +48,7 @@ function byGrid(x: Float64Array, y: Float64Array, weight: Float64Array, strength
       const field = strength / (square * Math.sqrt(square)); // on each unit of weight
       cell.fx += dx * field * other.weight; cell.fy += dy * field * other.weight; other.fx -= dx * field * cell.weight; other.fy -= dy * field * cell.weight;
     }
-  });
+  }
   for (const cell of all) for (const i of cell.nodes) { fx[i]! += cell.fx * weight[i]!; fy[i]! += cell.fy * weight[i]!; }
 }
 
