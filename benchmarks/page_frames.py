@@ -20,11 +20,10 @@ from playwright.sync_api import Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from browser_fixtures import CHROMIUM, FLAGS
-from conftest import tables
-from web_server import running
-
 from clew.building import build
 from clew.web.settings import ServerSettings
+from conftest import tables
+from web_server import running
 
 SECONDS = 4
 COUNT = f"""(isDragged) => new Promise((done) => {{

@@ -32,7 +32,7 @@ export class Layout {
       if (known) { if (node.role && !known.role) known.role = node.role; continue; }
       if (this.points.length >= MOST) continue;
       const angle = this.points.length * 2.399963; // the golden angle spreads newcomers evenly
-      const radius = around ? 40 + 14 * Math.sqrt(added) : 18 * Math.sqrt(this.points.length + 0.5);
+      const radius = around ? 40 + 20 * Math.sqrt(added) : 18 * Math.sqrt(this.points.length + 0.5);
       const point = {
         ...node, x: (around?.x ?? 0) + radius * Math.cos(angle), y: (around?.y ?? 0) + radius * Math.sin(angle),
         vx: 0, vy: 0, pinned: false, degree: 0,
