@@ -56,6 +56,7 @@ export const bases = (): Promise<BaseSummary[]> => get("/v1/bases");
 export const details = (base: string): Promise<BaseDetails> => get(at(base));
 export const run = (base: string, id: string): Promise<Run> => get(at(base, `/runs/${encodeURIComponent(id)}`));
 export const ask = async (base: string, asked: Asked): Promise<Run> => (await send(at(base, "/ask"), json(asked))).json();
+export const judge = (base: string, id: string, right: boolean) => send(at(base, `/runs/${encodeURIComponent(id)}/feedback`), json({ right }));
 export const estimate = async (base: string, asked: Asked): Promise<{ words: string }> =>
   (await send(at(base, "/estimate"), json(asked))).json();
 export const node = (base: string, key: string): Promise<NodePage> => get(at(base, `/nodes/${encodeURIComponent(key)}`));
@@ -73,8 +74,8 @@ export const page = async (base: string, key: string, boxes: string[]): Promise<
   (await send(at(base, `/page?key=${encodeURIComponent(key)}${boxes.map((box) => `&box=${encodeURIComponent(box)}`).join("")}`))).blob();
 export const documents = (base: string): Promise<Documents> => get(at(base, "/documents"));
 export const reading = (base: string, name: string): Promise<Reading> => get(at(base, `/documents/${encodeURIComponent(name)}`));
-export const upload = (base: string, file: File) =>
-  send(at(base, `/documents/${encodeURIComponent(file.name)}`), { method: "PUT", body: file });
+export const upload = (base: string, file: File, signal: AbortSignal) =>
+  send(at(base, `/documents/${encodeURIComponent(file.name)}`), { method: "PUT", body: file, signal });
 export const remove = (base: string, name: string) =>
   send(at(base, `/documents/${encodeURIComponent(name)}`), { method: "DELETE" });
 

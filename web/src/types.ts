@@ -132,10 +132,11 @@ export interface Count {
   count: number;
 }
 
-/** One uploaded file. */
+/** One file. */
 export interface Document {
   name: string;
-  bytes: number;
+  title: string;
+  bytes: number | null;
   indexed: boolean;
 }
 
@@ -226,6 +227,11 @@ export interface Fallback {
   step: string;
   reason: string;
   instead: string;
+}
+
+/** Whether what a run found is right. */
+export interface FeedbackRequest {
+  right: boolean;
 }
 
 /** A node found by name or by text. */

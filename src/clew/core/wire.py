@@ -326,10 +326,13 @@ class BuildReply(_Reply):
 
 
 class DocumentReply(_Reply):
-    """One uploaded file."""
+    """One file."""
 
     name: str
-    bytes: int
+    title: str = ""
+    """As the file says it, once it is read."""
+    bytes: int | None = None
+    """None where the server has no file, only what was read of it."""
     indexed: bool
 
 
@@ -437,6 +440,13 @@ class ManagedReply(_Reply):
 
     may_make: bool
     deleted: tuple[str, ...]
+
+
+class FeedbackRequest(BaseModel):
+    """Whether what a run found is right."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    right: bool
 
 
 class EstimateReply(_Reply):

@@ -7,16 +7,19 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
-from clew.core.wire import AskReply, AskRequest, EstimateReply
+from clew.core.errors import InputError
+from clew.core.wire import AskReply, AskRequest, EstimateReply, FeedbackRequest
+from clew.training.feedback import confirm, withdraw
 from clew.web.answering import run_of
 from clew.web.runs import RUN_ID
 from clew.web.serving import ServedBase, checked_method
 from clew.web.state import BaseOf, GrantOf, State, StateOf
 
 router = APIRouter(prefix="/v1/bases/{base}", tags=["questions"])
+RunOf = Annotated[str, Path(pattern=f"^{RUN_ID.pattern}$")]
 
 
 @router.post(
@@ -53,10 +56,29 @@ async def estimate(base: BaseOf, state: StateOf, asked: AskRequest) -> EstimateR
 
 
 @router.get("/runs/{run}", response_model=AskReply)
-async def run(base: BaseOf, state: StateOf, run: Annotated[str, Path(pattern=f"^{RUN_ID.pattern}$")]) -> Any:
+async def run(base: BaseOf, state: StateOf, run: RunOf) -> Any:
     """A finished run again."""
     content = await state.asker.in_thread(lambda: state.runs.get(base.runs_name, run))
     return Response(content, media_type="application/json")
+
+
+@router.post("/runs/{run}/feedback", status_code=204)
+async def feedback(base: BaseOf, state: StateOf, run: RunOf, asked: FeedbackRequest, request: Request) -> None:
+    """Confirm the matches of a run for `clew feedback --learn`, or withdraw what was confirmed of its question."""
+
+    def keep() -> str:
+        content = json.loads(state.runs.get(base.runs_name, run))
+        question, tools = content["request"]["question"], base.base().tools
+        if content["request"].get("history"):
+            raise InputError("a follow-up cannot be confirmed: its question is not whole")
+        if asked.right:
+            confirm(tools, question, [one["key"] for one in content["answers"] if one["group"] == "match"])
+        else:
+            withdraw(tools, question)
+        return str(question)
+
+    question = await state.asker.in_thread(keep)
+    state.audit(request, "answer confirmed" if asked.right else "answer called wrong", f"{base.name}: {question}")
 
 
 async def _events(

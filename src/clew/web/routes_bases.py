@@ -23,7 +23,8 @@ from clew.core.wire import (
 )
 from clew.methods import catalog
 from clew.methods.options import plain_options
-from clew.web.serving import ServedBase, examples, runnable
+from clew.web.examples import examples
+from clew.web.serving import ServedBase, runnable
 from clew.web.state import BaseOf, GrantOf, StateOf
 
 router = APIRouter(prefix="/v1/bases", tags=["bases"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING
 from clew.api import Base
 from clew.api import open as open_base
 from clew.core.errors import InputError, NotFoundError
-from clew.core.types import NodeSet
 from clew.kb.manifest import MANIFEST
 from clew.methods import catalog
 from clew.methods.answering import READABLE
@@ -209,24 +207,3 @@ def runnable(tools: Toolbox, models: Collection[str]) -> tuple[str, ...]:
         if catalog.method_class(name).__module__.removeprefix("clew.methods.").split(".")[0] not in left_out
         and (models or name not in NEED_MODEL)
     )
-
-
-def examples(tools: Toolbox, most: int = 4) -> tuple[str, ...]:
-    """Questions that fit the base, made of its relations and the names of its nodes."""
-    kb, seed = tools.kb, random.Random(7)
-    rows = sorted(kb.schema.relations, key=lambda row: -row.count)
-    asked: list[str] = []
-    for row in rows:
-        if row.head not in kb.schema.answer_types or row.head == row.tail:
-            continue
-        tails = kb.nodes(row.tail).array
-        for tail in seed.sample(tails.tolist(), min(200, len(tails))):
-            heads = kb.neighbors(NodeSet.of([tail]), row.name, "in")
-            name = kb.refs([tail])[0].name
-            if 2 <= len(heads) <= 60 and len(name) < 50:
-                verb = f"is {row.label}" if row.label.split()[0].endswith("ed") else row.label
-                asked.append(f"Which {kb.schema.node_type(row.head).label} {verb} {name}?")
-                break
-        if len(asked) == most:
-            break
-    return tuple(asked)
