@@ -102,7 +102,7 @@ export async function stream(
   }
 }
 
-export const hasUsers = async (): Promise<boolean> => (await get("/health")).users;
+export const health = (): Promise<{ users: boolean; provider: string | null }> => get("/health");
 const known = (found: Me): Me => { word = found.csrf ?? ""; return found; };
 const change = (method: string, body?: unknown): RequestInit => ({ ...(body === undefined ? {} : json(body)), method });
 /** Who has signed in; null where nobody has. */

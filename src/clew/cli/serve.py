@@ -16,6 +16,7 @@ from clew.core.errors import InputError, MissingExtraError
 from clew.models.wrappers import Budget
 
 if TYPE_CHECKING:  # an extra
+    from clew.web.team.provider import Provider
     from clew.web.team.team import Team
 
 MOST_WORKERS = 8
@@ -45,6 +46,10 @@ def serve(
     users: Annotated[
         Path | None,
         typer.Option("--users", metavar="FILE", help="People sign in; the file is made at the first start."),
+    ] = None,
+    oidc: Annotated[
+        Path | None,
+        typer.Option("--oidc", metavar="FILE", help="With --users: people may sign in at the provider of a TOML file."),
     ] = None,
     runs: Annotated[Path | None, typer.Option("--runs", help="Keep finished runs here, so that links last.")] = None,
     made: Annotated[
@@ -93,6 +98,7 @@ def serve(
         access,
         Limits(per_minute=per_minute),
         names,
+        None if oidc is None else _provider(oidc, has_users=users is not None),
         runs,
         evaluations,
         made,
@@ -103,6 +109,17 @@ def serve(
     )
     os.environ.pop("CLEW_TOKEN", None)  # child processes need no token
     run(settings, host, port, lambda where: err.print(f"Clew listens on {where}", markup=False))
+
+
+def _provider(file: Path, *, has_users: bool) -> Provider:
+    """Where people sign in."""
+    if not has_users:
+        raise InputError("--oidc needs --users FILE: the users that a provider signs in are kept there")
+    try:
+        from clew.web.team.provider import Provider, read_provider
+    except ImportError as missing:
+        raise MissingExtraError(missing.name or "pyjwt", "oidc") from None
+    return Provider(read_provider(file))
 
 
 def _team(file: Path) -> Team:

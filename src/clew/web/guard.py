@@ -34,6 +34,10 @@ HEADERS = {
 SAFE = ("GET", "HEAD", "OPTIONS")
 SIGN_IN = "/v1/sign-in"
 """Needs no word of the page, which has none before; its origin is checked like that of all requests."""
+CALLBACK = "/v1/oidc/callback"
+"""Where a provider leads back to."""
+OPENED = ("/", CALLBACK)
+"""What a link on another site may open in a tab."""
 HOST = re.compile(r"([^\s:\[\]/@]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 """A host name or an address, and perhaps a port: all that the header may hold."""
 
@@ -136,7 +140,9 @@ class Guard:
         host = HOST.fullmatch(headers.get("host", ""))
         if "*" not in self.settings.hosts and (host is None or host[1].lower() not in self.settings.hosts):
             return 421, "the server is not addressed by this name: start it with --host-name", {}
-        if headers.get("sec-fetch-site") == "cross-site" or _is_foreign(headers.get("origin"), headers.get("host", "")):
+        is_link = scope["path"] in OPENED and scope["method"] in SAFE and headers.get("sec-fetch-mode") == "navigate"
+        is_cross = headers.get("sec-fetch-site") == "cross-site" and not is_link
+        if is_cross or _is_foreign(headers.get("origin"), headers.get("host", "")):
             return 403, "requests from other sites are refused", {}
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > self._most_bytes(scope):

@@ -76,7 +76,7 @@ async def sign_in(asked: SignIn, request: Request, response: Response, state: St
     address = network_of(request.client.host if request.client is not None else "")
     secret = await state.asker.in_thread(lambda: team.sign_in(asked.name, asked.password, address))
     team.sessions.end(secret_in(request.headers.get("cookie")))
-    _set_cookie(request, response, secret)
+    set_cookie(response, secret, is_secure=_is_secure(request))
     grant = team.sessions.grant(None, f"{PLAIN_COOKIE}={secret}")
     assert grant is not None
     return _me(team, grant)
@@ -105,7 +105,7 @@ async def change_password(
     actor, user = actor_of(request, grant), _user(grant)
     await state.asker.in_thread(lambda: team.users.change_password(actor, user, asked.old, asked.new))
     secret = team.sessions.begin(user)
-    _set_cookie(request, response, secret)
+    set_cookie(response, secret, is_secure=_is_secure(request))
     renewed = team.sessions.grant(None, f"{PLAIN_COOKIE}={secret}")
     assert renewed is not None
     return _me(team, renewed)
@@ -227,9 +227,13 @@ def _me(team: Team, grant: Grant) -> MeReply:
     )
 
 
-def _set_cookie(request: Request, response: Response, secret: str) -> None:
+def _is_secure(request: Request) -> bool:
+    """Whether the browser came by HTTPS."""
+    return request.headers.get("origin", "").startswith("https://")
+
+
+def set_cookie(response: Response, secret: str, *, is_secure: bool) -> None:
     """For this host, this site and no script; where the browser came by HTTPS, for HTTPS alone."""
-    is_secure = request.headers.get("origin", "").startswith("https://")
     response.set_cookie(
         SECURE_COOKIE if is_secure else PLAIN_COOKIE,
         secret,

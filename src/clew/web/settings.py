@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
 from clew.core.errors import InputError
@@ -15,6 +15,9 @@ from clew.models.wrappers import Budget
 from clew.postgres import is_address
 from clew.web.access import Access, Door
 from clew.web.team.team import Team
+
+if TYPE_CHECKING:  # an extra
+    from clew.web.team.provider import Provider
 
 NAME = re.compile(r"[\w][\w.-]{0,99}")
 
@@ -52,6 +55,8 @@ class ServerSettings:
     limits: Limits = Limits()
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     """The names under which the server may be addressed: another one is a rebound DNS name."""
+    provider: Provider | None = None
+    """Where users may sign in instead."""
     runs: Path | None = None
     """Where finished runs are kept; None forgets them when the server stops."""
     evaluations: Path | None = None
