@@ -120,4 +120,4 @@ def page(browser):
     opened.on("console", lambda message: problems.append(message.text) if is_problem(message) else None)
     yield opened
     context.close()
-    assert problems == []
+    assert not problems, problems

@@ -385,6 +385,7 @@ print(asked)
 def test_two_servers_on_one_file_lose_nothing_of_each_other(tmp_path):
     """Two processes open the file, give roles, make tokens and count questions at once."""
     team = Team.open(tmp_path / "team.db")
+    team.users.make_first_admin(Actor("me"))
     team.users.make(Actor("me"), "bob", UserChange(asks_per_day=50))
     command = [sys.executable, "-c", SHARED]
     servers = [
@@ -405,11 +406,19 @@ NEW = (
 )
 
 
+FIRST = """
+import sys
+from pathlib import Path
+from clew.web.team.file import SERVER
+from clew.web.team.team import Team
+print(Team.open(Path(sys.argv[1])).users.make_first_admin(SERVER) or "nobody")
+"""
+
+
 def test_two_servers_may_begin_with_the_same_new_file(tmp_path):
-    begin = NEW + "print(Team.open(Path(sys.argv[1])).users.make_first_admin(SERVER) or 'nobody')"
     for attempt in range(3):
         file = str(tmp_path / f"{attempt}.db")
-        command = [sys.executable, "-c", begin, file]
+        command = [sys.executable, "-c", FIRST, file]
         servers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
         told = [server.communicate(timeout=100)[0].strip() for server in servers]
         assert [server.returncode for server in servers] == [0, 0]

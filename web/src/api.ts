@@ -131,7 +131,8 @@ export const evaluations = (): Promise<Evaluation[]> => get("/v1/evaluations");
 export const failures = (set: string, run: string, k: number): Promise<Failure[]> =>
   get(`/v1/evaluations/failures?set=${encodeURIComponent(set)}&run=${encodeURIComponent(run)}&k=${k}`);
 export const managed = (): Promise<Managed> => get("/v1/managed");
-export const makeBase = (name: string, title: string) => send("/v1/bases", json({ name, title }));
+export const makeBase = (name: string, title: string, source: string) => send("/v1/bases", json({ name, title, source }));
+export const chooseModel = (base: string, model: string) => send(at(base, "/model"), change("PUT", { model }));
 export const changeBase = (name: string, title: string, description: string) => send(at(name), change("PATCH", { title, description }));
 export const deleteBase = (name: string) => send(at(name), change("DELETE"));
 export const restoreBase = (name: string) => send(`/v1/managed/${encodeURIComponent(name)}/restore`, change("POST"));

@@ -19,7 +19,7 @@ import { t } from "./texts";
 export async function askView(host: HTMLElement, base: api.BaseDetails, given: URLSearchParams, signal: AbortSignal): Promise<void> {
   const kept = await keptRun(base, given.get("run"));
   if (signal.aborted) return;
-  const asked = kept ? kept.request : readAsked(given), look: Look = given.get("as") === "table" ? "table" : "cards";
+  const asked = kept ? { ...kept.request, model: kept.request.model === base.default_model ? "" : kept.request.model } : readAsked(given), look: Look = given.get("as") === "table" ? "table" : "cards";
   const turns = kept ? ownTurns(kept, readTurns(given)) : readTurns(given);
   const form = questionForm(base, asked, (next) => go(link(base.name, next, { turns })));
   if (!asked.question) {

@@ -4,7 +4,7 @@ import * as api from "./api";
 import { fill, h, notice } from "./dom";
 import { t } from "./texts";
 
-type Entry = [name: string, label: string, attributes?: Record<string, string | boolean>];
+export type Entry = [name: string, label: string, attributes?: Record<string, string | boolean>];
 
 /** A form that says what went wrong beside its fields, and what went well. */
 export function form(title: HTMLElement, entries: Entry[], action: string, work: (values: Record<string, string>) => Promise<string | void>): HTMLFormElement {

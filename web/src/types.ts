@@ -89,6 +89,8 @@ export interface BaseDetails {
   methods: Method[];
   default_method: string;
   models: string[];
+  default_model: string;
+  may_choose_model: boolean;
   examples: string[];
 }
 
@@ -269,6 +271,7 @@ export interface Grounding {
 export interface Managed {
   may_make: boolean;
   deleted: string[];
+  sources: string[];
 }
 
 /** Who has signed in, and what this user may do. */
@@ -296,6 +299,11 @@ export interface Method {
   options: Record<string, string>;
 }
 
+/** The model that answers by default. */
+export interface ModelChoice {
+  model: string;
+}
+
 /** Neighbours by one relation in one direction: how many, and the first of them. */
 export interface Neighbors {
   relation: string;
@@ -309,6 +317,7 @@ export interface NewBase {
   title?: string | null;
   description?: string | null;
   name: string;
+  source?: string;
 }
 
 /** A token, told this once. */

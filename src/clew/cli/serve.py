@@ -55,6 +55,12 @@ def serve(
     made: Annotated[
         Path | None, typer.Option("--bases", metavar="FOLDER", help="Admins may make bases on the page; they lie here.")
     ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source", metavar="PLACE", help="With --bases: a file, a folder, or an address that bases may be made of."
+        ),
+    ] = None,
     evaluations: Annotated[
         Path | None, typer.Option("--evaluations", metavar="FOLDER", help="Show the runs of `clew eval --out FOLDER`.")
     ] = None,
@@ -75,6 +81,7 @@ def serve(
         from clew.web.access import EVERY_BASE, Access, Door, Grant, digest_of, read_keys
         from clew.web.running import run
         from clew.web.settings import Limits, ServerSettings, is_loopback, named_bases, named_models, named_places
+        from clew.web.sources import Sources
     except ImportError as missing:
         raise MissingExtraError(missing.name or "fastapi", "web") from None
     if not bases and not documents and made is None:
@@ -102,6 +109,7 @@ def serve(
         runs,
         evaluations,
         made,
+        Sources(tuple(source or ())),
         Budget(dollars=max_cost, calls=max_calls),
         workers or min(os.cpu_count() or 1, MOST_WORKERS),
         tuple(group_names(groups) or ()),

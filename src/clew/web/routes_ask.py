@@ -36,7 +36,7 @@ async def ask(
 ) -> Any:
     """Answer a question with the evidence for each answer."""
     checked_method(asked.method, asked.options)
-    state.served.model(asked.model)
+    state.served.model(asked.model or "none")
     answered = state.admit(grant, base, asked.question)
     if stream:
         return StreamingResponse(_events(state, base, asked, answered), media_type="text/event-stream")
@@ -49,6 +49,7 @@ async def ask(
 async def estimate(base: BaseOf, state: StateOf, asked: AskRequest) -> EstimateReply:
     """What a question would cost; nothing is spent."""
     method = checked_method(asked.method, asked.options)
+    asked = state.served.settled(base, asked)
     state.served.model(asked.model)
     spec = state.served.settings.models.get(asked.model, "none")
     found = await state.asker.in_thread(lambda: base.base().estimate(asked.question, method, model=spec))

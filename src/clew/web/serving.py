@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from clew.api import Base
 from clew.api import open as open_base
 from clew.core.errors import InputError, NotFoundError
+from clew.core.wire import AskRequest
 from clew.kb.manifest import MANIFEST
 from clew.methods import catalog
 from clew.methods.answering import READABLE
@@ -28,6 +29,7 @@ from clew.web.addresses import Addresses
 from clew.web.documents import DocumentFolder
 from clew.web.managed import ManagedBases
 from clew.web.settings import ServerSettings
+from clew.web.team.file import Actor
 
 if TYPE_CHECKING:  # an extra
     from clew.postgres.catalog import Watched
@@ -140,6 +142,7 @@ class Served:
         self.addresses = Addresses((*settings.models.values(), *databases))
         self._ledger = Ledger(settings.budget)
         self._models: dict[str, LanguageModel | None] = {"none": None}
+        self._chosen: dict[str, str] = {}
         self._lock = Lock()
 
     def add(self, name: str, documents: DocumentFolder) -> ServedBase:
@@ -165,6 +168,24 @@ class Served:
         if name not in self.bases:
             raise NotFoundError(f"no base {name!r}")
         return self.bases[name]
+
+    def default_model(self, base: str) -> str:
+        """The model that answers where a question names none; one that the server has no longer counts as none."""
+        team = self.settings.team
+        chosen = self._chosen.get(base) if team is None else team.file.setting(f"model of {base}")
+        return chosen if chosen in self.settings.models else "none"
+
+    def choose_model(self, actor: Actor, base: str, name: str) -> None:
+        """Let a model answer by default; without users this lasts until the server stops."""
+        self.model(name)
+        if self.settings.team is None:
+            self._chosen[base] = name
+        else:
+            self.settings.team.file.set_setting(actor, f"model of {base}", name)
+
+    def settled(self, base: ServedBase, request: AskRequest) -> AskRequest:
+        """The request with a model by name."""
+        return request if request.model else request.model_copy(update={"model": self.default_model(base.name)})
 
     def model(self, name: str) -> LanguageModel | None:
         """A model by the name under which the server knows it: an address in a request opens nothing."""

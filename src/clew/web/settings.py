@@ -14,6 +14,7 @@ from clew.core.errors import InputError
 from clew.models.wrappers import Budget
 from clew.postgres import is_address
 from clew.web.access import Access, Door
+from clew.web.sources import Sources
 from clew.web.team.team import Team
 
 if TYPE_CHECKING:  # an extra
@@ -63,6 +64,8 @@ class ServerSettings:
     """Runs of `clew eval` that the page shows."""
     made: Path | None = None
     """Where bases lie that are made on the page."""
+    sources: Sources = field(default_factory=Sources)
+    """What bases can be made of on the page, besides uploads."""
     budget: Budget = field(default_factory=Budget)
     """A cap on what the models may cost as long as the server runs."""
     workers: int = 1
