@@ -71,6 +71,7 @@ def serve(
         int | None,
         typer.Option("--workers", min=1, help="Processes for questions without a model.", show_default="one a core"),
     ] = None,
+    log: Annotated[bool, typer.Option("--log", help="Write every request to the terminal, without questions.")] = False,
     groups: Annotated[
         str | None,
         typer.Option("--groups", metavar="GROUP,…", help="Who asks sees what these may; else what everybody may."),
@@ -113,6 +114,7 @@ def serve(
         Budget(dollars=max_cost, calls=max_calls),
         workers or min(os.cpu_count() or 1, MOST_WORKERS),
         tuple(group_names(groups) or ()),
+        (lambda line: err.print(line, markup=False, highlight=False, soft_wrap=True)) if log else None,
         warm=True,
     )
     os.environ.pop("CLEW_TOKEN", None)  # child processes need no token

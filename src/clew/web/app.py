@@ -153,6 +153,14 @@ def _add_pages(app: FastAPI) -> None:
             "provider": None if settings.provider is None else settings.provider.settings.title,
         }
 
+    @app.get("/ready", tags=["operation"])
+    async def ready(state: StateOf) -> dict[str, str]:
+        """Whether questions are answered at once; 503 while bases are opened, or where the users' file is gone."""
+        bases = [base for base in state.served.bases.values() if base.is_ready]
+        if not all(base.is_opened for base in bases):
+            raise HTTPException(503, "bases are being opened", {"retry-after": "2"})
+        return {"status": "ready"}
+
     @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
     async def metrics(state: StateOf, grant: GrantOf) -> PlainTextResponse:
         """Counters for Prometheus; they name bases, so a token for some bases alone does not see them."""

@@ -9,6 +9,7 @@ import json
 import re
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -134,7 +135,10 @@ class Guard:
                     {"connection": "close"},
                 )
         finally:
-            self.metrics.request(scope, status, time.perf_counter() - begun)
+            seconds = time.perf_counter() - begun
+            self.metrics.request(scope, status, seconds)
+            if self.settings.log is not None:
+                self.settings.log(_line(scope, status, seconds))
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str, dict[str, str]] | None:
         host = HOST.fullmatch(headers.get("host", ""))
@@ -174,6 +178,15 @@ def _is_upload(scope: Scope) -> bool:
 
 def _is_foreign(origin: str | None, host: str) -> bool:
     return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+
+
+def _line(scope: Scope, status: int, seconds: float) -> str:
+    """A request in a line: when, from where, who, what; neither its query, which may be a question, nor a secret."""
+    grant: Grant | None = scope.get("clew.grant")
+    who = "-" if grant is None else grant.name
+    path = scope["path"].encode("unicode_escape").decode()[:300]  # nobody writes lines of his own
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return f"{now} {(scope.get('client') or ('-',))[0]} {who} {scope['method']} {path} {status} {seconds * 1000:.0f}ms"
 
 
 async def _refuse(send: Send, status: int, reason: str, headers: dict[str, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -72,6 +72,8 @@ class ServerSettings:
     """Processes that answer questions without a model; 1 answers them in threads of the server."""
     groups: tuple[str, ...] = ()
     """Everybody who asks sees what these groups may see, where a base is not for everybody."""
+    log: Callable[[str], None] | None = None
+    """Told every request in a line."""
     warm: bool = False
     """Whether indexes and the embedder are opened before the first question."""
 
