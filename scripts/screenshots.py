@@ -73,7 +73,7 @@ def changing(page: Page) -> None:
 def printed(page: Page) -> None:
     """Open the printed page."""
     answered(page)
-    page.locator("button.source", has_text="report.pdf").first.click()
+    page.locator(".written button.source").last.click()
     page.locator("dialog.printed img").wait_for()
     page.wait_for_timeout(1500)
 
@@ -91,7 +91,7 @@ VIEWS: dict[str, tuple[str, Step]] = {
     "conversation": (f"ask?base=hpo&q=which of them have cleft palate?&h={MANY}", answered),
     "not found": ("ask?base=hpo&q=zzzzqqq blorp", answered),
     "explore": ("explore?base=hpo&e=NCBIGene:2200&e=HP:0001166", wait("img.drawing")),
-    "around": ("explore?base=hpo&e=OMIM:154700", wait(".kinds button")),
+    "around": ("explore?base=hpo&e=HP:0010442", wait(".kinds button")),
     "compare": (f"compare?base=hpo&q={MARFAN}&method=bm25&other=hybrid", wait(".remarks")),
     "passage": ("ask?base=papers&q=Who will build the fifth station near Schwerte?", answered),
     "printed": ("ask?base=papers&q=Who will build the fifth station near Schwerte?", printed),
@@ -128,8 +128,11 @@ def served(folder: Path) -> Iterator[tuple[str, str]]:
     base = ROOT / ".demo" / "hpo.kb"
     asked = [(MARFAN, "NCBIGene:2200"), ("What is Noonan syndrome?", "OMIM:163950")]
     lines = [json.dumps({"id": text, "question": text, "answers": [key]}) for text, key in asked]
-    (folder / "questions.jsonl").write_text("\n".join(lines) + "\n")
-    clew.evaluate(clew.open(base), folder / "questions.jsonl", methods=["auto", "bm25"], out=folder / "runs")
+    questions = folder / "syndromes" / "questions.jsonl"
+    questions.parent.mkdir()
+    questions.write_text("\n".join(lines) + "\n")
+    (folder / "maze.md").write_text(MAZE)
+    clew.evaluate(clew.open(base), questions, methods=["auto", "bm25"], out=folder / "runs")
     limits = Limits(per_minute=100_000)
     settings = ServerSettings(
         {"hpo": base},
@@ -138,7 +141,7 @@ def served(folder: Path) -> Iterator[tuple[str, str]]:
         limits=limits,
         evaluations=folder / "runs",
         made=folder / "made",
-        sources=Sources((str(folder / "questions.jsonl"),)),
+        sources=Sources((str(folder / "maze.md"),)),
     )
     team = make_team(folder)
     team.users.make(SERVER, "anna@example.org", UserChange(roles={"hpo": "editor"}, asks_per_day=100))

@@ -53,7 +53,12 @@ const json = (body: unknown): RequestInit => ({
 });
 
 export const bases = (): Promise<BaseSummary[]> => get("/v1/bases");
-export const details = (base: string): Promise<BaseDetails> => get(at(base));
+/** One base; how passages of documents are connected is said in everyday words. */
+export async function details(base: string): Promise<BaseDetails> {
+  const found: BaseDetails = await get(at(base));
+  const said: Record<string, string> = found.node_types.some((one) => one.name === "passage") ? { tfidf: t("relation.tfidf"), entity: t("relation.entity"), next: t("relation.next") } : {};
+  return { ...found, relations: found.relations.map((row) => ({ ...row, label: said[row.name] ?? row.label })) };
+}
 export const run = (base: string, id: string): Promise<Run> => get(at(base, `/runs/${encodeURIComponent(id)}`));
 export const ask = async (base: string, asked: Asked): Promise<Run> => (await send(at(base, "/ask"), json(asked))).json();
 export const judge = (base: string, id: string, right: boolean) => send(at(base, `/runs/${encodeURIComponent(id)}/feedback`), json({ right }));

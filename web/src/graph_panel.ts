@@ -103,7 +103,7 @@ export class GraphPanel {
         if (box.checked) this.graph.hidden.delete(name); else this.graph.hidden.add(name);
         this.graph.draw();
       });
-      return h("label", {}, box, ` ${words(name)} `, h("small", {}, count));
+      return h("label", {}, box, ` ${this.labels.get(name) ?? words(name)} `, h("small", {}, count));
     }));
   }
 
