@@ -164,6 +164,7 @@ def take(browser: Browser, look: str, plain: str, team: str, folder: Path) -> No
     page.get_by_label("Name").fill("root")
     page.get_by_label("Password").fill(PASSWORD)
     page.keyboard.press("Enter")
+    page.get_by_role("link", name="Account: root").wait_for()
     shoot(page, team, f"ask?base=hpo&q={MARFAN}", answered, folder / look / "signed-in.png")
     for name, (address, step) in TEAM_VIEWS.items():
         shoot(page, team, address, step, folder / look / f"{name}.png")

@@ -1,6 +1,5 @@
 """A browser, and the server it looks at: the real demo base, one of attacks, and one that takes documents."""
 
-import os
 import re
 import shutil
 from pathlib import Path
@@ -90,13 +89,6 @@ def flaws(page) -> list[str]:
         if AXE.is_file():
             found += [f"{scheme} {width}: {one}" for one in violations(page)]
     return found
-
-
-def picture(page, name: str) -> None:
-    """Write a picture of docs/images, where they are to be written anew."""
-    if os.environ.get("CLEW_SCREENSHOTS"):
-        (ROOT / "docs" / "images").mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=ROOT / "docs" / "images" / f"{name}.png")
 
 
 def answered(page) -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from browser_fixtures import MANY, MARFAN, ask, picture
+from browser_fixtures import MANY, MARFAN, ask
 from clew.building import build
 from conftest import tables
 
@@ -60,7 +60,6 @@ def test_answers_are_a_table_that_can_be_sorted_and_has_an_address(page, site):
     names = page.locator(".answer-table tbody td:nth-child(2)")
     before = names.all_inner_texts()
     assert len(before) == 10
-    picture(page, "table")
     page.get_by_role("button", name="Sort by Name").click()
     by_name = names.all_inner_texts()
     assert sorted(by_name) == sorted(before)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from browser_fixtures import flaws, picture
+from browser_fixtures import flaws
 from clew.building import build
 from clew.web.settings import ServerSettings, named_bases
 from conftest import tables
@@ -85,6 +85,5 @@ def test_the_page_shows_them(browser, settings):
         page.wait_for_load_state("networkidle")  # until the list of the other run has gone
         page.get_by_role("list", name="What went wrong").get_by_text("<script>").click()
         page.locator("details[open] pre").wait_for()
-        picture(page, "evaluations")
         assert flaws(page) == []
     context.close()

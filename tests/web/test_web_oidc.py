@@ -10,7 +10,7 @@ import pytest
 jwt = pytest.importorskip("jwt", reason="signing in elsewhere needs the extra oidc")
 pytest.importorskip("cryptography", reason="signing in elsewhere needs the extra oidc")
 
-from browser_fixtures import flaws, picture  # noqa: E402
+from browser_fixtures import flaws  # noqa: E402
 from clew.core.errors import InputError, SourceError  # noqa: E402
 from clew.web.settings import Limits  # noqa: E402
 from clew.web.team.provider import Provider, ProviderSettings, read_provider  # noqa: E402
@@ -270,7 +270,6 @@ def test_the_page_leads_there_and_back(browser, tmp_path, team, elsewhere):
     with running(replace(settings, provider=provider), port) as address:
         page.goto(address)
         page.get_by_role("link", name="Sign in with Example").wait_for()
-        picture(page, "provider")
         assert flaws(page) == []
         page.get_by_role("link", name="Sign in with Example").click()
         page.get_by_role("link", name="Account: mia").wait_for()
