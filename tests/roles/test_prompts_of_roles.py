@@ -7,9 +7,12 @@ import pytest
 
 import clew
 from clew.core.roles import Reading, Source
+from clew.reading.vocabulary import Vocabulary
 from clew.roles.query import ModelQueryParser
 from clew.roles.read import ModelReader
 from clew.roles.rewrite import Exchange, rewrite
+from clew.roles.wordings import word
+from clew.training.own_base import wanted_of
 from conftest import TESTS, build_graph, tables
 from prompts_sent import Sends, matches_golden
 
@@ -19,6 +22,7 @@ CASES = {
         [Reading("How long is it?", (Source("It is 3 m long."),))]
     ),
     "rewrite": lambda model, _: rewrite(model, [Exchange("Who wrote Emma?", "Jane Austen.")], "And Persuasion?"),
+    "wordings": lambda model, kb: word(model, "- gene", wanted_of(Vocabulary(kb.schema))[:3], lambda _done, _all: None),
 }
 
 

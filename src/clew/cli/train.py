@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -16,14 +17,17 @@ from clew.core.folders import refuse_foreign
 from clew.datasets.load import load_dataset
 from clew.evaluation.benchmark import Benchmark, aliases_in
 from clew.evaluation.rankers import PoolMaker, RankerReport, train_on_questions
+from clew.kb.manifest import is_base
 from clew.kb.paths import PathLimits
 from clew.methods.subgraph_reranking.method import graph_writer, open_source
 from clew.methods.subgraph_reranking.ranker_file import Texts
 from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.models.opening import open_model
+from clew.reading.fitted import forget
 from clew.training.feedback import confirm
 from clew.training.feedback import learn as learn_from_confirmed
 from clew.training.neural_ranker import NeuralSettings
+from clew.training.own_base import fit_to_base
 from clew.training.ranker import RankerSettings
 from clew.training.table_rankers import TreeSettings
 
@@ -138,20 +142,62 @@ def show_report(report: RankerReport) -> None:
 
 def reader(
     sources: Annotated[
-        list[Path], typer.Argument(help="Folders with schemas.jsonl and questions.jsonl, each question with its query.")
+        list[Path],
+        typer.Argument(
+            help="A knowledge base to fit the reader to, or folders with schemas.jsonl and questions.jsonl, each "
+            "question with its query."
+        ),
     ],
-    output: Weights,
+    output: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Many schemas: the folder for the weights.")
+    ] = None,
+    model: Annotated[
+        str, typer.Option("--model", help="A base: the language model that words how people ask for what is in it.")
+    ] = "none",
+    undo: Annotated[bool, typer.Option("--undo", help="A base: read it as shipped again.")] = False,
     left_out: LeftOut = None,
     epochs: Epochs = 7,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Train the reader on questions over many schemas (needs the extra `train`; hours without a GPU)."""
+    """Fit the reader to a base, in minutes; or train it on many schemas (extra `train`, hours without a GPU)."""
+    if is_base(sources[0]):
+        if len(sources) > 1 or output or left_out:
+            raise InputError(
+                "a reader is fitted to one base at a time and kept there: --out and --left-out are not for it"
+            )
+        _fit_reader(sources[0], model, undo=undo, as_json=as_json)
+        return
     from clew.training.reader.fitting import train_reader
 
+    if output is None or undo or model != "none":
+        raise InputError(
+            f"{sources[0]} is no knowledge base: training on schemas needs --out, no --model and no --undo"
+        )
     refuse_foreign(output, ("card.json",), "the weights of a reader")
     figures = train_reader(sources, output, left_out=left_out, epochs=epochs, seed=seed, say=err.print)
     _show_figures("The reader", figures, as_json=as_json)
+
+
+def _fit_reader(base: Path, model: str, *, undo: bool, as_json: bool) -> None:
+    tools = open_tools(base)
+    if undo:
+        told = "undone: the reader is as shipped" if forget(tools.local.folder) else "nothing to undo"
+        print_json({"undone": told.startswith("undone")}) if as_json else out.print(told, markup=False)
+        return
+    with progress_bar("questions worded") as move:
+        found = fit_to_base(tools, open_model(model), move)
+    if as_json:
+        print_json(asdict(found))
+        return
+    rows = [
+        (way, str(n), f"{100 * before / n:.0f}", f"{100 * after / n:.0f}")
+        for way, (n, before, after) in found.by_way.items()
+    ]
+    print_table("Questions that were left out, percent read right", ("asked for", "n", "before", "after"), rows)
+    verdict = f"{found.gained} gained, {found.lost} lost: "
+    verdict += f"taken into use; `clew train reader {base} --undo` undoes it" if found.taken else "nothing was changed"
+    err.print(verdict, markup=False)
 
 
 def passages(

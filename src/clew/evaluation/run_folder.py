@@ -19,6 +19,8 @@ from clew.core.folders import refuse_foreign
 from clew.core.notations import parse_json
 from clew.datasets.questions import Dataset, Kind, Match
 from clew.evaluation.rows import Row
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.sealed import learned_digests
 from clew.methods.protocol import Method
 from clew.reading import reader_version
 from clew.toolbox import Toolbox
@@ -100,8 +102,9 @@ class Setup:
 def identity(method: Method, tools: Toolbox) -> dict[str, Any]:
     """Everything beside the questions, the base and the model that can change an answer of a method."""
     options = {part.name: getattr(method, part.name) for part in fields(method) if part.repr}
-    learned = {"learned": dict(method.learned(tools)), "reader": reader_version(), "embedder": tools.embedder.name}
-    return {**options, **learned, "clew": __version__}
+    taught = learned_digests(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else {}
+    learned = {"learned": {**method.learned(tools), **taught}, "reader": reader_version()}
+    return {**options, **learned, "embedder": tools.embedder.name, "clew": __version__}
 
 
 def _digest(value: Any) -> str:

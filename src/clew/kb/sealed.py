@@ -23,6 +23,8 @@ KEPT_TEXT = re.compile(r"[0-9a-f]{32}(\.\w+)?-(?P<version>\d+)\.json")
 """What a kept text is called."""
 LEARNED = "feedback_paths.json"
 """What was learned from the confirmed answers of a base."""
+FITTED = "reader_fitted.json"
+"""What the reader learned for a base."""
 FIRST_SEALED = 4
 """The version of the readers since which kept texts have a digest."""
 DEEPEST = 3
@@ -85,10 +87,15 @@ def altered_texts(folder: Path) -> list[Path]:
         told = KEPT_TEXT.fullmatch(file.name)
         if told and int(told["version"]) >= FIRST_SEALED and unsealed_text(file.read_bytes()) is None:
             altered.append(file)
-    learned = folder / LEARNED
-    if learned.exists() and unsealed_or_older(learned.read_bytes()) is None:
-        altered.append(learned)
+    for learned, content in ((folder / LEARNED, unsealed_or_older), (folder / FITTED, unsealed_text)):
+        if learned.exists() and content(learned.read_bytes()) is None:
+            altered.append(learned)
     return altered
+
+
+def learned_digests(folder: Path) -> dict[str, str]:
+    """What tells one state of what a base was taught from any other."""
+    return {name: file_sha256(folder / name) for name in (LEARNED, FITTED) if (folder / name).is_file()}
 
 
 def file_sha256(file: Path) -> str:

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from clew.core.errors import FormatError, LockedError, NotFoundError, StorageError
-from clew.postgres.connection import Address, Connection, Database, connect, told_plainly
+from clew.postgres.connection import Address, Connection, Database, connect, told_plainly, tried_again
 
 READING, WRITING = 1_131_177_335, 1_131_177_336
 """What advisory locks are taken on: a generation that is read, a base that is written."""
@@ -45,7 +45,12 @@ def schema_of(generation: int) -> str:
 
 def current(address: Address) -> Generation:
     """The state of a base that is current now."""
-    with told_plainly(address), connect(address) as connection:
+    with told_plainly(address):
+        return tried_again(lambda _times: _current(address))
+
+
+def _current(address: Address) -> Generation:
+    with connect(address) as connection:
         check_version(connection, address)
         row = connection.execute(
             "SELECT g.id, g.base, g.identity, g.created::text, g.facts, coalesce(b.parent, b.id) FROM clew.base b "

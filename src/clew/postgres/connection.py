@@ -153,8 +153,24 @@ def _message(error: psycopg.Error) -> str:
     return said if isinstance(said, str) else said[0]
 
 
+PAUSES = (0.05, 0.5)
+"""Seconds until what a cut connection spoilt is tried again: a server that cuts many does so one after another."""
+
+
+def tried_again(work: Callable[[int], T]) -> T:
+    """What a cut connection leaves undone is done again; the work is told how often it was tried before."""
+    for times, pause in enumerate(PAUSES):
+        try:
+            return work(times)
+        except psycopg.OperationalError as error:
+            if isinstance(error, states.QueryCanceled):
+                raise
+            time.sleep(pause)
+    return work(len(PAUSES))
+
+
 class Database:
-    """Connections to one generation, lent to one thread at a time; a connection that was cut is replaced once."""
+    """Connections to one generation, lent to one thread at a time; a connection that was cut is replaced."""
 
     def __init__(
         self, address: Address, search_path: Sequence[str] = (), prepare: Callable[[Connection], None] = lambda _: None
@@ -192,16 +208,15 @@ class Database:
         _close_all(self._free)
 
     def _lent(self, work: Callable[[Connection], T]) -> T:
-        """Work with a connection; where it was cut, with a new one, once."""
-        with told_plainly(self.address):
-            try:
-                return self._with(self._taken(), work)
-            except psycopg.OperationalError as error:
-                if isinstance(error, states.QueryCanceled):
-                    raise
+        """Work with a connection; where it was cut, with a new one."""
+
+        def tried(times: int) -> T:
+            if times:
                 self.close()  # whoever cut one has cut them all: a server that was restarted
-                time.sleep(0.05)
-                return self._with(self._new(), work)
+            return self._with(self._new() if times else self._taken(), work)
+
+        with told_plainly(self.address):
+            return tried_again(tried)
 
     def _taken(self) -> Connection:
         try:

@@ -20,6 +20,7 @@ from clew.core.types import NodeSet
 from clew.kb.protocol import KnowledgeBase
 from clew.queries.relation_paths import Explorer, Lead, Move, RelationPath
 from clew.reading.encoders import LEAST_PRIOR, SHIPPED, Floats, unit
+from clew.reading.fitted import Fitted
 from clew.reading.plan import LETTERS, Branch, Plan, Wording
 from clew.reading.reader import BUDGET, CHOSEN_AMONG, shared_encoders
 from clew.reading.scoring import FOCUS, HEADS, length_scores, shared_words
@@ -85,6 +86,11 @@ class PathRanker:
     def vocabulary(self) -> Vocabulary:
         """The relations in words."""
         return Vocabulary(self.kb.schema)
+
+    @cached_property
+    def fitted(self) -> Fitted | None:
+        """What the reader learned for this base."""
+        return Fitted.beside(self.kb, self.encoders.version)
 
     def masked(self, question: str, topic: NodeSet) -> str:
         """A question with `[]` for its topic, as the encoders know it: `who directed § film §`."""
@@ -189,7 +195,9 @@ class PathRanker:
 
     def _vector(self, place: int) -> Floats:
         if place not in self._vectors:
-            self._vectors[place] = unit(self.encoders.meaning([self.vocabulary.hop_texts[place]]))[0]
+            text = self.vocabulary.hop_texts[place]
+            vector = unit(self.encoders.meaning([text]))[0]
+            self._vectors[place] = vector if self.fitted is None else vector + self.fitted.of([text])[0]
         return self._vectors[place]
 
     # 3

@@ -33,6 +33,7 @@ from clew.kb.stored import StoredKnowledgeBase
 from clew.queries.hierarchies import descendants, hierarchies
 from clew.reading.encoders import SHIPPED, Encoders
 from clew.reading.extents import Extents
+from clew.reading.fitted import Fitted
 from clew.reading.mentions import Named, Sense, find_named
 from clew.reading.plan import FORMS, Plan, Wording
 from clew.reading.proposals import Proposer
@@ -173,9 +174,14 @@ class LearnedReader:
         return Extents(self.kb, self.vocabulary)
 
     @cached_property
+    def fitted(self) -> Fitted | None:
+        """What was learned for this base."""
+        return Fitted.beside(self.kb, self.encoders.version)
+
+    @cached_property
     def scorer(self) -> Scorer:
         """Compares questions with the schema."""
-        labels = Labels(self.vocabulary, self.encoders, self.cache)
+        labels = Labels(self.vocabulary, self.encoders, self.cache, self.fitted)
         return Scorer(self.vocabulary, self.encoders, labels)
 
     @cached_property

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from clew.index.tokens import terms
 from clew.models.embedding.words import DIMENSION
 from clew.reading.encoders import Encoders, Floats, unit
+from clew.reading.fitted import Fitted
 from clew.reading.plan import LETTERS
 from clew.reading.quantities import Quantity
 from clew.reading.scores import MentionScores, QuantityScores, Scores
@@ -87,21 +88,26 @@ class Labels:
     vocabulary: Vocabulary
     encoders: Encoders
     folder: Path | None = None
+    fitted: Fitted | None = None
 
     @cached_property
     def hops(self) -> Floats:
         """One row a hop."""
-        return self._vectors(self.vocabulary.hop_texts)
+        return self._moved(self.vocabulary.hop_texts)
 
     @cached_property
     def attributes(self) -> Floats:
         """One row an attribute."""
-        return self._vectors(self.vocabulary.attribute_texts)
+        return self._moved(self.vocabulary.attribute_texts)
 
     @cached_property
     def types(self) -> Floats:
         """One row a type."""
         return self._vectors(self.vocabulary.type_texts)
+
+    def _moved(self, texts: Sequence[str]) -> Floats:
+        vectors = self._vectors(texts)
+        return vectors if self.fitted is None else vectors + self.fitted.of(texts)
 
     def _vectors(self, texts: Sequence[str]) -> Floats:
         if self.folder is None or len(texts) < WORTH_KEEPING:

@@ -1,4 +1,7 @@
-"""What is learned from confirmed answers: for each question, the path that leads to what was confirmed."""
+"""What is learned from confirmed answers: for each question, the path that leads to what was confirmed.
+
+Questions like one of these mean its path (reading/path_ranker.py), and the reader is fitted to them (own_base.py).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from clew.reading.path_ranker import PathRanker, Taught
 from clew.reading.topic_mask import mask_topic
 from clew.reading.topics import find_topics
 from clew.toolbox import Toolbox
+from clew.training.own_base import fit_to_base
 
 LEAST_RIGHT = 0.5
 """F1 of what a path leads to, below which it is not what the question meant."""
@@ -37,6 +41,7 @@ def learn(toolbox: Toolbox, depth: int = 3) -> list[Taught]:
     if not taught:
         raise InputError("no confirmed question has a path that leads to its answer: nothing can be learned")
     keep_taught(toolbox.local.folder, taught)
+    fit_to_base(toolbox, None)  # what the reader learns from them, where that helps, every method has
     return taught
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from clew.core.types import Answer, NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
@@ -58,10 +58,6 @@ class AlignedPaths(Method):
             return Answer(question, notes=(nothing_found(bool(found.topics)),))
         paths, ends = best_ends(answered)
         return answer_refined(tools, ranker.explorer, question, self.name, paths, ends)  # 3
-
-    def learned(self, tools: Toolbox) -> Mapping[str, Any]:
-        """What confirmed answers of this base taught."""
-        return {"taught": [(one.question, str(one.moves)) for one in _taught(tools)]}
 
     def _ranked(self, question: str, topic: Topic, ranker: PathRanker) -> Scored:
         ranked = ranker.rank(mask_topic(question, [topic.text]), topic.nodes, self.depth)

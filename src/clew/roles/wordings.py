@@ -1,0 +1,88 @@
+"""How people ask for what a base holds: a model words questions for each relation and attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from clew.core import trace
+from clew.models.prompts import Prompt
+from clew.models.protocol import Completion, LanguageModel
+from clew.models.structured import Ask, ask, read_json
+from clew.roles.parse import object_schema
+
+PROMPT = Prompt.load("clew.roles.prompts", "wordings")
+QUESTIONS = 5
+"""For each that people can ask for."""
+TOGETHER = 10
+"""How many of them a model is asked about at once."""
+LONGEST = 300
+"""Characters of a question."""
+TOKENS = 160
+"""Of a reply, for each that was asked about."""
+NAME, VALUE = "[]", "#"
+"""What stands in a question for a name and for a value."""
+Way = Literal["reached", "value", "most", "compared", "true"]
+"""How something is asked for: as what a name leads to, as a value, by comparing, as what holds."""
+MARK: dict[Way, str] = {"reached": NAME, "value": NAME, "compared": VALUE}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Something that people can ask a base for: what it is about, how it is asked for, and both in words."""
+
+    about: str
+    way: Way
+    words: str
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+    number: int
+    questions: list[str]
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+    asked: list[_Asked]
+
+
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+SCHEMA = object_schema(
+    {"asked": {"type": "array", "items": object_schema({"number": {"type": "integer"}, "questions": _TEXTS})}}
+)
+
+
+def word(
+    model: LanguageModel, types: str, wanted: Sequence[Wanted], progress: Callable[[int, int], None]
+) -> list[tuple[Wanted, tuple[str, ...]]]:
+    """Questions for each; those for which a reply cannot be used get none, which the trace says."""
+    parts = [wanted[start : start + TOGETHER] for start in range(0, len(wanted), TOGETHER)]
+    found: list[tuple[Wanted, tuple[str, ...]]] = []
+    for outcome, part in zip(ask(model, [_ask(types, part) for part in parts], role="wordings"), parts, strict=True):
+        if outcome.value is None:
+            trace.fallback("wordings", outcome.problem or "no reply", f"no questions for {len(part)} things")
+        told = outcome.value or {}
+        found += [(one, usable(one.way, told.get(place, []))) for place, one in enumerate(part, 1)]
+        progress(len(found), len(wanted))
+    return found
+
+
+def usable(way: Way, questions: Sequence[str]) -> tuple[str, ...]:
+    """The questions that have the name or the value where it belongs, each once."""
+    mark = MARK.get(way)
+    told = (" ".join(question.split()) for question in questions)
+    return tuple(dict.fromkeys(one for one in told if 0 < len(one) <= LONGEST and (not mark or one.count(mark) == 1)))
+
+
+def _ask(types: str, part: Sequence[Wanted]) -> Ask[dict[int, list[str]]]:
+    listed = "\n".join(f"{place}. {one.words}" for place, one in enumerate(part, 1))
+
+    def read(completion: Completion) -> dict[int, list[str]]:
+        return {one.number: one.questions for one in read_json(completion.text, _Reply).asked}
+
+    filled = PROMPT.fill(types=types, many=QUESTIONS, wanted=listed)
+    return Ask(filled, read, schema=SCHEMA, max_tokens=TOKENS * len(part))
