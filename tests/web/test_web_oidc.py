@@ -277,6 +277,8 @@ def test_the_page_leads_there_and_back(browser, tmp_path, team, elsewhere):
         page.keyboard.press("Enter")
         page.locator(".answered[aria-busy=false] .follow").wait_for()
         page.get_by_role("link", name="Account: mia").click()
+        page.get_by_role("heading", name="Tokens for programs").wait_for()
+        assert page.get_by_label("Present password").count() == 0, "there is none to change"
         page.get_by_role("button", name="Sign out").click()
         elsewhere.twist = TWISTS["wrong nonce"][0]
         page.get_by_role("link", name="Sign in with Example").click()

@@ -280,6 +280,7 @@ export interface Me {
   roles: Record<string, "reader" | "editor" | "admin">;
   csrf: string | null;
   must_change_password: boolean;
+  has_password: boolean;
   asks_today: number;
   asks_per_day: number | null;
 }

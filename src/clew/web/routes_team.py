@@ -26,6 +26,7 @@ from clew.web.access import EVERY_BASE, Grant
 from clew.web.guard import SIGN_IN
 from clew.web.rates import network_of
 from clew.web.state import GrantOf, State, StateOf, actor_of, base_of, grant_of, state_of
+from clew.web.team.passwords import NOBODY
 from clew.web.team.sessions import LONGEST_SESSION, PLAIN_COOKIE, SECURE_COOKIE, secret_in
 from clew.web.team.team import Team
 
@@ -215,13 +216,14 @@ def _user(grant: Grant) -> int:
 
 
 def _me(team: Team, grant: Grant) -> MeReply:
-    row = team.file.row("SELECT is_initial, asks_per_day FROM user WHERE id = ?", _user(grant))
+    row = team.file.row("SELECT is_initial, asks_per_day, password FROM user WHERE id = ?", _user(grant))
     assert row is not None
     return MeReply(
         name=grant.name,
         roles=dict(grant.roles),
         csrf=grant.csrf,
         must_change_password=bool(row["is_initial"]),
+        has_password=row["password"] != NOBODY,
         asks_today=team.asked_today(_user(grant)),
         asks_per_day=row["asks_per_day"],
     )
