@@ -99,8 +99,8 @@ export class GraphCanvas {
   fit(): void {
     const points = this.visible(), width = this.canvas.clientWidth || 600, height = this.canvas.clientHeight || 400;
     if (!points.length) return;
-    const xs = points.map((p) => p.x), ys = points.map((p) => p.y);
-    const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+    let x0 = Infinity, x1 = -Infinity, y0 = Infinity, y1 = -Infinity;
+    for (const { x, y } of points) { x0 = Math.min(x0, x); x1 = Math.max(x1, x); y0 = Math.min(y0, y); y1 = Math.max(y1, y); }
     const across = Math.max(80, width - 2 * Math.min(90, width / 5)), down = Math.max(80, height - 80); // room for the names
     this.scale = Math.min(1.6, across / Math.max(1, x1 - x0), down / Math.max(1, y1 - y0));
     this.left = width / 2 - ((x0 + x1) / 2) * this.scale;
@@ -126,7 +126,7 @@ export class GraphCanvas {
     return best;
   }
 
-  private isFront(point: Point): boolean { return point === this.selected || point === this.hovered || point.role !== undefined; }
+  private isFront(point: Point): boolean { return point === this.selected || point === this.hovered || Boolean(point.role); }
 
   private press(event: PointerEvent): void {
     this.canvas.focus({ preventScroll: true });
@@ -199,7 +199,7 @@ export class GraphCanvas {
     const points = this.visible(), lines = this.shownLines(points), isCrowd = points.length >= CROWD;
     const near = new Set<Point>(), middle = this.hovered ?? this.selected;
     const isMarked = (line: Line) => line.head === middle || line.tail === middle || this.traced.has(line.key);
-    const marked = new Set(lines.filter(isMarked));
+    const marked = new Set(middle || this.traced.size ? lines.filter(isMarked) : []);
     for (const line of marked) { near.add(line.head); near.add(line.tail); }
     const kinds = isCrowd ? 0 : new Set(lines.map((line) => line.relation)).size; // one alone stands in the list below
     const unit = 1 / this.scale; // labels and dots keep their size on the screen
@@ -211,7 +211,10 @@ export class GraphCanvas {
       pen.strokeStyle = faint; pen.lineWidth = 0.6 * unit;
       for (let first = 0; first < lines.length; first += BATCH) {
         pen.beginPath();
-        for (const { head, tail } of lines.slice(first, first + BATCH)) { pen.moveTo(head.x, head.y); pen.lineTo(tail.x, tail.y); }
+        for (let place = first; place < Math.min(lines.length, first + BATCH); place++) {
+          const { head, tail } = lines[place]!;
+          pen.moveTo(head.x, head.y); pen.lineTo(tail.x, tail.y);
+        }
         pen.stroke();
       }
     }
