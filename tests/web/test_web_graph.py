@@ -140,6 +140,8 @@ def test_a_thousand_nodes_can_still_be_taken_hold_of(browser, site):
     assert frames > 5, f"{frames} pictures a second while the layout moves"
     page.get_by_label("Choose a node of the graph").select_option(GENE)
     start = gene_place(page)
+    while (now := gene_place(page)) != pytest.approx(start, abs=3):  # it still moves
+        start = now
     drag(page, start, (50, 40))
     assert gene_place(page) != pytest.approx(start, abs=10)
     context.close()

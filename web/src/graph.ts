@@ -6,6 +6,7 @@ import { Layout, type Line, type Point } from "./layout";
 
 const COLORS = 8;
 const CROWD = 600; // nodes from which on arrowheads and rims are left to those that matter: nobody could tell them apart
+const HUGE = 2500; // nodes from which on there are two pictures a step, which leaves time to draw them
 const NAMED = 60; // names that a crowd shows besides those of what is chosen
 const BATCH = 100; // lines of a crowd that are one path: a path for each takes twice as long, and so does one for all
 const around = ({ x, y }: Point, radius: number): Box => [x - radius, y - radius, x + radius, y + radius];
@@ -111,7 +112,7 @@ export class GraphCanvas {
   private tick(): void {
     this.frame = 0;
     this.isOdd = !this.isOdd;
-    if (this.isOdd || this.layout.points.length < CROWD) this.layout.step(); // a crowd is drawn twice a step, which leaves time to draw
+    if (this.isOdd || this.layout.points.length < HUGE) this.layout.step();
     if (!this.touched) this.fit(); else this.draw();
     if (this.layout.heat > 0.03) this.wake();
   }
