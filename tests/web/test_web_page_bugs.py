@@ -31,7 +31,7 @@ def test_files_after_a_refused_one_are_sent_and_each_says_how_it_stands(page, si
     ]
     page.locator("#upload").set_input_files(files)
     page.get_by_role("link", name="third.md").wait_for()
-    assert page.get_by_role("link", name="first.md").is_visible()
+    page.get_by_role("link", name="first.md").wait_for()
     refused = page.get_by_role("listitem").filter(has_text="second.exe")
     assert "cannot be read" in refused.inner_text()
     assert "One file is not ready" in page.get_by_role("main").inner_text()
