@@ -121,7 +121,7 @@ def test_meaning_is_asked_only_where_spelling_fails(tmp_path: Path):
 
 
 def spans(names: NameIndex, text: str) -> list[tuple[str, str]]:
-    return [(text[m.start : m.end], NODES[m.links[0].node][0]) for m in names.mentions(text)]
+    return [(text[m.start : m.end], names.name_of(m.links[0].node)) for m in names.mentions(text)]
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,35 @@ def test_names_in_a_text_are_found_and_everyday_words_are_not(names: NameIndex, 
 def test_words_of_the_texts_are_no_misspelt_names(tmp_path: Path):
     text = "a marfin syndrome"
     assert spans(opened(tmp_path / "a"), text) == [("marfin syndrome", "Marfan syndrome")]
-    known = opened(tmp_path / "b", is_word=lambda word: word == "marfin")
+    known = opened(tmp_path / "b", frequency=lambda word: int(word == "marfin"))
     assert "marfin syndrome" not in [mention.text for mention in known.mentions(text)]
     assert opened(tmp_path / "c").mentions(text, fuzzy=False) == []
+
+
+GROUPS = [
+    ("Night Photographers", "film", []),
+    ("Wawel Cathedral", "film", []),
+    ("Kraków", "film", []),
+    ("Paradise, California", "film", []),
+    ("Ward 4B", "film", []),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("who is in Night Photograpers in Kraków", [("Night Photograpers", "Night Photographers"), ("Kraków",) * 2]),
+        ("who is in night photograpers by now", [("night photograpers", "Night Photographers")]),
+        ("born in kraków and buried at wawel", [("kraków", "Kraków"), ("wawel", "Wawel Cathedral")]),
+    ],
+)
+def test_names_of_several_words_may_be_misspelt_or_cut_short(tmp_path: Path, text: str, expected):
+    assert spans(opened(tmp_path / "names", GROUPS, frequency=lambda word: int(word == "wawel")), text) == expected
+
+
+def test_a_word_that_texts_use_as_well_stands_beside_other_names_for_none(tmp_path: Path):
+    known = opened(tmp_path / "names", GROUPS, frequency=lambda _: 20)
+    assert spans(known, "born in kraków and buried at wawel") == [("kraków", "Kraków")]
 
 
 ALPHABET = st.text("abc é_", max_size=6)

@@ -204,3 +204,28 @@ def test_a_comparison_that_everything_satisfies_is_hardly_meant(harbours):
     plan = Plan("list", 0, requirements=(Requirement(place, ">", 0),))
     costs = {text: extents.fitted(plan, quantities(text))[1] for text in ("over 5 m", "over 2 m", "over 30 m")}
     assert costs["over 5 m"] == 0 > costs["over 30 m"] > costs["over 2 m"]
+
+
+@pytest.fixture(scope="module")
+def realms(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("realms")
+    people = ["Richard III of England", "Henry VII of England", "Louis XIV of France", "Anne of Austria"]
+    rows = "".join(f"P{number},person,{name}\n" for number, name in enumerate(people))
+    (folder / "nodes.csv").write_text("id,type,name\n" + rows + 'T1,town,"Paradise, California"\nT2,town,Ward 4B\n')
+    (folder / "edges.csv").write_text(
+        "head,relation,tail\nP1,followed,P0\nP3,is_mother_of,P2\nP0,born_in,T1\nP2,born_in,T2\n"
+    )
+    clew.build([folder / "nodes.csv", folder / "edges.csv"], folder / "realms.kb")
+    return clew.open(folder / "realms.kb")
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("who is the mother of louis xiv", {"Anne of Austria"}),
+        ("who was born in paradise", {"Richard III of England"}),
+        ("who was born in 4B", {"Louis XIV of France"}),
+    ],
+)
+def test_names_are_cut_short_and_in_small_letters_as_people_type_them(realms, question, names):
+    assert put_forward(realms.ask(question)) == names

@@ -118,8 +118,8 @@ def index_names(
 ) -> NameIndex:
     """The names of a base from its tables of them, wherever these are."""
 
-    def is_word(word: str) -> bool:
-        return lexical is not None and any(lexical.frequency(term) for term in terms(word))
+    def frequency(word: str) -> int:
+        return 0 if lexical is None else max(map(lexical.frequency, terms(word)), default=0)
 
     return NameIndex(
         table,
@@ -129,7 +129,7 @@ def index_names(
         vectors=vectors,
         name_of=lambda node: kb.refs([node])[0].name,
         prominence=kb.degrees,
-        is_word=is_word,
+        frequency=frequency,
     )
 
 

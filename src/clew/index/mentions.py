@@ -109,7 +109,7 @@ def is_number(match: Match, tokens: Sequence[Token]) -> bool:
 
 
 def runs_around(place: int, tokens: Sequence[Token], is_free: Sequence[bool]) -> list[range]:
-    """Runs of free tokens that include one, and neither begin nor end in another that is a common word."""
+    """Runs of free tokens that include one, and neither begin nor end in another that is a stop word."""
     runs = []
     for first in range(place, max(-1, place - WIDEST), -1):
         if not is_free[first]:
@@ -117,7 +117,7 @@ def runs_around(place: int, tokens: Sequence[Token], is_free: Sequence[bool]) ->
         for last in range(place, min(len(tokens), first + WIDEST)):
             if not is_free[last]:
                 break
-            if all(end == place or not is_common(tokens[end].text) for end in (first, last)):
+            if all(end == place or tokens[end].text not in stop_words() for end in (first, last)):
                 runs.append(range(first, last + 1))
     return runs
 

@@ -75,15 +75,15 @@ class NameIndex:
         vectors: Index | None = None,
         name_of: Callable[[int], str] = str,
         prominence: Prominence = np.zeros_like,
-        is_word: Callable[[str], bool] = lambda _: False,
+        frequency: Callable[[str], int] = lambda _: 0,
     ) -> None:
         """`types` holds the type code of every node.
 
         `vectors` finds by meaning what no spelling finds, and `name_of` names it. Among nodes of one name, those with
-        more `prominence` come first. `is_word` tells words of the base's texts, which are no misspelt names.
+        more `prominence` come first. `frequency` tells how many texts of the base a word is in.
         """
         self.table, self.trigrams, self.types, self.schema = table, trigrams, types, schema
-        self.vectors, self.name_of, self.prominence, self.is_word = vectors, name_of, prominence, is_word
+        self.vectors, self.name_of, self.prominence, self.frequency = vectors, name_of, prominence, frequency
         self._ignored = schema_words(schema)
 
     @staticmethod
@@ -102,7 +102,7 @@ class NameIndex:
         vectors: Index | None = None,
         name_of: Callable[[int], str] = str,
         prominence: Prominence = np.zeros_like,
-        is_word: Callable[[str], bool] = lambda _: False,
+        frequency: Callable[[str], int] = lambda _: 0,
     ) -> NameIndex:
         """Map an index."""
         return cls(
@@ -113,7 +113,7 @@ class NameIndex:
             vectors=vectors,
             name_of=name_of,
             prominence=prominence,
-            is_word=is_word,
+            frequency=frequency,
         )
 
     def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
@@ -282,7 +282,7 @@ class NameIndex:
             words = [tokens[place].text for place in run]
             is_written_as_name = run[0] > 0 and all(letter.isupper() or letter.isdecimal() for letter in written)
             longer = self._longer(words, None)
-            is_rare = len(longer) <= MOST_RARE and not any(map(self.is_word, words))
+            is_rare = len(longer) <= MOST_RARE and all(self.frequency(one) <= len(longer) + MOST_RARE for one in words)
             if found and not is_written_as_name and not is_rare:
                 continue
             if longer and (len(run) > 1 or len(longer) <= MOST_SHORTENED):
@@ -342,7 +342,7 @@ class NameIndex:
     def _best_run(self, runs: Sequence[range], tokens: Sequence[Token]) -> tuple[range, int, float] | None:
         """The run of words that is most like a name, the longest of equally good ones."""
         wanted = [" ".join(tokens[place].text for place in run) for run in runs]
-        near = [self.trigrams.nearest(form, POOL) for form in {min(wanted, key=len), max(wanted, key=len)}]
+        near = [self.trigrams.nearest(form, POOL) for form in wanted]
         places = np.unique(np.concatenate(near))
         given = self.table.texts(places)
         name = dict(zip(places.tolist(), given, strict=True))
@@ -356,7 +356,7 @@ class NameIndex:
     def _is_odd(self, token: Token) -> bool:
         if len(token.text) < SHORTEST_ODD or not token.text.isalpha() or is_common(token.text, self._ignored):
             return False
-        return not self.table.has_word(token.text) and not self.is_word(token.text)
+        return not self.table.has_word(token.text) and not self.frequency(token.text)
 
 
 def schema_words(schema: Schema) -> frozenset[str]:

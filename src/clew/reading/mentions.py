@@ -17,6 +17,8 @@ MARKED = re.compile(r"\[([^\[\]]+)\]")
 LINKS = 20
 ALIKE = 0.86
 """A span less like a name than this is not that name misspelt."""
+FEW = 3
+"""What begins more names than these stands for none of them, unless it is written like a name."""
 MOST_NAMED = 5
 PEOPLE = 0.95
 """How sure a word for a people, such as "Dutch", stands for its place."""
@@ -111,10 +113,18 @@ def _with_people(named: list[Named], people: Named) -> list[Named]:
 
 
 def _is_name(mention: Mention) -> bool:
-    if not mention.links or (max(link.score for link in mention.links) < ALIKE and not mention.text[:1].isupper()):
+    is_alike = max((link.score for link in mention.links), default=0.0) >= ALIKE
+    is_written_so = mention.text[:1].isupper() or mention.text[:1].isdecimal()
+    if not mention.links or not (is_alike or is_written_so or _begins_few(mention)):
         return False
     # "face" in a running text is no symbol such as FACE
     return not (mention.text.islower() and all(link.alias.isupper() for link in mention.links))
+
+
+def _begins_few(mention: Mention) -> bool:
+    """Whether a few names begin with it: "richard iii" may stand for "Richard III of England"."""
+    begins = re.compile(rf"{re.escape(mention.text)}\b", re.IGNORECASE)
+    return len(mention.links) <= FEW and all(begins.match(link.alias) for link in mention.links)
 
 
 def _named(mention: Mention, kb: KnowledgeBase) -> Named:

@@ -48,7 +48,8 @@ class LearnedParser:
         explained = explained_part(understanding.question, first)
         left = len(queries[0].unexplained[0].split()) if queries[0].unexplained else 0
         is_doubtful = all(one.is_doubtful for one in first.named)
-        is_loose = explained < EXPLAINED and left > MOST_UNEXPLAINED[is_doubtful]
+        is_vague = explained < EXPLAINED and left > MOST_UNEXPLAINED[is_doubtful]
+        is_loose = is_vague and self.reader.is_written_about(queries[0].target.type)
         certainty = understanding.certainty * (explained if is_loose else 1.0)
         return Parse(queries[0], tuple(queries[1:]), certainty=certainty, is_loose=is_loose)
 

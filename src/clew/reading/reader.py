@@ -61,6 +61,8 @@ MOST_VALUES = 60
 """A text attribute with at most so many different values is a category."""
 LONGEST_VALUE = 40
 REMEMBERED = 64
+WRITTEN = 0.3
+"""From this share of nodes with a text on, a question may be about texts alone."""
 LARGE = 200_000
 """From so many nodes on, a path is not followed only to see whether it leads anywhere."""
 
@@ -150,6 +152,7 @@ class LearnedReader:
         self.encoders = shared_encoders(weights)
         self.combiner = Combiner.open(weights)
         self._remembered: dict[str, Understanding] = {}
+        self._written: dict[str | None, bool] = {}
 
     @cached_property
     def values(self) -> dict[str, tuple[str, ...]]:
@@ -188,6 +191,13 @@ class LearnedReader:
     def proposer(self) -> Proposer:
         """Puts plans together."""
         return Proposer(self.vocabulary)
+
+    def is_written_about(self, kind: str | None) -> bool:
+        """Whether texts can answer as well: enough nodes of a type have one."""
+        if kind not in self._written:
+            share = self.kb.written_share(kind) if isinstance(self.kb, StoredKnowledgeBase) else 0.0
+            self._written[kind] = share >= WRITTEN
+        return self._written[kind]
 
     def read(self, question: str) -> Understanding:
         """What the question may mean over this base; the last ones are remembered."""

@@ -31,14 +31,11 @@ from clew.methods.focus.tiers import Tier, asks_more, finished, tiers, united, u
 from clew.methods.focus.two_readings import CERTAIN, read_twice
 from clew.methods.focus.writing import DOUBTED, written
 from clew.methods.protocol import Method
-from clew.methods.role_choice import ParserName, can_write, parser_for, reranker_for
+from clew.methods.role_choice import ParserName, can_write, parser_for, reader_of, reranker_for
 from clew.queries.claims import Claim
 from clew.queries.descriptions import description
 from clew.roles.rerank import KeepOrder, Reranker, RerankerName
 from clew.toolbox import Toolbox
-
-WRITTEN = 0.3
-"""From this share of nodes with a text on, a question may be about texts alone."""
 
 DESCRIBED = 3
 """So many nodes of one name are described."""
@@ -104,7 +101,7 @@ class FocusPlus(Method):
     def _ranked(self, question: str, parse: Parse, tools: Toolbox) -> Answer:
         kb = tools.kb
         query, reranker = parse.query, self._reranker(parse, tools)
-        parse = replace(parse, is_loose=parse.is_loose and _is_written_about(tools, query.target.type))
+        parse = replace(parse, is_loose=parse.is_loose and reader_of(tools).is_written_about(query.target.type))
         if parse.is_loose and parse.certainty is not None and parse.certainty < self.sure:
             query = TripletQuery((), query.target, score=0.0, unexplained=(question,))
         if query.asks != "nodes" or query.best is not None or query.among:
@@ -235,8 +232,3 @@ class FocusPlus(Method):
 def _indexes(tools: Toolbox) -> tuple[Index, ...]:
     """By words and by meaning; where nodes are but names, by words alone."""
     return (tools.lexical, tools.vectors) if tools.stored.has_texts else (tools.lexical,)
-
-
-def _is_written_about(tools: Toolbox, kind: str | None) -> bool:
-    """Whether texts can answer: most nodes of a type have one."""
-    return tools.keep(("written about", kind), lambda: tools.stored.written_share(kind)) >= WRITTEN
