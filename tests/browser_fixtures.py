@@ -1,6 +1,5 @@
 """A browser, and the server it looks at: the real demo base, one of attacks, and one that takes documents."""
 
-import os
 import re
 import shutil
 from pathlib import Path
@@ -92,13 +91,6 @@ def flaws(page) -> list[str]:
     return found
 
 
-def picture(page, name: str) -> None:
-    """Write a picture of docs/images, where they are to be written anew."""
-    if os.environ.get("CLEW_SCREENSHOTS"):
-        (ROOT / "docs" / "images").mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=ROOT / "docs" / "images" / f"{name}.png")
-
-
 def answered(page) -> None:
     """Wait until the answer is there."""
     page.locator(".answered[aria-busy=false] .follow").wait_for()
@@ -120,4 +112,4 @@ def page(browser):
     opened.on("console", lambda message: problems.append(message.text) if is_problem(message) else None)
     yield opened
     context.close()
-    assert not problems
+    assert not problems, problems

@@ -12,9 +12,9 @@ from clew.web.settings import ServerSettings
 
 
 @contextlib.contextmanager
-def running(settings: ServerSettings) -> Iterator[str]:
+def running(settings: ServerSettings, port: int = 0) -> Iterator[str]:
     """The address of a server that runs as long as the block."""
-    with listen("127.0.0.1", 0) as listening:
+    with listen("127.0.0.1", port) as listening:
         server = uvicorn.Server(configured(settings))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

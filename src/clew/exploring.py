@@ -145,6 +145,13 @@ def between(tools: Toolbox, entities: Sequence[str], hops: int = 4, *, write: bo
     return ShownSubgraph(tools.kb, subgraph, written)
 
 
+def documents(tools: Toolbox) -> dict[str, str]:
+    """The files that a base was read from, each with its title."""
+    if "document" not in tools.kb.schema.type_names:
+        return {}
+    return {ref.key: ref.name for ref in tools.kb.refs(tools.kb.nodes("document").array.tolist())}
+
+
 def document(tools: Toolbox, name: str) -> dict[str, Any]:
     """A file as it was read: its passages and tables in reading order, with their pages."""
     kb = tools.kb

@@ -1,8 +1,10 @@
 """The answer first, in Chromium: the sentence, matches apart from what is near, what was not found, and no jargon."""
 
+import re
+
 import pytest
 
-from browser_fixtures import MANY, MARFAN, ask, picture
+from browser_fixtures import MANY, MARFAN, ask
 from clew.building import build
 from conftest import tables
 
@@ -58,7 +60,6 @@ def test_answers_are_a_table_that_can_be_sorted_and_has_an_address(page, site):
     names = page.locator(".answer-table tbody td:nth-child(2)")
     before = names.all_inner_texts()
     assert len(before) == 10
-    picture(page, "table")
     page.get_by_role("button", name="Sort by Name").click()
     by_name = names.all_inner_texts()
     assert sorted(by_name) == sorted(before)
@@ -111,3 +112,36 @@ def test_a_model_that_was_given_up_is_said_at_the_very_top_without_its_address(p
     assert '"failure": "outage"' in kept
     assert "127.0.0.1:9" not in kept
     assert "127.0.0.1:9" not in page.content()
+
+
+def test_plain_questions_are_answered_as_they_are_meant(page, site):
+    ask(page, site, "What are the symptoms of Marfan syndrome?")
+    head = page.get_by_role("region", name="Answer", exact=True)
+    assert re.match(r"\d+ phenotypes match", head.locator(".said").inner_text())
+    page.get_by_role("button", name="Show all").click()
+    assert "Arachnodactyly" in page.get_by_role("list", name="Matches", exact=True).inner_text()
+    ask(page, site, "What is Marfan syndrome?")
+    head.locator(".said", has_text="Marfan syndrome is ").wait_for()
+    ask(page, site, "Does Marfan syndrome present with arachnodactyly?")
+    head.locator(".said", has_text=re.compile("^Yes")).wait_for()
+
+
+def test_a_thumb_confirms_for_learning_and_another_withdraws(page, tmp_path):
+    from clew.methods.paths.feedback import read_confirmed
+    from clew.web.settings import ServerSettings
+    from web_server import running
+
+    build(tables(), tmp_path / "tiny.kb")
+    with running(ServerSettings({"tiny": tmp_path / "tiny.kb"})) as address:
+        ask(page, address, MARFAN, base="tiny")
+        page.get_by_role("button", name="This is right").click()
+        page.get_by_text("Kept, to learn from").wait_for()
+        [confirmed] = read_confirmed(tmp_path / "tiny.kb")
+        assert (confirmed.question, confirmed.answers) == (MARFAN, ["FBN1"])
+        page.get_by_role("button", name="This is wrong").click()
+        page.get_by_text("nothing is learned from it").wait_for()
+        assert page.get_by_role("button", name="This is wrong").get_attribute("aria-pressed") == "true"
+        assert read_confirmed(tmp_path / "tiny.kb") == []
+        ask(page, address, "zzzzqqq blorp", base="tiny")
+        page.get_by_role("heading", name="I did not find this").wait_for()
+        assert page.get_by_role("button", name="This is right").count() == 0

@@ -46,7 +46,7 @@ def routes(app) -> set[tuple[str, str]]:
         (method, path)
         for path, methods in app.openapi()["paths"].items()
         for method in methods
-        if path not in ("/health", "/v1/sign-in")
+        if path not in ("/health", "/ready", "/v1/sign-in")
     }
 
 

@@ -1,10 +1,10 @@
-"""The page in Chromium, on the real demo base; CLEW_SCREENSHOTS=1 writes the pictures of docs/images."""
+"""The page in Chromium, on the real demo base."""
 
 from pathlib import Path
 
 import pytest
 
-from browser_fixtures import HOSTILE, picture
+from browser_fixtures import HOSTILE
 from documents_made import ruled_pdf
 
 QUESTION = "abnormally long fingers and lens dislocation"
@@ -21,7 +21,6 @@ Ariadne gave Theseus a clew of red thread. With it he found the way out of the l
 def test_ask_evidence_graph_trace_and_permalink(page, site):
     page.goto(site)
     page.wait_for_selector(".example")
-    picture(page, "start")
     page.get_by_label("Your question").fill(QUESTION)
     page.keyboard.press("Enter")
     first = page.locator("details.answer").first
@@ -31,7 +30,6 @@ def test_ask_evidence_graph_trace_and_permalink(page, site):
     graph = page.locator("section.graph")
     page.wait_for_selector("section.graph[data-nodes]")
     before = int(graph.get_attribute("data-nodes"))
-    picture(page, "ask")
     graph.get_by_label("Choose a node of the graph").select_option(index=1)
     graph.get_by_role("button", name="Expand").click()
     page.wait_for_selector(f"section.graph[data-nodes]:not([data-nodes='{before}'])")
@@ -98,7 +96,6 @@ def test_explore_shows_what_lies_between_and_draws_it(page, site):
     with page.expect_download() as saved:
         page.get_by_label("Download the drawing as SVG").click()
     assert Path(saved.value.path()).read_text().startswith("<svg")
-    picture(page, "explore")
 
 
 def test_compare_puts_two_methods_side_by_side(page, site):
@@ -107,7 +104,6 @@ def test_compare_puts_two_methods_side_by_side(page, site):
         page.locator(".remarks").nth(place).wait_for()
     assert page.locator(".columns > section").count() == 2
     assert page.locator(".kind em").count() > 0
-    picture(page, "compare")
 
 
 def test_a_document_is_uploaded_asked_and_opened_at_the_marked_span(page, site):
@@ -117,7 +113,6 @@ def test_a_document_is_uploaded_asked_and_opened_at_the_marked_span(page, site):
     )
     box = page.get_by_label("Your question")
     box.wait_for()
-    picture(page, "documents")
     box.fill("Who gave Theseus the thread?")
     page.get_by_text("Advanced").click()
     page.locator("form.ask select").first.select_option("bm25")
@@ -126,7 +121,6 @@ def test_a_document_is_uploaded_asked_and_opened_at_the_marked_span(page, site):
     page.locator("details.answer[open] a.source").first.click()
     page.wait_for_selector("#cited mark")
     assert "Ariadne" in page.locator("#cited mark").inner_text()
-    picture(page, "marked")
 
 
 def test_a_pdf_answers_with_the_passage_itself_and_its_printed_page(page, site, tmp_path):
@@ -139,15 +133,16 @@ def test_a_pdf_answers_with_the_passage_itself_and_its_printed_page(page, site, 
     best.wait_for()
     assert "Lenz company" in best.locator("blockquote mark").inner_text()
     assert "says it" in best.locator(".certainty").inner_text()
+    whole = best.locator("blockquote", has=page.locator("mark")).inner_text()
+    assert (whole[0].isupper(), whole[-1]) == (True, "."), "a quotation is not cut"
+    assert "tfidf" not in page.locator("body").inner_text(), "how passages are connected is said in everyday words"
     others = page.get_by_role("list", name="Other passages")
     assert page.get_by_role("heading", name="Other passages").is_visible()
     assert "Lenz company" not in others.inner_text()
-    picture(page, "passage")
     best.get_by_role("button", name="report.pdf, page 3").click()
     sheet = page.locator("dialog.printed img")
     sheet.wait_for()
     page.wait_for_function("document.querySelector('dialog.printed img').naturalWidth > 800")
-    picture(page, "printed")
     page.get_by_role("link", name="Read it as text").click()
     page.wait_for_selector("#cited mark")
     for question, near in (("Which goalkeeper played on the rivers?", 1), ("Quel goal Barcelona?", 0)):
@@ -167,7 +162,6 @@ def test_dark_mode_follows_the_system_and_the_button(browser, site):
     page.wait_for_selector("section.graph[data-nodes]")
     dark = page.evaluate(background)
     assert sum(int(part) for part in dark.removeprefix("rgb(").rstrip(")").split(",")) < 150
-    picture(page, "dark")
     page.get_by_role("button", name="Light or dark").click()
     assert page.evaluate(background) != dark
     context.close()
@@ -185,8 +179,6 @@ def test_a_phone_needs_no_sideways_scrolling(browser, site):
         page.wait_for_selector("details.answer[open], img.drawing, .drop")
         page.wait_for_timeout(300)
         assert page.evaluate("document.documentElement.scrollWidth") <= 375, place
-        if place.startswith("ask"):
-            picture(page, "phone")
     context.close()
 
 

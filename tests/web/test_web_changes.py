@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from browser_fixtures import MANY, answered, picture
+from browser_fixtures import MANY, answered
 
 CHIPS = "What was understood; each can be changed"
 
@@ -26,7 +26,6 @@ def test_a_name_is_given_another_meaning_shown_as_changed_and_undone(asked):
     chips = page.get_by_role("list", name=CHIPS)
     assert "changed by you" not in chips.inner_text()
     chips.locator("summary", has_text="Polydactyly").click()
-    picture(page, "change")
     page.get_by_role("button", name="Preaxial hand polydactyly").click()
     changed(page, "polydactyly→HP:0001177")
     assert "Preaxial hand polydactyly" in page.locator(".understood").inner_text()

@@ -1,6 +1,6 @@
 """Follow-ups in Chromium: turns stay visible and in the address, a new conversation forgets, answers can be stopped."""
 
-from browser_fixtures import MANY, ask, picture
+from browser_fixtures import MANY, ask
 
 CLEFT = "which of them have cleft palate?"
 
@@ -19,7 +19,6 @@ def test_a_follow_up_leans_on_what_was_found_and_the_turns_stay_visible(page, si
     assert page.locator(".written").inner_text().startswith("16 diseases match")
     turns = page.get_by_role("region", name="Earlier in this conversation")
     turns.get_by_text("72 diseases match").wait_for()
-    picture(page, "conversation")
     follow(page, "why?")
     assert turns.get_by_role("listitem").count() == 2
     turns.get_by_text("16 diseases match").wait_for()

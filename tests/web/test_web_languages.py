@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from browser_fixtures import AXE, MANY, MARFAN, ROOT, answered, picture, violations
+from browser_fixtures import AXE, MANY, MARFAN, ROOT, answered, violations
 
 SOURCES = ROOT / "web" / "src"
 LANGUAGES = ("en", "de", "es")
@@ -87,7 +87,6 @@ def test_another_language_can_be_chosen_and_stays(browser, site):
     page = opened(browser, "de")
     page.goto(f"{site}/#/ask?base=hpo&q={MARFAN}")
     answered(page)
-    picture(page, "german")
     assert page.get_by_role("tab", name="Abfrage").count() == 1
     page.get_by_label("Sprache").select_option("es")
     page.get_by_role("tab", name="Consulta").wait_for()
@@ -129,8 +128,6 @@ def test_right_to_left_nothing_overflows_and_arrows_still_point_to_the_tail(brow
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
         if view == "answer":
             answered(page)
-            if width > 400:
-                picture(page, "right-to-left")
             own = "getComputedStyle(document.querySelector('.said')).direction"
             assert page.evaluate(own) == "ltr", "what a base says goes its own way"
             head, tail = (

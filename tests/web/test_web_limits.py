@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import stat
+from dataclasses import replace
 
 import pytest
 from fastapi.testclient import TestClient
@@ -162,3 +163,20 @@ def test_tools_for_agents_give_what_they_declare(settings):
     for name, arguments in given.items():
         told = call("tools/call", {"name": name, "arguments": arguments})
         jsonschema.Draft202012Validator(tools[name]["outputSchema"]).validate(told["structuredContent"])
+
+
+def test_every_request_is_a_line_of_the_log_without_what_was_asked(settings):
+    lines: list[str] = []
+    page = TestClient(create_app(replace(settings, log=lines.append)), base_url="http://localhost")
+    page.get("/v1/bases/tiny/find", params={"text": "a secret question"}, headers={"authorization": "Bearer s3cret"})
+    page.get("/v1/bases/nothing%0a2026-01-01 forged")
+    assert re.fullmatch(r"\S+ \S+ everyone GET /v1/bases/tiny/find 200 \d+ms", lines[0])
+    assert " 404 " in lines[1]
+    assert not [line for line in lines if "secret" in line or "s3cret" in line or "\n" in line]
+
+
+def test_a_server_is_ready_once_its_bases_are_open(settings):
+    with TestClient(create_app(settings), base_url="http://localhost") as page:
+        assert page.get("/ready").status_code == 503
+    with TestClient(create_app(replace(settings, warm=True)), base_url="http://localhost") as page:
+        assert page.get("/ready").json() == {"status": "ready"}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import clew
 from browser_fixtures import MARFAN, ask
 from clew.building import build
 from clew.web.access import Access, Grant, digest_of
@@ -30,7 +31,7 @@ def test_files_after_a_refused_one_are_sent_and_each_says_how_it_stands(page, si
     ]
     page.locator("#upload").set_input_files(files)
     page.get_by_role("link", name="third.md").wait_for()
-    assert page.get_by_role("link", name="first.md").is_visible()
+    page.get_by_role("link", name="first.md").wait_for()
     refused = page.get_by_role("listitem").filter(has_text="second.exe")
     assert "cannot be read" in refused.inner_text()
     assert "One file is not ready" in page.get_by_role("main").inner_text()
@@ -171,3 +172,109 @@ def test_a_downloaded_picture_keeps_its_arrowheads(page, site):
     svg = Path(saved.value.path()).read_text("utf-8")
     assert "<marker " in svg
     assert svg.count('marker-end="url(#arrow)"') == svg.count("<line ")
+
+
+@pytest.fixture
+def papers(tmp_path):
+    """A server with a base that `clew build` made of documents, and one that takes uploads."""
+    from clew.web.settings import ServerSettings
+    from web_server import running
+
+    (tmp_path / "texts").mkdir()
+    for name, text in TEXTS.items():
+        (tmp_path / "texts" / name).write_text(text)
+    clew.build([tmp_path / "texts"], tmp_path / "built.kb")
+    with running(ServerSettings({"built": tmp_path / "built.kb"}, {"desk": tmp_path / "desk"})) as address:
+        yield address
+
+
+TEXTS = {
+    "maze.md": "# The labyrinth of Crete\n\n## Who built the labyrinth?\n\nDaedalus built it for King Minos.\n\n"
+    "## The red thread of Ariadne\n\nAriadne gave Theseus a thread. With it he found the way out again.\n",
+    "wings.md": "# Wings\n\n## 2.1. Wax and feathers\n\nDaedalus made wings of wax and feathers for Icarus.\n",
+}
+
+
+def test_examples_of_documents_are_questions_that_they_answer(page, papers):
+    page.goto(f"{papers}/#/ask?base=built")
+    page.locator(".example").first.wait_for()
+    asked = page.locator(".example").all_inner_texts()
+    assert {"Who built the labyrinth?", "What does Wings say about Wax and feathers?"} <= set(asked)
+    assert not [text for text in asked if "tfidf" in text or "entity" in text or "Which table" in text]
+    page.get_by_text("Who built the labyrinth?").click()
+    page.locator(".answered[aria-busy=false] .follow").wait_for()
+    assert "Daedalus" in page.locator(".written").inner_text()
+
+
+def test_a_base_built_of_documents_lists_its_files(page, papers):
+    page.goto(f"{papers}/#/documents?base=built")
+    files = page.get_by_role("list", name="Documents")
+    files.wait_for()
+    assert files.get_by_role("link").all_inner_texts() == ["maze.md", "wings.md"]
+    assert "The labyrinth of Crete" in files.inner_text(), "with their titles"
+    assert page.get_by_role("button", name="Delete").count() == 0
+    files.get_by_role("link", name="maze.md").click()
+    page.get_by_role("heading", name="The labyrinth of Crete").wait_for()
+    page.get_by_text("Ariadne gave Theseus a thread").wait_for()
+
+
+def test_a_file_on_its_way_is_cancelled_and_the_others_go_on(page, papers):
+    page.goto(f"{papers}/#/documents?base=desk")
+    page.route("**/documents/slow.md", lambda route: None)  # never answered
+    files = [
+        {"name": name, "mimeType": "text/markdown", "buffer": TEXTS["maze.md"].encode()} for name in ("slow.md", "b.md")
+    ]
+    page.locator("#upload").set_input_files(files)
+    page.get_by_role("button", name="Cancel slow.md").click()
+    page.get_by_role("link", name="b.md").wait_for()
+    assert page.get_by_text("slow.md").count() == 0
+
+
+def test_deleting_a_file_stops_the_build_that_reads_it(page, papers, monkeypatch):
+    """The build of one line of 46 MB takes a minute; here the process would never end."""
+    import subprocess
+
+    from clew.web import child_process
+
+    started = []
+
+    def endless(module, *arguments, **more):
+        if not started:
+            started.append(subprocess.Popen(["sleep", "600"], stdout=subprocess.PIPE, text=True))
+            return started[0]
+        return real(module, *arguments, **more)
+
+    real = child_process.start
+    monkeypatch.setattr(child_process, "start", endless)
+    page.goto(f"{papers}/#/documents?base=desk")
+    buffer = TEXTS["maze.md"].encode()
+    page.locator("#upload").set_input_files({"name": "endless.md", "mimeType": "text/markdown", "buffer": buffer})
+    page.get_by_role("button", name="Delete endless.md").click()
+    page.get_by_role("button", name="Undo the deletion of endless.md").wait_for()
+    assert started[0].wait(10) != 0, "the build was stopped"
+    page.locator("#upload").set_input_files({"name": "next.md", "mimeType": "text/markdown", "buffer": buffer})
+    page.get_by_role("link", name="next.md").wait_for()
+
+
+def test_a_dropped_folder_gives_its_files(page, papers, tmp_path):
+    page.goto(f"{papers}/#/documents?base=desk")
+    page.locator(".drop").wait_for()
+    page.evaluate(DROP)
+    for name in ("one.md", "two.md"):
+        page.get_by_role("link", name=name).wait_for()
+    assert page.get_by_text(".hidden").count() == 0
+
+
+DROP = """() => {
+  const text = (name) => new File([`# ${name}\\n\\nA text of ${name}.`], name, { type: "text/markdown" });
+  const file = (name) => ({ name, isFile: true, isDirectory: false, file: (done) => done(text(name)) });
+  const folder = (name, some) => ({ name, isFile: false, isDirectory: true, createReader: () => {
+    let left = some;
+    return { readEntries: (done) => { const now = left; left = []; done(now); } };
+  } });
+  const tree = folder("papers", [file("one.md"), file(".hidden"), folder("more", [file("two.md")])]);
+  const drop = new Event("drop", { bubbles: true, cancelable: true });
+  const data = { files: [], items: [{ webkitGetAsEntry: () => tree }] };
+  Object.defineProperty(drop, "dataTransfer", { value: data });
+  document.querySelector(".drop").dispatchEvent(drop);
+}"""

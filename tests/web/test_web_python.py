@@ -1,6 +1,7 @@
 """Python people: the client, notebooks, and the retrievers of other libraries."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from clew.core.errors import ClewError, InputError, NotFoundError
 from clew.core.wire import AnswerReply, AskReply
 from clew.web.access import Access, Grant, digest_of
 from clew.web.settings import ServerSettings
-from conftest import tables
+from conftest import ROOT, tables
 from web_server import running
 
 QUESTION = "Which disease has extra fingers?"
@@ -164,3 +165,14 @@ def test_dspy_retrieves_passages(base):
     found = ClewRetriever(clew.open(base), method="bm25", k=2)(query=QUESTION)
     assert len(found.passages) == 2
     assert found.found[0]["name"] in found.passages[0]
+
+
+def test_recipes_for_servers_use_options_that_there_are(base, run):
+    """No container is started here; what can go out of date is what they tell `clew serve`."""
+    told = run("serve", "--help")[1]
+    for name in ("Dockerfile", "compose.yaml", "clew.service"):
+        text = (ROOT / "deploy" / name).read_text()
+        [command] = [line for line in text.splitlines() if re.match(r"CMD|\s*command: \[serve|ExecStart", line)]
+        options = re.findall(r"--[a-z-]+", command)
+        assert {"--users", "--runs", "--bases"} <= set(options)
+        assert [option for option in options if option not in told] == []

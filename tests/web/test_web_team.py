@@ -7,12 +7,14 @@ import stat
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import httpx
 import pytest
 
 from clew.building import build
 from clew.core.errors import InputError, SourceError
+from clew.core.wire_team import UserChange
 from clew.kb.visibility import restricted
 from clew.web.team import passwords
 from clew.web.team.file import SERVER, Actor, TeamFile
@@ -419,3 +421,88 @@ def test_a_clock_that_was_set_back_makes_no_session_without_end(team, monkeypatc
         secret = team.sessions.begin(1)
         monkeypatch.setattr("clew.web.team.sessions.time.time", lambda: now)
         assert (team.sessions.grant(None, f"clew={secret}") is not None) == holds
+
+
+SHARED = """
+import sys
+from pathlib import Path
+from clew.core.wire_team import UserChange
+from clew.web.team.file import Actor
+from clew.web.team.team import Team, TooManyError
+own, file = sys.argv[1], Path(sys.argv[2])
+team = Team.open(file)
+team.users.make_first_admin(Actor(own))
+bob = team.file.row("SELECT id FROM user WHERE name = 'bob'")["id"]
+asked = 0
+for number in range(40):
+    team.users.set_member(Actor(own), f"{own}{number}", "bob", "reader")
+    if number % 4 == 0:
+        team.sessions.make_token(Actor(own), bob, f"{own} {number}", False, 1)
+    try:
+        team.admit(bob, "open", "a question")
+        asked += 1
+    except TooManyError:
+        pass
+print(asked)
+"""
+
+
+def test_two_servers_on_one_file_lose_nothing_of_each_other(tmp_path):
+    """Two processes open the file, give roles, make tokens and count questions at once."""
+    team = Team.open(tmp_path / "team.db")
+    team.users.make_first_admin(Actor("me"))
+    team.users.make(Actor("me"), "bob", UserChange(asks_per_day=50))
+    command = [sys.executable, "-c", SHARED]
+    servers = [
+        subprocess.Popen([*command, name, str(tmp_path / "team.db")], stdout=subprocess.PIPE, text=True)
+        for name in "ab"
+    ]
+    asked = [int(server.communicate(timeout=200)[0]) for server in servers]
+    assert [server.returncode for server in servers] == [0, 0]
+    bob = team.users.named("bob")
+    assert set(bob.roles) == {f"{name}{number}" for name in "ab" for number in range(40)}
+    assert sum(asked) == 50, "the quota is one for both"
+    told = [line.what for line in team.audit_log(most=1000)]
+    assert (told.count("user changed"), told.count("token made")) == (80, 20)
+
+
+FIRST = """
+import sys
+from pathlib import Path
+from clew.web.team.file import SERVER
+from clew.web.team.team import Team
+print(Team.open(Path(sys.argv[1])).users.make_first_admin(SERVER) or "nobody")
+"""
+
+
+def test_two_servers_may_begin_with_the_same_new_file(tmp_path):
+    for attempt in range(3):
+        file = str(tmp_path / f"{attempt}.db")
+        command = [sys.executable, "-c", FIRST, file]
+        servers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        told = [server.communicate(timeout=100)[0].strip() for server in servers]
+        assert [server.returncode for server in servers] == [0, 0]
+        assert told.count("nobody") == 1, "one of them made the admin"
+
+
+def test_what_one_server_does_another_knows_at_once(tmp_path, team):
+    settings = make_settings(tmp_path, team)
+    one, other = app_of(settings), app_of(replace(settings, access=Team.open(tmp_path / "team.db")))
+    rea = visitor(one, "rea")
+    cookie = f"clew={rea.cookies['clew']}"
+    assert visitor(other, cookie=cookie).get("/v1/me").json()["name"] == "rea"
+    visitor(one, "root").patch("/v1/users/rea", json={"active": False})
+    assert visitor(other, cookie=cookie).get("/v1/me").status_code == 401
+
+
+def test_a_file_of_the_version_before_is_taken_over(tmp_path):
+    from clew.web.team.file import MARK, SCHEMA
+
+    with sqlite3.connect(tmp_path / "team.db") as old:
+        old.executescript(f"{SCHEMA}PRAGMA application_id = {MARK}; PRAGMA user_version = 1;")
+        old.execute("INSERT INTO user (name, password, is_initial, made) VALUES ('kept', 'x', 0, 0)")
+    (tmp_path / "team.db").chmod(0o600)
+    team = Team.open(tmp_path / "team.db")
+    assert [user.name for user in team.users.all()] == ["kept"]
+    team.file.set_setting(Actor("me"), "a", "b")
+    assert Team.open(tmp_path / "team.db").file.setting("a") == "b"

@@ -18,7 +18,7 @@ export async function accountView(host: HTMLElement, me: api.Me, reload: () => v
   fill(host, h("div", { class: "account" },
     h("section", {}, h("div", { class: "row wrap" }, name, leave), h("p", { class: "muted" }, used),
       h("ul", { class: "files" }, Object.entries(me.roles).map(([base, role]) => h("li", {}, base === "*" ? t("team.everyBase") : nameOf(base), h("span", { class: "muted" }, t(`role.${role}`)))))),
-    h("section", {}, passwordForm(h("h2", {}, t("password.title")), reload)),
+    me.has_password && h("section", {}, passwordForm(h("h2", {}, t("password.title")), reload)),
     h("section", {}, h("h2", {}, t("tokens.title")), h("p", { class: "muted" }, t("tokens.what")), tokens),
     h("section", {}, h("h2", {}, t("history.title")), asked)));
   await Promise.all([drawTokens(tokens), drawHistory(asked)]);

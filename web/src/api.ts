@@ -9,7 +9,7 @@ import { t } from "./texts";
 
 export type {
   Evaluation,
-  Ask as Run, AskRequest as Asked, Answer, Base as BaseSummary, BaseDetails, Build, Call, Documents, DrawnNode as NodeRef,
+  Ask as Run, AskRequest as Asked, Answer, Base as BaseSummary, BaseDetails, Build, Call, Count, Documents, DrawnNode as NodeRef,
   Evidence, Fact, Found, Graph, Me, Mention, NodePage, Query, Reading, Span, Term, Unchecked, User, UserChange,
 } from "./types";
 
@@ -53,9 +53,15 @@ const json = (body: unknown): RequestInit => ({
 });
 
 export const bases = (): Promise<BaseSummary[]> => get("/v1/bases");
-export const details = (base: string): Promise<BaseDetails> => get(at(base));
+/** One base; how passages of documents are connected is said in everyday words. */
+export async function details(base: string): Promise<BaseDetails> {
+  const found: BaseDetails = await get(at(base));
+  const said: Record<string, string> = found.node_types.some((one) => one.name === "passage") ? { tfidf: t("relation.tfidf"), entity: t("relation.entity"), next: t("relation.next") } : {};
+  return { ...found, relations: found.relations.map((row) => ({ ...row, label: said[row.name] ?? row.label })) };
+}
 export const run = (base: string, id: string): Promise<Run> => get(at(base, `/runs/${encodeURIComponent(id)}`));
 export const ask = async (base: string, asked: Asked): Promise<Run> => (await send(at(base, "/ask"), json(asked))).json();
+export const judge = (base: string, id: string, right: boolean) => send(at(base, `/runs/${encodeURIComponent(id)}/feedback`), json({ right }));
 export const estimate = async (base: string, asked: Asked): Promise<{ words: string }> =>
   (await send(at(base, "/estimate"), json(asked))).json();
 export const node = (base: string, key: string): Promise<NodePage> => get(at(base, `/nodes/${encodeURIComponent(key)}`));
@@ -63,8 +69,8 @@ export const find = (base: string, text: string): Promise<Found[]> =>
   get(at(base, `/find?k=8&text=${encodeURIComponent(text.slice(0, 500))}`));
 export const mentions = (base: string, text: string): Promise<Mention[]> =>
   get(at(base, `/mentions?text=${encodeURIComponent(text)}`));
-export const neighbors = (base: string, key: string, k = 16): Promise<Graph> =>
-  get(at(base, `/neighbors?k=${k}&key=${encodeURIComponent(key)}`));
+export const neighbors = (base: string, key: string, k: number, kind?: { relation: string; direction: string }): Promise<Graph> =>
+  get(at(base, `/neighbors?k=${k}&key=${encodeURIComponent(key)}${kind ? `&relation=${encodeURIComponent(kind.relation)}&direction=${kind.direction}` : ""}`));
 const entities = (keys: string[]) => keys.map((key) => `entity=${encodeURIComponent(key)}`).join("&");
 export const subgraph = (base: string, keys: string[]): Promise<Graph> => get(at(base, `/subgraph?${entities(keys)}`));
 export const picture = async (base: string, keys: string[]): Promise<Blob> =>
@@ -73,8 +79,8 @@ export const page = async (base: string, key: string, boxes: string[]): Promise<
   (await send(at(base, `/page?key=${encodeURIComponent(key)}${boxes.map((box) => `&box=${encodeURIComponent(box)}`).join("")}`))).blob();
 export const documents = (base: string): Promise<Documents> => get(at(base, "/documents"));
 export const reading = (base: string, name: string): Promise<Reading> => get(at(base, `/documents/${encodeURIComponent(name)}`));
-export const upload = (base: string, file: File) =>
-  send(at(base, `/documents/${encodeURIComponent(file.name)}`), { method: "PUT", body: file });
+export const upload = (base: string, file: File, signal: AbortSignal) =>
+  send(at(base, `/documents/${encodeURIComponent(file.name)}`), { method: "PUT", body: file, signal });
 export const remove = (base: string, name: string) =>
   send(at(base, `/documents/${encodeURIComponent(name)}`), { method: "DELETE" });
 
@@ -101,7 +107,7 @@ export async function stream(
   }
 }
 
-export const hasUsers = async (): Promise<boolean> => (await get("/health")).users;
+export const health = (): Promise<{ users: boolean; provider: string | null }> => get("/health");
 const known = (found: Me): Me => { word = found.csrf ?? ""; return found; };
 const change = (method: string, body?: unknown): RequestInit => ({ ...(body === undefined ? {} : json(body)), method });
 /** Who has signed in; null where nobody has. */
@@ -130,7 +136,8 @@ export const evaluations = (): Promise<Evaluation[]> => get("/v1/evaluations");
 export const failures = (set: string, run: string, k: number): Promise<Failure[]> =>
   get(`/v1/evaluations/failures?set=${encodeURIComponent(set)}&run=${encodeURIComponent(run)}&k=${k}`);
 export const managed = (): Promise<Managed> => get("/v1/managed");
-export const makeBase = (name: string, title: string) => send("/v1/bases", json({ name, title }));
+export const makeBase = (name: string, title: string, source: string) => send("/v1/bases", json({ name, title, source }));
+export const chooseModel = (base: string, model: string) => send(at(base, "/model"), change("PUT", { model }));
 export const changeBase = (name: string, title: string, description: string) => send(at(name), change("PATCH", { title, description }));
 export const deleteBase = (name: string) => send(at(name), change("DELETE"));
 export const restoreBase = (name: string) => send(`/v1/managed/${encodeURIComponent(name)}/restore`, change("POST"));

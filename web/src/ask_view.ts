@@ -19,7 +19,7 @@ import { t } from "./texts";
 export async function askView(host: HTMLElement, base: api.BaseDetails, given: URLSearchParams, signal: AbortSignal): Promise<void> {
   const kept = await keptRun(base, given.get("run"));
   if (signal.aborted) return;
-  const asked = kept ? kept.request : readAsked(given), look: Look = given.get("as") === "table" ? "table" : "cards";
+  const asked = kept ? { ...kept.request, model: kept.request.model === base.default_model ? "" : kept.request.model } : readAsked(given), look: Look = given.get("as") === "table" ? "table" : "cards";
   const turns = kept ? ownTurns(kept, readTurns(given)) : readTurns(given);
   const form = questionForm(base, asked, (next) => go(link(base.name, next, { turns })));
   if (!asked.question) {
@@ -105,7 +105,7 @@ class Page {
     const list = answerList(base, run, this.look, (look) => note(address(look)), (answer) => void drawn(base, asked.question, answer, this.graphHost, this.side.choose, run.found ? run.answers.filter((one) => one.group === "match") : []));
     const head = answerHead(base, run, understoodChips(base, run, again));
     fill(this.main, outage(run), head, list.element,
-      h("div", { class: "row wrap downloads" }, copyButton(() => location.href, t("copy.link")), downloads(base, run),
+      h("div", { class: "row wrap downloads" }, thumbs(base, run), copyButton(() => location.href, t("copy.link")), downloads(base, run),
         h("a", { class: "quiet button", href: href("compare", { base: base.name, q: asked.question, method: asked.method }) }, t("compare.link"))),
       remarks(run), followUp(base.name, asked, run, turns));
     fill(this.queryHost, shownQuery(base, run));
@@ -121,6 +121,20 @@ class Page {
     this.main.setAttribute("aria-busy", "false");
     this.status.remove();
   }
+}
+
+/** What `clew feedback` learns from; a follow-up is no whole question, and what is not found cannot be confirmed. */
+function thumbs(base: api.BaseDetails, run: api.Run): HTMLElement | null {
+  if (run.request.history?.length || !run.found || !run.answers.some((one) => one.group === "match")) return null;
+  const told = h("small", { class: "muted", role: "status" });
+  const made = ([[true, "\u{1F44D}", t("thumb.right")], [false, "\u{1F44E}", t("thumb.wrong")]] as const).map(([right, sign, label]) => button(sign, async () => {
+    try {
+      await api.judge(base.name, run.run, right);
+      for (const one of made) one.setAttribute("aria-pressed", String(one.getAttribute("aria-label") === label));
+      fill(told, t(right ? "thumb.kept" : "thumb.withdrawn"));
+    } catch (failure) { fill(told, (failure as Error).message); }
+  }, { class: "quiet thumb", "aria-label": label, title: label, "aria-pressed": "false" }));
+  return h("span", { class: "row", role: "group", "aria-label": t("thumb.label") }, made, told);
 }
 
 async function drawn(base: api.BaseDetails, question: string, answer: api.Answer, host: HTMLElement, choose: (name: string) => void, others: api.Answer[] = []): Promise<void> {

@@ -3,7 +3,8 @@
 import * as api from "./api";
 import { button, fill, h, nameOf, notice, words } from "./dom";
 import { href } from "./route";
-import { form } from "./sign_in_view";
+import { choice } from "./question_form";
+import { form, type Entry } from "./sign_in_view";
 import { counted, parts, t } from "./texts";
 
 export async function basesView(host: HTMLElement, bases: api.BaseSummary[], name: string | undefined, reload: () => void): Promise<void> {
@@ -11,16 +12,26 @@ export async function basesView(host: HTMLElement, bases: api.BaseSummary[], nam
   const change = async (work: () => Promise<unknown>) => {
     try { await work(); reload(); } catch (failure) { fill(problem, notice((failure as Error).message)); }
   };
-  const [{ may_make, deleted }, chosen] = await Promise.all([api.managed(), name ? api.details(name) : null]);
+  const [{ may_make, deleted, sources }, chosen] = await Promise.all([api.managed(), name ? api.details(name) : null]);
   fill(host, h("div", { class: "account" }, h("h1", {}, t("bases.title")), problem,
     h("ul", { class: "people", "aria-label": t("bases.title") },
       bases.map((one) => h("li", {}, baseRow(one, may_make, change))),
       deleted.map((one) => h("li", { class: "row" }, h("s", {}, nameOf(one)), button(t("undo"), () => change(() => api.restoreBase(one)), { "aria-label": t("docs.undo", { name: one }) })))),
+    may_make && h("datalist", { id: "sources" }, sources.map((one) => h("option", { value: one }))),
     may_make && form(h("h2", {}, t("bases.new")), [
       ["name", t("bases.name"), { maxlength: "50", pattern: "[a-z0-9][a-z0-9_\\-]*", autocapitalize: "none" }],
       ["title", t("bases.label"), { maxlength: "200", required: false }],
-    ], t("bases.make"), async (values) => { await api.makeBase(values.name!, values.title!); reload(); }),
+      ...(sources.length ? [["source", t("bases.source"), { maxlength: "2000", required: false, list: "sources" }] as Entry] : []),
+    ], t("bases.make"), async (values) => { await api.makeBase(values.name!, values.title!, values.source ?? ""); reload(); }),
+    chosen?.may_choose_model && modelChoice(chosen, change),
     chosen && schema(chosen)));
+}
+
+/** Which model answers where nobody chooses one. */
+function modelChoice(base: api.BaseDetails, change: (work: () => Promise<unknown>) => Promise<void>): HTMLElement {
+  const made = choice(t("model.default"), "model", base.models.map((one) => [one, one === "none" ? t("model.none") : one]), base.default_model);
+  made.addEventListener("change", () => void change(() => api.chooseModel(base.name, made.querySelector("select")!.value)));
+  return h("section", {}, h("h2", {}, parts("model.of", { base: nameOf(base.title || base.name) })), made);
 }
 
 function baseRow(base: api.BaseSummary, mayChange: boolean, change: (work: () => Promise<unknown>) => Promise<void>): HTMLElement {

@@ -16,7 +16,7 @@ export async function compareView(host: HTMLElement, base: api.BaseDetails, give
   const two = given.get("other") ?? methods.find(([name]) => name !== one)?.[0] ?? one;
   const box = h("input", { type: "text", name: "question", dir: "auto", "aria-label": t("question.label"), value: given.get("q") ?? "", maxlength: 2000, placeholder: t("compare.hint") });
   const left = choice(t("compare.left"), "left", methods, one), right = choice(t("compare.right"), "right", methods, two);
-  const model = choice(t("model"), "model", base.models.map((name) => [name, name === "none" ? t("model.none") : name]), given.get("model") ?? "none");
+  const model = choice(t("model"), "model", base.models.map((name) => [name, name === "none" ? t("model.none") : name]), given.get("model") ?? base.default_model);
   const value = (label: HTMLLabelElement) => label.querySelector("select")!.value;
   const result = h("div", { class: "result" });
   fill(host, h("div", { class: "question asked" }, h("h1", {}, t("compare.title")),
@@ -35,7 +35,7 @@ export async function compareView(host: HTMLElement, base: api.BaseDetails, give
   const columns = [one, two].map((method) => ({ method, element: h("section", { class: "main", "aria-label": method }, h("h2", {}, words(method)), h("p", { class: "status muted" }, h("span", { class: "thread", "aria-hidden": "true" }), t("asking"))) }));
   fill(result, h("div", { class: "columns even" }, columns.map((column) => column.element)));
   const runs = await Promise.all(columns.map(async ({ method, element }) => {
-    try { return await api.ask(base.name, { question, method, model: given.get("model") ?? "none", k: 10, fixes: {} }); }
+    try { return await api.ask(base.name, { question, method, model: given.get("model") ?? "", k: 10, fixes: {} }); }
     catch (failure) { fill(element, h("h2", {}, words(method)), notice((failure as Error).message)); return null; }
   }));
   runs.forEach((run, place) => {

@@ -12,6 +12,12 @@ export async function documentsView(
 ): Promise<void> {
   const name = given.get("doc");
   if (name) { await read(host, base, name, given.get("piece"), given.get("quote")); return; }
+  if (!base.documents && base.node_types.some((one) => one.name === "document")) {
+    const { documents } = await api.documents(base.name);
+    fill(host, h("div", { class: "question asked" }, h("h1", {}, t("view.documents")), questionForm(base, {}, (asked) => go(link(base.name, asked))).element,
+      h("ul", { class: "files", "aria-label": t("view.documents") }, documents.map((file) => h("li", {}, fileLink(base.name, file))))));
+    return;
+  }
   if (!base.documents) {
     fill(host, h("div", { class: "question asked" }, h("h1", {}, t("view.documents")), h("p", { class: "muted" },
       parts("docs.noUploads", { option: h("code", {}, "--documents FOLDER") }))));
@@ -23,7 +29,24 @@ export async function documentsView(
   await desk.watch();
 }
 
-interface Sending { file: File; state: "waiting" | "sending" | "failed"; error: string }
+/** All files that were dropped, those in folders, too. */
+async function dropped(data: DataTransfer | null): Promise<File[]> {
+  const entries = [...(data?.items ?? [])].map((item) => item.webkitGetAsEntry()), plain = [...(data?.files ?? [])];
+  if (!entries.some((entry) => entry?.isDirectory)) return plain;
+  const inside = async (entry: FileSystemEntry | null): Promise<File[]> => {
+    if (!entry || entry.name.startsWith(".")) return [];
+    if (entry.isFile) return [await new Promise<File>((done, failed) => (entry as FileSystemFileEntry).file(done, failed))];
+    const reader = (entry as FileSystemDirectoryEntry).createReader(), found: File[] = [];
+    for (;;) { // some hundred at a time
+      const some = await new Promise<FileSystemEntry[]>((done, failed) => reader.readEntries(done, failed));
+      if (!some.length) return found;
+      for (const one of some) found.push(...(await inside(one)));
+    }
+  };
+  return (await Promise.all(entries.map(inside))).flat();
+}
+
+interface Sending { file: File; state: "waiting" | "sending" | "failed"; error: string; stop: AbortController }
 
 const sending = new Map<string, Map<string, Sending>>(); // base → name: what is on its way outlives a redrawing of the page
 
@@ -45,7 +68,7 @@ class Desk {
     this.input.addEventListener("change", () => { this.take([...(this.input.files ?? [])]); this.input.value = ""; });
     drop.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
     drop.addEventListener("dragleave", () => drop.classList.remove("over"));
-    drop.addEventListener("drop", (event) => { event.preventDefault(); drop.classList.remove("over"); this.take([...(event.dataTransfer?.files ?? [])]); });
+    drop.addEventListener("drop", (event) => { event.preventDefault(); drop.classList.remove("over"); void dropped(event.dataTransfer).then((files) => this.take(files)); });
     this.element = h("div", { class: "desk" }, drop, this.progress, this.state, this.problem, this.list);
   }
 
@@ -66,7 +89,7 @@ class Desk {
   private get isBusy(): boolean { return this.found?.build.state === "running" || this.found?.build.state === "waiting"; }
 
   private take(files: File[]): void {
-    for (const file of files) this.sent.set(file.name, { file, state: "waiting", error: "" });
+    for (const file of files) this.sent.set(file.name, { file, state: "waiting", error: "", stop: new AbortController() });
     void this.send();
   }
 
@@ -77,8 +100,8 @@ class Desk {
     for (let next = this.next(); next; next = this.next()) {
       next.state = "sending";
       this.draw();
-      try { await api.upload(this.base.name, next.file); this.sent.delete(next.file.name); }
-      catch (failure) { next.state = "failed"; next.error = (failure as Error).message; }
+      try { await api.upload(this.base.name, next.file, next.stop.signal); this.sent.delete(next.file.name); }
+      catch (failure) { next.state = "failed"; next.error = (failure as Error).message; } // one that was cancelled is in the list no more
     }
     this.isSending = false;
     await this.watch();
@@ -112,18 +135,24 @@ class Desk {
   private sendingRow(one: Sending): HTMLElement {
     const name = one.file.name;
     return h("li", {}, nameOf(name), status(one.state === "failed" ? t("docs.refused", { why: one.error }) : one.state === "sending" ? t("docs.sending") : t("docs.waits"), one.state === "failed"),
+      one.state !== "failed" && button(t("cancel"), () => { this.sent.delete(name); one.stop.abort(); this.draw(); }, { class: "quiet", "aria-label": t("cancel.named", { name }) }),
       one.state === "failed" && [
-        button(t("retry"), () => { one.state = "waiting"; void this.send(); }, { class: "quiet", "aria-label": t("retry.named", { name }) }),
+        button(t("retry"), () => { Object.assign(one, { state: "waiting", stop: new AbortController() }); void this.send(); }, { class: "quiet", "aria-label": t("retry.named", { name }) }),
         button(t("dismiss"), () => { this.sent.delete(name); this.draw(); }, { class: "quiet", "aria-label": t("dismiss.named", { name }) })]);
   }
 
   private row(file: api.Documents["documents"][number], reason: string | undefined): HTMLElement {
-    const isRead = file.indexed && !reason, size = `${(file.bytes / 1000).toFixed(1)} kB`;
+    const isRead = file.indexed && !reason, size = `${((file.bytes ?? 0) / 1000).toFixed(1)} kB`;
     return h("li", {},
-      isRead ? h("a", { href: href("documents", { base: this.base.name, doc: file.name }) }, nameOf(file.name)) : nameOf(file.name),
+      isRead ? fileLink(this.base.name, file) : nameOf(file.name),
       status(reason ? t("docs.unusable", { why: reason }) : `${t(isRead ? "docs.ready" : this.isBusy ? "docs.reading" : "docs.unread")} · ${size}`, Boolean(reason)),
       button(t("delete"), () => void this.change(() => api.remove(this.base.name, file.name)), { class: "quiet", "aria-label": t("delete.named", { name: file.name }) }));
   }
+}
+
+function fileLink(base: string, { name, title }: api.Documents["documents"][number]): HTMLElement {
+  const isTitled = title && title !== name && title !== name.replace(/\.\w+$/, "");
+  return h("span", { class: "file" }, h("a", { href: href("documents", { base, doc: name }) }, nameOf(name)), isTitled && h("small", { class: "muted" }, nameOf(title)));
 }
 
 const status = (text: string, isWrong = false): HTMLElement => h("small", { class: isWrong ? "error file-status" : "muted file-status" }, text);

@@ -11,9 +11,23 @@ import { t } from "./texts";
 
 export function shownEvidence(base: BaseDetails, piece: Evidence, number?: number): HTMLElement {
   const mark = number === undefined ? null : h("span", { class: "number" }, `[${number}]`);
-  if (piece.kind === "path" || piece.kind === "fact") return h("li", { class: "path" }, mark, factsOf(piece).map((fact) => shownFact(base, fact)));
+  if (piece.kind === "path" || piece.kind === "fact") return traceable(h("li", { class: "path" }, mark, factsOf(piece).map((fact) => shownFact(base, fact))), factsOf(piece));
   if (piece.kind === "passage") return h("li", { class: "passage" }, mark, quoted(piece), source(base, piece));
   return h("li", { class: "judgement" }, mark, reason(piece) ?? piece.text);
+}
+
+/** While a path is pointed at, or something in it has the focus, pictures of it show it. */
+function traceable(element: HTMLElement, facts: Fact[]): HTMLElement {
+  const tell = (told: Fact[]) => () => document.dispatchEvent(new CustomEvent("path", { detail: told }));
+  for (const kind of ["pointerenter", "focusin"]) element.addEventListener(kind, tell(facts));
+  for (const kind of ["pointerleave", "focusout"]) element.addEventListener(kind, tell([]));
+  return element;
+}
+
+/** Tells a picture which path to show, as long as the picture is there. */
+export function onPath(picture: HTMLElement, show: (facts: Fact[]) => void): void {
+  const told = (event: Event) => picture.isConnected ? show((event as CustomEvent<Fact[]>).detail) : document.removeEventListener("path", told);
+  document.addEventListener("path", told);
 }
 
 /** A quotation with what says it marked. */

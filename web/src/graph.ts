@@ -2,21 +2,28 @@
 
 import type { NodeRef } from "./api";
 import { placed, type Box } from "./labels";
-import { Layout, type Point } from "./layout";
+import { Layout, type Line, type Point } from "./layout";
 
 const COLORS = 8;
-const CROWD = 600; // nodes from which on names, arrowheads and rims are left to those that matter: nobody could tell them apart
-const NAMED = 60; // names that a crowd shows
+const CROWD = 600; // nodes from which on arrowheads and rims are left to those that matter: nobody could tell them apart
+const HUGE = 2500; // nodes from which on there are two pictures a step, which leaves time to draw them
+const NAMED = 60; // names that a crowd shows besides those of what is chosen
+const BATCH = 100; // lines of a crowd that are one path: a path for each takes twice as long, and so does one for all
 const around = ({ x, y }: Point, radius: number): Box => [x - radius, y - radius, x + radius, y + radius];
 const shortened = (name: string, most: number) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
 
 export class GraphCanvas {
   readonly layout = new Layout();
   readonly hidden = new Set<string>();
+  readonly dismissed = new Set<Point>();
   selected: Point | null = null;
   onSelect: (point: Point | null) => void = () => {};
   onExpand: (point: Point) => void = () => {};
-  private scale = 1; private left = 0; private top = 0; private frame = 0; private touched = false;
+  onDismiss: (point: Point) => void = () => {};
+  private scale = 1; private left = 0; private top = 0; private frame = 0; private touched = false; private isOdd = false;
+  private hovered: Point | null = null;
+  private traced = new Set<string>(); // keys of the lines of a path that is pointed at elsewhere
+  private byDegree: Point[] = [];
   private still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
   constructor(
@@ -30,6 +37,8 @@ export class GraphCanvas {
       event.preventDefault();
       this.zoom(Math.exp(-event.deltaY * 0.0015), event.offsetX, event.offsetY);
     }, { passive: false });
+    canvas.addEventListener("pointermove", (event) => { if (!event.buttons) this.hover(this.at(event)); });
+    canvas.addEventListener("pointerleave", () => this.hover(null));
     canvas.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.draw()).observe(canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
@@ -46,6 +55,8 @@ export class GraphCanvas {
   add(nodes: NodeRef[], edges: { head: string; relation: string; tail: string }[], around?: Point): number {
     const first = !this.layout.points.length;
     const added = this.layout.add(nodes, edges, around);
+    this.byDegree = [...this.layout.points].sort((a, b) => b.degree - a.degree);
+    for (const { key } of nodes) this.dismissed.delete(this.layout.get(key)!); // what is asked for again is shown again
     if (first) { this.layout.settle(120); this.fit(); }
     if (this.still) { // where motion is unwelcome the layout is computed at once, more briefly for many nodes
       this.layout.settle(Math.max(40, Math.min(300, 12000 / this.layout.points.length)));
@@ -59,6 +70,18 @@ export class GraphCanvas {
   }
 
   select(point: Point | null): void { this.selected = point; this.onSelect(point); this.draw(); }
+
+  /** Show the lines of a path as one. */
+  trace(lines: Iterable<string>): void { this.traced = new Set(lines); this.draw(); }
+
+  dismiss(point: Point): void { this.dismissed.add(point); this.hovered = null; this.select(null); this.onDismiss(point); }
+
+  private hover(point: Point | null): void {
+    if (point === this.hovered) return;
+    this.hovered = point;
+    this.canvas.style.cursor = point ? "pointer" : "";
+    this.draw();
+  }
 
   relations(): Map<string, number> {
     const counts = new Map<string, number>();
@@ -75,10 +98,10 @@ export class GraphCanvas {
   }
 
   fit(): void {
-    const { points } = this.layout, width = this.canvas.clientWidth || 600, height = this.canvas.clientHeight || 400;
+    const points = this.visible(), width = this.canvas.clientWidth || 600, height = this.canvas.clientHeight || 400;
     if (!points.length) return;
-    const xs = points.map((p) => p.x), ys = points.map((p) => p.y);
-    const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+    let x0 = Infinity, x1 = -Infinity, y0 = Infinity, y1 = -Infinity;
+    for (const { x, y } of points) { x0 = Math.min(x0, x); x1 = Math.max(x1, x); y0 = Math.min(y0, y); y1 = Math.max(y1, y); }
     const across = Math.max(80, width - 2 * Math.min(90, width / 5)), down = Math.max(80, height - 80); // room for the names
     this.scale = Math.min(1.6, across / Math.max(1, x1 - x0), down / Math.max(1, y1 - y0));
     this.left = width / 2 - ((x0 + x1) / 2) * this.scale;
@@ -88,7 +111,8 @@ export class GraphCanvas {
 
   private tick(): void {
     this.frame = 0;
-    this.layout.step();
+    this.isOdd = !this.isOdd;
+    if (this.isOdd || this.layout.points.length < HUGE) this.layout.step();
     if (!this.touched) this.fit(); else this.draw();
     if (this.layout.heat > 0.03) this.wake();
   }
@@ -103,7 +127,7 @@ export class GraphCanvas {
     return best;
   }
 
-  private isFront(point: Point): boolean { return point === this.selected || point.role !== undefined; }
+  private isFront(point: Point): boolean { return point === this.selected || point === this.hovered || Boolean(point.role); }
 
   private press(event: PointerEvent): void {
     this.canvas.focus({ preventScroll: true });
@@ -139,6 +163,7 @@ export class GraphCanvas {
       ArrowRight: () => this.select(points[(place + 1) % points.length] ?? null),
       ArrowLeft: () => this.select(points[(place - 1 + points.length) % points.length] ?? null),
       Enter: () => this.selected && this.onExpand(this.selected),
+      Delete: () => this.selected && this.dismiss(this.selected),
       p: () => { if (this.selected) { this.selected.pinned = !this.selected.pinned; this.select(this.selected); } },
       "+": () => this.zoom(1.25), "-": () => this.zoom(0.8), "0": () => { this.touched = false; this.fit(); },
     };
@@ -147,10 +172,16 @@ export class GraphCanvas {
   }
 
   visible(): Point[] {
-    if (!this.hidden.size) return this.layout.points;
+    if (!this.hidden.size && !this.dismissed.size) return this.layout.points;
     const kept = new Set<Point>();
     for (const line of this.layout.lines) if (!this.hidden.has(line.relation)) { kept.add(line.head); kept.add(line.tail); }
-    return this.layout.points.filter((point) => kept.has(point) || point.role || !point.degree || point === this.selected);
+    return this.layout.points.filter((point) => !this.dismissed.has(point) && (kept.has(point) || point.role || !point.degree || point === this.selected));
+  }
+
+  private shownLines(points: Point[]): Line[] {
+    if (points === this.layout.points) return this.layout.lines;
+    const shown = new Set(points);
+    return this.layout.lines.filter((line) => !this.hidden.has(line.relation) && shown.has(line.head) && shown.has(line.tail));
   }
 
   draw(): void {
@@ -166,21 +197,30 @@ export class GraphCanvas {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
     pen.setTransform(ratio * this.scale, 0, 0, ratio * this.scale, ratio * this.left, ratio * this.top);
-    const points = this.visible(), shown = new Set(points);
-    const lines = this.layout.lines.filter((l) => !this.hidden.has(l.relation) && shown.has(l.head) && shown.has(l.tail));
-    const near = new Set<Point>(), kinds = new Set(lines.map((line) => line.relation)).size; // one alone stands in the list below
-    for (const line of lines) if (line.head === this.selected || line.tail === this.selected) { near.add(line.head); near.add(line.tail); }
+    const points = this.visible(), lines = this.shownLines(points), isCrowd = points.length >= CROWD;
+    const near = new Set<Point>(), middle = this.hovered ?? this.selected;
+    const isMarked = (line: Line) => line.head === middle || line.tail === middle || this.traced.has(line.key);
+    const marked = new Set(middle || this.traced.size ? lines.filter(isMarked) : []);
+    for (const line of marked) { near.add(line.head); near.add(line.tail); }
+    const kinds = isCrowd ? 0 : new Set(lines.map((line) => line.relation)).size; // one alone stands in the list below
     const unit = 1 / this.scale; // labels and dots keep their size on the screen
     pen.font = `${12 * unit}px system-ui, sans-serif`;
     pen.textAlign = "center"; pen.textBaseline = "middle";
     const written: Box[] = []; // names of relations
-    const isCrowd = points.length >= CROWD, colors = new Map(this.types.map((type) => [type, this.colorIn(style, type)]));
+    const colors = new Map(this.types.map((type) => [type, this.colorIn(style, type)]));
     if (isCrowd) {
       pen.strokeStyle = faint; pen.lineWidth = 0.6 * unit;
-      for (const { head, tail } of lines) { pen.beginPath(); pen.moveTo(head.x, head.y); pen.lineTo(tail.x, tail.y); pen.stroke(); } // one long path would be far slower
+      for (let first = 0; first < lines.length; first += BATCH) {
+        pen.beginPath();
+        for (let place = first; place < Math.min(lines.length, first + BATCH); place++) {
+          const { head, tail } = lines[place]!;
+          pen.moveTo(head.x, head.y); pen.lineTo(tail.x, tail.y);
+        }
+        pen.stroke();
+      }
     }
-    for (const line of isCrowd ? lines.filter(({ head, tail }) => head === this.selected || tail === this.selected) : lines) {
-      const mine = line.head === this.selected || line.tail === this.selected;
+    for (const line of isCrowd ? marked : lines) {
+      const mine = marked.has(line);
       pen.strokeStyle = mine ? accent : faint; pen.lineWidth = (mine ? 1.8 : 1) * unit;
       pen.beginPath(); pen.moveTo(line.head.x, line.head.y); pen.lineTo(line.tail.x, line.tail.y); pen.stroke();
       const angle = Math.atan2(line.tail.y - line.head.y, line.tail.x - line.head.x);
@@ -197,9 +237,9 @@ export class GraphCanvas {
         pen.globalAlpha = 1; pen.fillStyle = mine ? accent : ink; pen.fillText(text, mx, my);
       }
     }
-    const every = points.length <= 40 || this.scale > 1.1, longest = width > 500 ? 28 : 18;
+    const longest = width > 500 ? 28 : 18;
     const size = points.length > 150 ? 4.5 : 6.5, front = points.filter((point) => this.isFront(point));
-    const radiusOf = (point: Point) => (point.role ? 9 : point === this.selected ? 7 : size) * unit;
+    const radiusOf = (point: Point) => (point.role ? 9 : point === this.selected || point === this.hovered ? 7 : size) * unit;
     if (isCrowd) for (const [type, color] of colors) {
       pen.fillStyle = color;
       for (const point of points) if (point.type === type) pen.fillRect(point.x - 2 * unit, point.y - 2 * unit, 4 * unit, 4 * unit); // so small, a square is a dot
@@ -212,10 +252,9 @@ export class GraphCanvas {
       pen.strokeStyle = point === this.selected || point.role ? accent : paper; pen.stroke();
       if (point.pinned) { pen.beginPath(); pen.arc(point.x, point.y, 2.4 * unit, 0, 7); pen.fillStyle = paper; pen.fill(); }
     }
-    const rank = (point: Point) => (point === this.selected ? 1e6 : point.role ? 1e5 : near.has(point) ? 1e4 : 0) + point.degree;
+    const rank = (point: Point) => (point === middle ? 1e6 : point.role ? 1e5 : near.has(point) ? 1e4 : 0) + point.degree;
     const isSeen = ({ x, y }: Point) => x * this.scale + this.left > 0 && x * this.scale + this.left < width && y * this.scale + this.top > 0 && y * this.scale + this.top < height;
-    const most = isCrowd ? points.filter(isSeen).sort((a, b) => rank(b) - rank(a)).slice(0, NAMED) : points;
-    const named = most.filter((point) => every || isCrowd || this.isFront(point) || (near.has(point) && near.size <= 40)).sort((a, b) => rank(b) - rank(a));
+    const named = [...new Set([...front, ...(near.size <= 40 ? near : []), ...this.mostConnected(isSeen)])].filter(isSeen).sort((a, b) => rank(b) - rank(a));
     const texts = named.map((point) => `${shortened(point.name, longest)}${point.more ? ` +${point.more}` : ""}`);
     const places = placed(named.map((point, place) => ({ x: point.x, y: point.y, radius: radiusOf(point), must: this.isFront(point), width: pen.measureText(texts[place]!).width, height: 15 * unit })),
       [...written, ...(isCrowd ? named : points).map((point): Box => around(point, 0.8 * radiusOf(point)))],
@@ -227,6 +266,16 @@ export class GraphCanvas {
       pen.strokeText(texts[place]!, at.x, at.y);
       pen.fillStyle = ink; pen.fillText(texts[place]!, at.x, at.y);
     });
+  }
+
+  /** Those in view with the most edges. */
+  private mostConnected(isSeen: (point: Point) => boolean): Point[] {
+    const found: Point[] = [], shown = this.dismissed.size || this.hidden.size ? new Set(this.visible()) : null;
+    for (const point of this.byDegree) {
+      if (found.length >= NAMED && this.byDegree.length >= CROWD) break;
+      if (isSeen(point) && (!shown || shown.has(point))) found.push(point);
+    }
+    return found;
   }
 
   png(): Promise<Blob> {
@@ -243,7 +292,7 @@ export class GraphCanvas {
 
   svg(): string {
     const escaped = (text: string) => text.replace(/[&<>"]/g, (mark) => `&#${mark.charCodeAt(0)};`);
-    const points = this.visible(), shown = new Set(points);
+    const points = this.visible();
     const xs = points.map((p) => p.x), ys = points.map((p) => p.y);
     const [x, y] = [Math.min(...xs) - 90, Math.min(...ys) - 40];
     const [width, height] = [Math.max(...xs) - x + 90, Math.max(...ys) - y + 40];
@@ -253,8 +302,7 @@ export class GraphCanvas {
       return `x1="${round(head.x)}" y1="${round(head.y)}" x2="${round(tail.x - (tail.x - head.x) * back)}" y2="${round(tail.y - (tail.y - head.y) * back)}"`;
     };
     const arrow = `<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0.6 8 4 0 7.4z" fill="#999"/></marker></defs>`;
-    const drawn = this.layout.lines.filter((l) => !this.hidden.has(l.relation) && shown.has(l.head) && shown.has(l.tail))
-      .map(({ head, tail, relation }) =>
+    const drawn = this.shownLines(points).map(({ head, tail, relation }) =>
         `<line ${ends(head, tail)} stroke="#999" marker-end="url(#arrow)"/>` +
         `<text x="${round((head.x + tail.x) / 2)}" y="${round((head.y + tail.y) / 2)}" fill="#666" font-size="10">${escaped(this.label(relation))}</text>`);
     const dots = points.map((p) =>

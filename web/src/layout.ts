@@ -1,14 +1,16 @@
 // A small force layout: edges pull, nodes push each other apart, and what was asked stands to the left of what answers it.
 
-import type { NodeRef } from "./api";
+import type { Count, NodeRef } from "./api";
 import { repel } from "./repulsion";
 
 export interface Point extends NodeRef {
   x: number; y: number; vx: number; vy: number; pinned: boolean; degree: number;
   more?: number; // neighbours that the base knows and the graph does not show
   asked?: number; // how many were asked for last
+  counts?: Count[]; // edges that the base knows
 }
-export interface Line { head: Point; tail: Point; relation: string }
+export interface Line { head: Point; tail: Point; relation: string; key: string }
+export const lineKey = ({ head, relation, tail }: { head: string; relation: string; tail: string }): string => `${head}\n${relation}\n${tail}`;
 export const MOST = 5000;
 const SIDE = 200;
 const FARTHEST = 40; // that a node moves in a step: forces that add up never fling it away
@@ -30,7 +32,7 @@ export class Layout {
       if (known) { if (node.role && !known.role) known.role = node.role; continue; }
       if (this.points.length >= MOST) continue;
       const angle = this.points.length * 2.399963; // the golden angle spreads newcomers evenly
-      const radius = around ? 40 + 4 * added : 18 * Math.sqrt(this.points.length + 0.5);
+      const radius = around ? 40 + 20 * Math.sqrt(added) : 18 * Math.sqrt(this.points.length + 0.5);
       const point = {
         ...node, x: (around?.x ?? 0) + radius * Math.cos(angle), y: (around?.y ?? 0) + radius * Math.sin(angle),
         vx: 0, vy: 0, pinned: false, degree: 0,
@@ -41,10 +43,10 @@ export class Layout {
     }
     for (const edge of edges) {
       const head = this.byKey.get(edge.head), tail = this.byKey.get(edge.tail);
-      const name = `${edge.head}\n${edge.relation}\n${edge.tail}`;
+      const name = lineKey(edge);
       if (!head || !tail || head === tail || this.seen.has(name)) continue;
       this.seen.add(name);
-      this.lines.push({ head, tail, relation: edge.relation });
+      this.lines.push({ head, tail, relation: edge.relation, key: name });
       head.degree++; tail.degree++;
     }
     this.heat = 1;

@@ -17,7 +17,7 @@ import { chooseLanguage, counted, language, LANGUAGES, t } from "./texts";
 
 const VIEWS = (["ask", "explore", "compare", "documents", "api"] as const).map((name): [string, string] => [name, t(`view.${name}`)]);
 const main = document.getElementById("main")!, header = document.getElementById("header")!;
-let bases: api.BaseSummary[] = [], me: api.Me | null = null, hasUsers: boolean | null = null;
+let bases: api.BaseSummary[] = [], me: api.Me | null = null, hasUsers: boolean | null = null, provider: string | null = null;
 let going = new AbortController();
 
 async function show(): Promise<void> {
@@ -25,9 +25,9 @@ async function show(): Promise<void> {
   const own = (going = new AbortController());
   const { view, parameters } = current();
   try {
-    hasUsers ??= await api.hasUsers();
+    if (hasUsers === null) ({ users: hasUsers, provider } = await api.health());
     if (hasUsers && (!me || view === "account" || view === "team")) me = await api.me();
-    if (hasUsers && !me) { drawHeader(view, undefined); signInView(main, anew); return; }
+    if (hasUsers && !me) { drawHeader(view, undefined); signInView(main, provider, parameters.get("problem") === "provider", anew); return; }
     if (!bases.length) bases = await api.bases();
     const name = parameters.get("base") ?? bases[0]?.name;
     drawHeader(view, name);

@@ -28,11 +28,11 @@ export function questionForm(base: api.BaseDetails, given: Partial<api.Asked>, s
   box.value = given.question ?? "";
   const known = base.methods.map((one): [string, string] => [one.name, one.name === base.default_method ? t("method.auto") : words(one.name)]);
   const method = choice(t("method"), "method", known, given.method ?? base.default_method);
-  const model = choice(t("model"), "model", base.models.map((one) => [one, one === "none" ? t("model.none") : one]), given.model ?? "none");
+  const model = choice(t("model"), "model", base.models.map((one) => [one, one === "none" ? t("model.none") : one]), given.model || base.default_model);
   const price = h("output", { class: "price muted", "aria-live": "polite" });
   const summary = h("p", { class: "summary muted" });
   const value = (label: HTMLLabelElement) => label.querySelector("select")!.value;
-  const asked = (): api.Asked => ({ question: box.value.trim(), method: value(method) === base.default_method ? null : value(method), model: value(model), k: 200, fixes: {} });
+  const asked = (): api.Asked => ({ question: box.value.trim(), method: value(method) === base.default_method ? null : value(method), model: value(model) === base.default_model ? "" : value(model), k: 200, fixes: {} });
   const describe = () => { summary.textContent = base.methods.find((one) => one.name === value(method))?.summary ?? ""; };
   const tell = async () => {
     describe();

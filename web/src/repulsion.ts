@@ -1,7 +1,7 @@
 // How nodes push each other apart: pair by pair, or for many nodes by a grid in which a cell counts as one heavy node, to the
 // nodes of cells close by, and farther away to other cells.
 
-const FAR = 800, CELL = 140, CLOSE = 2; // beyond the first nobody is felt; cells that touch are taken node by node, then so many cell by node
+const FAR = 800, CELL = 90, CLOSE = 2, MOST_CELLS = 20_000; // beyond the first nobody is felt; cells that touch are taken node by node, then so many cell by node
 const MANY = 600; // nodes from which on the grid is faster
 const HARDEST = 14;
 
@@ -23,23 +23,26 @@ function pairs(x: Float64Array, y: Float64Array, weight: Float64Array, strength:
   for (let i = 0; i < x.length; i++) for (let j = i + 1; j < x.length; j++) push(i, j, x, y, weight, strength, fx, fy);
 }
 
-interface Cell { column: number; row: number; x: number; y: number; weight: number; fx: number; fy: number; nodes: number[] }
+interface Cell { place: number; x: number; y: number; weight: number; fx: number; fy: number; nodes: number[] }
 
 function byGrid(x: Float64Array, y: Float64Array, weight: Float64Array, strength: number, fx: Float64Array, fy: Float64Array): void {
-  const cells = new Map<number, Cell>();
+  let left = Infinity, right = -Infinity, top = Infinity, bottom = -Infinity;
+  for (let i = 0; i < x.length; i++) { left = Math.min(left, x[i]!); right = Math.max(right, x[i]!); top = Math.min(top, y[i]!); bottom = Math.max(bottom, y[i]!); }
+  const side = Math.max(CELL, Math.sqrt(((right - left) * (bottom - top)) / MOST_CELLS)), reach = Math.ceil(FAR / side);
+  const rows = Math.floor((bottom - top) / side) + 1 + 2 * reach; // with a margin, so that every cell has all its neighbours
+  const grid: (Cell | undefined)[] = new Array(rows * (Math.floor((right - left) / side) + 1 + reach)).fill(undefined), all: Cell[] = [];
   for (let i = 0; i < x.length; i++) {
-    const column = Math.floor(x[i]! / CELL), row = Math.floor(y[i]! / CELL), name = column * 65_536 + row;
-    let cell = cells.get(name);
-    if (!cell) cells.set(name, (cell = { column, row, x: 0, y: 0, weight: 0, fx: 0, fy: 0, nodes: [] }));
+    const place = Math.floor((x[i]! - left) / side) * rows + Math.floor((y[i]! - top) / side) + reach;
+    let cell = grid[place];
+    if (!cell) all.push((cell = grid[place] = { place, x: 0, y: 0, weight: 0, fx: 0, fy: 0, nodes: [] }));
     cell.x += x[i]! * weight[i]!; cell.y += y[i]! * weight[i]!; cell.weight += weight[i]!; cell.nodes.push(i);
   }
-  const all = [...cells.values()];
   for (const cell of all) { cell.x /= cell.weight; cell.y /= cell.weight; }
-  all.forEach((cell, place) => {
+  for (const cell of all) {
     for (let a = 0; a < cell.nodes.length; a++) for (let b = a + 1; b < cell.nodes.length; b++) push(cell.nodes[a]!, cell.nodes[b]!, x, y, weight, strength, fx, fy);
-    for (let next = place + 1; next < all.length; next++) {
-      const other = all[next]!;
-      const apart = Math.max(Math.abs(cell.column - other.column), Math.abs(cell.row - other.row));
+    for (let across = 0; across <= reach; across++) for (let down = across ? -reach : 1; down <= reach; down++) { // each pair of cells once
+      const other = grid[cell.place + across * rows + down], apart = Math.max(across, Math.abs(down));
+      if (!other) continue;
       if (apart <= 1) { for (let a = 0; a < cell.nodes.length; a++) for (let b = 0; b < other.nodes.length; b++) push(cell.nodes[a]!, other.nodes[b]!, x, y, weight, strength, fx, fy); continue; }
       const dx = cell.x - other.x, dy = cell.y - other.y, square = dx * dx + dy * dy;
       if (square > FAR * FAR) continue;
@@ -47,7 +50,7 @@ function byGrid(x: Float64Array, y: Float64Array, weight: Float64Array, strength
       const field = strength / (square * Math.sqrt(square)); // on each unit of weight
       cell.fx += dx * field * other.weight; cell.fy += dy * field * other.weight; other.fx -= dx * field * cell.weight; other.fy -= dy * field * cell.weight;
     }
-  });
+  }
   for (const cell of all) for (const i of cell.nodes) { fx[i]! += cell.fx * weight[i]!; fy[i]! += cell.fy * weight[i]!; }
 }
 

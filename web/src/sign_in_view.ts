@@ -1,10 +1,10 @@
 // Signing in, and choosing a password.
 
 import * as api from "./api";
-import { fill, h } from "./dom";
+import { fill, h, notice } from "./dom";
 import { t } from "./texts";
 
-type Entry = [name: string, label: string, attributes?: Record<string, string | boolean>];
+export type Entry = [name: string, label: string, attributes?: Record<string, string | boolean>];
 
 /** A form that says what went wrong beside its fields, and what went well. */
 export function form(title: HTMLElement, entries: Entry[], action: string, work: (values: Record<string, string>) => Promise<string | void>): HTMLFormElement {
@@ -25,12 +25,13 @@ export function form(title: HTMLElement, entries: Entry[], action: string, work:
   return made;
 }
 
-export function signInView(host: HTMLElement, done: () => void): void {
+export function signInView(host: HTMLElement, provider: string | null, isRefused: boolean, done: () => void): void {
   const made = form(h("h1", {}, t("signIn.title")), [
     ["name", t("signIn.name"), { autocomplete: "username", autocapitalize: "none", spellcheck: "false", maxlength: "100" }],
     ["password", t("signIn.password"), { type: "password", autocomplete: "current-password", maxlength: "1000" }],
   ], t("signIn.enter"), async ({ name, password }) => { await api.signIn(name!.trim(), password!); done(); });
-  fill(host, h("div", { class: "question" }, made));
+  fill(host, h("div", { class: "question" }, isRefused && notice(t("signIn.refused")), made,
+    provider && h("p", { class: "elsewhere" }, h("a", { class: "button", href: "/v1/oidc/start" }, t("signIn.at", { provider })))));
   made.querySelector("input")!.focus();
 }
 

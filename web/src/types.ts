@@ -89,6 +89,8 @@ export interface BaseDetails {
   methods: Method[];
   default_method: string;
   models: string[];
+  default_model: string;
+  may_choose_model: boolean;
   examples: string[];
 }
 
@@ -132,10 +134,11 @@ export interface Count {
   count: number;
 }
 
-/** One uploaded file. */
+/** One file. */
 export interface Document {
   name: string;
-  bytes: number;
+  title: string;
+  bytes: number | null;
   indexed: boolean;
 }
 
@@ -228,6 +231,11 @@ export interface Fallback {
   instead: string;
 }
 
+/** Whether what a run found is right. */
+export interface FeedbackRequest {
+  right: boolean;
+}
+
 /** A node found by name or by text. */
 export interface Found {
   key: string;
@@ -263,6 +271,7 @@ export interface Grounding {
 export interface Managed {
   may_make: boolean;
   deleted: string[];
+  sources: string[];
 }
 
 /** Who has signed in, and what this user may do. */
@@ -271,6 +280,7 @@ export interface Me {
   roles: Record<string, "reader" | "editor" | "admin">;
   csrf: string | null;
   must_change_password: boolean;
+  has_password: boolean;
   asks_today: number;
   asks_per_day: number | null;
 }
@@ -290,6 +300,11 @@ export interface Method {
   options: Record<string, string>;
 }
 
+/** The model that answers by default. */
+export interface ModelChoice {
+  model: string;
+}
+
 /** Neighbours by one relation in one direction: how many, and the first of them. */
 export interface Neighbors {
   relation: string;
@@ -303,6 +318,7 @@ export interface NewBase {
   title?: string | null;
   description?: string | null;
   name: string;
+  source?: string;
 }
 
 /** A token, told this once. */

@@ -16,6 +16,7 @@ from clew.core.errors import InputError, MissingExtraError
 from clew.models.wrappers import Budget
 
 if TYPE_CHECKING:  # an extra
+    from clew.web.team.provider import Provider
     from clew.web.team.team import Team
 
 MOST_WORKERS = 8
@@ -46,9 +47,19 @@ def serve(
         Path | None,
         typer.Option("--users", metavar="FILE", help="People sign in; the file is made at the first start."),
     ] = None,
+    oidc: Annotated[
+        Path | None,
+        typer.Option("--oidc", metavar="FILE", help="With --users: people may sign in at the provider of a TOML file."),
+    ] = None,
     runs: Annotated[Path | None, typer.Option("--runs", help="Keep finished runs here, so that links last.")] = None,
     made: Annotated[
         Path | None, typer.Option("--bases", metavar="FOLDER", help="Admins may make bases on the page; they lie here.")
+    ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source", metavar="PLACE", help="With --bases: a file, a folder, or an address that bases may be made of."
+        ),
     ] = None,
     evaluations: Annotated[
         Path | None, typer.Option("--evaluations", metavar="FOLDER", help="Show the runs of `clew eval --out FOLDER`.")
@@ -60,6 +71,7 @@ def serve(
         int | None,
         typer.Option("--workers", min=1, help="Processes for questions without a model.", show_default="one a core"),
     ] = None,
+    log: Annotated[bool, typer.Option("--log", help="Write every request to the terminal, without questions.")] = False,
     groups: Annotated[
         str | None,
         typer.Option("--groups", metavar="GROUP,…", help="Who asks sees what these may; else what everybody may."),
@@ -70,6 +82,7 @@ def serve(
         from clew.web.access import EVERY_BASE, Access, Door, Grant, digest_of, read_keys
         from clew.web.running import run
         from clew.web.settings import Limits, ServerSettings, is_loopback, named_bases, named_models, named_places
+        from clew.web.sources import Sources
     except ImportError as missing:
         raise MissingExtraError(missing.name or "fastapi", "web") from None
     if not bases and not documents and made is None:
@@ -93,16 +106,30 @@ def serve(
         access,
         Limits(per_minute=per_minute),
         names,
+        None if oidc is None else _provider(oidc, has_users=users is not None),
         runs,
         evaluations,
         made,
+        Sources(tuple(source or ())),
         Budget(dollars=max_cost, calls=max_calls),
         workers or min(os.cpu_count() or 1, MOST_WORKERS),
         tuple(group_names(groups) or ()),
+        (lambda line: err.print(line, markup=False, highlight=False, soft_wrap=True)) if log else None,
         warm=True,
     )
     os.environ.pop("CLEW_TOKEN", None)  # child processes need no token
     run(settings, host, port, lambda where: err.print(f"Clew listens on {where}", markup=False))
+
+
+def _provider(file: Path, *, has_users: bool) -> Provider:
+    """Where people sign in."""
+    if not has_users:
+        raise InputError("--oidc needs --users FILE: the users that a provider signs in are kept there")
+    try:
+        from clew.web.team.provider import Provider, read_provider
+    except ImportError as missing:
+        raise MissingExtraError(missing.name or "pyjwt", "oidc") from None
+    return Provider(read_provider(file))
 
 
 def _team(file: Path) -> Team:

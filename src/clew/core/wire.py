@@ -31,8 +31,8 @@ class AskRequest(BaseModel):
     question: Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]
     method: Annotated[str | None, Field(max_length=100)] = None
     """One of the base's methods; None means the default one."""
-    model: Annotated[str, Field(max_length=200)] = "none"
-    """A model the server was started with, by name; never an address."""
+    model: Annotated[str, Field(max_length=200)] = ""
+    """A model the server was started with, by name, or `none`, never an address; empty: the base's default."""
     k: Annotated[int, Field(ge=1, le=200)] = 10
     options: Annotated[dict[Name, str | int | float | bool], Field(max_length=20)] = {}
     fixes: Annotated[dict[Name, Annotated[list[Name], Field(max_length=20)]], Field(max_length=20)] = {}
@@ -326,10 +326,13 @@ class BuildReply(_Reply):
 
 
 class DocumentReply(_Reply):
-    """One uploaded file."""
+    """One file."""
 
     name: str
-    bytes: int
+    title: str = ""
+    """As the file says it, once it is read."""
+    bytes: int | None = None
+    """None where the server has no file, only what was read of it."""
     indexed: bool
 
 
@@ -415,6 +418,9 @@ class BaseDetails(BaseReply):
     methods: tuple[MethodReply, ...]
     default_method: str
     models: tuple[str, ...]
+    default_model: str
+    may_choose_model: bool
+    """Whether the client may say which model answers by default."""
     examples: tuple[str, ...]
 
 
@@ -430,6 +436,15 @@ class NewBase(BaseChange):
     """A base to be made."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
+    source: Annotated[str, Field(max_length=2000)] = ""
+    """A file to begin with: one that the server offers, or an address that it allows."""
+
+
+class ModelChoice(BaseModel):
+    """The model that answers by default."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    model: Annotated[str, Field(max_length=200)]
 
 
 class ManagedReply(_Reply):
@@ -437,6 +452,15 @@ class ManagedReply(_Reply):
 
     may_make: bool
     deleted: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    """Files and addresses that a base can be made of."""
+
+
+class FeedbackRequest(BaseModel):
+    """Whether what a run found is right."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    right: bool
 
 
 class EstimateReply(_Reply):

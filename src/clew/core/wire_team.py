@@ -74,6 +74,8 @@ class MeReply(_Reply):
     csrf: str | None
     """What a page repeats in the header `x-csrf-token` with whatever changes something."""
     must_change_password: bool
+    has_password: bool
+    """Not one who signs in at a provider."""
     asks_today: int
     asks_per_day: int | None
 

@@ -26,6 +26,11 @@ def confirm(toolbox: Toolbox, question: str, answers: list[str]) -> int:
     return keep_confirmed(toolbox.local.folder, Confirmed(question=question, answers=keys))
 
 
+def withdraw(toolbox: Toolbox, question: str) -> int:
+    """Take back what was confirmed of a question; returns how many are left."""
+    return keep_confirmed(toolbox.local.folder, Confirmed(question=question, answers=[]))
+
+
 def learn(toolbox: Toolbox, depth: int = 3) -> list[Taught]:
     """The path of every confirmed question that has one, kept beside the base."""
     confirmed = read_confirmed(toolbox.local.folder)

@@ -17,7 +17,8 @@ from clew.core.errors import ClewError, InputError, LockedError, ModelError, Not
 from clew.core.trace import Recorder, Span
 from clew.core.wire import AskRequest
 from clew.web.answering import answer_run
-from clew.web.serving import ServedBase, examples
+from clew.web.examples import examples
+from clew.web.serving import ServedBase
 
 KINDS: tuple[type[ClewError], ...] = (NotFoundError, InputError, LockedError, ModelError, ClewError)
 """What a caller tells errors apart by, the narrower ones first."""

@@ -26,13 +26,14 @@ from clew.web.runs import Metrics, Runs
 from clew.web.serving import Served
 from clew.web.settings import ServerSettings
 from clew.web.state import GrantOf, State, StateOf
-from clew.web.team.team import RefusedError, TooManyError
+from clew.web.team.team import ProviderError, RefusedError, TooManyError
 from clew.web.worker_pool import WorkerEndedError, WorkerPool
 
 STATIC = {"main.js": "text/javascript", "style.css": "text/css", "icon.svg": "image/svg+xml"}
 STATUS: tuple[tuple[type[ClewError], int], ...] = (
     (BusyError, 503),
     (RefusedError, 401),
+    (ProviderError, 502),
     (TooManyError, 429),
     (WorkerEndedError, 503),
     (NotFoundError, 404),
@@ -90,6 +91,10 @@ def create_app(settings: ServerSettings) -> FastAPI:
     ):
         app.include_router(module.router)
     app.include_router(routes_documents.pages)
+    if settings.provider is not None:
+        from clew.web import routes_oidc  # an extra
+
+        app.include_router(routes_oidc.router)
     _add_errors(app)
     _add_pages(app)
     describe(app)
@@ -145,7 +150,16 @@ def _add_pages(app: FastAPI) -> None:
             "version": __version__,
             "token": not settings.access.is_open,
             "users": settings.team is not None,
+            "provider": None if settings.provider is None else settings.provider.settings.title,
         }
+
+    @app.get("/ready", tags=["operation"])
+    async def ready(state: StateOf) -> dict[str, str]:
+        """Whether questions are answered at once; 503 while bases are opened, or where the users' file is gone."""
+        bases = [base for base in state.served.bases.values() if base.is_ready]
+        if not all(base.is_opened for base in bases):
+            raise HTTPException(503, "bases are being opened", {"retry-after": "2"})
+        return {"status": "ready"}
 
     @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
     async def metrics(state: StateOf, grant: GrantOf) -> PlainTextResponse:

@@ -76,6 +76,7 @@ class Asker:
 
     async def ask(self, base: ServedBase, request: AskRequest, tell: Tell | None = None) -> bytes:
         """A finished run as JSON; a question that is under way already is joined, and tells its steps to the first."""
+        request = self.served.settled(base, request)
         if request.model != "none":
             return await self._compute(base, request, tell)
         if not base.is_opened:
@@ -119,6 +120,7 @@ class Asker:
 
     def run(self, base: ServedBase, request: AskRequest, tell: Tell | None = None) -> bytes:
         """Ask in this thread and keep the run."""
+        request = self.served.settled(base, request)
         name, run = request.method or catalog.DEFAULT_METHOD, self.runs.new_id()
         try:
             content = self._answer(base, request, run, tell)

@@ -66,7 +66,7 @@ class ChatRequest(BaseModel):
     messages: Annotated[list[Message], Field(min_length=1, max_length=1000)]
     stream: bool = False
     stream_options: StreamOptions | None = None
-    language_model: Annotated[str, Field(max_length=200)] = "none"
+    language_model: Annotated[str, Field(max_length=200)] = ""
     """Clew's own addition: the model that the method may use."""
 
 
@@ -116,7 +116,7 @@ async def complete(asked: ChatRequest, request: Request, state: StateOf, grant: 
     question = AskRequest(
         question=last, method=method or None, model=asked.language_model, history=earlier[-MOST_EARLIER:]
     )
-    state.served.model(question.model)
+    state.served.model(question.model or "none")
     if method and method not in catalog.method_names():
         raise HTTPException(404, f"no method {method[:100]!r}")
     answered = state.admit(grant, base, question.question)

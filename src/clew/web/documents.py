@@ -148,6 +148,7 @@ class DocumentFolder:
         self._gone.mkdir(mode=0o700, exist_ok=True)
         (self.files / name).replace(self._gone / name)
         (self._gone / name).touch()  # counts from now
+        self._stop_build()  # which may be reading this very file, for hours
         self.start_build()
 
     def deleted(self) -> list[str]:
@@ -196,6 +197,9 @@ class DocumentFolder:
         self._forget_deleted()
         if thread is not None:
             thread.join(patience)
+        self._stop_build()
+
+    def _stop_build(self) -> None:
         process = self._process
         if process is not None and process.poll() is None:
             process.terminate()

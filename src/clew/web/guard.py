@@ -9,6 +9,7 @@ import json
 import re
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -34,6 +35,10 @@ HEADERS = {
 SAFE = ("GET", "HEAD", "OPTIONS")
 SIGN_IN = "/v1/sign-in"
 """Needs no word of the page, which has none before; its origin is checked like that of all requests."""
+CALLBACK = "/v1/oidc/callback"
+"""Where a provider leads back to."""
+OPENED = ("/", CALLBACK)
+"""What a link on another site may open in a tab."""
 HOST = re.compile(r"([^\s:\[\]/@]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 """A host name or an address, and perhaps a port: all that the header may hold."""
 
@@ -130,13 +135,18 @@ class Guard:
                     {"connection": "close"},
                 )
         finally:
-            self.metrics.request(scope, status, time.perf_counter() - begun)
+            seconds = time.perf_counter() - begun
+            self.metrics.request(scope, status, seconds)
+            if self.settings.log is not None:
+                self.settings.log(_line(scope, status, seconds))
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str, dict[str, str]] | None:
         host = HOST.fullmatch(headers.get("host", ""))
         if "*" not in self.settings.hosts and (host is None or host[1].lower() not in self.settings.hosts):
             return 421, "the server is not addressed by this name: start it with --host-name", {}
-        if headers.get("sec-fetch-site") == "cross-site" or _is_foreign(headers.get("origin"), headers.get("host", "")):
+        is_link = scope["path"] in OPENED and scope["method"] in SAFE and headers.get("sec-fetch-mode") == "navigate"
+        is_cross = headers.get("sec-fetch-site") == "cross-site" and not is_link
+        if is_cross or _is_foreign(headers.get("origin"), headers.get("host", "")):
             return 403, "requests from other sites are refused", {}
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > self._most_bytes(scope):
@@ -168,6 +178,15 @@ def _is_upload(scope: Scope) -> bool:
 
 def _is_foreign(origin: str | None, host: str) -> bool:
     return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+
+
+def _line(scope: Scope, status: int, seconds: float) -> str:
+    """A request in a line: when, from where, who, what; neither its query, which may be a question, nor a secret."""
+    grant: Grant | None = scope.get("clew.grant")
+    who = "-" if grant is None else grant.name
+    path = scope["path"].encode("unicode_escape").decode()[:300]  # nobody writes lines of his own
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return f"{now} {(scope.get('client') or ('-',))[0]} {who} {scope['method']} {path} {status} {seconds * 1000:.0f}ms"
 
 
 async def _refuse(send: Send, status: int, reason: str, headers: dict[str, str]) -> None:

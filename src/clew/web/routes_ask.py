@@ -7,16 +7,19 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
-from clew.core.wire import AskReply, AskRequest, EstimateReply
+from clew.core.errors import InputError
+from clew.core.wire import AskReply, AskRequest, EstimateReply, FeedbackRequest
+from clew.training.feedback import confirm, withdraw
 from clew.web.answering import run_of
 from clew.web.runs import RUN_ID
 from clew.web.serving import ServedBase, checked_method
 from clew.web.state import BaseOf, GrantOf, State, StateOf
 
 router = APIRouter(prefix="/v1/bases/{base}", tags=["questions"])
+RunOf = Annotated[str, Path(pattern=f"^{RUN_ID.pattern}$")]
 
 
 @router.post(
@@ -33,7 +36,7 @@ async def ask(
 ) -> Any:
     """Answer a question with the evidence for each answer."""
     checked_method(asked.method, asked.options)
-    state.served.model(asked.model)
+    state.served.model(asked.model or "none")
     answered = state.admit(grant, base, asked.question)
     if stream:
         return StreamingResponse(_events(state, base, asked, answered), media_type="text/event-stream")
@@ -46,6 +49,7 @@ async def ask(
 async def estimate(base: BaseOf, state: StateOf, asked: AskRequest) -> EstimateReply:
     """What a question would cost; nothing is spent."""
     method = checked_method(asked.method, asked.options)
+    asked = state.served.settled(base, asked)
     state.served.model(asked.model)
     spec = state.served.settings.models.get(asked.model, "none")
     found = await state.asker.in_thread(lambda: base.base().estimate(asked.question, method, model=spec))
@@ -53,10 +57,29 @@ async def estimate(base: BaseOf, state: StateOf, asked: AskRequest) -> EstimateR
 
 
 @router.get("/runs/{run}", response_model=AskReply)
-async def run(base: BaseOf, state: StateOf, run: Annotated[str, Path(pattern=f"^{RUN_ID.pattern}$")]) -> Any:
+async def run(base: BaseOf, state: StateOf, run: RunOf) -> Any:
     """A finished run again."""
     content = await state.asker.in_thread(lambda: state.runs.get(base.runs_name, run))
     return Response(content, media_type="application/json")
+
+
+@router.post("/runs/{run}/feedback", status_code=204)
+async def feedback(base: BaseOf, state: StateOf, run: RunOf, asked: FeedbackRequest, request: Request) -> None:
+    """Confirm the matches of a run for `clew feedback --learn`, or withdraw what was confirmed of its question."""
+
+    def keep() -> str:
+        content = json.loads(state.runs.get(base.runs_name, run))
+        question, tools = content["request"]["question"], base.base().tools
+        if content["request"].get("history"):
+            raise InputError("a follow-up cannot be confirmed: its question is not whole")
+        if asked.right:
+            confirm(tools, question, [one["key"] for one in content["answers"] if one["group"] == "match"])
+        else:
+            withdraw(tools, question)
+        return str(question)
+
+    question = await state.asker.in_thread(keep)
+    state.audit(request, "answer confirmed" if asked.right else "answer called wrong", f"{base.name}: {question}")
 
 
 async def _events(

@@ -23,7 +23,8 @@ from clew.core.wire import (
 )
 from clew.methods import catalog
 from clew.methods.options import plain_options
-from clew.web.serving import ServedBase, examples, runnable
+from clew.web.examples import examples
+from clew.web.serving import Served, ServedBase, runnable
 from clew.web.state import BaseOf, GrantOf, StateOf
 
 router = APIRouter(prefix="/v1/bases", tags=["bases"])
@@ -41,9 +42,10 @@ async def bases(state: StateOf, grant: GrantOf) -> list[BaseReply]:
 
 
 @router.get("/{base}")
-async def base_details(base: BaseOf, state: StateOf) -> BaseDetails:
+async def base_details(base: BaseOf, state: StateOf, grant: GrantOf) -> BaseDetails:
     """One base: schema, methods, models, and questions to begin with."""
-    return await state.asker.in_thread(lambda: _details(base, tuple(state.served.settings.models)))
+    is_admin = grant.allows(base.name, "admin")
+    return await state.asker.in_thread(lambda: _details(base, state.served, is_admin=is_admin))
 
 
 @router.get("/{base}/nodes/{key:path}")
@@ -133,8 +135,8 @@ def summary(base: ServedBase) -> BaseReply:
     )
 
 
-def _details(base: ServedBase, models: tuple[str, ...]) -> BaseDetails:
-    ready = base.is_ready
+def _details(base: ServedBase, served: Served, *, is_admin: bool) -> BaseDetails:
+    ready, models = base.is_ready, tuple(served.settings.models)
     schema = base.base().schema if ready else Schema((), ())
     methods = runnable(base.base().tools, models) if ready else catalog.method_names()
     return BaseDetails(
@@ -144,6 +146,8 @@ def _details(base: ServedBase, models: tuple[str, ...]) -> BaseDetails:
         methods=tuple(_method(name) for name in methods),
         default_method=catalog.DEFAULT_METHOD,
         models=("none", *models),
+        default_model=served.default_model(base.name),
+        may_choose_model=is_admin and bool(models),
         examples=examples(base.base().tools) if ready else (),
     )
 

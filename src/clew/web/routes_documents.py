@@ -11,12 +11,12 @@ from pydantic import Field, TypeAdapter, ValidationError
 from clew import exploring
 from clew.core.errors import InputError
 from clew.core.types import Box
-from clew.core.wire import DocumentReply, DocumentsReply
+from clew.core.wire import BuildReply, DocumentReply, DocumentsReply
 from clew.documents.formats import READERS
 from clew.web.documents import DocumentFolder
 from clew.web.page_render import rendered
 from clew.web.serving import ServedBase
-from clew.web.state import BaseOf, StateOf, WritableBaseOf
+from clew.web.state import BaseOf, State, StateOf, WritableBaseOf
 
 router = APIRouter(prefix="/v1/bases/{base}/documents", tags=["documents"])
 pages = APIRouter(prefix="/v1/bases/{base}/page", tags=["documents"])
@@ -31,8 +31,8 @@ SIDES = TypeAdapter(tuple[Side, Side, Side, Side])
 
 @router.get("")
 async def documents(base: BaseOf, state: StateOf) -> DocumentsReply:
-    """The uploaded files and how the build stands."""
-    return _listing(_folder(base), state.served.settings.limits.upload_bytes)
+    """The files of a base; of one that takes uploads also how the build stands."""
+    return await _listing(base, state)
 
 
 @router.get("/{name:path}")
@@ -54,7 +54,7 @@ async def upload(base: WritableBaseOf, state: StateOf, name: str, request: Reque
     content = await request.body()
     kept = await state.asker.in_thread(lambda: folder.put(name, content))
     state.audit(request, "document uploaded", f"{base.name}/{kept}")
-    return _listing(folder, state.served.settings.limits.upload_bytes)
+    return await _listing(base, state)
 
 
 @router.delete("/{name}", status_code=202)
@@ -63,7 +63,7 @@ async def delete(base: WritableBaseOf, state: StateOf, name: str, request: Reque
     folder = _folder(base)
     await state.asker.in_thread(lambda: folder.delete(name))
     state.audit(request, "document deleted", f"{base.name}/{name}")
-    return _listing(folder, state.served.settings.limits.upload_bytes)
+    return await _listing(base, state)
 
 
 @router.post("/{name}/restore", status_code=202)
@@ -72,7 +72,7 @@ async def restore(base: WritableBaseOf, state: StateOf, name: str, request: Requ
     folder = _folder(base)
     await state.asker.in_thread(lambda: folder.restore(name))
     state.audit(request, "document restored", f"{base.name}/{name}")
-    return _listing(folder, state.served.settings.limits.upload_bytes)
+    return await _listing(base, state)
 
 
 @pages.get("", response_class=Response, responses={200: {"content": {"image/png": {}}}})
@@ -109,11 +109,19 @@ def _folder(base: ServedBase) -> DocumentFolder:
     return base.documents
 
 
-def _listing(folder: DocumentFolder, most_bytes: int) -> DocumentsReply:
+async def _listing(base: ServedBase, state: State) -> DocumentsReply:
+    folder, most_bytes = base.documents, state.served.settings.limits.upload_bytes
+    titles = await state.asker.in_thread(lambda: exploring.documents(base.base().tools) if base.is_ready else {})
+    if folder is None:
+        if not titles:
+            raise HTTPException(409, f"{base.name!r} takes no documents: start the server with --documents FOLDER")
+        found = tuple(DocumentReply(name=name, title=title, indexed=True) for name, title in titles.items())
+        return DocumentsReply(documents=found, build=BuildReply(state="idle"), accepts=(), most_bytes=0)
     indexed = folder.indexed()
     return DocumentsReply(
         documents=tuple(
-            DocumentReply(name=name, bytes=size, indexed=name in indexed) for name, size in folder.names().items()
+            DocumentReply(name=name, title=titles.get(name, ""), bytes=size, indexed=name in indexed)
+            for name, size in folder.names().items()
         ),
         deleted=tuple(folder.deleted()),
         build=folder.state(),

@@ -6,11 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 
-from clew.core.wire import BaseChange, BaseReply, ManagedReply, NewBase
+from clew.core.wire import BaseChange, BaseReply, ManagedReply, ModelChoice, NewBase
 from clew.web.access import EVERY_BASE
+from clew.web.documents import DocumentFolder
 from clew.web.managed import ManagedBases
 from clew.web.routes_bases import summary
-from clew.web.state import BaseOf, GrantOf, StateOf
+from clew.web.state import BaseOf, GrantOf, StateOf, actor_of
 
 router = APIRouter(prefix="/v1", tags=["bases"])
 
@@ -33,22 +34,31 @@ async def managed(state: StateOf, grant: GrantOf) -> ManagedReply:
     found = state.served.managed
     if found is None or not grant.allows(EVERY_BASE, "admin"):
         return ManagedReply(may_make=False, deleted=())
-    return ManagedReply(may_make=True, deleted=tuple(await state.asker.in_thread(found.deleted)))
+    deleted, sources = await state.asker.in_thread(lambda: (found.deleted(), state.served.settings.sources.offered()))
+    return ManagedReply(may_make=True, deleted=tuple(deleted), sources=tuple(sources))
 
 
 @router.post("/bases", status_code=201)
 async def make(asked: NewBase, request: Request, state: StateOf, found: ManagedOf) -> BaseReply:
-    """A new base that takes documents."""
+    """A new base that takes documents, and perhaps begins with one that the server may read."""
     if asked.name in state.served.bases:
         raise HTTPException(422, f"there is a base {asked.name!r} already")
-    about = BaseChange(title=asked.title, description=asked.description)
-    folder = await state.asker.in_thread(lambda: found.make(asked.name, about))
+    settings, about = state.served.settings, BaseChange(title=asked.title, description=asked.description)
+
+    def work() -> DocumentFolder:
+        first = settings.sources.read(asked.source, settings.limits.upload_bytes) if asked.source else None
+        folder = found.make(asked.name, about)
+        if first is not None:
+            folder.put(*first)
+        return folder
+
+    folder = await state.asker.in_thread(work)
     team = state.served.settings.team
     if team is not None:
         team.users.forget_base(asked.name)  # an earlier one of this name was for others
     state.runs.forget(asked.name)
     base = state.served.add(asked.name, folder)
-    state.audit(request, "base made", asked.name)
+    state.audit(request, "base made", f"{asked.name} {asked.source}".strip())
     return summary(base)
 
 
@@ -60,6 +70,14 @@ async def describe(asked: BaseChange, request: Request, base: BaseOf, state: Sta
     await state.asker.in_thread(lambda: found.describe(base.name, asked))
     state.audit(request, "base described", base.name)
     return await state.asker.in_thread(lambda: summary(base))
+
+
+@router.put("/bases/{base}/model", status_code=204)
+async def choose_model(asked: ModelChoice, request: Request, base: BaseOf, state: StateOf, grant: GrantOf) -> None:
+    """Which of the server's models answers by default, said by an admin of the base."""
+    if not grant.allows(base.name, "admin"):
+        raise HTTPException(403, "this needs the role of an admin of the base")
+    await state.asker.in_thread(lambda: state.served.choose_model(actor_of(request, grant), base.name, asked.model))
 
 
 @router.delete("/bases/{base}", status_code=204)

@@ -26,6 +26,7 @@ from clew.web.access import EVERY_BASE, Grant
 from clew.web.guard import SIGN_IN
 from clew.web.rates import network_of
 from clew.web.state import GrantOf, State, StateOf, actor_of, base_of, grant_of, state_of
+from clew.web.team.passwords import NOBODY
 from clew.web.team.sessions import LONGEST_SESSION, PLAIN_COOKIE, SECURE_COOKIE, secret_in
 from clew.web.team.team import Team
 
@@ -76,7 +77,7 @@ async def sign_in(asked: SignIn, request: Request, response: Response, state: St
     address = network_of(request.client.host if request.client is not None else "")
     secret = await state.asker.in_thread(lambda: team.sign_in(asked.name, asked.password, address))
     team.sessions.end(secret_in(request.headers.get("cookie")))
-    _set_cookie(request, response, secret)
+    set_cookie(response, secret, is_secure=_is_secure(request))
     grant = team.sessions.grant(None, f"{PLAIN_COOKIE}={secret}")
     assert grant is not None
     return _me(team, grant)
@@ -105,7 +106,7 @@ async def change_password(
     actor, user = actor_of(request, grant), _user(grant)
     await state.asker.in_thread(lambda: team.users.change_password(actor, user, asked.old, asked.new))
     secret = team.sessions.begin(user)
-    _set_cookie(request, response, secret)
+    set_cookie(response, secret, is_secure=_is_secure(request))
     renewed = team.sessions.grant(None, f"{PLAIN_COOKIE}={secret}")
     assert renewed is not None
     return _me(team, renewed)
@@ -215,21 +216,26 @@ def _user(grant: Grant) -> int:
 
 
 def _me(team: Team, grant: Grant) -> MeReply:
-    row = team.file.row("SELECT is_initial, asks_per_day FROM user WHERE id = ?", _user(grant))
+    row = team.file.row("SELECT is_initial, asks_per_day, password FROM user WHERE id = ?", _user(grant))
     assert row is not None
     return MeReply(
         name=grant.name,
         roles=dict(grant.roles),
         csrf=grant.csrf,
         must_change_password=bool(row["is_initial"]),
+        has_password=row["password"] != NOBODY,
         asks_today=team.asked_today(_user(grant)),
         asks_per_day=row["asks_per_day"],
     )
 
 
-def _set_cookie(request: Request, response: Response, secret: str) -> None:
+def _is_secure(request: Request) -> bool:
+    """Whether the browser came by HTTPS."""
+    return request.headers.get("origin", "").startswith("https://")
+
+
+def set_cookie(response: Response, secret: str, *, is_secure: bool) -> None:
     """For this host, this site and no script; where the browser came by HTTPS, for HTTPS alone."""
-    is_secure = request.headers.get("origin", "").startswith("https://")
     response.set_cookie(
         SECURE_COOKIE if is_secure else PLAIN_COOKIE,
         secret,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 from clew.api import Base
 from clew.api import open as open_base
 from clew.core.errors import InputError, NotFoundError
-from clew.core.types import NodeSet
+from clew.core.wire import AskRequest
 from clew.kb.manifest import MANIFEST
 from clew.methods import catalog
 from clew.methods.answering import READABLE
@@ -30,6 +29,7 @@ from clew.web.addresses import Addresses
 from clew.web.documents import DocumentFolder
 from clew.web.managed import ManagedBases
 from clew.web.settings import ServerSettings
+from clew.web.team.file import Actor
 
 if TYPE_CHECKING:  # an extra
     from clew.postgres.catalog import Watched
@@ -142,6 +142,7 @@ class Served:
         self.addresses = Addresses((*settings.models.values(), *databases))
         self._ledger = Ledger(settings.budget)
         self._models: dict[str, LanguageModel | None] = {"none": None}
+        self._chosen: dict[str, str] = {}
         self._lock = Lock()
 
     def add(self, name: str, documents: DocumentFolder) -> ServedBase:
@@ -167,6 +168,24 @@ class Served:
         if name not in self.bases:
             raise NotFoundError(f"no base {name!r}")
         return self.bases[name]
+
+    def default_model(self, base: str) -> str:
+        """The model that answers where a question names none; one that the server has no longer counts as none."""
+        team = self.settings.team
+        chosen = self._chosen.get(base) if team is None else team.file.setting(f"model of {base}")
+        return chosen if chosen in self.settings.models else "none"
+
+    def choose_model(self, actor: Actor, base: str, name: str) -> None:
+        """Let a model answer by default; without users this lasts until the server stops."""
+        self.model(name)
+        if self.settings.team is None:
+            self._chosen[base] = name
+        else:
+            self.settings.team.file.set_setting(actor, f"model of {base}", name)
+
+    def settled(self, base: ServedBase, request: AskRequest) -> AskRequest:
+        """The request with a model by name."""
+        return request if request.model else request.model_copy(update={"model": self.default_model(base.name)})
 
     def model(self, name: str) -> LanguageModel | None:
         """A model by the name under which the server knows it: an address in a request opens nothing."""
@@ -209,24 +228,3 @@ def runnable(tools: Toolbox, models: Collection[str]) -> tuple[str, ...]:
         if catalog.method_class(name).__module__.removeprefix("clew.methods.").split(".")[0] not in left_out
         and (models or name not in NEED_MODEL)
     )
-
-
-def examples(tools: Toolbox, most: int = 4) -> tuple[str, ...]:
-    """Questions that fit the base, made of its relations and the names of its nodes."""
-    kb, seed = tools.kb, random.Random(7)
-    rows = sorted(kb.schema.relations, key=lambda row: -row.count)
-    asked: list[str] = []
-    for row in rows:
-        if row.head not in kb.schema.answer_types or row.head == row.tail:
-            continue
-        tails = kb.nodes(row.tail).array
-        for tail in seed.sample(tails.tolist(), min(200, len(tails))):
-            heads = kb.neighbors(NodeSet.of([tail]), row.name, "in")
-            name = kb.refs([tail])[0].name
-            if 2 <= len(heads) <= 60 and len(name) < 50:
-                verb = f"is {row.label}" if row.label.split()[0].endswith("ed") else row.label
-                asked.append(f"Which {kb.schema.node_type(row.head).label} {verb} {name}?")
-                break
-        if len(asked) == most:
-            break
-    return tuple(asked)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
 from clew.core.errors import InputError
 from clew.models.wrappers import Budget
 from clew.postgres import is_address
 from clew.web.access import Access, Door
+from clew.web.sources import Sources
 from clew.web.team.team import Team
+
+if TYPE_CHECKING:  # an extra
+    from clew.web.team.provider import Provider
 
 NAME = re.compile(r"[\w][\w.-]{0,99}")
 
@@ -52,18 +56,24 @@ class ServerSettings:
     limits: Limits = Limits()
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     """The names under which the server may be addressed: another one is a rebound DNS name."""
+    provider: Provider | None = None
+    """Where users may sign in instead."""
     runs: Path | None = None
     """Where finished runs are kept; None forgets them when the server stops."""
     evaluations: Path | None = None
     """Runs of `clew eval` that the page shows."""
     made: Path | None = None
     """Where bases lie that are made on the page."""
+    sources: Sources = field(default_factory=Sources)
+    """What bases can be made of on the page, besides uploads."""
     budget: Budget = field(default_factory=Budget)
     """A cap on what the models may cost as long as the server runs."""
     workers: int = 1
     """Processes that answer questions without a model; 1 answers them in threads of the server."""
     groups: tuple[str, ...] = ()
     """Everybody who asks sees what these groups may see, where a base is not for everybody."""
+    log: Callable[[str], None] | None = None
+    """Told every request in a line."""
     warm: bool = False
     """Whether indexes and the embedder are opened before the first question."""
 

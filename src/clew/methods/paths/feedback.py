@@ -21,7 +21,7 @@ CONFIRMED = "feedback.jsonl"
 
 
 class Confirmed(BaseModel):
-    """A question and the keys of the nodes that answer it."""
+    """A question and the keys of the nodes that answer it; without any, what was confirmed before is withdrawn."""
 
     question: str
     answers: list[str]
@@ -53,7 +53,7 @@ def read_confirmed(folder: Path) -> list[Confirmed]:
         except ValidationError as error:
             raise CorruptError(f"{file}, line {number} is no confirmed answer: correct or remove it") from error
         found[one.question] = one
-    return list(found.values())
+    return [one for one in found.values() if one.answers]
 
 
 def keep_taught(folder: Path, taught: Sequence[Taught]) -> None:

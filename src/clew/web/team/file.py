@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -16,8 +17,8 @@ from clew.web.access import refuse_readable
 
 MARK = 0x436C6577
 """Says that a database is a team's."""
-VERSION = 1
-SCHEMA = f"""
+VERSION = 2
+SCHEMA = """
 CREATE TABLE user (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, password TEXT NOT NULL,
     is_initial INTEGER NOT NULL, is_active INTEGER NOT NULL DEFAULT 1, groups_of TEXT NOT NULL DEFAULT '[]',
@@ -41,9 +42,15 @@ CREATE TABLE audit (
     about TEXT NOT NULL, address TEXT NOT NULL);
 CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'an audit log stays'); END;
 CREATE TRIGGER audit_is_not_emptied BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'an audit log stays'); END;
-PRAGMA application_id = {MARK};
-PRAGMA user_version = {VERSION};
 """
+SINCE_2 = """
+ALTER TABLE user ADD COLUMN subject TEXT;
+CREATE UNIQUE INDEX user_by_subject ON user (subject);
+CREATE TABLE login (
+    state BLOB PRIMARY KEY, nonce TEXT NOT NULL, verifier TEXT NOT NULL, made REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+"""Who signs in elsewhere, where they are on the way, and what admins chose."""
 
 
 @dataclass(frozen=True)
@@ -73,17 +80,19 @@ class TeamFile:
             refuse_readable(file, "users")
             connection = sqlite3.connect(file, timeout=10, isolation_level=None, check_same_thread=False)
             connection.row_factory = sqlite3.Row
-            mark, version = (
-                connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
-            )
-            is_new = not mark and not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-            if not is_new and (mark, version) != (MARK, VERSION):
-                raise SourceError("is no file of users of this version of Clew: name a new one", file=file)
+            _version(connection, file)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
-            if is_new:
-                connection.executescript(f"BEGIN;{SCHEMA}COMMIT;")
+            connection.execute("BEGIN IMMEDIATE")  # another server may begin with the same file now
+            made_by = _version(connection, file)
+            for since, statements in ((1, SCHEMA), (2, SINCE_2)):
+                if made_by < since:
+                    for statement in re.split(r";\n(?=CREATE|ALTER)", statements.strip().removesuffix(";")):
+                        connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {MARK}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.execute("COMMIT")
         except (OSError, sqlite3.Error) as failure:
             raise SourceError(f"cannot be used as a file of users: {failure}", file=file) from None
         return cls(file, connection)
@@ -95,9 +104,7 @@ class TeamFile:
 
     def row(self, query: str, *values: Any) -> sqlite3.Row | None:
         """The first row, or None."""
-        with self._using() as connection:
-            found: sqlite3.Row | None = connection.execute(query, values).fetchone()
-            return found
+        return next(iter(self.rows(query, *values)), None)  # all are fetched, or what is written waits to be
 
     def note(self, statement: str, *values: Any) -> int:
         """Write something of which the last moments may be lost with the power; returns the row's number."""
@@ -139,7 +146,28 @@ class TeamFile:
             *(time.time(), actor.name, what, about, actor.address),
         )
 
+    def setting(self, name: str) -> str | None:
+        """What an admin chose; None where nothing was."""
+        row = self.row("SELECT value FROM setting WHERE name = ?", name)
+        return None if row is None else str(row["value"])
+
+    def set_setting(self, actor: Actor, name: str, value: str | None) -> None:
+        """Choose something, or take back what was chosen."""
+        with self.change(actor, "setting changed", f"{name}: {value}"):
+            self.note("DELETE FROM setting WHERE name = ?", name)
+            if value is not None:
+                self.note("INSERT INTO setting VALUES (?, ?)", name, value)
+
     def close(self) -> None:
         """Leave nothing open."""
         with self._lock:
             self._connection.close()
+
+
+def _version(connection: sqlite3.Connection, file: Path) -> int:
+    """Which version of Clew made the file, 0 for a new one; another database is refused."""
+    mark, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    is_new = not mark and not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    if not is_new and (mark != MARK or version > VERSION):
+        raise SourceError("is no file of users of this version of Clew: name a new one", file=file)
+    return int(version)

@@ -27,6 +27,10 @@ class RefusedError(ClewError):
     """The name or the password is not right: which of them, nobody is told."""
 
 
+class ProviderError(ClewError):
+    """A sign-in at a provider was not completed."""
+
+
 class TooManyError(ClewError):
     """More sign-ins or questions than allowed."""
 
@@ -82,16 +86,20 @@ class Team:
 
     def admit(self, user: int, base: str, question: str) -> int:
         """Count a question against what its user may ask today, and write it down; returns its number."""
-        row = self.file.row("SELECT asks_per_day FROM user WHERE id = ?", user)
-        most = None if row is None else row["asks_per_day"]
-        if most is not None and self.asked_today(user) >= most:
+        now = time.time()
+        row = self.file.row(  # one statement: of two servers that count at once none counts too few
+            "INSERT INTO asked (user, at, base, question) SELECT id, ?, ?, ? FROM user WHERE id = ? AND "
+            "(asks_per_day IS NULL OR asks_per_day > (SELECT count(*) FROM asked WHERE user = ? AND at >= ?)) "
+            "RETURNING id",
+            *(now, base, question, user, user, now // DAY * DAY),
+        )
+        if row is None:
+            kept = self.file.row("SELECT asks_per_day FROM user WHERE id = ?", user)
+            most = 0 if kept is None else kept["asks_per_day"]
             raise TooManyError(
                 f"you have asked as many questions as you may in a day ({most}): ask again after midnight (UTC)"
             )
-        now = time.time()
-        return self.file.note(
-            "INSERT INTO asked (user, at, base, question) VALUES (?, ?, ?, ?)", user, now, base, question
-        )
+        return int(row["id"])
 
     def answered(self, number: int, run: str) -> None:
         """Write down where the answer to a question is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from clew.core.errors import InputError, NotFoundError
 from clew.core.wire_team import UserChange, UserReply
 from clew.web.access import EVERY_BASE, Role
 from clew.web.team.file import Actor, TeamFile
-from clew.web.team.passwords import check_strength, fits, generated, hashed
+from clew.web.team.passwords import NOBODY, check_strength, fits, generated, hashed
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,63}")
 """Letters that look alike in several scripts could pass for another user's name."""
@@ -103,6 +104,32 @@ class Users:
             self.file.note("UPDATE user SET password = ?, is_initial = 0 WHERE id = ?", kept, user)
             self.file.note("DELETE FROM session WHERE user = ?", user)
 
+    def admit(self, actor: Actor, subject: str, name: str, roles: Mapping[str, Role] | None, groups: list[str]) -> int:
+        """The user whom a provider knows as this subject, made at the first sign-in; returns the number.
+
+        The provider's roles, where it gives some, are those of the user from now on. A name that somebody else has is
+        refused: who may choose a name elsewhere does not become that user here.
+        """
+        name = name.lower()
+        if NAME.fullmatch(name) is None:
+            raise InputError(f"the provider's name {name[:100]!r} is none here: a-z, 0-9 and . _ @ + -")
+        with self.file.change(actor, "signed in", f"{name} ({subject})"):
+            row = self.file.row("SELECT id, name, is_active FROM user WHERE subject = ?", subject)
+            if row is None:
+                if self.file.row("SELECT 1 FROM user WHERE name = ?", name):
+                    raise InputError(f"the name {name!r} belongs to somebody else here")
+                self.file.note(
+                    "INSERT INTO user (name, password, is_initial, made, subject) VALUES (?, ?, 0, ?, ?)",
+                    *(name, NOBODY, time.time(), subject),
+                )
+            elif not row["is_active"]:
+                raise InputError(f"{row['name']!r} is switched off")
+            found = self.file.row("SELECT id, name FROM user WHERE subject = ?", subject)
+            assert found is not None
+            if roles is not None:
+                self._apply(found["name"], UserChange(roles=dict(roles), groups=groups))
+        return int(found["id"])
+
     def members(self, base: str) -> dict[str, Role]:
         """Users with a role of their own on a base; those with one on all bases are not told."""
         rows = self.file.rows(
@@ -112,8 +139,14 @@ class Users:
 
     def set_member(self, actor: Actor, base: str, name: str, role: Role | None) -> None:
         """Give a user a role on one base, or take it."""
-        roles = {other: given for other, given in self.named(name).roles.items() if other != base}
-        self.change(actor, name, UserChange(roles=roles if role is None else {**roles, base: role}))
+        name = self.named(name).name
+        with self.file.change(actor, "user changed", f"{name} {base}: {role or 'no role'}"):
+            self.file.note(
+                "DELETE FROM role WHERE base = ? AND user = (SELECT id FROM user WHERE name = ?)", base, name
+            )
+            if role is not None:
+                self.file.note("INSERT INTO role SELECT id, ?, ? FROM user WHERE name = ?", base, role, name)
+            self._refuse_without_admin()
 
     def forget_base(self, base: str) -> None:
         """Take the roles that users had on a base of this name."""
@@ -123,7 +156,10 @@ class Users:
         """A user `admin` where there is nobody yet; returns the password to begin with."""
         if self.file.row("SELECT 1 FROM user"):
             return None
-        return self.make(actor, "admin", UserChange(roles={EVERY_BASE: "admin"}))
+        try:
+            return self.make(actor, "admin", UserChange(roles={EVERY_BASE: "admin"}))
+        except sqlite3.IntegrityError:  # another server has made it in this very moment
+            return None
 
     def _apply(self, name: str, change: UserChange) -> None:
         if change.roles is not None:
