@@ -25,6 +25,8 @@ LEARNED = "feedback_paths.json"
 """What was learned from the confirmed answers of a base."""
 FITTED = "reader_fitted.json"
 """What the reader learned for a base."""
+TUNED = "tuned.json"
+"""The method that was chosen for a base."""
 FIRST_SEALED = 4
 """The version of the readers since which kept texts have a digest."""
 DEEPEST = 3
@@ -95,7 +97,7 @@ def altered_texts(folder: Path) -> list[Path]:
 
 def learned_digests(folder: Path) -> dict[str, str]:
     """What tells one state of what a base was taught from any other."""
-    return {name: file_sha256(folder / name) for name in (LEARNED, FITTED) if (folder / name).is_file()}
+    return {name: file_sha256(folder / name) for name in (LEARNED, FITTED, TUNED) if (folder / name).is_file()}
 
 
 def file_sha256(file: Path) -> str:

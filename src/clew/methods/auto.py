@@ -17,13 +17,11 @@ from clew.methods.catalog import create
 from clew.methods.protocol import Method
 from clew.methods.role_choice import reader_parser
 from clew.methods.tuned import read_tuned
+from clew.reading.touched import MOST_READ, is_huge
 from clew.toolbox import Toolbox
 
 SURE = 0.9
 """Over bare facts a reading less certain than this is left to the ranking of paths."""
-
-MOST_READ = 5_000
-"""Relations or types: the reader compares a question with each of them, and must have read each of them once."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ def choose(question: str, tools: Toolbox) -> tuple[str, str]:
         return "hybrid", "the base has no edges"
     if not isinstance(tools.kb, StoredKnowledgeBase):
         return "aligned_paths", "the base is behind an endpoint"
-    if max(len(schema.relations), len(schema.node_types)) > MOST_READ:
+    if is_huge(schema):
         return "hybrid", f"the base has more than {MOST_READ:,} relations or types, too many to read questions over"
     if not tools.kb.has_texts and not schema.attribute_types:
         parse = reader_parser(tools).parse(question, schema)

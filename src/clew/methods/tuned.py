@@ -6,13 +6,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from clew.core.disk import write_whole
 from clew.core.errors import CorruptError
 from clew.core.folders import refuse_link
+from clew.kb.sealed import TUNED
 from clew.methods.catalog import create, method_class
 from clew.methods.options import plain_options
 from clew.methods.protocol import Method
-
-TUNED = "tuned.json"
 
 
 class Tuned(BaseModel):
@@ -35,9 +35,7 @@ class Tuned(BaseModel):
 def keep_tuned(folder: Path, tuned: Tuned) -> None:
     """From now on `auto` answers over this base by that method."""
     refuse_link(folder / TUNED)
-    draft = folder / f".{TUNED}"
-    draft.write_text(tuned.model_dump_json(indent=1) + "\n", "utf-8")
-    draft.replace(folder / TUNED)
+    write_whole(folder / TUNED, tuned.model_dump_json(indent=1).encode() + b"\n")
 
 
 def forget_tuned(folder: Path) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from clew.core.disk import write_whole
 from clew.core.errors import CorruptError, ModelError
 from clew.core.folders import refuse_link
 from clew.kb.arrays import ArrayKnowledgeBase
@@ -38,9 +39,8 @@ class Fitted:
         """From now on questions over the base in this folder are read with it."""
         refuse_link(folder / FITTED)
         moves = {text: base64.b64encode(move.astype("<f2").tobytes()).decode() for text, move in self.moves.items()}
-        draft = folder / f".{FITTED}"
-        draft.write_bytes(sealed_text(json.dumps({"encoders": self.encoders, "moves": moves}).encode() + b"\n"))
-        draft.replace(folder / FITTED)
+        content = json.dumps({"encoders": self.encoders, "moves": moves}).encode() + b"\n"
+        write_whole(folder / FITTED, sealed_text(content))
 
     @classmethod
     def beside(cls, kb: KnowledgeBase, encoders: str) -> Fitted | None:

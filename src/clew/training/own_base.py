@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from clew.core.disk import write_whole
 from clew.core.errors import CorruptError, InputError
 from clew.core.folders import refuse_link
 from clew.core.schema import words_of
@@ -271,9 +272,7 @@ def read_asked(folder: Path) -> list[AskedFor]:
 
 def keep_asked(folder: Path, asked: Sequence[AskedFor]) -> None:
     """Write it beside the base."""
-    draft = folder / f".{ASKED}"
-    draft.write_text("".join(one.model_dump_json() + "\n" for one in asked), "utf-8")
-    draft.replace(folder / ASKED)
+    write_whole(folder / ASKED, "".join(one.model_dump_json() + "\n" for one in asked).encode())
 
 
 def _types(vocabulary: Vocabulary) -> str:
