@@ -91,9 +91,16 @@ def test_what_is_known_is_not_asked_for_again(base):
     "reply", ["", "[]", '{"asked": [{"number": "one"}]}', '{"asked": [{"number": 99, "questions": ["[]"]}]}']
 )
 def test_replies_that_cannot_be_used_change_nothing(base, reply):
-    with pytest.raises(InputError, match="how people ask"):
+    with pytest.raises((InputError, ModelError), match=r"how people ask|words worded no question"):
         fit_to_base(Toolbox.open(base), Words(reply))
-    assert not (base / FITTED).exists()
+    assert not {FITTED, ASKED} & {file.name for file in base.iterdir()}
+
+
+def test_a_model_that_cannot_be_reached_is_named(base, run):
+    code, _, error = run("train", "reader", base, "--model", "http://127.0.0.1:9/v1#none")
+    assert code != 0
+    assert "worded no question: http://127.0.0.1:9" in error
+    assert not (base / ASKED).exists()
 
 
 def test_people_write_their_own_questions_from_the_command_line_and_undo(base, run):

@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from clew.core import trace
+from clew.core.errors import ModelError
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, ask, read_json
@@ -59,10 +60,13 @@ SCHEMA = object_schema(
 def word(
     model: LanguageModel, types: str, wanted: Sequence[Wanted], progress: Callable[[int, int], None]
 ) -> list[tuple[Wanted, tuple[str, ...]]]:
-    """Questions for each; those for which a reply cannot be used get none, which the trace says."""
+    """Questions for each; none for those whose reply cannot be used, which the trace says; no reply at all raises."""
     parts = [wanted[start : start + TOGETHER] for start in range(0, len(wanted), TOGETHER)]
+    outcomes = ask(model, [_ask(types, part) for part in parts], role="wordings")
+    if outcomes and all(outcome.value is None for outcome in outcomes):
+        raise ModelError(f"{model.name} worded no question: {outcomes[0].problem or 'no reply'}")
     found: list[tuple[Wanted, tuple[str, ...]]] = []
-    for outcome, part in zip(ask(model, [_ask(types, part) for part in parts], role="wordings"), parts, strict=True):
+    for outcome, part in zip(outcomes, parts, strict=True):
         if outcome.value is None:
             trace.fallback("wordings", outcome.problem or "no reply", f"no questions for {len(part)} things")
         told = outcome.value or {}

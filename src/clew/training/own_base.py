@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -102,8 +101,9 @@ def fit_to_base(
         known = {(one.about, one.way) for one in asked}
         wanted = [one for one in wanted_of(vocabulary) if (one.about, one.way) not in known]
         told = word(model, _types(vocabulary), wanted, progress)
-        asked += [AskedFor(about=one.about, way=one.way, questions=list(told)) for one, told in told if told]
-        keep_asked(folder, asked)
+        asked += [AskedFor(about=one.about, way=one.way, questions=list(said)) for one, said in told if said]
+        if asked:
+            keep_asked(folder, asked)
     taught = read_taught(folder)
     if not asked and not taught:
         raise InputError(
@@ -265,7 +265,7 @@ def read_asked(folder: Path) -> list[AskedFor]:
         try:
             lines.append(AskedFor.model_validate_json(line))
         except ValidationError as error:
-            expected = json.dumps({"about": "film → director → person", "way": "reached", "questions": ["who made []"]})
+            expected = '{"about": "film → director → person", "way": "reached", "questions": ["who made []"]}'
             raise CorruptError(f"{file}, line {number} is not of the form {expected}: correct or remove it") from error
     return lines
 
