@@ -1,11 +1,13 @@
 """What is sent for the prompts that are no paper's, and that every prompt file was reviewed as it is sent."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import clew
+from clew.core.errors import ModelError
 from clew.core.roles import Reading, Source
 from clew.reading.vocabulary import Vocabulary
 from clew.roles.query import ModelQueryParser
@@ -29,7 +31,8 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_sent(name, tmp_path):
     model = Sends("{}")
-    CASES[name](model, build_graph(tables(), tmp_path / "graph"))
+    with suppress(ModelError):  # a reply of nothing is of no use to some
+        CASES[name](model, build_graph(tables(), tmp_path / "graph"))
     assert matches_golden(f"roles/{name}", model.sent)
 
 
