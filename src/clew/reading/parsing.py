@@ -10,7 +10,8 @@ from clew.core.query import TripletQuery, Variable
 from clew.core.roles import Parse
 from clew.core.schema import Schema
 from clew.index.tokens import tokenise
-from clew.reading.reader import LearnedReader, Meaning, Understanding, explained_part, unexplained
+from clew.reading.meaning import Meaning, Understanding, explained_part, unexplained
+from clew.reading.reader import LearnedReader
 from clew.reading.translation import Translator
 
 OTHERS = 4

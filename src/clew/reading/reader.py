@@ -28,13 +28,14 @@ from clew.core.schema import Schema
 from clew.core.types import Direction, NodeSet
 from clew.index.mentions import is_common
 from clew.index.protocol import Names
-from clew.index.tokens import stem, stop_words, terms, tokenise
+from clew.index.tokens import stem, tokenise
 from clew.kb.protocol import KnowledgeBase
 from clew.kb.stored import StoredKnowledgeBase
 from clew.queries.hierarchies import descendants, hierarchies
 from clew.reading.encoders import SHIPPED, Encoders
 from clew.reading.extents import Extents
 from clew.reading.fitted import Fitted
+from clew.reading.meaning import Meaning, Understanding, explained_part, strange_words
 from clew.reading.mentions import Named, Sense, find_named
 from clew.reading.other_languages import encoders_for
 from clew.reading.plan import FORMS, Plan, Wording
@@ -70,45 +71,6 @@ WRITTEN = 0.3
 """From this share of nodes with a text on, a question may be about texts alone."""
 LARGE = 200_000
 """From so many nodes on, a path is not followed only to see whether it leads anywhere."""
-
-
-@dataclass(frozen=True)
-class Meaning:
-    """One way to take the question."""
-
-    plan: Plan
-    named: tuple[Named, ...]
-    """The mentions that its plan speaks of by position."""
-    senses: tuple[Sense, ...]
-    """What each of them stands for."""
-    numbers: tuple[Quantity, ...]
-    score: float
-    """Log-probability among the meanings that were chosen among, "none of them" included."""
-    prior: float
-    """Sum of the log-probabilities of its parts."""
-    text: str
-    """The plan in words, mentions as letters."""
-    beyond: float = 0.0
-    """Log-probability, by the words of the question alone, that it asks for what a schema does not hold."""
-
-    @property
-    def share(self) -> float:
-        """The probability that goes with the score."""
-        return float(np.exp(self.score))
-
-
-@dataclass(frozen=True)
-class Understanding:
-    """What a question may mean, the likeliest first."""
-
-    question: str
-    named: tuple[Named, ...] = ()
-    meanings: tuple[Meaning, ...] = ()
-    none: float = 0.0
-    """Log-probability that none of them is meant."""
-    certainty: float = 0.0
-    """How likely the first meaning is right."""
-    is_english: bool = True
 
 
 @dataclass(frozen=True)
@@ -332,7 +294,7 @@ class LearnedReader:
             "unused": float(max(0, len(named) - used)),
             "inexact": float(sum(not one.is_exact for one in named)),
             "everything": float(asks_for_all and plan.form in ("list", "count", "exists", "value")),
-            "strange": float(len(_strange(question, first))),
+            "strange": float(len(strange_words(question, first))),
             "unexplained": 1 - explained_part(question, first),
         }
 
@@ -481,33 +443,3 @@ def joined_names(
             groups.append([place])
             denied.append(False)
     return tuple(map(tuple, groups)), tuple(denied)
-
-
-def explained_part(question: str, meaning: Meaning) -> float:
-    """The part of a question's telling words that its plan accounts for."""
-    words = [token.text for token in tokenise(question) if token.text not in stop_words()]
-    return 1 - len(unexplained(question, meaning).split()) / max(1, len(words))
-
-
-def unexplained(question: str, meaning: Meaning) -> str:
-    """The telling words of a question that neither name anything nor are among the words of the plan."""
-    used = {requirement.quantity for requirement in meaning.plan.requirements}
-    spans = [(one.start, one.end) for one in meaning.named]
-    spans += [(one.start, one.end) for place, one in enumerate(meaning.numbers) if place in used]
-    known = set(terms(meaning.text))
-    left = [
-        question[token.start : token.end]
-        for token in tokenise(question)
-        if not any(start <= token.start < end for start, end in spans)
-        and token.text not in stop_words()
-        and known.isdisjoint(terms(token.text))
-    ]
-    return " ".join(left)
-
-
-def _strange(question: str, meaning: Meaning) -> list[str]:
-    """Words with a capital or a digit inside a question that no name, number or plan accounts for."""
-    left = set(unexplained(question, meaning).split())
-    words = [question[token.start : token.end] for token in tokenise(question)[1:]]
-    is_shouted = question.isupper()
-    return [word for word in words if word in left and not is_shouted and (word[0].isupper() or word[-1].isdecimal())]

@@ -20,10 +20,11 @@ from clew.methods.knowledge_graph_prompting.table_base import TableBase
 from clew.methods.knowledge_graph_prompting.table_cells import Row
 from clew.methods.knowledge_graph_prompting.table_columns import Columns, Panel, panel_of
 from clew.methods.knowledge_graph_prompting.table_execution import Execution, Found, Mask, Value, days, shown
+from clew.reading.meaning import Meaning, Understanding
 from clew.reading.mentions import Named, Sense, find_named
 from clew.reading.plan import LETTERS, Branch, Plan
 from clew.reading.quantities import Quantity, quantities
-from clew.reading.reader import LearnedReader, Meaning, Understanding
+from clew.reading.reader import LearnedReader
 
 TOGETHER = {
     "mean": re.compile(
