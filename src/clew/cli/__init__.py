@@ -52,6 +52,8 @@ COMMANDS = {
     "train reader": "clew.cli.train:reader",
     "train passages": "clew.cli.train:passages",
     "train next_passage": "clew.cli.train:next_passage",
+    "train bridge_reranker": "clew.cli.train:passages",
+    "train dense_retriever": "clew.cli.train:dense_retriever",
     "serve": "clew.cli.serve:serve",
     "users": "clew.cli.serve:users",
     "mcp": "clew.cli.serve:mcp",

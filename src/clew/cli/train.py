@@ -11,11 +11,12 @@ from typing import Annotated
 import typer
 
 from clew.cli.options import AsJson, Base, open_tools
-from clew.cli.output import err, out, print_json, print_table, progress_bar
+from clew.cli.output import err, out, print_json, print_table, progress_bar, say
 from clew.core.errors import InputError
 from clew.core.folders import refuse_foreign
 from clew.datasets.load import load_dataset
 from clew.evaluation.benchmark import Benchmark, aliases_in
+from clew.evaluation.dense_retriever import Trial, train_dense
 from clew.evaluation.rankers import PoolMaker, RankerReport, train_on_questions
 from clew.kb.manifest import is_base
 from clew.kb.paths import PathLimits
@@ -24,6 +25,8 @@ from clew.methods.subgraph_reranking.ranker_file import Texts
 from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.models.opening import open_model
 from clew.reading.fitted import forget
+from clew.synthesis.benchmark import Wanted, make_benchmark
+from clew.training.dense_retriever import DenseSettings
 from clew.training.feedback import confirm
 from clew.training.feedback import learn as learn_from_confirmed
 from clew.training.neural_ranker import NeuralSettings
@@ -209,7 +212,7 @@ def passages(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Train the network that reads passages beside a question (needs the extra `train`; hours without a GPU)."""
+    """Train the network that reads question, passage so far and passage (extra `train`; hours without a GPU)."""
     from clew.training.passages.fitting import train_passages
 
     refuse_foreign(output, ("card.json", "steps"), "the weights of a passage network")
@@ -238,6 +241,50 @@ def next_passage(
     _show_figures("The embedder of passages", figures, as_json=as_json)
     if not as_json:
         err.print(f"use it with `clew embed KB --embedder {output}`", markup=False)
+
+
+def dense_retriever(
+    base: Base,
+    output: Weights,
+    questions: Annotated[
+        str | None,
+        typer.Option(
+            "--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="By default those of `clew synth`."
+        ),
+    ] = None,
+    left_out: Annotated[str, typer.Option("--left-out", metavar="K/N", help="The part it is judged on.")] = "0/5",
+    relations: Annotated[
+        bool, typer.Option("--relations/--no-relations", help="Whether documents hold what nodes are joined to.")
+    ] = True,
+    epochs: Epochs = DenseSettings.epochs,
+    rate: Annotated[float, typer.Option("--rate", help="Of learning.")] = DenseSettings.rate,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Train two encoders, of questions and of node documents, for a base (extra `train`; hours without a GPU)."""
+    refuse_foreign(output, ("card.json", "questions"), "the weights of a dense retriever")
+    tools = open_tools(base)
+    if questions is None:
+        with progress_bar("questions") as move:
+            make_benchmark(tools, output / "questions", Wanted(seed=seed), progress=move)
+    dataset = load_dataset(questions or str(output / "questions" / "questions.jsonl"))
+    settings = DenseSettings(epochs=epochs, rate=rate, seed=seed)
+    with progress_bar("false positives, then vectors") as move:
+        trial = Trial(tools, dataset, settings, left_out, relations, say, move)
+        card = train_dense(trial, output, f"clew train dense_retriever {base} -q {questions or 'synthetic'}")
+    if as_json:
+        print_json(card)
+        return
+    figures = card["figures"]
+    rows = [
+        (name, *(f"{100 * mean:.1f} [{100 * low:.1f}, {100 * high:.1f}]" for mean, low, high in figures[name].values()))
+        for name in ("vector search", "dense retriever")
+    ]
+    title = f"{figures['questions']} questions held apart, {figures['searched']}, percent [95 %]"
+    print_table(title, ("", "Hit@1", "Hit@5", "Recall@20", "MRR"), rows)
+    err.print(f"paired randomisation test of Hit@1: p = {figures['p of hit@1']:.4f}", markup=False)
+    told = f"use it with `-m vector_search -O weights={output}`" if card["usable"] else "not usable: it finds less"
+    err.print(f"kept in {output}; {told}", markup=False)
 
 
 def _show_figures(what: str, figures: Mapping[str, float], *, as_json: bool) -> None:
