@@ -262,12 +262,12 @@ def dense_retriever(
     as_json: AsJson = False,
 ) -> None:
     """Train two encoders, of questions and of node documents, for a base (extra `train`; hours without a GPU)."""
-    refuse_foreign(output, ("card.json", "questions"), "the weights of a dense retriever")
+    refuse_foreign(output, ("card.json", "synthetic"), "the weights of a dense retriever")
     tools = open_tools(base)
     if questions is None:
         with progress_bar("questions") as move:
-            make_benchmark(tools, output / "questions", Wanted(seed=seed), progress=move)
-    dataset = load_dataset(questions or str(output / "questions" / "questions.jsonl"))
+            make_benchmark(tools, output / "synthetic", Wanted(seed=seed), progress=move)
+    dataset = load_dataset(questions or str(output / "synthetic" / "questions.jsonl"))
     settings = DenseSettings(epochs=epochs, rate=rate, seed=seed)
     with progress_bar("false positives, then vectors") as move:
         trial = Trial(tools, dataset, settings, left_out, relations, say, move)
