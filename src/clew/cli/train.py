@@ -32,6 +32,7 @@ from clew.training.feedback import learn as learn_from_confirmed
 from clew.training.neural_ranker import NeuralSettings
 from clew.training.own_base import fit_to_base
 from clew.training.ranker import RankerSettings
+from clew.training.reader.network import open_torch
 from clew.training.table_rankers import TreeSettings
 
 Weights = Annotated[Path, typer.Option("--out", "-o", help="The folder for the weights.")]
@@ -262,6 +263,7 @@ def dense_retriever(
     as_json: AsJson = False,
 ) -> None:
     """Train two encoders, of questions and of node documents, for a base (extra `train`; hours without a GPU)."""
+    open_torch()  # what is missing is said before anything is made
     refuse_foreign(output, ("card.json", "synthetic"), "the weights of a dense retriever")
     tools = open_tools(base)
     if questions is None:
