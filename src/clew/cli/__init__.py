@@ -54,6 +54,7 @@ COMMANDS = {
     "train next_passage": "clew.cli.train:next_passage",
     "train bridge_reranker": "clew.cli.train:passages",
     "train dense_retriever": "clew.cli.train:dense_retriever",
+    "train qa_gnn": "clew.cli.train:qa_gnn",
     "serve": "clew.cli.serve:serve",
     "users": "clew.cli.serve:users",
     "mcp": "clew.cli.serve:mcp",
