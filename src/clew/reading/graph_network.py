@@ -30,11 +30,12 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
 from clew.models.embedding.words import DIMENSION, SharedWords, open_tokenizer
 from clew.models.onnx_runtime import open_session
+from clew.queries.relation_paths import nameless_of
 from clew.reading.encoders import Floats
 from clew.reading.scoring import FOCUS
 from clew.reading.topic_mask import mask_topics
 from clew.reading.topics import Topic
-from clew.reading.vocabulary import Vocabulary
+from clew.reading.vocabulary import Hop, Vocabulary
 
 Places = NDArray[np.int64]
 SHIPPED_GRAPH = Path(__file__).parent / "graph_weights"
@@ -292,3 +293,49 @@ def _even(rows: Floats) -> Floats:
 
 def _unit(vectors: Floats) -> Floats:
     return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-6), dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What the network says of the nodes around the topics of a question."""
+
+    around: Surroundings
+    hops: list[Hop]
+    """What `around.hops` stands for."""
+    heard: Heard
+
+    @cached_property
+    def chances(self) -> Floats:
+        """How likely each node of `around.nodes` is the answer."""
+        return np.exp(self.heard.scores)
+
+
+class GraphReader:
+    """The network over one base; what its relations and types are called is read when a question comes by them."""
+
+    def __init__(self, kb: KnowledgeBase, weights: Path = SHIPPED_GRAPH) -> None:
+        self.kb, self.network = kb, GraphNetwork(weights)
+        self.vocabulary = Vocabulary(kb.schema)
+        self._places, self._nameless = HopPlaces(self.vocabulary), nameless_of(kb)
+        self._read: dict[str, Floats] = {}
+
+    def read(self, question: str, topics: Sequence[Topic]) -> Told:
+        """Put a question about some topics; nodes without a name of their own are no answers."""
+        vocabulary, schema = self.vocabulary, self.kb.schema
+        kinds = [vocabulary.type_words(self.kb.refs([int(topic.nodes.array[0])])[0].type) for topic in topics]
+        start = NodeSet.of([int(node) for topic in topics for node in topic.nodes])
+        hops, types, around = surroundings(self.kb, self._places, start, self.network.layers).among_used()
+        heard = self.network.hear(
+            masked_question(question, topics, kinds),
+            around,
+            self._vectors([vocabulary.hop_texts[place] for place in hops]),
+            self._vectors([vocabulary.type_text(schema.type_names[place]) for place in types]),
+        )
+        hidden = self._nameless.among(NodeSet.of(around.nodes))
+        scores = np.where(np.isin(around.nodes, hidden.array), -np.inf, heard.scores).astype(np.float32)
+        return Told(around, [vocabulary.hops[place] for place in hops], replace(heard, scores=scores))
+
+    def _vectors(self, texts: Sequence[str]) -> Floats:
+        new = [text for text in dict.fromkeys(texts) if text not in self._read]
+        self._read.update(zip(new, self.network.vectors(new), strict=True))
+        return np.array([self._read[text] for text in texts], dtype=np.float32).reshape(-1, DIMENSION)
