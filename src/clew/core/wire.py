@@ -38,7 +38,9 @@ class AskRequest(BaseModel):
     fixes: Annotated[dict[Name, Annotated[list[Name], Field(max_length=20)]], Field(max_length=20)] = {}
     """Name in the question → keys of the nodes it stands for; an empty list where it names nothing."""
     relations: Annotated[dict[Name, Name], Field(max_length=20)] = {}
-    """Relation by which the question was understood → the one that is meant."""
+    """Relation that the question was understood by (`*`: any) → the one that is meant; `^` before it turns it round."""
+    type: Name | None = None
+    """The type of what is meant to be asked for."""
     history: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]], Field(max_length=MOST_EARLIER)
     ] = []
@@ -186,11 +188,28 @@ class GroundingReply(_Reply):
     alternatives: tuple[FoundReply, ...]
 
 
+class TargetReply(_Partial):
+    """What is asked for."""
+
+    name: str
+    type: str | None = None
+
+
+class BestReply(_Partial):
+    """That only those with the most or the least are asked for: of an attribute, or of edges of a relation."""
+
+    most: bool
+    attribute: str | None = None
+    relation: str | None = None
+
+
 class QueryReply(_Partial):
     """The query behind an answer: as understood, as grounded, and as formal text that reproduces it."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
     text: str | None = None
+    target: TargetReply | None = None
+    best: BestReply | None = None
     triplets: tuple[TripletReply, ...] = ()
     constants: tuple[GroundingReply, ...] = ()
     relaxed: tuple[str, ...] = ()
