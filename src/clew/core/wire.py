@@ -14,20 +14,25 @@ MOST_EARLIER = 20
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
+class _Request(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
 class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", json_schema_serialization_defaults_required=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", json_schema_serialization_defaults_required=True, use_attribute_docstrings=True
+    )
 
 
 class _Partial(BaseModel):
     """A reply that leaves out what does not apply."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
 
-class AskRequest(BaseModel):
+class AskRequest(_Request):
     """A question and how to answer it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     question: Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]
     method: Annotated[str | None, Field(max_length=100)] = None
     """One of the base's methods; None means the default one."""
@@ -443,10 +448,9 @@ class BaseDetails(BaseReply):
     examples: tuple[str, ...]
 
 
-class BaseChange(BaseModel):
+class BaseChange(_Request):
     """What people read about a base; its name, which stands in addresses, stays."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     title: Annotated[str, Field(max_length=200)] | None = None
     description: Annotated[str, Field(max_length=5000)] | None = None
 
@@ -459,10 +463,9 @@ class NewBase(BaseChange):
     """A file to begin with: one that the server offers, or an address that it allows."""
 
 
-class ModelChoice(BaseModel):
+class ModelChoice(_Request):
     """The model that answers by default."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     model: Annotated[str, Field(max_length=200)]
 
 
@@ -475,10 +478,9 @@ class ManagedReply(_Reply):
     """Files and addresses that a base can be made of."""
 
 
-class FeedbackRequest(BaseModel):
+class FeedbackRequest(_Request):
     """Whether what a run found is right."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     right: bool
 
 
