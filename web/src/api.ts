@@ -27,8 +27,8 @@ let word = "";
 
 /** What the server replies, refusals too; `other` is a token that is sent in the place of who one is. */
 export async function reply(path: string, options: RequestInit = {}, other = ""): Promise<Response> {
-  const headers = new Headers(options.headers);
-  if (other || token) headers.set("authorization", `Bearer ${other || token}`);
+  const headers = new Headers(options.headers), bearer = other || token;
+  if (bearer) headers.set("authorization", `Bearer ${bearer}`);
   if (word && !other && (options.method ?? "GET") !== "GET") headers.set("x-csrf-token", word);
   let found: Response;
   try {

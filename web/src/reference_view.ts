@@ -1,8 +1,8 @@
 // The API, drawn from the server's own OpenAPI document: what each address takes, with examples, and a form that sends it.
 
 import { send } from "./api";
-import { fill, h, words, type Child } from "./dom";
-import { parts, t } from "./texts";
+import { fill, h, type Child } from "./dom";
+import { parts, t, type Key } from "./texts";
 import { tryForm, typed, type Description, type Operation, type Schema } from "./try_form";
 
 export async function referenceView(host: HTMLElement, base: string | undefined): Promise<void> {
@@ -22,7 +22,7 @@ export async function referenceView(host: HTMLElement, base: string | undefined)
     h("dl", { class: "schemes" }, Object.values(description.components.securitySchemes ?? {}).map((scheme) => [
       h("dt", {}, h("code", {}, scheme.type === "http" ? "Authorization: Bearer TOKEN" : `Cookie: ${scheme.name}`)), h("dd", { class: "muted" }, scheme.description ?? "")])),
     h("p", {}, h("label", { for: "try-token" }, t("api.otherToken")), " ", token),
-    [...groups].map(([tag, rows]) => [h("h2", { class: "tag" }, words(tag)), h("ul", { class: "reference" }, rows)])));
+    [...groups].map(([tag, rows]) => [h("h2", {}, t(`tag.${tag}` as Key)), h("ul", { class: "reference" }, rows)])));
 }
 
 /** One address: what it does, what it takes and gives, and a form to try it; drawn when it is opened. */
