@@ -25,6 +25,7 @@ from clew.index.vectors import VectorIndex, drop_rows, rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import read_manifest
 from clew.kb.render import SEPARATOR, searchable
+from clew.kb.sparql import SparqlKnowledgeBase
 from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.multilingual import MULTILINGUAL, has_multilingual
 from clew.models.embedding.opening import PASSAGES, open_embedder, trusted_embedder
@@ -106,11 +107,19 @@ def index_vectors(
 
 
 def open_names(
-    kb: ArrayKnowledgeBase, *, vectors: Index | None = None, lexical: LexicalIndex | None = None
+    kb: ArrayKnowledgeBase,
+    *,
+    vectors: Index | None = None,
+    lexical: LexicalIndex | None = None,
+    graph: SparqlKnowledgeBase | None = None,
 ) -> NameIndex:
-    """The names of a base; where `lexical` is given, words of the texts are never taken for misspelt names."""
+    """The names of a base; where `lexical` is given, words of the texts are never taken for misspelt names.
+
+    `graph` has the edges where the base itself has none.
+    """
     folder = kb.generation / INDEX / NAMES
-    return index_names(kb, NameTable.open(folder), TrigramIndex.open(folder), vectors=vectors, lexical=lexical)
+    table, trigrams = NameTable.open(folder), TrigramIndex.open(folder)
+    return index_names(kb, table, trigrams, vectors=vectors, lexical=lexical, graph=graph)
 
 
 def index_names(
@@ -120,6 +129,7 @@ def index_names(
     *,
     vectors: Index | None = None,
     lexical: LexicalIndex | None = None,
+    graph: SparqlKnowledgeBase | None = None,
 ) -> NameIndex:
     """The names of a base from its tables of them, wherever these are."""
 
@@ -130,10 +140,10 @@ def index_names(
         table,
         trigrams,
         kb.types,
-        kb.schema,
+        (graph or kb).schema,
         vectors=vectors,
         name_of=lambda node: kb.refs([node])[0].name,
-        prominence=kb.degrees,
+        prominence=(graph or kb).degrees,
         frequency=frequency,
         language=kb.language,
     )

@@ -95,6 +95,14 @@ class Claim:
         return kinds.pop() if len(kinds) == 1 else None
 
 
+def claimed_names(query: TripletQuery) -> dict[str, str]:
+    """What the variables of a query are called in its claim."""
+    names = {query.target.name: TARGET}
+    for name in query.variables():
+        names.setdefault(name, f"y{len(names)}")
+    return names
+
+
 def as_block(
     query: TripletQuery,
     problem: Problem,
@@ -105,9 +113,7 @@ def as_block(
     never: NodeSet = EMPTY,
 ) -> Block:
     """A query as it was solved, its variables renamed: parsers call them what they like. `never` are no answers."""
-    names = {query.target.name: TARGET}
-    for name in query.variables():
-        names.setdefault(name, f"y{len(names)}")
+    names = claimed_names(query)
 
     def requirement(constraint: Constraint) -> Requirement:
         triplet = query.triplets[constraint.triplet]

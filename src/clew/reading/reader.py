@@ -30,7 +30,7 @@ from clew.index.mentions import is_common
 from clew.index.protocol import Names
 from clew.index.tokens import stem, tokenise
 from clew.kb.protocol import KnowledgeBase
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.sparql import described
 from clew.queries.hierarchies import descendants, hierarchies
 from clew.reading.encoders import SHIPPED, Encoders
 from clew.reading.extents import Extents
@@ -140,7 +140,8 @@ class LearnedReader:
         found: dict[str, tuple[str, ...]] = {}
         for name, kind in self.schema.attribute_types.items():
             if kind == "text":
-                every = self.kb.distinct(name) if isinstance(self.kb, StoredKnowledgeBase) else ()
+                known = described(self.kb)
+                every = () if known is None else known.distinct(name)
                 values = _few_values(every)
                 if values:
                     found[name] = values
@@ -186,8 +187,8 @@ class LearnedReader:
     def is_written_about(self, kind: str | None) -> bool:
         """Whether texts can answer as well: enough nodes of a type have one."""
         if kind not in self._written:
-            share = self.kb.written_share(kind) if isinstance(self.kb, StoredKnowledgeBase) else 0.0
-            self._written[kind] = share >= WRITTEN
+            known = described(self.kb)
+            self._written[kind] = known is not None and known.written_share(kind) >= WRITTEN
         return self._written[kind]
 
     def read(self, question: str) -> Understanding:
