@@ -62,7 +62,10 @@ def main() -> None:
             begun = time.perf_counter()
             nodes = None if given.lookup else described_nodes(endpoint, Reading(), folder / "endpoints")
             result: dict[str, Any] = {"base": given.which, "seconds_to_read": round(time.perf_counter() - begun, 1)}
-            tools = Toolbox.open(folder / "rdf.kb"), RemoteToolbox(SparqlKnowledgeBase(endpoint, described=nodes))
+            tools = (
+                Toolbox.open(folder / "rdf.kb"),
+                RemoteToolbox(SparqlKnowledgeBase(endpoint, describe=lambda: nodes)),
+            )
             asked = questions[:: max(1, len(questions) // given.limit)][: given.limit]
             for method in given.method or METHODS:
                 result[method] = compare(method, tools, endpoint, asked)

@@ -433,23 +433,23 @@ def open_remote(address: str) -> KnowledgeBase:
     cache = Settings.load().cache_folder
     reading = replace(SHAPES.get(shape, Reading()), **given, **noise)  # type: ignore[arg-type]  # texts, and a tuple
     endpoint = SparqlEndpoint(url, cache / "sparql.sqlite")
-    return SparqlKnowledgeBase(endpoint, reading, described_nodes(endpoint, reading, cache / "endpoints"))
+    return SparqlKnowledgeBase(endpoint, reading, lambda: described_nodes(endpoint, reading, cache / "endpoints"))
 
 
 def described_nodes(endpoint: SparqlEndpoint, reading: Reading, folder: Path) -> ArrayKnowledgeBase | None:
     """What describes the nodes of a small endpoint, kept in a folder as long as its answers are; else None."""
-    from clew.kb.sparql_nodes import read_nodes
+    from clew.kb.sparql_nodes import can_be_read, read_nodes
 
     name = hashlib.sha256(f"{endpoint.url}\n{reading!r}".encode()).hexdigest()[:16]
     place, keep = folder / name, endpoint.politeness.keep
     if is_base(place) and (place / MANIFEST).stat().st_mtime > time.time() - keep:
         return ArrayKnowledgeBase.open(place)
+    if not can_be_read(endpoint, reading):
+        return None
     try:
         tables = read_nodes(endpoint, reading)
     except StorageError as error:
         trace.fallback("nodes", f"what describes them could not be read ({error})", "names are looked up one by one")
-        return None
-    if tables is None:
         return None
     with suppress(LockedError):  # another process has read them as well, and keeps them
         build(tables, place)

@@ -73,7 +73,7 @@ def films(tmp_path_factory):
 
 def opened(address: str, folder, politeness: Politeness = FAST) -> RemoteToolbox:
     endpoint = Listening(address, politeness)
-    return RemoteToolbox(SparqlKnowledgeBase(endpoint, described=described_nodes(endpoint, Reading(), folder)))
+    return RemoteToolbox(SparqlKnowledgeBase(endpoint, describe=lambda: described_nodes(endpoint, Reading(), folder)))
 
 
 def told(answer):
@@ -121,10 +121,11 @@ def test_a_join_is_made_by_the_endpoint(films, tmp_path):
 
 
 def test_small_endpoints_are_read_once_for_many_processes(films, tmp_path):
-    opened(films[1], tmp_path)
-    again = opened(films[1], tmp_path)
-    assert again.remote.endpoint.asked == []
+    first, again = opened(films[1], tmp_path), opened(films[1], tmp_path)
+    assert first.remote.described is not None
+    assert first.remote.endpoint.asked
     assert again.remote.described is not None
+    assert again.remote.endpoint.asked == []
 
 
 def test_a_large_endpoint_is_not_read_and_focus_plus_works_by_its_graph(films, tmp_path, monkeypatch):
@@ -180,7 +181,7 @@ def test_a_query_that_takes_too_long_is_given_up_in_plain_words(stalling, tmp_pa
     nodes = opened(stalling, tmp_path).remote.described
     hasty = SparqlEndpoint(stalling, politeness=Politeness(per_second=1000, timeout=2.0))
     with pytest.raises(StorageError, match=r"did not answer .*no whole reply within 2 seconds"):
-        create("focus_plus").answer(QUESTIONS[1], RemoteToolbox(SparqlKnowledgeBase(hasty, described=nodes)))
+        create("focus_plus").answer(QUESTIONS[1], RemoteToolbox(SparqlKnowledgeBase(hasty, describe=lambda: nodes)))
 
 
 def test_an_endpoint_that_cannot_be_read_is_asked_name_by_name(films, tmp_path):

@@ -30,6 +30,7 @@ from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.multilingual import MULTILINGUAL, has_multilingual
 from clew.models.embedding.opening import PASSAGES, open_embedder, trusted_embedder
 from clew.models.protocol import Embedder
+from clew.models.settings import Settings
 
 INDEX, LEXICAL, NAMES, VECTORS = "index", "lexical", "names", "vectors"
 WITH_RELATIONS = "lexical_relations"
@@ -100,9 +101,15 @@ def index_vectors(
     relations: bool = False,
     **options: int,
 ) -> VectorIndex:
-    """The vectors of a base as a store holds them, of documents with or without relations."""
+    """The vectors of a base as a store holds them, or Qdrant, of documents with or without relations."""
     text = partial(kb.text, relations=relations)
     state = f"{kb.generation.name}{RELATIONS}" if relations else kb.generation.name
+    address = Settings.load().vectors
+    if address:
+        from clew.index.qdrant import QdrantStore, QdrantVectors  # an extra
+
+        kept = QdrantStore(address, address.partition("#")[2] or kb.folder.name, embedder)
+        return QdrantVectors(len(kb), text, embedder, kept, lexical, generation=state, **options)
     return VectorIndex(len(kb), text, embedder, store, lexical, generation=state, **options)
 
 

@@ -8,7 +8,7 @@ only edges are asked for. What was asked about few nodes is kept: the evidence o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -59,23 +59,39 @@ class SparqlKnowledgeBase:
     """The graph of an endpoint; node keys are IRIs, or literals as SPARQL writes them."""
 
     def __init__(
-        self, endpoint: SparqlEndpoint, reading: Reading | None = None, described: ArrayKnowledgeBase | None = None
+        self,
+        endpoint: SparqlEndpoint,
+        reading: Reading | None = None,
+        describe: Callable[[], ArrayKnowledgeBase | None] = lambda: None,
     ) -> None:
-        """`described` holds the nodes without their edges, where they were read."""
+        """`describe` gives the nodes without their edges where they can be read; it is called when first needed."""
         self.endpoint = endpoint
         self.reading = reading or Reading()
-        self.described = described
-        self._told = EndpointSchema(endpoint, self.reading, None if described is None else described.schema)
-        self._nodes = _Interned()
+        self._describe = describe
         self._named: dict[int, NodeRef] = {}
         self._kept: dict[tuple[str | None, Direction, int], Ends] = {}
         self._kept_edges = 0
         self._degrees: dict[int, int] = {}
-        if described is not None:  # in the order of their keys, so that ids are the same here and there
-            self.intern(map(iri, described.columns()["key"].to_pylist()))
 
     def __repr__(self) -> str:
         return f"SparqlKnowledgeBase({self.endpoint.url!r})"
+
+    @cached_property
+    def described(self) -> ArrayKnowledgeBase | None:
+        """The nodes without their edges, where they were read; ids are the same here and there."""
+        return self._describe()
+
+    @cached_property
+    def _told(self) -> EndpointSchema:
+        described = None if self.described is None else self.described.schema
+        return EndpointSchema(self.endpoint, self.reading, described)
+
+    @cached_property
+    def _nodes(self) -> _Interned:
+        nodes = _Interned()
+        for key in [] if self.described is None else self.described.columns()["key"].to_pylist():
+            nodes.id(iri(key))
+        return nodes
 
     @property
     def schema(self) -> Schema:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 
-from clew.core.errors import StorageError
+from clew.core.errors import QueryRefusedError, StorageError
 from clew.kb.sources.rdf import ALIASES, NAMES, TEXTS, RdfGraph, Text
 from clew.kb.sparql_endpoint import Row, SparqlEndpoint, content, iri, literal_parts, number
 from clew.kb.sparql_schema import Reading
@@ -22,10 +22,20 @@ IS = " is "
 """Stands between an attribute and its predicate in the notes of the base."""
 
 
-def read_nodes(endpoint: SparqlEndpoint, reading: Reading) -> Tables | None:
-    """Every node that is said something about, or that something leads to; None where none or too many have names."""
-    if reading.claims or not 0 < _named(endpoint, reading) <= MOST_NAMED:
-        return None
+def can_be_read(endpoint: SparqlEndpoint, reading: Reading) -> bool:
+    """Whether an endpoint has names, and not too many: they are counted no further than it matters."""
+    if reading.claims:
+        return False
+    inner = f"SELECT ?s WHERE {{ ?s {iri(reading.label)} ?l }} LIMIT {MOST_NAMED + 1}"
+    try:
+        [row] = endpoint.page(f"SELECT (COUNT(*) AS ?n) WHERE {{ {{ {inner} }} }}")
+    except QueryRefusedError:
+        return False
+    return 0 < number(row["n"]) <= MOST_NAMED
+
+
+def read_nodes(endpoint: SparqlEndpoint, reading: Reading) -> Tables:
+    """Every node that is said something about, or that something leads to."""
     graph = RdfGraph(
         reading.language,
         tuple(dict.fromkeys((reading.label, *NAMES))),
@@ -68,10 +78,3 @@ def _read(endpoint: SparqlEndpoint, query: str, order: str) -> list[Row]:
             if len(rows) == count:
                 return sorted(rows, key=lambda row: [row.get(name, "") for name in ("s", "p", "o")])
     return endpoint.rows(query, ordered_by=order)
-
-
-def _named(endpoint: SparqlEndpoint, reading: Reading) -> int:
-    """How many names there are, counted no further than it matters."""
-    inner = f"SELECT ?s WHERE {{ ?s {iri(reading.label)} ?l }} LIMIT {MOST_NAMED + 1}"
-    [row] = endpoint.page(f"SELECT (COUNT(*) AS ?n) WHERE {{ {{ {inner} }} }}")
-    return number(row["n"])

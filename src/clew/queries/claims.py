@@ -111,8 +111,12 @@ def as_block(
     *,
     hierarchical: bool,
     never: NodeSet = EMPTY,
+    spelled_out: int = 0,
 ) -> Block:
-    """A query as it was solved, its variables renamed: parsers call them what they like. `never` are no answers."""
+    """A query as it was solved, its variables renamed: parsers call them what they like. `never` are no answers.
+
+    Constants that stand for up to `spelled_out` nodes are given as these, not by a hierarchy that is to be followed.
+    """
     names = claimed_names(query)
 
     def requirement(constraint: Constraint) -> Requirement:
@@ -123,6 +127,9 @@ def as_block(
             if isinstance(position, str):
                 return names[position]
             assert isinstance(term, Constant)
+            assert isinstance(position, NodeSet)
+            if len(position) <= spelled_out:
+                return Named(position)
             return Named(groundings[term].nodes, expansions(triplet, term, schema) if widen else ())
 
         head, tail = end(triplet.head, constraint.head), end(triplet.tail, constraint.tail)

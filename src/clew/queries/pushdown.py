@@ -13,6 +13,9 @@ from clew.queries.problem import Graph, Problem
 from clew.queries.solutions import Solution, Solver, connected, solve
 from clew.queries.sparql_text import sparql_of_block
 
+MOST_LISTED = 2_000
+"""A constant that stands for more nodes by a hierarchy is not sent as a list of them: the endpoint follows it again."""
+
 
 def solver(
     graph: Graph, query: TripletQuery, groundings: Groundings, *, hierarchical: bool = False, exact: bool = True
@@ -27,7 +30,7 @@ def _solve_there(
     kb: SparqlKnowledgeBase, query: TripletQuery, groundings: Groundings, hierarchical: bool, problem: Problem
 ) -> Solution:
     """The nodes of the target, then those of each variable tied to it: a query each, exact also on cycles."""
-    block = as_block(query, problem, groundings, kb.schema, hierarchical=hierarchical)
+    block = as_block(query, problem, groundings, kb.schema, hierarchical=hierarchical, spelled_out=MOST_LISTED)
     if not _can_be_asked(block, kb):
         return solve(kb, problem)
     group, names = connected(problem, problem.target), claimed_names(query)
