@@ -22,7 +22,7 @@ from clew.core.schema import NodeType, Schema
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
 from clew.kb import render
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.protocol import Edges
+from clew.kb.protocol import Edges, KnowledgeBase
 from clew.kb.sources.rdf import local_name
 from clew.kb.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, number, pages_of
 from clew.kb.sparql_nodes import attribute_predicates
@@ -33,6 +33,8 @@ SHORT = re.compile(r"[A-Z]\d+")
 """A node by its short name, as Wikidata gives them."""
 MOST_KEPT = 1_000_000
 """Edges that are kept in memory."""
+Way = tuple[NodeSet, Sequence[tuple[str, Direction, str | None]]]
+"""Where to start, and the steps from there: a relation, its direction, and the type that the step has to lead to."""
 Ends = list[tuple[int, int]]
 """The edges of one node to one side: the relation's code and the node at the other end, sorted."""
 
@@ -246,6 +248,25 @@ class SparqlKnowledgeBase:
                 found = found | self._set(row["o"] for row in rows if "o" in row)
         return found
 
+    def meet(self, ways: Iterable[Way], avoided: Iterable[Way] = ()) -> bool:
+        """Whether some node lies at the end of all these ways, and of none to be avoided: one row is asked for."""
+        patterns = [self._along(way, f"a{place}") for place, way in enumerate(ways)]
+        patterns += [f"FILTER NOT EXISTS {{ {self._along(way, f'b{place}')} }}" for place, way in enumerate(avoided)]
+        return bool(self._ask(f"SELECT ?x WHERE {{ {' '.join(patterns)} }} LIMIT 1", None))
+
+    def _along(self, way: Way, name: str) -> str:
+        """A way as patterns of a query; it ends at ?x."""
+        starts, steps = way
+        ends = [f"?{name}{place}" for place in range(len(steps))] + ["?x"]
+        lines = [f"VALUES {ends[0]} {{ {' '.join(map(self._term, starts))} }}"]
+        for place, (relation, direction, kind) in enumerate(steps):
+            near, far = ends[place : place + 2]
+            head, tail = (near, far) if direction == "out" else (far, near)
+            lines.append(f"{head} {iri(self.predicate(relation))} {tail} .")
+            stated = None if kind is None else self.type_iri(kind)
+            lines += [] if stated is None else [f"{far} {iri(self.reading.type)} {iri(stated)} ."]
+        return " ".join(lines)
+
     def triples(self, node: int) -> list[Triple]:
         """Every edge of one node, outgoing first."""
         names = self.schema.relation_names
@@ -402,3 +423,10 @@ def described(kb: object) -> StoredKnowledgeBase | None:
     if isinstance(kb, SparqlKnowledgeBase):
         return kb.described
     return kb if isinstance(kb, StoredKnowledgeBase) else None
+
+
+def edges_to(kb: KnowledgeBase, nodes: NodeSet, others: NodeSet, relation: str | None, direction: Direction) -> Edges:
+    """The edges of nodes, those to others among them; an endpoint is asked for no more than these."""
+    if isinstance(kb, SparqlKnowledgeBase):
+        return kb.edges(nodes, relation, direction, others=others)
+    return kb.edges(nodes, relation, direction)

@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.types import Direction, IntArray, NodeSet
+from clew.core.types import IntArray, NodeSet
 from clew.kb.adjacency import Adjacency, LongArray, positions
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import Edges, KnowledgeBase
-from clew.kb.sparql import SparqlKnowledgeBase
+from clew.kb.sparql import SparqlKnowledgeBase, edges_to
 from clew.kb.stored import StoredKnowledgeBase
 
 BoolArray = NDArray[np.bool_]
@@ -160,7 +160,7 @@ class RemoteGraph:
     def links(self, left: NodeSet, right: NodeSet) -> tuple[IntArray, IntArray]:
         """Every linked pair once."""
         near, far = (left, right) if len(left) <= len(right) else (right, left)
-        edges = self._edges(near, "any", far)
+        edges = edges_to(self._kb, near, far, None, "any")
         ends = np.concatenate((edges.heads, edges.tails)), np.concatenate((edges.tails, edges.heads))
         hit = np.isin(ends[0], near.array) & np.isin(ends[1], far.array)
         lefts, rights = (ends[0][hit], ends[1][hit]) if near is left else (ends[1][hit], ends[0][hit])
@@ -169,15 +169,9 @@ class RemoteGraph:
 
     def induced(self, nodes: NodeSet) -> Edges:
         """The edges between these nodes."""
-        edges = self._edges(nodes, "out", nodes)
+        edges = edges_to(self._kb, nodes, nodes, None, "out")
         hit = np.isin(edges.tails, nodes.array)
         return sorted_edges(edges.heads[hit], edges.relations[hit], edges.tails[hit])
-
-    def _edges(self, nodes: NodeSet, direction: Direction, others: NodeSet) -> Edges:
-        """The edges of nodes, those to others among them; an endpoint is asked for no more than these."""
-        if isinstance(self._kb, SparqlKnowledgeBase):
-            return self._kb.edges(nodes, direction=direction, others=others)
-        return self._kb.edges(nodes, direction=direction)
 
 
 def sorted_edges(heads: IntArray, relations: IntArray, tails: IntArray) -> Edges:

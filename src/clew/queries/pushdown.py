@@ -16,6 +16,9 @@ from clew.queries.sparql_text import sparql_of_block
 MOST_LISTED = 2_000
 """A constant that stands for more nodes by a hierarchy is not sent as a list of them: the endpoint follows it again."""
 
+MOST_AHEAD = 2_000
+"""Edges that are read ahead; of nodes with more, those of each answer are asked for alone."""
+
 
 def solver(
     graph: Graph, query: TripletQuery, groundings: Groundings, *, hierarchical: bool = False, exact: bool = True
@@ -61,5 +64,7 @@ def _read_ahead(kb: SparqlKnowledgeBase, problem: Problem, domains: dict[str, No
     for constraint in problem.constraints:
         for variable in () if constraint.negated or constraint.relation is None else constraint.variables:
             domain = domains.get(variable)
-            if domain is not None and 0 < len(domain) <= kb.reading.batch:
+            if domain is None or not 0 < len(domain) <= kb.reading.batch:
+                continue
+            if kb.degrees(domain.array).sum() <= MOST_AHEAD:
                 kb.edges(domain, constraint.relation, constraint.away(variable))

@@ -254,7 +254,7 @@ class RdfGraph:
         if key not in self.resources:
             return []
         names = self._texts(self.resources[key], self.names)
-        return list(dict.fromkeys([*names[1:], *self._texts(self.resources[key], ALIASES)]))
+        return sorted({*names[1:], *self._texts(self.resources[key], ALIASES)})  # statements have no order
 
     def _texts(self, resource: _Resource, predicates: Iterable[str]) -> list[str]:
         """The literals of several predicates in the language of the reader, in the order of the predicates."""
@@ -269,7 +269,7 @@ class RdfGraph:
         if not texts:
             return None
         values = [text.parsed() for text in in_language(texts, self.language)]
-        return values[0] if len(values) == 1 else [str(value) for value in values]
+        return values[0] if len(values) == 1 else sorted(str(value) for value in values)
 
 
 def _name(key: str) -> str:
