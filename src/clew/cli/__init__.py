@@ -52,6 +52,7 @@ COMMANDS = {
     "train reader": "clew.cli.train:reader",
     "train passages": "clew.cli.train:passages",
     "train next_passage": "clew.cli.train:next_passage",
+    "train qa_gnn": "clew.cli.train:qa_gnn",
     "serve": "clew.cli.serve:serve",
     "users": "clew.cli.serve:users",
     "mcp": "clew.cli.serve:mcp",

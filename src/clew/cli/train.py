@@ -14,6 +14,7 @@ from clew.cli.options import AsJson, Base, open_tools
 from clew.cli.output import err, out, print_json, print_table, progress_bar
 from clew.core.errors import InputError
 from clew.core.folders import refuse_foreign
+from clew.datasets.base import dataset_base
 from clew.datasets.load import load_dataset
 from clew.evaluation.benchmark import Benchmark, aliases_in
 from clew.evaluation.rankers import PoolMaker, RankerReport, train_on_questions
@@ -24,6 +25,7 @@ from clew.methods.subgraph_reranking.ranker_file import Texts
 from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.models.opening import open_model
 from clew.reading.fitted import forget
+from clew.toolbox import Toolbox
 from clew.training.feedback import confirm
 from clew.training.feedback import learn as learn_from_confirmed
 from clew.training.neural_ranker import NeuralSettings
@@ -238,6 +240,45 @@ def next_passage(
     _show_figures("The embedder of passages", figures, as_json=as_json)
     if not as_json:
         err.print(f"use it with `clew embed KB --embedder {output}`", markup=False)
+
+
+def qa_gnn(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATASET:PATH[:SPLIT]|FILE@BASE",
+            help="Questions with answers: with their base, or a file @ a base.",
+        ),
+    ],
+    output: Weights,
+    steps: Annotated[int, typer.Option("--steps", min=1, help="Steps, each of some questions of one base.")] = 6000,
+    minutes: Annotated[float | None, typer.Option("--minutes", help="End after this time, whatever was done.")] = None,
+    kept: Annotated[
+        float, typer.Option("--kept", min=0, max=0.9, help="Of each base's questions, to measure on.")
+    ] = 0.1,
+    limit: Annotated[int | None, typer.Option("--limit", min=10, help="A random sample of so many of each.")] = None,
+    left_out: LeftOut = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Train the network that passes messages through a graph (extra `train`; minutes with a GPU, hours without)."""
+    from clew.evaluation.graph_lessons import graph_lessons
+    from clew.training.qa_gnn.fitting import GraphSettings, train_graph_network
+
+    refuse_foreign(output, ("card.json",), "the weights of a graph network")
+    lessons = []
+    for source in sources:
+        questions, at, base = source.rpartition("@")
+        dataset = load_dataset(questions if at else source).sample(limit, seed)
+        tools = open_tools(Path(base)) if at else Toolbox.open(dataset_base(dataset))
+        lessons.append(graph_lessons(tools, source, dataset.questions, kept, seed))
+        err.print(f"{source}: {len(lessons[-1].taught)} questions to learn from", markup=False)
+    seconds = 60 * minutes if minutes else float("inf")
+    settings = GraphSettings(steps=steps, seconds=seconds, seed=seed)
+    figures = train_graph_network(lessons, output, settings, left_out=left_out, say=err.print)
+    _show_figures("The graph network", figures, as_json=as_json)
+    if not as_json:
+        err.print(f"use it with `clew ask KB … --method qa_gnn -O weights={output}`", markup=False)
 
 
 def _show_figures(what: str, figures: Mapping[str, float], *, as_json: bool) -> None:
