@@ -1,15 +1,19 @@
-"""The same questions to the embedded base and through a SPARQL server on loopback: are the answers identical?
+"""The same questions to RDF built into a base and to the same RDF behind a SPARQL server on loopback; prints JSON.
 
-usage: python benchmarks/endpoint.py metaqa:DIR:2-hop-dev -n 200      (needs the package `oxigraph`)
-       … --at http://127.0.0.1:8890/sparql                             (a server that has loaded the base already)
-       … --write base.nt                                               (the statements such a server has to load)
+Everything that an answer holds is compared: nodes, order, scores, evidence, the query in words, notes. Only the formal
+queries differ: they speak of the nodes as the base, or as the endpoint, calls them.
+
+usage: python benchmarks/endpoint.py hpo|metaqa DATA --limit 50 --method focus_plus      (needs the package `oxigraph`)
+       … --lookup                                    (names are looked up at the endpoint, as at one too large to read)
+       … --at http://127.0.0.1:8890/sparql           (a server that has loaded the base already)
+       … --write base.nt                             (the statements such a server has to load)
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import random
+import os
 import socket
 import statistics
 import subprocess
@@ -18,52 +22,62 @@ import tempfile
 import time
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from shutil import which
+from shutil import copyfile, which
+from typing import Any
 
-from clew.building import build
-from clew.datasets.load import load_dataset
+import clew
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.rdf_export import write_ntriples
 from clew.kb.sparql import SparqlKnowledgeBase
 from clew.kb.sparql_endpoint import Politeness, SparqlEndpoint
+from clew.kb.sparql_schema import Reading
 from clew.methods.catalog import create
-from clew.methods.protocol import Method
-from clew.toolbox import RemoteToolbox, Toolbox
+from clew.toolbox import RemoteToolbox, Toolbox, described_nodes
+from postgres import hpo, metaqa, told
+
+METHODS = ("focus_plus", "four_step_focus", "subgraph_reranking", "aligned_paths")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("questions")
-    parser.add_argument("-n", type=int, default=200)
-    parser.add_argument("--method", default="aligned_paths")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("which", choices=["hpo", "metaqa"])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--limit", type=int, default=50)
+    parser.add_argument("--method", action="append", choices=METHODS, help="all of them where none is given")
+    parser.add_argument("--lookup", action="store_true")
     parser.add_argument("--at", help="the address of a server that holds the base")
     parser.add_argument("--write", type=Path, help="only write the base as N-Triples")
-    chosen = parser.parse_args()
-    dataset = load_dataset(chosen.questions)
-    assert dataset.base is not None, "the data set brings no base"
-    questions = random.Random(0).sample(list(dataset.questions), min(chosen.n, len(dataset.questions)))
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        build(dataset.base, folder / "kb")
-        if chosen.write:
-            print(write_ntriples(ArrayKnowledgeBase.open(folder / "kb"), chosen.write), "statements")
+        os.environ["CLEW_CACHE"] = str(folder / "cache")
+        questions = {"hpo": hpo, "metaqa": metaqa}[given.which](given.data, folder / "kb")
+        write_ntriples(ArrayKnowledgeBase.open(folder / "kb"), folder / "kb.nt")
+        if given.write:
+            copyfile(folder / "kb.nt", given.write)
             return
-        with oxigraph(folder) if chosen.at is None else nullcontext(chosen.at) as address:
+        clew.build([folder / "kb.nt"], folder / "rdf.kb")
+        with oxigraph(folder) if given.at is None else nullcontext(given.at) as address:
             endpoint = SparqlEndpoint(address, politeness=Politeness(per_second=10_000))
-            tools = {
-                "embedded": Toolbox.open(folder / "kb"),
-                "endpoint": RemoteToolbox(SparqlKnowledgeBase(endpoint)),
-            }
-            result = compare(create(chosen.method), tools, [question.text for question in questions])
-    print(json.dumps({"questions": chosen.questions, "method": chosen.method, **result}, indent=1))
+            begun = time.perf_counter()
+            nodes = None if given.lookup else described_nodes(endpoint, Reading(), folder / "endpoints")
+            result: dict[str, Any] = {"base": given.which, "seconds_to_read": round(time.perf_counter() - begun, 1)}
+            tools = (
+                Toolbox.open(folder / "rdf.kb"),
+                RemoteToolbox(SparqlKnowledgeBase(endpoint, describe=lambda: nodes)),
+            )
+            asked = questions[:: max(1, len(questions) // given.limit)][: given.limit]
+            for method in given.method or METHODS:
+                result[method] = compare(method, tools, endpoint, asked)
+                print(json.dumps({method: result[method]}), file=sys.stderr, flush=True)
+    print(json.dumps(result, indent=1))
 
 
 @contextmanager
 def oxigraph(folder: Path):
-    """A server of its own for the base in a folder; yields its address."""
+    """A server of its own for the statements in a folder; yields its address."""
     server = which("oxigraph", path=str(Path(sys.executable).parent)) or which("oxigraph")
     assert server is not None, "pip install oxigraph"
-    write_ntriples(ArrayKnowledgeBase.open(folder / "kb"), folder / "kb.nt")
     subprocess.run([server, "load", "--location", folder / "store", "--file", folder / "kb.nt"], check=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -77,21 +91,42 @@ def oxigraph(folder: Path):
             running.terminate()
 
 
-def compare(method: Method, tools: dict[str, Toolbox], questions: list[str]) -> dict:
-    same, times = 0, {name: [] for name in tools}
+def compare(name: str, tools: tuple[Toolbox, Toolbox], endpoint: SparqlEndpoint, questions: list[str]) -> dict:
+    method, times, queries = create(name), ([], []), []
+    ask = endpoint._ask
+    sent: list[str] = []
+    endpoint._ask = lambda query: (sent.append(query), ask(query))[1]  # type: ignore[method-assign]
     different = []
+    same_nodes = 0
     for question in questions:
         found = []
-        for name, own in tools.items():
+        before = len(sent)
+        for own, seconds in zip(tools, times, strict=True):
             begun = time.perf_counter()
-            found.append(sorted(candidate.node.name for candidate in method.answer(question, own).answer_set))
-            times[name].append(time.perf_counter() - begun)
-        same += found[0] == found[1]
-        if found[0] != found[1]:
-            different.append(question)
-    median = {name: round(statistics.median(seconds) * 1000, 1) for name, seconds in times.items()}
-    return {"n": len(questions), "identical": same, "median_ms": median, "different": different[:5]}
+            answer = method.answer(question, own)
+            seconds.append(time.perf_counter() - begun)
+            shown = told(answer)
+            shown["query"] = {key: part for key, part in (shown.get("query") or {}).items() if key not in FORMAL}
+            found.append((shown, sorted(candidate.node.key for candidate in answer.matches), answer.value))
+        queries.append(len(sent) - before)
+        same_nodes += found[0][1:] == found[1][1:]
+        if found[0][0] != found[1][0]:
+            one, other = found[0][0], found[1][0]
+            different.append({"question": question, "parts": [part for part in one if one[part] != other.get(part)]})
+    endpoint._ask = ask  # type: ignore[method-assign]
+    return {
+        "n": len(questions),
+        "identical": len(questions) - len(different),
+        "same_matches_and_value": same_nodes,
+        "embedded_median_ms": round(statistics.median(times[0]) * 1000, 1),
+        "endpoint_median_ms": round(statistics.median(times[1]) * 1000, 1),
+        "queries_median": statistics.median(queries),
+        "queries_most": max(queries),
+        "different": different[:5],
+    }
 
+
+FORMAL = ("sparql", "cypher")
 
 if __name__ == "__main__":
     main()

@@ -33,6 +33,7 @@ EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "sql": ("PostgreSQL, MySQL and other databases as sources", ("sqlalchemy",)),
     "oidc": ("sign-in by an identity provider", ("pyjwt",)),
     "postgres": ("a knowledge base in PostgreSQL", ("psycopg",)),
+    "qdrant": ("vectors in Qdrant", ("qdrant-client",)),
     "duckdb": ("DuckDB files as sources", ("duckdb",)),
     "networkx": ("graphs to and from NetworkX", ("networkx",)),
     "pandas": ("answers and evaluations as data frames", ("pandas",)),

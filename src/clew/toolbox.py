@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import time
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,8 +14,9 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
 
+from clew.building import build
 from clew.core import trace
-from clew.core.errors import InputError, NotFoundError
+from clew.core.errors import InputError, LockedError, NotFoundError, StorageError
 from clew.core.roles import TripletParser
 from clew.core.texts import MOST_ASKED, asked_text
 from clew.core.types import NodeSet, Ranking
@@ -32,6 +36,7 @@ from clew.index.vector_store import VectorStore, remembered_embedder
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.description import describe
+from clew.kb.manifest import MANIFEST, is_base
 from clew.kb.protocol import KnowledgeBase
 from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.opening import (
@@ -46,6 +51,9 @@ from clew.models.protocol import Embedder, LanguageModel
 from clew.postgres import is_address
 
 if TYPE_CHECKING:  # an extra
+    from clew.kb.sparql import SparqlKnowledgeBase
+    from clew.kb.sparql_endpoint import SparqlEndpoint
+    from clew.kb.sparql_schema import Reading
     from clew.postgres.knowledge_base import PostgresKnowledgeBase
 
 REMOTE = "sparql+"
@@ -246,13 +254,30 @@ class Toolbox:
 
 WITHOUT_RELATIONS = (
     "documents with relations",
-    "a base in PostgreSQL holds none (-O with_relations=false asks for the others)",
+    "only a base in a folder has them indexed (-O with_relations=false asks for the others)",
     "documents without relations are searched",
 )
 
 
 @dataclass(frozen=True)
-class PostgresToolbox(Toolbox):
+class ToolboxElsewhere(Toolbox):
+    """The tools for a base that is not in a folder: its documents are indexed without their relations."""
+
+    @property
+    def lexical_with_relations(self) -> LexicalIndex:
+        """BM25 over the documents that are indexed: they have no relations."""
+        trace.fallback(*WITHOUT_RELATIONS)
+        return self.lexical
+
+    @property
+    def vectors_with_relations(self) -> VectorIndex:
+        """Vectors of the documents that are indexed: they have no relations."""
+        trace.fallback(*WITHOUT_RELATIONS)
+        return self.vectors
+
+
+@dataclass(frozen=True)
+class PostgresToolbox(ToolboxElsewhere):
     """The tools for a base in PostgreSQL: the same indexes, in its tables."""
 
     @property
@@ -278,18 +303,6 @@ class PostgresToolbox(Toolbox):
         from clew.postgres.lexical import PostgresLexical
 
         return PostgresLexical(self.database)
-
-    @property
-    def lexical_with_relations(self) -> LexicalIndex:
-        """BM25 over the documents that the tables hold: they have no relations."""
-        trace.fallback(*WITHOUT_RELATIONS)
-        return self.lexical
-
-    @property
-    def vectors_with_relations(self) -> VectorIndex:
-        """Vectors of the documents that the tables hold: they have no relations."""
-        trace.fallback(*WITHOUT_RELATIONS)
-        return self.vectors
 
     @cached_property
     def vectors(self) -> VectorIndex:
@@ -328,17 +341,53 @@ class PostgresToolbox(Toolbox):
 
 
 @dataclass(frozen=True)
-class RemoteToolbox(Toolbox):
-    """The tools for a base behind an endpoint: names and graph, no indexes of its texts."""
+class RemoteToolbox(ToolboxElsewhere):
+    """The tools for a base behind an endpoint: its graph there, names, words and vectors of its nodes as read here."""
 
-    @cached_property
-    def names(self) -> Names:
-        """Labels, as the endpoint finds them."""
-        from clew.index.other_names import RemoteNames
+    @property
+    def remote(self) -> SparqlKnowledgeBase:
+        """The base, with its endpoint."""
         from clew.kb.sparql import SparqlKnowledgeBase
 
         assert isinstance(self.kb, SparqlKnowledgeBase)
-        return RemoteNames(self.kb)
+        return self.kb
+
+    @property
+    def local(self) -> ArrayKnowledgeBase:
+        """Only its graph is behind the endpoint, but nothing is kept that could be changed."""
+        raise InputError(f"{self.kb!r} is remote: this needs a knowledge base in a folder, built with `clew build`")
+
+    @property
+    def described(self) -> ArrayKnowledgeBase:
+        """What was read of its nodes."""
+        if self.remote.described is None:
+            raise InputError(f"{self.kb!r} is too large to read its texts: words and meanings cannot be searched there")
+        return self.remote.described
+
+    @property
+    def place(self) -> str:
+        """The address of the endpoint."""
+        return f"{REMOTE}{self.remote.endpoint.url}"
+
+    @cached_property
+    def lexical(self) -> LexicalIndex:
+        """BM25 over the node documents."""
+        return open_lexical(self.described)
+
+    @cached_property
+    def vectors(self) -> VectorIndex:
+        """Vectors of the node documents, computed when they are first needed."""
+        return open_vectors(self.described, self.embedder, self.lexical, spec=self._embedder_spec)
+
+    @cached_property
+    def names(self) -> Names:
+        """Every alias of every node; where they were not read, labels as the endpoint finds them."""
+        from clew.index.other_names import RemoteNames
+
+        if self.remote.described is None:
+            return RemoteNames(self.remote)
+        vectors = OpenedWhenAsked(lambda: self.vectors)
+        return open_names(self.described, vectors=vectors, lexical=self.lexical, graph=self.remote)
 
     @property
     def identity(self) -> str:
@@ -348,7 +397,9 @@ class RemoteToolbox(Toolbox):
     @property
     def _embedder_spec(self) -> str:
         given = self.embedder_given
-        return DEFAULT if given is None else given if isinstance(given, str) else given.name
+        if given is None:
+            return DEFAULT if self.remote.described is None else embedder_of(self.described)
+        return given if isinstance(given, str) else given.name
 
 
 @dataclass(frozen=True)
@@ -379,6 +430,27 @@ def open_remote(address: str) -> KnowledgeBase:
     if given.keys() - settings:
         there = ", ".join(sorted(settings | {"noise", "shape"}))
         raise InputError(f"{address}: no setting {min(given.keys() - settings)!r}; there are: {there}")
-    cache = Settings.load().cache_folder / "sparql.sqlite"
+    cache = Settings.load().cache_folder
     reading = replace(SHAPES.get(shape, Reading()), **given, **noise)  # type: ignore[arg-type]  # texts, and a tuple
-    return SparqlKnowledgeBase(SparqlEndpoint(url, cache), reading)
+    endpoint = SparqlEndpoint(url, cache / "sparql.sqlite")
+    return SparqlKnowledgeBase(endpoint, reading, lambda: described_nodes(endpoint, reading, cache / "endpoints"))
+
+
+def described_nodes(endpoint: SparqlEndpoint, reading: Reading, folder: Path) -> ArrayKnowledgeBase | None:
+    """What describes the nodes of a small endpoint, kept in a folder as long as its answers are; else None."""
+    from clew.kb.sparql_nodes import can_be_read, read_nodes
+
+    name = hashlib.sha256(f"{endpoint.url}\n{reading!r}".encode()).hexdigest()[:16]
+    place, keep = folder / name, endpoint.politeness.keep
+    if is_base(place) and (place / MANIFEST).stat().st_mtime > time.time() - keep:
+        return ArrayKnowledgeBase.open(place)
+    if not can_be_read(endpoint, reading):
+        return None
+    try:
+        tables = read_nodes(endpoint, reading)
+    except StorageError as error:
+        trace.fallback("nodes", f"what describes them could not be read ({error})", "names are looked up one by one")
+        return None
+    with suppress(LockedError):  # another process has read them as well, and keeps them
+        build(tables, place)
+    return ArrayKnowledgeBase.open(place) if is_base(place) else None

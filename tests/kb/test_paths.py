@@ -114,7 +114,7 @@ class TripleList:
         near = [tail for head, _, tail in self.rows if head in nodes]
         return NodeSet.of(near + [head for head, _, tail in self.rows if tail in nodes])
 
-    def edges(self, nodes, direction="any"):
+    def edges(self, nodes, relation=None, direction="any"):
         rows = [row for row in self.rows if row[0] in nodes or (direction == "any" and row[2] in nodes)]
         return Edges(*np.array(rows, dtype=np.int32).reshape(-1, 3).T)
 

@@ -1,12 +1,5 @@
 """A real SPARQL server on loopback answers like the embedded base."""
 
-import socket
-import subprocess
-import time
-from pathlib import Path
-from shutil import which
-from sys import executable
-
 import pytest
 
 from clew.core.errors import NotFoundError, SchemaError, StorageError
@@ -18,35 +11,17 @@ from clew.kb.sparql_endpoint import Politeness, SparqlEndpoint, content, literal
 from clew.methods.catalog import ask, create
 from clew.toolbox import Toolbox
 from conftest import build_graph, tables
-
-SERVER = which("oxigraph", path=str(Path(executable).parent)) or which("oxigraph")
+from sparql_server import serving
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     """The tiny base and the address of a server that holds it."""
-    if SERVER is None:
-        pytest.skip("no oxigraph server: pip install oxigraph")
     folder = tmp_path_factory.mktemp("sparql")
     kb = build_graph(tables(), folder / "kb")
     write_ntriples(kb, folder / "kb.nt")
-    subprocess.run(
-        [SERVER, "load", "--location", folder / "store", "--file", folder / "kb.nt"], check=True, capture_output=True
-    )
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = subprocess.Popen(
-        [SERVER, "serve-read-only", "--location", folder / "store", "--bind", f"127.0.0.1:{port}"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        _wait_for(port)
-        yield kb, f"http://127.0.0.1:{port}/query"
-    finally:
-        server.terminate()
-        server.wait()
+    with serving(folder / "kb.nt") as address:
+        yield kb, address
 
 
 @pytest.fixture
@@ -123,22 +98,11 @@ def _triples(kb, triples):
     return sorted((kb.refs([t.head])[0].name, t.relation, kb.refs([t.tail])[0].name) for t in triples)
 
 
-def _wait_for(port):
-    for _ in range(100):
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise TimeoutError(f"no server at port {port}")
-
-
 def test_an_endpoint_can_be_asked_where_a_base_can(served, tmp_path, monkeypatch):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
     tools = Toolbox.open(f"sparql+{served[1]}")
     answer = ask(create("auto"), "Which phenotype does [Marfan syndrome] have?", tools)
-    assert answer.notes[0] == "picked aligned_paths: the base is behind an endpoint"
+    assert answer.notes[0] == "picked focus_plus: the base is a graph"
     assert answer.candidates[0].node.name == "Arachnodactyly"
     rows = tools.kb.endpoint.page(answer.query["sparql"])
     assert [content(term) for row in rows for term in row.values()] == [answer.candidates[0].node.key]

@@ -1,19 +1,16 @@
 """A graph in Wikidata's shape behind a real SPARQL server: P-ids with labels, nothing that asks for the whole graph."""
 
 import json
-import socket
-import subprocess
 
 import pytest
-from test_sparql import SERVER, _wait_for
 
 import clew
 from clew.core.errors import InputError
 from clew.kb.sparql import SparqlKnowledgeBase
-from clew.kb.sparql_endpoint import Politeness, SparqlEndpoint
 from clew.kb.sparql_schema import WIKIDATA
 from clew.models.scripted import ScriptedModel
 from clew.toolbox import Toolbox
+from sparql_server import Listening, serving
 
 ENTITIES = {
     "Q1": "Casablanca", "Q2": "Michael Curtiz", "Q3": "Humphrey Bogart", "Q4": "Ingrid Bergman", "Q5": "human",
@@ -52,35 +49,10 @@ def triples():
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    if SERVER is None:
-        pytest.skip("no oxigraph server: pip install oxigraph")
-    folder = tmp_path_factory.mktemp("wikidata")
-    (folder / "wikidata.nt").write_text("\n".join(triples()) + "\n")
-    load = [SERVER, "load", "--location", folder / "store", "--file", folder / "wikidata.nt"]
-    subprocess.run(load, check=True, capture_output=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    serve = [SERVER, "serve-read-only", "--location", folder / "store", "--bind", f"127.0.0.1:{port}"]
-    server = subprocess.Popen(serve, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        _wait_for(port)
-        yield f"http://127.0.0.1:{port}/query"
-    finally:
-        server.terminate()
-        server.wait()
-
-
-class Listening(SparqlEndpoint):
-    """Remembers every query."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url, politeness=Politeness(per_second=1000))
-        self.asked: list[str] = []
-
-    def page(self, query):
-        self.asked.append(query)
-        return super().page(query)
+    file = tmp_path_factory.mktemp("wikidata") / "wikidata.nt"
+    file.write_text("\n".join(triples()) + "\n")
+    with serving(file) as url:
+        yield url
 
 
 def test_relations_are_called_by_their_labels_and_identifiers_are_left_out(address):

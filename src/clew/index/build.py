@@ -25,10 +25,12 @@ from clew.index.vectors import VectorIndex, drop_rows, rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import read_manifest
 from clew.kb.render import SEPARATOR, searchable
+from clew.kb.sparql import SparqlKnowledgeBase
 from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.multilingual import MULTILINGUAL, has_multilingual
 from clew.models.embedding.opening import PASSAGES, open_embedder, trusted_embedder
 from clew.models.protocol import Embedder
+from clew.models.settings import Settings
 
 INDEX, LEXICAL, NAMES, VECTORS = "index", "lexical", "names", "vectors"
 WITH_RELATIONS = "lexical_relations"
@@ -99,18 +101,32 @@ def index_vectors(
     relations: bool = False,
     **options: int,
 ) -> VectorIndex:
-    """The vectors of a base as a store holds them, of documents with or without relations."""
+    """The vectors of a base as a store holds them, or Qdrant, of documents with or without relations."""
     text = partial(kb.text, relations=relations)
     state = f"{kb.generation.name}{RELATIONS}" if relations else kb.generation.name
+    address = Settings.load().vectors
+    if address:
+        from clew.index.qdrant import QdrantStore, QdrantVectors  # an extra
+
+        kept = QdrantStore(address, address.partition("#")[2] or kb.folder.name, embedder)
+        return QdrantVectors(len(kb), text, embedder, kept, lexical, generation=state, **options)
     return VectorIndex(len(kb), text, embedder, store, lexical, generation=state, **options)
 
 
 def open_names(
-    kb: ArrayKnowledgeBase, *, vectors: Index | None = None, lexical: LexicalIndex | None = None
+    kb: ArrayKnowledgeBase,
+    *,
+    vectors: Index | None = None,
+    lexical: LexicalIndex | None = None,
+    graph: SparqlKnowledgeBase | None = None,
 ) -> NameIndex:
-    """The names of a base; where `lexical` is given, words of the texts are never taken for misspelt names."""
+    """The names of a base; where `lexical` is given, words of the texts are never taken for misspelt names.
+
+    `graph` has the edges where the base itself has none.
+    """
     folder = kb.generation / INDEX / NAMES
-    return index_names(kb, NameTable.open(folder), TrigramIndex.open(folder), vectors=vectors, lexical=lexical)
+    table, trigrams = NameTable.open(folder), TrigramIndex.open(folder)
+    return index_names(kb, table, trigrams, vectors=vectors, lexical=lexical, graph=graph)
 
 
 def index_names(
@@ -120,6 +136,7 @@ def index_names(
     *,
     vectors: Index | None = None,
     lexical: LexicalIndex | None = None,
+    graph: SparqlKnowledgeBase | None = None,
 ) -> NameIndex:
     """The names of a base from its tables of them, wherever these are."""
 
@@ -130,10 +147,10 @@ def index_names(
         table,
         trigrams,
         kb.types,
-        kb.schema,
+        (graph or kb).schema,
         vectors=vectors,
         name_of=lambda node: kb.refs([node])[0].name,
-        prominence=kb.degrees,
+        prominence=(graph or kb).degrees,
         frequency=frequency,
         language=kb.language,
     )

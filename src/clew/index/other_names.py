@@ -91,7 +91,7 @@ class RemoteNames:
         return sorted(taken, key=lambda mention: mention.start)
 
     def _labelled(self, asked: Mapping[str, list[str]]) -> dict[str, list[tuple[int, str]]]:
-        """For each name the nodes with one of its spellings as label."""
+        """For each name the nodes with one of its spellings as label; what describes a relation or a type is none."""
         owners: dict[str, list[str]] = {}
         for name, spellings in asked.items():
             for spelling in spellings:
@@ -106,7 +106,10 @@ class RemoteNames:
                 spelling = content(row["l"])
                 for name in owners.get(spelling, ()):
                     found.setdefault(name, []).append((self.kb.intern([row["s"]])[0], spelling))
-        return found
+        every = [node for labelled in found.values() for node, _ in labelled]
+        known = {ref.id for ref in self.kb.refs(every) if ref.type in self.kb.schema.type_code}
+        kept = {name: [one for one in labelled if one[0] in known] for name, labelled in found.items()}
+        return {name: labelled for name, labelled in kept.items() if labelled}
 
     def _search(self, name: str) -> Iterator[Link]:
         label = iri(self.kb.reading.label)

@@ -70,7 +70,7 @@ class VectorStore:
         self.in_use = in_use
         """Whether the base uses these vectors; those being prepared beside others wait for `adopt`."""
         self.folder, self.name, self.dimension, self.spec = folder, name, dimension, spec
-        self.place = folder / _file_name(name)
+        self.place = folder / file_name(name)
         self.refusal: str | None = None
         """Why the folder cannot be written, once that is known."""
         self._lock = RLock()
@@ -321,7 +321,8 @@ def _remove_store(place: Path) -> None:
         place.rmdir()
 
 
-def _file_name(name: str) -> str:
+def file_name(name: str) -> str:
+    """The name of an embedder as that of a folder, different for each."""
     mark = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
     return f"{re.sub(r'[^A-Za-z0-9.-]+', '-', name)[:60]}-{mark}"
 

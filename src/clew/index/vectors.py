@@ -152,8 +152,10 @@ class VectorIndex:
 
     def _ensure(self, nodes: IntArray) -> NDArray[np.int64]:
         """The rows of nodes; missing vectors are computed and kept."""
-        if self.is_complete:
-            return self._rows[nodes].astype(np.int64, copy=False)
+        return self._rows[nodes].astype(np.int64, copy=False) if self.is_complete else self._sought(nodes)
+
+    def _sought(self, nodes: IntArray) -> NDArray[np.int64]:
+        """The same, found by the texts of the nodes."""
         with self._lock:
             rows = self._known(nodes)
             missing = np.flatnonzero(rows < 0)

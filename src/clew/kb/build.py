@@ -103,14 +103,19 @@ def infer_schema(nodes: pa.Table, types: IntArray, type_names: tuple[str, ...], 
     for row, amount in sorted(_signatures(edges, types, wide).items()):
         code, head, tail = row // wide // wide, row // wide % wide, row % wide
         name = edges.relation_names[code]
-        hierarchy = head == tail and name.lower().replace(" ", "_") in HIERARCHIES
-        relations.append(Relation(name, type_names[head], type_names[tail], amount, transitive=hierarchy))
+        ends = type_names[head], type_names[tail]
+        relations.append(Relation(name, *ends, amount, transitive=is_hierarchy(name, *ends)))
     return Schema(
         node_types,
         tuple(relations),
         {name: kind_of(nodes.schema.field(name).type) for name in attributes},
         {field.name: kind_of(field.type) for field in edges.attributes.schema if field.name != GROUPS},
     )
+
+
+def is_hierarchy(relation: str, head: str, tail: str) -> bool:
+    """Whether a relation is a hierarchy by its name, among the nodes of one type."""
+    return head == tail and relation.lower().replace(" ", "_") in HIERARCHIES
 
 
 def _signatures(edges: EdgeColumns, types: IntArray, wide: int) -> Counter[int]:

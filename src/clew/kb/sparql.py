@@ -1,30 +1,42 @@
 """A knowledge base behind a SPARQL 1.1 endpoint: the same protocol as the embedded one, asked for what is needed.
 
-IRIs and literals become node ids when they are first seen. Relations are called by the last part of their IRI. Nothing
-above this module knows that the graph is remote.
+IRIs and literals become node ids when they are first seen. Relations are called by their labels, or by the last part of
+their IRI. Where the nodes of a small endpoint were read (`sparql_nodes.py`), what describes them comes from there, and
+only edges are asked for. What was asked about few nodes is kept: the evidence of an answer costs no more queries.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.core.errors import NotFoundError, SchemaError
+from clew.core.errors import InputError, NotFoundError, SchemaError
 from clew.core.schema import NodeType, Schema
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
 from clew.kb import render
-from clew.kb.protocol import Edges
+from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.protocol import Edges, KnowledgeBase
 from clew.kb.sources.rdf import local_name
 from clew.kb.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, number, pages_of
+from clew.kb.sparql_nodes import attribute_predicates
 from clew.kb.sparql_schema import UNTYPED, VALUE, EndpointSchema, Reading
+from clew.kb.stored import StoredKnowledgeBase
 
 SHORT = re.compile(r"[A-Z]\d+")
 """A node by its short name, as Wikidata gives them."""
+MOST_KEPT = 1_000_000
+"""Edges that are kept in memory."""
+Way = tuple[NodeSet, Sequence[tuple[str, Direction, str | None]]]
+"""Where to start, and the steps from there: a relation, its direction, and the type that the step has to lead to."""
+Ends = list[tuple[int, int]]
+"""The edges of one node to one side: the relation's code and the node at the other end, sorted."""
 
 
 @dataclass
@@ -48,15 +60,40 @@ class _Interned:
 class SparqlKnowledgeBase:
     """The graph of an endpoint; node keys are IRIs, or literals as SPARQL writes them."""
 
-    def __init__(self, endpoint: SparqlEndpoint, reading: Reading | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: SparqlEndpoint,
+        reading: Reading | None = None,
+        describe: Callable[[], ArrayKnowledgeBase | None] = lambda: None,
+    ) -> None:
+        """`describe` gives the nodes without their edges where they can be read; it is called when first needed."""
         self.endpoint = endpoint
         self.reading = reading or Reading()
-        self._told = EndpointSchema(endpoint, self.reading)
-        self._nodes = _Interned()
+        self._describe = describe
         self._named: dict[int, NodeRef] = {}
+        self._kept: dict[tuple[str | None, Direction, int], Ends] = {}
+        self._kept_edges = 0
+        self._degrees: dict[int, int] = {}
 
     def __repr__(self) -> str:
         return f"SparqlKnowledgeBase({self.endpoint.url!r})"
+
+    @cached_property
+    def described(self) -> ArrayKnowledgeBase | None:
+        """The nodes without their edges, where they were read; ids are the same here and there."""
+        return self._describe()
+
+    @cached_property
+    def _told(self) -> EndpointSchema:
+        described = None if self.described is None else self.described.schema
+        return EndpointSchema(self.endpoint, self.reading, described)
+
+    @cached_property
+    def _nodes(self) -> _Interned:
+        nodes = _Interned()
+        for key in [] if self.described is None else self.described.columns()["key"].to_pylist():
+            nodes.id(iri(key))
+        return nodes
 
     @property
     def schema(self) -> Schema:
@@ -66,21 +103,28 @@ class SparqlKnowledgeBase:
     # Nodes
 
     def node(self, node: int) -> Node:
-        """Name, type and description of one node."""
+        """Name, type, description and attributes of one node."""
+        if self._is_described(node):
+            return self._description.node(node)
         (ref,) = self.refs([node])
         return Node(node, ref.key, ref.type, ref.name, (), self._comment(node))
 
     def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
         """Key, name and type of many nodes; labels not yet known are asked for together."""
         wanted = [int(node) for node in nodes]
-        unknown = sorted({node for node in wanted if node not in self._named})
+        told = [node for node in wanted if self._is_described(node)]
+        known = {ref.id: ref for ref in self._description.refs(told)} if told else {}
+        unknown = sorted({node for node in wanted if node not in known and node not in self._named})
         for portion in pages_of([self._term(node) for node in unknown], self.reading.batch):
             self._learn_names(portion)
-        return [self._named[node] for node in wanted]
+        return [known.get(node) or self._named[node] for node in wanted]
 
     def find(self, key: str) -> int:
         """The id of an IRI that occurs in the graph."""
-        term = key if key.startswith('"') else iri(self._full(key))
+        try:
+            term = key if key.startswith('"') else iri(self._full(key))
+        except InputError:
+            raise NotFoundError(f"{key!r} is no IRI, and {self.endpoint.url} knows nodes by their IRIs") from None
         if term not in self._nodes.ids:
             found = self._ask(f"SELECT ?p WHERE {{ {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }} LIMIT 1", None)
             if not found:
@@ -97,7 +141,9 @@ class SparqlKnowledgeBase:
         return [self._nodes.id(term) for term in terms]
 
     def nodes(self, type: str | None = None) -> NodeSet:
-        """All nodes, or those of one type: as many queries as there are pages of them."""
+        """All nodes, or those of one type: as many queries as there are pages of them, or none where all are known."""
+        if self.described is not None:
+            return self.described.nodes(type)
         if type in (None, UNTYPED, VALUE):
             found = self._ask("SELECT DISTINCT ?s WHERE { { ?s ?p ?o } UNION { ?x ?p ?s } }", "?s")
         else:
@@ -108,7 +154,10 @@ class SparqlKnowledgeBase:
         return self._set(row["s"] for row in found if "s" in row)
 
     def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
-        """Attributes are edges to values here: the first value of each node, None where it has none."""
+        """An attribute of many nodes; where values are nodes, the first value of each. None where a node has none."""
+        if self.described is not None:
+            told = NodeSet(nodes.array[nodes.array < self.described.count])
+            return [*self.described.values(told, attribute), *[None] * (len(nodes) - len(told))]
         firsts: dict[int, Any] = {}
         for head, _, tail in _each(self.edges(nodes, attribute, "out")):
             firsts.setdefault(head, content(self._term(tail)))
@@ -116,8 +165,11 @@ class SparqlKnowledgeBase:
 
     def text(self, node: int, *, relations: bool = False) -> str:
         """Name, type and description, and the relations where asked for."""
-        shown = self.node(node)
-        lines = render.document(shown, NodeType(shown.type, 0))
+        if self._is_described(node):
+            lines = self._description.text(node)
+        else:
+            shown = self.node(node)
+            lines = render.document(shown, NodeType(shown.type, 0))
         if not relations:
             return lines
         groups: dict[str, dict[str, list[str]]] = {}
@@ -135,9 +187,12 @@ class SparqlKnowledgeBase:
         """The nodes one edge away."""
         found = EMPTY
         for side in _sides(direction):
-            for rows in self._portions(
-                nodes, side, relation, "SELECT DISTINCT ?o" if relation else "SELECT DISTINCT ?o ?p"
-            ):
+            if len(nodes) <= self.reading.batch:
+                around = self._around(nodes, relation, side)
+                found = found | NodeSet.of([other for ends in around.values() for _, other in ends])
+                continue
+            select = "SELECT DISTINCT ?o" if relation else "SELECT DISTINCT ?o ?p"
+            for rows in self._portions(nodes, side, relation, select):
                 found = found | self._set(row["o"] for row in rows if self._is_told(row, relation))
         return found
 
@@ -145,37 +200,72 @@ class SparqlKnowledgeBase:
         """Which relations leave and enter these nodes, with counts, in schema order."""
         counts: dict[tuple[str, Direction], int] = {}
         for side in _sides("any"):
-            for portion in pages_of([self._term(node) for node in nodes if self._asks(node, side)], self.reading.batch):
-                pattern = _pattern(side, "?p")
-                query = (
-                    f"SELECT ?p (COUNT(*) AS ?n) WHERE {{ VALUES ?s {{ {' '.join(portion)} }} {pattern} }} GROUP BY ?p"
-                )
-                for row in self._ask(query, "?p"):
-                    name = self._relation_name(row["p"])
-                    if name is not None:
-                        counts[name, side] = counts.get((name, side), 0) + number(row["n"])
-        order = {name: place for place, name in enumerate(self.schema.relation_names)}
+            for row in self._counts(nodes, side, "?p"):
+                name = self._relation_name(row["p"])
+                if name is not None:
+                    counts[name, side] = counts.get((name, side), 0) + number(row["n"])
+        order = self.schema.relation_code
         uses = [RelationUse(name, side, count) for (name, side), count in counts.items()]
         return sorted(uses, key=lambda use: (order[use.relation], use.direction != "out"))
 
-    def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
-        """The edges that leave, enter or touch these nodes; "any" gives each edge once."""
+    def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
+        """The number of edges of each node, both directions together; counted there, and kept."""
+        wanted = [int(node) for node in nodes]
+        unknown = NodeSet.of([node for node in wanted if node not in self._degrees])
+        found = dict.fromkeys(unknown, 0)
+        for side in _sides("any"):
+            for row in self._counts(unknown, side, "?s ?p"):
+                if self._relation_name(row["p"]) is not None:
+                    found[self._nodes.id(row["s"])] += number(row["n"])
+        self._degrees |= found
+        return np.array([self._degrees[node] for node in wanted], dtype=np.int64)
+
+    def edges(
+        self,
+        nodes: NodeSet,
+        relation: str | None = None,
+        direction: Direction = "any",
+        *,
+        others: NodeSet | None = None,
+    ) -> Edges:
+        """The edges that leave, enter or touch these nodes; "any" gives each edge once. `others` are the far ends."""
         found: list[tuple[int, int, int]] = []
         for side in _sides(direction):
-            for rows in self._portions(
-                nodes, side, relation, "SELECT ?s ?p ?o" if relation is None else "SELECT ?s ?o"
-            ):
-                for row in rows:
-                    name = relation or self._relation_name(row["p"])
-                    if name is None or "o" not in row:
-                        continue
-                    near, far = self._nodes.id(row["s"]), self._nodes.id(row["o"])
+            for near, ends in self._around(nodes, relation, side, others).items():
+                for code, far in ends:
                     if direction == "any" and side == "in" and far in nodes:
                         continue  # it leaves one of the nodes already
                     head, tail = (near, far) if side == "out" else (far, near)
-                    found.append((head, self.schema.relation_code[name], tail))
+                    found.append((head, code, tail))
         table = np.array(found, dtype=np.int32).reshape(-1, 3)
         return Edges(table[:, 0], table[:, 1], table[:, 2])
+
+    def closure(self, nodes: NodeSet, relation: str, direction: Direction) -> NodeSet:
+        """Everything that is reached by following a relation any number of times: one query for many nodes."""
+        found = nodes
+        for side in _sides(direction):
+            for rows in self._portions(nodes, side, relation, "SELECT DISTINCT ?o", "*"):
+                found = found | self._set(row["o"] for row in rows if "o" in row)
+        return found
+
+    def meet(self, ways: Iterable[Way], avoided: Iterable[Way] = ()) -> bool:
+        """Whether some node lies at the end of all these ways, and of none to be avoided: one row is asked for."""
+        patterns = [self._along(way, f"a{place}") for place, way in enumerate(ways)]
+        patterns += [f"FILTER NOT EXISTS {{ {self._along(way, f'b{place}')} }}" for place, way in enumerate(avoided)]
+        return bool(self._ask(f"SELECT ?x WHERE {{ {' '.join(patterns)} }} LIMIT 1", None))
+
+    def _along(self, way: Way, name: str) -> str:
+        """A way as patterns of a query; it ends at ?x."""
+        starts, steps = way
+        ends = [f"?{name}{place}" for place in range(len(steps))] + ["?x"]
+        lines = [f"VALUES {ends[0]} {{ {' '.join(map(self._term, starts))} }}"]
+        for place, (relation, direction, kind) in enumerate(steps):
+            near, far = ends[place : place + 2]
+            head, tail = (near, far) if direction == "out" else (far, near)
+            lines.append(f"{head} {iri(self.predicate(relation))} {tail} .")
+            stated = None if kind is None else self.type_iri(kind)
+            lines += [] if stated is None else [f"{far} {iri(self.reading.type)} {iri(stated)} ."]
+        return " ".join(lines)
 
     def triples(self, node: int) -> list[Triple]:
         """Every edge of one node, outgoing first."""
@@ -185,12 +275,24 @@ class SparqlKnowledgeBase:
 
     def edge_attributes(self, head: int, relation: str, tail: int) -> list[Mapping[str, Any]]:
         """RDF edges carry nothing; one empty mapping where the edge is there."""
-        return [{}] if tail in self.neighbors(NodeSet.of([head]), relation, "out") else []
+        known = self._kept.get((relation, "in", tail))
+        if known is not None:
+            return [{}] if any(other == head for _, other in known) else []
+        leaving = self._around(NodeSet.of([head]), relation, "out")[head]
+        return [{}] if any(other == tail for _, other in leaving) else []
 
     # Inside
 
     def _ask(self, query: str, ordered_by: str | None) -> list[Row]:
         return self.endpoint.rows(query, ordered_by=ordered_by) if ordered_by else self.endpoint.page(query)
+
+    @property
+    def _description(self) -> ArrayKnowledgeBase:
+        assert self.described is not None
+        return self.described
+
+    def _is_described(self, node: int) -> bool:
+        return self.described is not None and 0 <= node < self.described.count
 
     def _term(self, node: int) -> Term:
         if not 0 <= node < len(self._nodes.terms):
@@ -204,13 +306,56 @@ class SparqlKnowledgeBase:
         """Nothing leaves a literal."""
         return side == "in" or self._term(node).startswith("<")
 
-    def _portions(self, nodes: NodeSet, side: Direction, relation: str | None, select: str) -> Iterable[list[Row]]:
-        predicate = "?p" if relation is None else iri(self.predicate(relation))
+    def _around(
+        self, nodes: NodeSet, relation: str | None, side: Direction, others: NodeSet | None = None
+    ) -> dict[int, Ends]:
+        """The edges of each node to one side, to few `others` where they are given; what is known is not asked for."""
+        known = {node: ends for node in nodes if (ends := self._kept.get((relation, side, node))) is not None}
+        unknown = NodeSet.of([node for node in nodes if node not in known])
+        among = ""
+        if others is not None and len(others) <= self.reading.batch:
+            among = f" VALUES ?o {{ {' '.join(map(self._term, others))} }}"
+        found: dict[int, set[tuple[int, int]]] = {node: set() for node in unknown}
+        code = None if relation is None else self.schema.relation_code.get(relation)
+        select = "SELECT ?s ?p ?o" if relation is None else "SELECT ?s ?o"
+        for rows in self._portions(unknown, side, relation, select, among=among):
+            for row in rows:
+                if self._is_told(row, relation):
+                    own = self.schema.relation_code[self._relation_name(row["p"]) or ""] if code is None else code
+                    found[self._nodes.id(row["s"])].add((own, self._nodes.id(row["o"])))
+        fresh = {node: sorted(ends) for node, ends in found.items()}
+        if not among:
+            self._keep(relation, side, fresh)
+        return {node: known[node] if node in known else fresh[node] for node in nodes}
+
+    def _keep(self, relation: str | None, side: Direction, fresh: Mapping[int, Ends]) -> None:
+        self._kept_edges += sum(map(len, fresh.values())) + len(fresh)
+        if self._kept_edges > MOST_KEPT:
+            self._kept, self._kept_edges = {}, 0
+            return
+        self._kept |= {(relation, side, node): ends for node, ends in fresh.items()}
+
+    def _portions(
+        self, nodes: NodeSet, side: Direction, relation: str | None, select: str, times: str = "", among: str = ""
+    ) -> Iterable[list[Row]]:
+        predicate = "?p" if relation is None else iri(self.predicate(relation)) + times
         order = "?s ?p ?o" if relation is None else "?s ?o"
         order = " ".join(name for name in order.split() if name in select)
         for portion in pages_of([self._term(node) for node in nodes if self._asks(node, side)], self.reading.batch):
             values = f"VALUES ?s {{ {' '.join(portion)} }}"
-            yield self._ask(f"{select} WHERE {{ {values} {_pattern(side, predicate)} }}", order)
+            yield self._ask(f"{select} WHERE {{ {values}{among} {self._pattern(side, predicate)} }}", order)
+
+    def _counts(self, nodes: NodeSet, side: Direction, by: str) -> Iterable[Row]:
+        """How many edges these nodes have to one side, by relation, or by node and relation."""
+        for portion in pages_of([self._term(node) for node in nodes if self._asks(node, side)], self.reading.batch):
+            where = f"VALUES ?s {{ {' '.join(portion)} }} {self._pattern(side, '?p')}"
+            yield from self._ask(f"SELECT {by} (COUNT(*) AS ?n) WHERE {{ {where} }} GROUP BY {by}", by)
+
+    def _pattern(self, side: Direction, predicate: str) -> str:
+        """An edge from ?s to ?o, or the other way; to nodes alone where values are attributes."""
+        if side == "in":
+            return f"?o {predicate} ?s"
+        return f"?s {predicate} ?o" + ("" if self.described is None else " FILTER (isIRI(?o))")
 
     def _is_told(self, row: Row, relation: str | None) -> bool:
         return "o" in row and (relation is not None or self._relation_name(row["p"]) is not None)
@@ -225,9 +370,15 @@ class SparqlKnowledgeBase:
             raise SchemaError(f"no relation {relation!r}; there are: {', '.join(self._told.predicates)}")
         return self._told.predicates[relation]
 
+    @cached_property
+    def attributes(self) -> Mapping[str, str]:
+        """The IRI of every attribute."""
+        return {} if self.described is None else attribute_predicates(self.described.manifest.facts["notes"])
+
     def _relation_name(self, predicate: Term) -> str | None:
-        """The name of a relation; None where it is noise."""
-        return self._told.relation_names.get(content(predicate))
+        """The name of a relation; None where it is noise, or leads to values that are attributes."""
+        name = self._told.relation_names.get(content(predicate))
+        return name if name in self.schema.relation_code else None
 
     def _learn_names(self, portion: list[Term]) -> None:
         iris = [term for term in portion if term.startswith("<")]
@@ -263,9 +414,19 @@ def _sides(direction: Direction) -> tuple[Direction, ...]:
     return ("out", "in") if direction == "any" else (direction,)
 
 
-def _pattern(side: Direction, predicate: str) -> str:
-    return f"?s {predicate} ?o" if side == "out" else f"?o {predicate} ?s"
-
-
 def _each(edges: Edges) -> Iterable[tuple[int, int, int]]:
     return zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
+
+
+def described(kb: object) -> StoredKnowledgeBase | None:
+    """What knows the types, texts and attributes of all nodes of a base: itself, or what was read of an endpoint."""
+    if isinstance(kb, SparqlKnowledgeBase):
+        return kb.described
+    return kb if isinstance(kb, StoredKnowledgeBase) else None
+
+
+def edges_to(kb: KnowledgeBase, nodes: NodeSet, others: NodeSet, relation: str | None, direction: Direction) -> Edges:
+    """The edges of nodes, those to others among them; an endpoint is asked for no more than these."""
+    if isinstance(kb, SparqlKnowledgeBase):
+        return kb.edges(nodes, relation, direction, others=others)
+    return kb.edges(nodes, relation, direction)

@@ -189,6 +189,12 @@ def content(term: Term) -> str:
     return str(json.loads(term[: term.rindex('"') + 1], strict=False))
 
 
+def literal_parts(term: Term) -> tuple[str, str, str]:
+    """The characters of a literal, its language in small letters and its datatype; empty where it has none."""
+    after = term[term.rindex('"') + 1 :]
+    return content(term), after[1:].lower() if after.startswith("@") else "", after[3:-1] if "^" in after else ""
+
+
 def number(term: Term) -> int:
     """A count as an endpoint gives it."""
     try:

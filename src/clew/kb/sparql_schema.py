@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from clew.core.errors import StorageError
 from clew.core.schema import NodeType, Relation, Schema
 from clew.core.trace import fallback
+from clew.kb.build import is_hierarchy
 from clew.kb.sources.rdf import short_names
-from clew.kb.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, number
+from clew.kb.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, number, pages_of
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 COMMENT = "http://www.w3.org/2000/01/rdf-schema#comment"
@@ -67,18 +69,25 @@ class EndpointSchema:
 
     endpoint: SparqlEndpoint
     reading: Reading
+    described: Schema | None = None
+    """Types and attributes of its nodes where these were read: then values are attributes, not nodes."""
 
     @cached_property
     def schema(self) -> Schema:
         """Types and relations with their counts; where an endpoint is too large to count by type, without types."""
         rows = self._relation_rows()
         kinds = {kind for _, head, tail, _ in rows for kind in (head, tail)}
-        type_names = short_names(kinds - {UNTYPED, VALUE}, {}, {}) | {UNTYPED: UNTYPED, VALUE: VALUE}
+        type_names = self._named(kinds - {UNTYPED, VALUE}) | {UNTYPED: UNTYPED, VALUE: VALUE}
         names = self.relation_names
+        told = [(names[p], type_names[head], type_names[tail], count) for p, head, tail, count in rows]
         relations = sorted(
-            (Relation(names[p], type_names[head], type_names[tail], count) for p, head, tail, count in rows),
+            (Relation(*row, transitive=is_hierarchy(*row[:3])) for row in told),
             key=lambda row: (row.name, row.head, row.tail),
         )
+        if self.described is not None:
+            known = self.described.type_code
+            between = tuple(row for row in relations if row.head in known and row.tail in known)
+            return Schema(self.described.node_types, between, self.described.attribute_types)
         amounts: dict[str, int] = {type_names[kind]: 0 for kind in kinds}
         for row in relations:
             amounts[row.head] += row.count
@@ -99,7 +108,20 @@ class EndpointSchema:
         noise = [re.compile(pattern) for pattern in self.reading.noise]
         told = [content(row["p"]) for row in rows]
         kept = [p for p in told if p not in described and not any(pattern.search(p) for pattern in noise)]
-        return {name: predicate for predicate, name in short_names(kept, {}, {}).items()}
+        return {name: predicate for predicate, name in self._named(kept).items()}
+
+    def _named(self, iris: Iterable[str]) -> dict[str, str]:
+        """IRI → its label where the endpoint gives one, or else its last part."""
+        every = sorted(iris)
+        labels: dict[str, str] = {}
+        spoken = f'FILTER (LANG(?l) = "" || LANGMATCHES(LANG(?l), "{self.reading.language}"))'
+        for portion in pages_of([iri(one) for one in every], self.reading.batch):
+            values = f"VALUES ?p {{ {' '.join(portion)} }}"
+            for row in self._rows(
+                f"SELECT ?p ?l WHERE {{ {values} ?p {iri(self.reading.label)} ?l {spoken} }}", "?p ?l"
+            ):
+                labels.setdefault(content(row["p"]), content(row["l"]))
+        return short_names(every, labels, {})
 
     def _described(self) -> dict[str, str]:
         """Relation name → IRI of the relations that are described, by their labels; those to identifiers left out."""
@@ -120,7 +142,7 @@ class EndpointSchema:
         if self.reading.claims:
             return {}
         rows = self._rows(f"SELECT DISTINCT ?t WHERE {{ ?s {iri(self.reading.type)} ?t }}", "?t")
-        return short_names([content(row["t"]) for row in rows if row.get("t", "").startswith("<")], {}, {})
+        return self._named(content(row["t"]) for row in rows if row.get("t", "").startswith("<"))
 
     def _relation_rows(self) -> list[tuple[str, str, str, int]]:
         """(predicate, head type, tail type, edges); all of one type where counting by type is too much."""

@@ -13,6 +13,7 @@ from clew.core.types import IntArray, NodeSet
 from clew.kb.adjacency import Adjacency, LongArray, positions
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import Edges, KnowledgeBase
+from clew.kb.sparql import SparqlKnowledgeBase, edges_to
 from clew.kb.stored import StoredKnowledgeBase
 
 BoolArray = NDArray[np.bool_]
@@ -21,6 +22,9 @@ MOST_AT_ONCE = 1 << 18
 """Edges held in memory at once, whatever the degree of the nodes."""
 HUB = 2048
 """Nodes with more edges than this are read as slices of the mapped file; the edges of others are gathered."""
+
+MOST_COUNTED = 1000
+"""The edges of more nodes of an endpoint are not counted."""
 
 
 class UndirectedGraph(Protocol):
@@ -142,8 +146,10 @@ class RemoteGraph:
         self._kb = kb
 
     def degrees(self, nodes: NodeSet) -> LongArray:
-        """Edges in both directions; one each where the base would have to read them to count them."""
+        """Edges in both directions; one each where too many queries would be needed to count them."""
         if isinstance(self._kb, StoredKnowledgeBase):
+            return self._kb.degrees(nodes.array)
+        if isinstance(self._kb, SparqlKnowledgeBase) and len(nodes) <= MOST_COUNTED:
             return self._kb.degrees(nodes.array)
         return np.ones(len(nodes), dtype=np.int64)
 
@@ -154,7 +160,7 @@ class RemoteGraph:
     def links(self, left: NodeSet, right: NodeSet) -> tuple[IntArray, IntArray]:
         """Every linked pair once."""
         near, far = (left, right) if len(left) <= len(right) else (right, left)
-        edges = self._kb.edges(near)
+        edges = edges_to(self._kb, near, far, None, "any")
         ends = np.concatenate((edges.heads, edges.tails)), np.concatenate((edges.tails, edges.heads))
         hit = np.isin(ends[0], near.array) & np.isin(ends[1], far.array)
         lefts, rights = (ends[0][hit], ends[1][hit]) if near is left else (ends[1][hit], ends[0][hit])
@@ -163,7 +169,7 @@ class RemoteGraph:
 
     def induced(self, nodes: NodeSet) -> Edges:
         """The edges between these nodes."""
-        edges = self._kb.edges(nodes, direction="out")
+        edges = edges_to(self._kb, nodes, nodes, None, "out")
         hit = np.isin(edges.tails, nodes.array)
         return sorted_edges(edges.heads[hit], edges.relations[hit], edges.tails[hit])
 

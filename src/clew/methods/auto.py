@@ -1,7 +1,7 @@
 """Picks a method by the base and the question: the one `clew ask` uses when none is named.
 
 A base of documents gets knowledge_graph_prompting, a base without edges or with countless relations hybrid retrieval,
-an endpoint aligned_paths and a graph focus_plus; over bare facts aligned_paths answers where the reader is not sure.
+a large endpoint aligned_paths, a graph focus_plus; over bare facts aligned_paths answers where the reader is not sure.
 What `clew tune` chose for a base comes before all that. The answer says which it is.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from clew.core.types import Answer
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.sparql import described
 from clew.methods.answering import READABLE
 from clew.methods.catalog import create
 from clew.methods.protocol import Method
@@ -56,11 +56,12 @@ def choose(question: str, tools: Toolbox) -> tuple[str, str]:
         return "knowledge_graph_prompting", "the base is made of documents"
     if not schema.relations:
         return "hybrid", "the base has no edges"
-    if not isinstance(tools.kb, StoredKnowledgeBase):
-        return "aligned_paths", "the base is behind an endpoint"
+    known = described(tools.kb)
+    if known is None:
+        return "aligned_paths", "the base is behind an endpoint that is too large to read its names"
     if is_huge(schema):
         return "hybrid", f"the base has more than {MOST_READ:,} relations or types, too many to read questions over"
-    if not tools.kb.has_texts and not schema.attribute_types:
+    if not known.has_texts and not schema.attribute_types:
         parse = (tools.parser or reader_parser(tools)).parse(question, schema)
         is_for_nodes = parse.query.asks == "nodes" and parse.query.best is None  # a path counts and compares nothing
         if is_for_nodes and (parse.certainty or 0.0) < SURE:

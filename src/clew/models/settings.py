@@ -7,6 +7,7 @@ CLEW_MODEL_SECONDS how long one reply may take, default 120; `seconds` of a name
 OLLAMA_HOST        where Ollama listens, default 127.0.0.1:11434; LMSTUDIO_HOST likewise, default 127.0.0.1:1234
 CLEW_EMBEDDER      an embedder that bases may use: `openai:NAME`, `http…#NAME` or a folder
 CLEW_EMBEDDER_KEY  the key for `--embedder http…#NAME`
+CLEW_VECTORS       where vectors are kept instead of each base's folder: `qdrant+http://HOST:6333`
 CLEW_CONFIG        the configuration file, default ~/.config/clew/config.toml
 CLEW_CACHE         the folder of the reply cache, default ~/.cache/clew
 
@@ -103,6 +104,8 @@ class Settings:
     _keys: Mapping[str, Secret] = field(default_factory=dict, repr=False)
     embedders: frozenset[str] = frozenset()
     """Embedders that the user lets bases use; a base alone can name none but those that ship."""
+    vectors: str = ""
+    """The address of a store of vectors; empty where they lie with each base."""
     _endpoint_key: Secret = field(default=NO_KEY, repr=False)
     _embedder_key: Secret = field(default=NO_KEY, repr=False)
 
@@ -127,6 +130,7 @@ class Settings:
             config_file=config,
             _keys=keys,
             embedders=frozenset((*file.embedders, given.get("CLEW_EMBEDDER", "").strip())) - {""},
+            vectors=given.get("CLEW_VECTORS", "").strip(),
             _endpoint_key=_secret(given, "CLEW_MODEL_KEY"),
             _embedder_key=_secret(given, "CLEW_EMBEDDER_KEY"),
         )

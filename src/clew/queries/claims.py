@@ -95,6 +95,14 @@ class Claim:
         return kinds.pop() if len(kinds) == 1 else None
 
 
+def claimed_names(query: TripletQuery) -> dict[str, str]:
+    """What the variables of a query are called in its claim."""
+    names = {query.target.name: TARGET}
+    for name in query.variables():
+        names.setdefault(name, f"y{len(names)}")
+    return names
+
+
 def as_block(
     query: TripletQuery,
     problem: Problem,
@@ -103,11 +111,13 @@ def as_block(
     *,
     hierarchical: bool,
     never: NodeSet = EMPTY,
+    spelled_out: int = 0,
 ) -> Block:
-    """A query as it was solved, its variables renamed: parsers call them what they like. `never` are no answers."""
-    names = {query.target.name: TARGET}
-    for name in query.variables():
-        names.setdefault(name, f"y{len(names)}")
+    """A query as it was solved, its variables renamed: parsers call them what they like. `never` are no answers.
+
+    Constants that stand for up to `spelled_out` nodes are given as these, not by a hierarchy that is to be followed.
+    """
+    names = claimed_names(query)
 
     def requirement(constraint: Constraint) -> Requirement:
         triplet = query.triplets[constraint.triplet]
@@ -117,6 +127,9 @@ def as_block(
             if isinstance(position, str):
                 return names[position]
             assert isinstance(term, Constant)
+            assert isinstance(position, NodeSet)
+            if len(position) <= spelled_out:
+                return Named(position)
             return Named(groundings[term].nodes, expansions(triplet, term, schema) if widen else ())
 
         head, tail = end(triplet.head, constraint.head), end(triplet.tail, constraint.tail)

@@ -9,7 +9,7 @@ Counts               are taken over all solutions, then the group is narrowed on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain, combinations
@@ -207,20 +207,23 @@ class Relaxed:
     relaxations: tuple[Relaxation, ...] = ()
 
 
-def solve_relaxed(graph: Graph, problem: Problem, steps: tuple[Step, ...], *, exact: bool = True) -> Relaxed:
+Solver = Callable[[Problem], Solution]
+
+
+def solve_relaxed(solve: Solver, problem: Problem, steps: tuple[Step, ...]) -> Relaxed:
     """The problem itself where it has answers; else the fewest relaxed triplets, and among them the fewest answers.
 
     The choice does not depend on the order of triplets. Forbidden triplets are never relaxed: that would turn the
     question round. A target of which nothing is required any more counts as no answer.
     """
-    solution = solve(graph, problem, exact=exact)
+    solution = solve(problem)
     if not solution.is_empty:
         return Relaxed(solution)
     for step in steps:
         for together in _sizes(problem, step):
             found = []
             for chosen in combinations(_candidates(problem, step), together):
-                relaxed = solve(graph, _relaxed(problem, chosen, step), exact=exact)
+                relaxed = solve(_relaxed(problem, chosen, step))
                 if relaxed.target is not None and len(relaxed.target):
                     found.append((len(relaxed.target), _sorted_text(chosen), relaxed, chosen))
             if found:

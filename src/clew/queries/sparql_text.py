@@ -18,7 +18,16 @@ from clew.queries.finishing import NUMBER
 from clew.queries.hierarchies import follows
 from clew.queries.relation_paths import OPAQUE
 
+MOST_RELATIONS = 500
+"""Any relation means any of so many at an endpoint; where it has more, just any."""
 DOUBLE = "<http://www.w3.org/2001/XMLSchema#double>"
+
+
+def sparql_of_block(block: Block, kb: KnowledgeBase, variable: str = TARGET) -> str:
+    """A query for what one of the variables of a block stands for."""
+    writer = _Sparql(kb)
+    writer.block(block, "  ")
+    return "\n".join([f"SELECT DISTINCT ?{variable} WHERE {{", *writer.lines, "}"])
 
 
 def sparql(claim: Claim, kb: KnowledgeBase) -> str:
@@ -31,7 +40,7 @@ def sparql(claim: Claim, kb: KnowledgeBase) -> str:
     if claim.asked is not None:
         writer.lines.append(f"  FILTER(?{TARGET} IN ({', '.join(writer.nodes(claim.asked))}))")
     if claim.asks == "value" and claim.attribute is not None:
-        writer.lines.append(f"  ?{TARGET} <{attribute_iri(claim.attribute)}> ?value .")
+        writer.lines.append(f"  ?{TARGET} {writer.attribute(claim.attribute)} ?value .")
     head = {
         "number": f"SELECT (COUNT(DISTINCT ?{TARGET}) AS ?number) WHERE {{",
         "truth": "ASK {",
@@ -70,7 +79,7 @@ class _Sparql:
             self.matches(claim, indent)
             kind = self.kb.schema.attribute_types.get(best.attribute)
             stored = "?stored" if kind == "text" else "?amount"
-            self.lines.append(f"{indent}?{TARGET} <{attribute_iri(best.attribute)}> {stored} .")
+            self.lines.append(f"{indent}?{TARGET} {self.attribute(best.attribute)} {stored} .")
             if kind in ("boolean", "list"):
                 self.lines.append(f"{indent}FILTER(false)")
             elif kind == "text":
@@ -139,7 +148,7 @@ class _Sparql:
 
     def condition(self, condition: Condition, indent: str) -> None:
         value = f"?value{next(self.numbers)}"
-        self.lines.append(f"{indent}?{condition.variable} <{attribute_iri(condition.attribute)}> {value} .")
+        self.lines.append(f"{indent}?{condition.variable} {self.attribute(condition.attribute)} {value} .")
         joined = checks(condition, self.kb.schema)
         tests = joined.joiner("&&", "||").join(_compared(value, check) for check in joined.tests)
         self.lines.append(f"{indent}FILTER({tests or ('true' if joined.all else 'false')})")
@@ -152,6 +161,9 @@ class _Sparql:
             self.lines.append(f"{indent}{head} {path} {tail} .")
             return
         relation = f"?relation{next(self.numbers)}"
+        if isinstance(self.kb, SparqlKnowledgeBase) and len(self.kb.schema.relation_names) <= MOST_RELATIONS:
+            told = " ".join(map(self.relation, self.kb.schema.relation_names))  # not those that say what a node is
+            self.lines.append(f"{indent}VALUES {relation} {{ {told} }}")
         either = f" UNION {{ {tail} {relation} {head} }}" if requirement.any_direction else ""
         self.lines.append(f"{indent}{{ {head} {relation} {tail} }}{either}")
 
@@ -183,6 +195,10 @@ class _Sparql:
 
     def relation(self, name: str) -> str:
         return f"<{self.kb.predicate(name) if isinstance(self.kb, SparqlKnowledgeBase) else relation_iri(name)}>"
+
+    def attribute(self, name: str) -> str:
+        known = self.kb.attributes.get(name) if isinstance(self.kb, SparqlKnowledgeBase) else None
+        return f"<{known or attribute_iri(name)}>"
 
 
 def _compared(value: str, check: Check) -> str:

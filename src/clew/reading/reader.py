@@ -30,7 +30,7 @@ from clew.index.mentions import is_common
 from clew.index.protocol import Names
 from clew.index.tokens import stem, tokenise
 from clew.kb.protocol import KnowledgeBase
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.sparql import SparqlKnowledgeBase, Way, described
 from clew.queries.hierarchies import descendants, hierarchies
 from clew.reading.encoders import SHIPPED, Encoders
 from clew.reading.extents import Extents
@@ -69,6 +69,8 @@ MOST_NUMBERS = 6
 REMEMBERED = 64
 WRITTEN = 0.3
 """From this share of nodes with a text on, a question may be about texts alone."""
+MOST_STARTS = 2_000
+"""What more nodes of an endpoint are joined to is read step by step."""
 LARGE = 200_000
 """From so many nodes on, a path is not followed only to see whether it leads anywhere."""
 
@@ -140,7 +142,8 @@ class LearnedReader:
         found: dict[str, tuple[str, ...]] = {}
         for name, kind in self.schema.attribute_types.items():
             if kind == "text":
-                every = self.kb.distinct(name) if isinstance(self.kb, StoredKnowledgeBase) else ()
+                known = described(self.kb)
+                every = () if known is None else known.distinct(name)
                 values = _few_values(every)
                 if values:
                     found[name] = values
@@ -186,8 +189,8 @@ class LearnedReader:
     def is_written_about(self, kind: str | None) -> bool:
         """Whether texts can answer as well: enough nodes of a type have one."""
         if kind not in self._written:
-            share = self.kb.written_share(kind) if isinstance(self.kb, StoredKnowledgeBase) else 0.0
-            self._written[kind] = share >= WRITTEN
+            known = described(self.kb)
+            self._written[kind] = known is not None and known.written_share(kind) >= WRITTEN
         return self._written[kind]
 
     def read(self, question: str) -> Understanding:
@@ -240,7 +243,7 @@ class LearnedReader:
             )
         scores = replace(scores, mentions=mentions, groups=groups)
         proposals = self.proposer.propose(scores, PLANS, self._leads(reached))
-        proposals = [one for one in proposals if _may_hold(one.plan, reached)] or proposals
+        proposals = [one for one in proposals if self._may_hold(one.plan, reached)] or proposals
         proposals = [one for one in proposals if self.is_worth_choosing(one.plan, senses, numbers)]
         fitted = [(*self.extents.fitted(one.plan, numbers), one.score + cost) for one in proposals]
         asked, wording = lettered(question, spans, numbers), Wording(self.vocabulary)
@@ -328,9 +331,33 @@ class LearnedReader:
         def leads(mention: int, path: tuple[int, ...]) -> bool:
             if len(path) > 2 and len(self.kb.nodes()) >= LARGE:
                 return True
-            return len(reached(mention, path)) > 0
+            return self._meet([(mention, path)], (), reached)
 
         return leads
+
+    def _meet(self, ends: Sequence[End], avoided: Sequence[End], reached: Reached) -> bool:
+        """Whether hops from all mentions lead to a common node, and those to be avoided do not; an endpoint joins."""
+        if isinstance(self.kb, SparqlKnowledgeBase):
+            ways = [[self._way(reached(mention, ()), path) for mention, path in some] for some in (ends, avoided)]
+            if all(len(starts) <= MOST_STARTS for some in ways for starts, _ in some):
+                return self.kb.meet(*ways)
+        left = reduce(and_, (reached(*end) for end in ends))
+        for end in avoided:
+            left = left - reached(*end)
+        return len(left) > 0
+
+    def _way(self, starts: NodeSet, path: tuple[int, ...]) -> Way:
+        hops = [self.vocabulary.hops[place] for place in path]
+        kinds = [None if self._has_one_end(hop.relation, hop.direction) else hop.end for hop in hops]
+        return starts, [(hop.relation, hop.direction, kind) for hop, kind in zip(hops, kinds, strict=True)]
+
+    def _may_hold(self, plan: Plan, reached: Reached) -> bool:
+        """Whether something satisfies all branches of a plan, unless to learn that is what is asked."""
+        named = [(branch, (branch.mention, branch.hops)) for branch in plan.branches if branch.mention is not None]
+        required = [end for branch, end in named if not branch.negated]
+        if plan.either or plan.form in ("count", "exists") or not required or len(plan.branches) == 1:
+            return True
+        return self._meet(required, [end for branch, end in named if branch.negated], reached)
 
     def _with_below(self, sense: Sense) -> NodeSet:
         """What a mention stands for, with what lies below that in a hierarchy: what holds there holds for it too."""
@@ -362,24 +389,9 @@ class LearnedReader:
         return found
 
 
+End = tuple[int, tuple[int, ...]]
+"""A mention and the hops from it."""
 Reached = Callable[[int, tuple[int, ...]], NodeSet]
-
-
-def _may_hold(plan: Plan, reached: Reached) -> bool:
-    """Whether something satisfies all branches of a plan, unless to learn that is what is asked."""
-    if plan.either or plan.form in ("count", "exists"):
-        return True
-    required = [branch for branch in plan.branches if not branch.negated and branch.mention is not None]
-    if len(required) < len(plan.branches) or len(required) > 1:
-        ends = [reached(branch.mention, branch.hops) for branch in required if branch.mention is not None]
-        if not ends:
-            return True
-        left = reduce(and_, ends)
-        for branch in plan.branches:
-            if branch.negated and branch.mention is not None:
-                left = left - reached(branch.mention, branch.hops)
-        return len(left) > 0
-    return True
 
 
 @lru_cache(maxsize=4)

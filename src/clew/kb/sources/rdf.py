@@ -148,6 +148,8 @@ class RdfGraph:
     """The triples of one or more files, sorted into resources and edges."""
 
     language: str = "en"
+    names: tuple[str, ...] = NAMES
+    texts: tuple[str, ...] = TEXTS
     resources: dict[str, _Resource] = field(default_factory=dict)
     edges: list[tuple[str, str, str]] = field(default_factory=list)
     prefixes: dict[str, str] = field(default_factory=dict)
@@ -180,8 +182,8 @@ class RdfGraph:
             for subject, predicate, value, *_ in triples:
                 if not isinstance(subject, named):
                     continue  # a statement about a statement
-                resource = self.resources.setdefault(key(subject), _Resource())
                 relation = predicate.value
+                resource = self.resource(key(subject))
                 if isinstance(value, ox.Literal):
                     text = Text(value.value, (value.language or "").lower(), value.datatype.value)
                     resource.literals.setdefault(relation, []).append(text)
@@ -196,12 +198,16 @@ class RdfGraph:
         if not self.resources:
             raise SourceError("no triples in this file", file=path)
 
+    def resource(self, key: str) -> _Resource:
+        """What is known of a subject so far, ready to be added to."""
+        return self.resources.setdefault(key, _Resource())
+
     def pieces(self, *, partial: bool = False) -> tuple[Piece, Piece]:
         """Nodes and edges; an edge `type` leads to each class that the sources describe as well.
 
         Where they are `partial`, changes to a base, no name is made up from an IRI.
         """
-        labels = {iri: name for iri in self.resources if (name := self._label(iri))}
+        labels = self.labels
         file = ", ".join(self.files)
         edges, gone = unfolded(self.edges)
         described = {key: resource for key, resource in self.resources.items() if key not in gone}
@@ -220,29 +226,35 @@ class RdfGraph:
         resources = [self.resources.get(key, _Resource()) for key in keys]
         kinds = [self._kind(resource) for resource in resources]
         kind_names = short_names({kind for kind in kinds if kind}, labels, self.prefixes)
-        described = {*NAMES, *ALIASES, *TEXTS}
-        predicates = {relation for resource in resources for relation in resource.literals if relation not in described}
-        attributes = short_names(predicates, labels, self.prefixes)
+        attributes = self.attributes(resources, labels)
         columns: dict[str, Any] = {
             "key": keys,
             "type": pa.array([kind_names[kind] if kind else None for kind in kinds], pa.string()),
             "name": pa.array([labels.get(key) or (None if partial else _name(key)) for key in keys], pa.string()),
             "aliases": pa.array([self._aliases(key) for key in keys], pa.list_(pa.string())),
-            "text": ["\n".join(self._texts(resource, TEXTS)) for resource in resources],
+            "text": ["\n".join(self._texts(resource, self.texts)) for resource in resources],
         }
         for predicate, name in attributes.items():
-            free = name + "_" if name in NODE_COLUMNS else name
-            columns[free] = column_of([self._value(resource.literals.get(predicate)) for resource in resources])
+            columns[name] = column_of([self._value(resource.literals.get(predicate)) for resource in resources])
         return pa.table(columns)
 
-    def _label(self, iri: str) -> str | None:
-        return next(iter(self._texts(self.resources[iri], NAMES)), None)
+    @property
+    def labels(self) -> dict[str, str]:
+        """The best name of every resource that has one."""
+        named = ((key, self._texts(resource, self.names)) for key, resource in self.resources.items())
+        return {key: names[0] for key, names in named if names and names[0]}
+
+    def attributes(self, resources: Iterable[_Resource], labels: Mapping[str, str]) -> dict[str, str]:
+        """Predicate → the name of the attribute that its literals become."""
+        told = {predicate for resource in resources for predicate in resource.literals}
+        names = short_names(told - {*self.names, *ALIASES, *self.texts}, labels, self.prefixes)
+        return {predicate: name + "_" if name in NODE_COLUMNS else name for predicate, name in names.items()}
 
     def _aliases(self, key: str) -> list[str]:
         if key not in self.resources:
             return []
-        names = self._texts(self.resources[key], NAMES)
-        return list(dict.fromkeys([*names[1:], *self._texts(self.resources[key], ALIASES)]))
+        names = self._texts(self.resources[key], self.names)
+        return sorted({*names[1:], *self._texts(self.resources[key], ALIASES)})  # statements have no order
 
     def _texts(self, resource: _Resource, predicates: Iterable[str]) -> list[str]:
         """The literals of several predicates in the language of the reader, in the order of the predicates."""
@@ -257,7 +269,7 @@ class RdfGraph:
         if not texts:
             return None
         values = [text.parsed() for text in in_language(texts, self.language)]
-        return values[0] if len(values) == 1 else [str(value) for value in values]
+        return values[0] if len(values) == 1 else sorted(str(value) for value in values)
 
 
 def _name(key: str) -> str:

@@ -25,6 +25,8 @@ from clew.core.roles import Parse
 from clew.core.types import Answer, Ranking
 from clew.index.fusion import min_max_sum, preferring
 from clew.index.protocol import Index
+from clew.index.tokens import terms
+from clew.kb.sparql import described
 from clew.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
 from clew.methods.focus.evidence import explained_share, weighed, with_query
 from clew.methods.focus.tiers import Tier, asks_more, finished, tiers, united, unrestricted
@@ -123,7 +125,7 @@ class FocusPlus(Method):
             strand = [] if is_full else self._strand(question, query.target.type, tools)
             strand = [one for one in strand if parse.is_loose or one.node not in named]
         with trace.span("4 merge and rerank") as span:
-            share = explained_share(question, focus, tools.lexical.weight)
+            share = explained_share(question, focus, tools.lexical.weight if described(kb) else count_terms)
             sure = share if parse.certainty is None else parse.certainty if parse.is_loose else 1.0
             span.note(explained=round(share, 2))
             if sure < self.doubt:
@@ -230,5 +232,13 @@ class FocusPlus(Method):
 
 
 def _indexes(tools: Toolbox) -> tuple[Index, ...]:
-    """By words and by meaning; where nodes are but names, by words alone."""
-    return (tools.lexical, tools.vectors) if tools.stored.has_texts else (tools.lexical,)
+    """By words and by meaning; where nodes are but names, by words alone; at a large endpoint by neither."""
+    known = described(tools.kb)
+    if known is None:
+        return ()
+    return (tools.lexical, tools.vectors) if known.has_texts else (tools.lexical,)
+
+
+def count_terms(text: str) -> float:
+    """How much a text tells where it is not known how rare its words are."""
+    return len(terms(text))

@@ -24,6 +24,7 @@ from clew.methods.protocol import Method
 from clew.methods.role_choice import ParserName, parser_for, reranker_for
 from clew.queries.claims import Claim
 from clew.queries.grounding import DirectionRule, EdgeTypes, Unmatched, ground, pose
+from clew.queries.pushdown import solver
 from clew.queries.solutions import solve_relaxed
 from clew.reading.pronouns import with_names
 from clew.roles.rerank import RerankerName
@@ -87,5 +88,6 @@ class FourStepFocus(Method):
     def _substitute(self, query: TripletQuery, tools: Toolbox) -> Focus:
         groundings = ground(query, tools.names, unmatched=self.unmatched)
         problem = pose(query, groundings, tools.kb, edge_types=self.edge_types, direction=self.direction)
-        relaxed = solve_relaxed(tools.kb, problem, ("loosen",) if self.edge_types == "prefer" else (), exact=False)
+        solve = solver(tools.kb, query, groundings, exact=False)
+        relaxed = solve_relaxed(solve, problem, ("loosen",) if self.edge_types == "prefer" else ())
         return Focus(query, groundings, relaxed.solution, relaxed.relaxations)

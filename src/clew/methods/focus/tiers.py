@@ -29,6 +29,7 @@ from clew.queries.claims import Claim
 from clew.queries.finishing import Outcome, best_of, finish
 from clew.queries.grounding import Groundings, KnowledgeGraph, ground, pose, widened
 from clew.queries.hierarchies import hierarchies
+from clew.queries.pushdown import solver
 from clew.queries.solutions import Step, solve_relaxed
 
 SIZES = (2, 3, 5, 8, 12)
@@ -134,7 +135,7 @@ def _solved(
     kb: KnowledgeGraph, query: TripletQuery, groundings: Groundings, *, hierarchical: bool, steps: tuple[Step, ...] = ()
 ) -> Focus:
     problem = pose(query, groundings, kb, edge_types="strict", direction="strict", hierarchical=hierarchical)
-    relaxed = solve_relaxed(kb, problem, steps)
+    relaxed = solve_relaxed(solver(kb, query, groundings, hierarchical=hierarchical), problem, steps)
     return Focus(query, groundings, relaxed.solution, relaxed.relaxations, hierarchical)
 
 
