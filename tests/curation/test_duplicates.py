@@ -6,13 +6,14 @@ import pytest
 
 import clew
 from clew.core.errors import CorruptError, InputError, NotFoundError
+from clew.curation import undo as undoing
 from clew.curation.duplicates import find_duplicates, groups
 from clew.curation.merging import merge
 from clew.curation.name_forms import close_forms, form, misspelt
 from clew.curation.undo import undo
 from clew.kb import storage
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.manifest import read_manifest
+from clew.kb.manifest import MANIFEST, read_manifest
 from clew.toolbox import Toolbox
 
 NODES = [
@@ -170,6 +171,27 @@ def test_an_undo_that_is_killed_at_its_end_leaves_nothing_to_the_next_one(folder
     tools.local.release()
     with monkeypatch.context() as patch:
         patch.setattr("clew.curation.undo.shutil.rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            undo(folder)
+    with pytest.raises(InputError, match="nothing to undo"):
+        undo(folder)
+    assert bytes_of(folder) == before
+
+
+def test_an_undo_that_is_killed_once_it_is_in_use_leaves_nothing_to_the_next_one(folder, monkeypatch):
+    before = bytes_of(folder)
+    tools = Toolbox.open(folder)
+    merge(folder, groups(tools.local, find_duplicates(tools)))
+    tools.local.release()
+    put_back = undoing._put_back
+
+    def put_back_and_killed(source, target):
+        put_back(source, target)
+        if target.name == MANIFEST:
+            killed()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(undoing, "_put_back", put_back_and_killed)
         with pytest.raises(KeyboardInterrupt):
             undo(folder)
     with pytest.raises(InputError, match="nothing to undo"):

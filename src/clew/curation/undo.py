@@ -63,9 +63,9 @@ def undo(folder: Path) -> str:
             raise InputError(f"{folder} was changed again since ({told['what']}): undoing would lose the later change")
         kept = [Path(before.generation, name) for name in before.files] + list(_vector_files(place / _KEPT))
         refuse_link(place / _KEPT, *(base / part for base in (folder, place / _KEPT) for part in _parts(kept)))
+        record(folder, changed)  # before it is replaced: whoever is killed then leaves it to the next command
         for relative in (*kept, Path(MANIFEST)):  # the manifest last: replacing it is the moment of the change
             _put_back(place / _KEPT / relative, folder / relative)
-        record(folder, changed)
         _remove_vectors(folder, set(_vector_files(folder)) - set(kept))
         _remove(folder, place)
         return str(told["what"])
