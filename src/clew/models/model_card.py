@@ -43,5 +43,5 @@ def check_card(folder: Path) -> None:
         raise CorruptError(f"the weights in {folder} are not those that {CARD} speaks of: copy or train them again")
     if not usable:
         raise InputError(
-            f"{folder} did worse on held-out examples than the model it was made from ({CARD}): use that, or train again"
+            f"{folder} did no better on held-out examples than what it was made from ({CARD}): use that, or train again"
         )

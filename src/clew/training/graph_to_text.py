@@ -1,7 +1,7 @@
 """Trains a language model to tell the facts of a subgraph in sentences (Graph2Text; Salnikov et al., section 3.2.3).
 
-The paper fine-tunes T5 on WebNLG with "convert the [graph] to [text]:"; here a causal model learns, from the prompt that
-`GraphWriter` sends. Only texts that spell every name as the facts do are learned from: others would teach to respell.
+The paper fine-tunes T5 on WebNLG with "convert the [graph] to [text]:"; here a causal model learns from the prompt
+that `GraphWriter` sends. Texts that do not spell every name as the facts do are left out: they would teach to respell.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from clew.datasets.files import find_file, read_records
 from clew.methods.subgraph_reranking.graph_to_text import MOST_FACTS, names_in, names_kept, strangers_in, telling
 from clew.models.protocol import LanguageModel
 from clew.models.structured import ask
+from clew.training.fine_tuning import LEFT_OUT, TRAINED_ON, Course, Part, fine_tune
 from clew.training.language import Lesson
-
 
 TOGETHER = (2, 5)
 """How many texts one lesson joins; half of all texts are in such a lesson too."""
@@ -64,10 +64,7 @@ def _name(identifier: str) -> str:
 def lessons_from(told: Sequence[Told], seed: int = 0) -> list[Lesson]:
     """One for each text that keeps every name, and some in which several are told one after another."""
     faithful = [
-        (one.facts, text)
-        for one in told
-        for text in one.texts
-        if names_kept(one.facts, text) == names_in(one.facts)
+        (one.facts, text) for one in told for text in one.texts if names_kept(one.facts, text) == names_in(one.facts)
     ]
     if not faithful:
         raise InputError("no text spells every name of its facts as they do: there is nothing to learn from")
@@ -134,3 +131,12 @@ def _words(text: str) -> list[str]:
 
 def _runs(words: Sequence[str], size: int) -> Counter[tuple[str, ...]]:
     return Counter(tuple(words[at : at + size]) for at in range(len(words) - size + 1))
+
+
+def train_graph_to_text(sources: Sequence[Path], course: Course, measured_on: Sequence[Path] = ()) -> dict[str, float]:
+    """Train on all graphs but a part; measured on some that were learned, on that part, and on other files."""
+    told = {f"{file} {number}": one for file in sources for number, one in enumerate(read_told(file))}
+    learned, apart = course.parted(told)
+    sets = {TRAINED_ON: learned, LEFT_OUT: apart} | {file.name: read_told(file) for file in measured_on}
+    part = Part("graph_to_text", sets, measure, decisive="used")
+    return fine_tune(part, lessons_from(learned, course.tuning.seed), list(map(str, sources)), course)

@@ -25,8 +25,10 @@ from clew.models.batch_runner import LocalModel
 LORA, KEPT_STEP = "lora.safetensors", "step.safetensors"
 IGNORED = -100
 """What torch leaves out of a loss."""
-READ_AT_ONCE = {"cuda": 32_768, "cpu": 2_048}
+READ_AT_ONCE = {"cuda": 12_288, "cpu": 2_048}
 """Tokens read together, padding included: a step with more of them adds up the gradients of its parts."""
+REPLIES_AT_ONCE = 4_096
+"""Tokens of replies among them: for each there is a number for every word."""
 SORTED_TOGETHER = 32
 """Batches whose lessons are put in the order of their lengths."""
 RISE, LEAST_RATE = 0.05, 0.02
@@ -108,6 +110,20 @@ def batches(lengths: Sequence[int], size: int, rng: random.Random) -> list[list[
     found = [part[at : at + size] for part in parts for at in range(0, len(part), size)]
     rng.shuffle(found)
     return found
+
+
+def _parts(drawn: Sequence[Tokens], most: int) -> Iterator[list[Tokens]]:
+    """Lessons read together, the padding counted."""
+    part: list[Tokens] = []
+    for one in drawn:
+        grown = [*part, one]
+        replies = sum(len(other.reply) for other in grown)
+        if part and (max(map(len, grown)) * len(grown) > most or replies > REPLIES_AT_ONCE):
+            yield part
+            grown = [one]
+        part = grown
+    if part:
+        yield part
 
 
 # 2 LoRA
@@ -221,8 +237,8 @@ class Descent:
             for group in optimizer.param_groups:
                 group["lr"] = tuning.rate * min(1.0, (step + 1) / (RISE * total + 1)) * max(LEAST_RATE, 1 - done)
             losses.append(self._learn(batch))
-            torch.nn.utils.clip_grad_norm_(learned, 1.0)
-            optimizer.step()
+            if torch.isfinite(torch.nn.utils.clip_grad_norm_(learned, 1.0)):  # else what was learned would be lost
+                optimizer.step()
             optimizer.zero_grad(set_to_none=True)
             if step % max(1, total // 50) == 0:
                 self.say(f"step {step + 1} of {total}, {spent:.0f} s, loss {sum(losses[-20:]) / len(losses[-20:]):.3f}")
@@ -246,43 +262,35 @@ class Descent:
         """Gradients of one step, read in as many parts as the memory asks for."""
         drawn = [self.lessons[at] for at in batch]
         count = sum(len(one.reply) for one in drawn)
-        at_once = max(1, READ_AT_ONCE[self.local.device] // max(map(len, drawn)))
         told = 0.0
-        for first in range(0, len(drawn), at_once):
-            loss = self._loss(drawn[first : first + at_once]) / count
+        for part in _parts(drawn, READ_AT_ONCE[self.local.device]):
+            loss = self._loss(part) / count
             loss.backward()
             told += float(loss.detach())
         return told
 
     def _loss(self, part: Sequence[Tokens]) -> Any:
-        """Replies stand at the right end, so that the last layer is asked for them alone."""
+        """Words are scored at the places of the replies alone: elsewhere they would fill the memory."""
         import torch
 
-        width, kept = max(map(len, part)), max(len(one.reply) for one in part)
-        pad = self.local.tokenizer.pad_token_id
-
-        def tensor(rows: list[list[int]]) -> Any:
-            return torch.tensor(rows, device=self.local.device)
-
-        mask = tensor([[0] * (width - len(one)) + [1] * len(one) for one in part])
-        said = self.local.model(
-            input_ids=tensor([[pad] * (width - len(one)) + one.prompt + one.reply for one in part]),
-            attention_mask=mask,
-            position_ids=(mask.cumsum(-1) - 1).clamp(min=0),
-            logits_to_keep=kept + 1,
-            use_cache=False,
-        ).logits[:, :-1]
-        wanted = tensor([[IGNORED] * (kept - len(one.reply)) + one.reply for one in part])
-        return torch.nn.functional.cross_entropy(
-            said.float().flatten(0, 1), wanted.flatten(), ignore_index=IGNORED, reduction="sum"
-        )
+        width, pad = max(map(len, part)), self.local.tokenizer.pad_token_id
+        rows = [one.prompt + one.reply + [pad] * (width - len(one)) for one in part]
+        mask = [[1] * len(one) + [0] * (width - len(one)) for one in part]
+        wanted = [
+            [IGNORED] * (len(one.prompt) - 1) + one.reply + [IGNORED] * (width - len(one) + 1) for one in part
+        ]  # each token is told from the one before it
+        ids, mask, labels = (torch.tensor(told, device=self.local.device) for told in (rows, mask, wanted))
+        model = self.local.model
+        states = model.base_model(input_ids=ids, attention_mask=mask, use_cache=False)[0]
+        said = model.get_output_embeddings()(states[labels != IGNORED]).float()
+        return torch.nn.functional.cross_entropy(said, labels[labels != IGNORED], reduction="sum")
 
     @property
     def _identity(self) -> str:
         """Of the lessons, the settings and the model: a kept step of another run is not gone on from."""
         settled = replace(self.tuning, seconds=None, keep_every=0.0)
-        told = repr((self.local.model.config.to_dict(), asdict(settled), [(one.prompt, one.reply) for one in self.lessons]))
-        return hashlib.sha256(told.encode()).hexdigest()
+        lessons = [(one.prompt, one.reply) for one in self.lessons]
+        return hashlib.sha256(repr((self.local.model.config.to_dict(), asdict(settled), lessons)).encode()).hexdigest()
 
     def _keep(self, lora: Lora, optimizer: Any, losses: Sequence[float], spent: float) -> None:
         import torch

@@ -19,10 +19,13 @@ import numpy as np
 
 from clew.core.errors import InputError
 from clew.core.roles import Draft, Writer
+from clew.datasets.load import load_dataset
 from clew.datasets.questions import Dataset, Paragraph, Question
 from clew.index.tokens import terms
-from clew.models.protocol import Embedder
-from clew.roles.write import asking_for_evidence, next_reply
+from clew.models.embedding.opening import open_embedder
+from clew.models.protocol import Embedder, LanguageModel
+from clew.roles.write import ModelWriter, UncoveredPart, asking_for_evidence, next_reply
+from clew.training.fine_tuning import LEFT_OUT, TRAINED_ON, Course, Part, fine_tune, sample
 from clew.training.language import Lesson
 
 ROOM = 4096
@@ -113,3 +116,20 @@ def measure(states: Sequence[Lacking], writer: Writer, embedder: Embedder) -> di
         first.append(nearest in one.missing)
     shares = {"next_passage_first": first, "enough_said": enough, "stopped_early": stopped}
     return {name: float(np.mean(found)) for name, found in shares.items() if found}
+
+
+def train_traverser(sources: Sequence[str], course: Course, measured_on: Sequence[str] = ()) -> dict[str, float]:
+    """Train on the questions of data sets (`hotpotqa:FILE`) but a part; measured as telling subgraphs is."""
+    seed = course.tuning.seed
+    asked = {f"{name} {id}": own for name in sources for id, own in lacking_in(load_dataset(name), seed).items()}
+    learned, apart = ([one for own in part for one in own] for part in course.parted(asked))
+    sets = {TRAINED_ON: learned, LEFT_OUT: apart}
+    for name in measured_on:
+        sets[name] = [one for own in lacking_in(load_dataset(name), seed).values() for one in own]
+    embedder, decisive = open_embedder(), "next_passage_first"
+
+    def measured(own: Sequence[Lacking], model: LanguageModel) -> dict[str, float]:
+        return measure(own, ModelWriter(model), embedder)
+
+    least = measure(sample(apart, seed), UncoveredPart(), embedder)[decisive]
+    return fine_tune(Part("traverser", sets, measured, decisive, least), lessons_from(learned), sources, course)

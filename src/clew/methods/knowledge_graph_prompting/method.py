@@ -156,7 +156,9 @@ class KnowledgeGraphPrompting(Method):
 
     def learned(self, tools: Toolbox) -> Mapping[str, Any]:
         """The traverser's own model: its name holds the digest of what was trained."""
-        return {} if self.traverser_model is None else {"traverser_model": writing_model(tools, self.traverser_model).name}
+        return (
+            {} if self.traverser_model is None else {"traverser_model": writing_model(tools, self.traverser_model).name}
+        )
 
     def _closely(self, asked: AskedPassages, ranking: Ranking, tools: Toolbox) -> CloseReading:
         if not self.closely:
