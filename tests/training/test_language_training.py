@@ -30,10 +30,7 @@ from clew.training.language import (
     tokenised,
 )
 
-ADA = {
-    "triples": [["Ada_Lovelace", "bornIn", '"London, England"']],
-    "text": "Ada Lovelace was born in London, England.",
-}
+ADA = {"triples": [["Ada_Lovelace", "bornIn", '"Paris, Texas"']], "text": "Ada Lovelace was born in Paris, Texas."}
 DUNE = {
     "_id": "dune",
     "question": "Where was the author of Dune born?",
@@ -70,12 +67,14 @@ def start(tmp_path_factory):
     shape = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
     end = tokenizer.eos_token_id
     config = LlamaConfig(vocab_size=len(tokenizer), bos_token_id=None, eos_token_id=end, pad_token_id=end, **shape)
-    LlamaForCausalLM(config).save_pretrained(folder)
+    model = LlamaForCausalLM(config)
+    model.lm_head.weight.data *= 50  # the last layer is not trained, and has to be able to say something clearly
+    model.save_pretrained(folder)
     return str(folder)
 
 
 def quick(**settings):
-    return Tuning(**{"epochs": 12, "rate": 2e-2, "batch": 4, **settings})
+    return Tuning(**{"epochs": 10, "rate": 1e-2, "batch": 4, **settings})
 
 
 def written(path, rows):

@@ -105,15 +105,18 @@ def lessons_from(states: Sequence[Lacking]) -> list[Lesson]:
 def measure(states: Sequence[Lacking], writer: Writer, embedder: Embedder) -> dict[str, float]:
     """How often a missing passage is nearest to what is written, and how often "enough" is said rightly."""
     written = [one.texts[0] if one.texts else "" for one in writer.next_evidence([one.draft for one in states])]
+    asked = embedder.embed([text or one.question for one, text in zip(states, written, strict=True)], role="query")
+    passages = list({other: None for one in states for other in one.among})
+    vectors = embedder.embed([f"{other.title}\n{other.text}" for other in passages], role="document")
+    place = {other: at for at, other in enumerate(passages)}
     first, enough, stopped = [], [], []
-    for one, text in zip(states, written, strict=True):
+    for one, text, vector in zip(states, written, asked, strict=True):
         if not one.missing:
             enough.append(not text)
             continue
         stopped.append(not text)
-        vectors = embedder.embed([f"{other.title}\n{other.text}" for other in one.among], role="document")
-        nearest = one.among[int(np.argmax(vectors @ embedder.embed([text or one.question], role="query")[0]))]
-        first.append(nearest in one.missing)
+        near = vectors[[place[other] for other in one.among]] @ vector
+        first.append(one.among[int(np.argmax(near))] in one.missing)
     shares = {"next_passage_first": first, "enough_said": enough, "stopped_early": stopped}
     return {name: float(np.mean(found)) for name, found in shares.items() if found}
 
