@@ -105,7 +105,7 @@ MOST_WORDS = 4
 
 
 def bleu(written: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    """Corpus BLEU with several references (Papineni et al., ACL 2002), from 0 to 1; cased, words as sacrebleu cuts them."""
+    """Corpus BLEU with several references (Papineni et al., ACL 2002), 0 to 1; cased, words as in sacrebleu."""
     right, made = [0] * MOST_WORDS, [0] * MOST_WORDS
     length = closest = 0
     for text, others in zip(written, references, strict=True):
@@ -125,7 +125,7 @@ def bleu(written: Sequence[str], references: Sequence[Sequence[str]]) -> float:
 
 
 SPLIT = (r"([!-&(-+:-@\[-`{-~/])", r"(?<=\D)([.,])", r"([.,])(?=\D)", r"(?<=\d)(-)")
-"""Where words end, as WMT's mteval-v13a has it: at signs, at points and commas not inside numbers, at dashes after them."""
+"""Where words end, as WMT's mteval-v13a has it: at signs, at points and commas outside numbers, at dashes after one."""
 
 
 def _words(text: str) -> list[str]:
