@@ -37,7 +37,7 @@ RIGHT_TO_LEFT = """new MutationObserver(() => { document.documentElement.dir = "
 SHOWN = {
     "light": (
         *("ask", "table", "change", "conversation", "explore", "around", "printed", "documents", "bases"),
-        *("evaluations", "sign-in", "account", "team"),
+        *("evaluations", "sign-in", "account", "team", "reference"),
     ),
     "dark": ("ask",),
     "phone": ("ask",),
@@ -67,7 +67,7 @@ def answered(page: Page) -> None:
 def changing(page: Page) -> None:
     """Open what a name may mean."""
     answered(page)
-    page.locator(".understood-chips summary").first.click()
+    page.locator(".understood-chips summary", has_text="Polydactyly").click()
 
 
 def printed(page: Page) -> None:
@@ -81,6 +81,14 @@ def printed(page: Page) -> None:
 def failing(page: Page) -> None:
     """Open what went wrong."""
     page.locator("#main details summary").first.click()
+
+
+def trying(page: Page) -> None:
+    """Ask by the first form of the API."""
+    page.locator(".reference summary").first.click()
+    page.locator("form.try button.primary").first.click()
+    page.locator(".status-line").wait_for()
+    page.locator("h2", has_text="Questions").scroll_into_view_if_needed()
 
 
 VIEWS: dict[str, tuple[str, Step]] = {
@@ -99,7 +107,7 @@ VIEWS: dict[str, tuple[str, Step]] = {
     "reading": ("documents?base=papers&doc=maze.md", wait("article.reading")),
     "bases": ("bases?base=hpo", wait(".answer-table")),
     "evaluations": ("evaluations?base=hpo", failing),
-    "reference": ("api", wait(".reference")),
+    "reference": ("api?base=hpo", trying),
 }
 TEAM_VIEWS: dict[str, tuple[str, Step]] = {
     "account": ("account?base=hpo", wait("ul[aria-label='What you asked'] a, .account")),

@@ -32,7 +32,7 @@ NAV = {
     "Tutorials": "tutorials/graph tutorials/documents tutorials/research",
     "How-to": "installing sources models languages web conversations curation evaluation synthesis scale",
     "Reference": "reference/commands reference/python reference/methods changelog",
-    "Explanation": "architecture reader certificates search documents subgraphs reliability security"
+    "Explanation": "architecture reader graph_network certificates search documents subgraphs reliability security"
     " reporting contributing",
 }
 CONFIG = """\

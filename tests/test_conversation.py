@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.models.scripted import ScriptedModel
+from clew.queries.corrections import Corrections
 from clew.reading.follow_ups import asks_for_reasons, pointing, switched, untied
 
 COUNTRIES = {
@@ -91,10 +92,13 @@ def test_words_that_point_back_are_names(base):
     assert names(conversation.ask("Which countries does that country border?")) == {"Peru", "Bolivia", "Argentina"}
 
 
-def test_names_and_relations_of_a_follow_up_can_be_corrected(base):
+def test_names_and_types_of_a_follow_up_can_be_corrected(base):
     conversation = base.conversation()
     conversation.ask("Which countries border Peru?")
-    corrected = conversation.corrected({"Quechua": ["l:Spanish"]}, {})
+    languages = conversation.corrected({}, Corrections(type="language")).ask("What about Chile?")
+    assert {candidate.node.type for candidate in languages.matches} == {"language"}
+    conversation.ask("Which countries border Peru?")
+    corrected = conversation.corrected({"Quechua": ["l:Spanish"]}, Corrections())
     answer = corrected.ask("Which of them have Quechua as official language?")
     assert names(answer) == {"Chile", "Bolivia", "Ecuador"}
     assert names(conversation.ask("Which of those have Quechua as official language?")) == {"Bolivia"}

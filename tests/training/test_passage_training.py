@@ -107,6 +107,20 @@ def test_a_file_in_the_form_of_hotpotqa_brings_its_own_paragraphs(tmp_path):
     assert question.gold[1].short == (15, 21)
 
 
+def test_a_file_of_musique_tells_the_sentence_that_answers_each_step(tmp_path):
+    paragraphs = [
+        {"title": "Dune", "paragraph_text": "Dune is a novel. It is by Frank Herbert."},
+        {"title": "Dune", "paragraph_text": "A hill of sand."},
+        {"title": "Frank Herbert", "paragraph_text": "Born on the coast. He died in 1986."},
+    ]
+    steps = [{"answer": "Frank Herbert", "paragraph_support_idx": 0}, {"answer": "Tacoma", "paragraph_support_idx": 2}]
+    told = {"question": "Where?", "answer": "Tacoma", "paragraphs": paragraphs, "question_decomposition": steps}
+    (tmp_path / "musique.json").write_text(json.dumps([told]), "utf-8")
+    (question,) = read_source(tmp_path / "musique.json", tmp_path).questions
+    assert question.quotes == ("It is by Frank Herbert.", "Born on the coast.")  # where none holds it, the first
+    assert list(question.gold) == [0, 2]
+
+
 def test_sources_that_cannot_be_read_are_refused(tmp_path):
     (tmp_path / "wrong.json").write_text('[{"question": 3}]')
     (tmp_path / "empty").mkdir()

@@ -1,11 +1,18 @@
 """The page in Chromium, on the real demo base."""
 
+import time
 from pathlib import Path
+from urllib.parse import quote
 
+import httpx
 import pytest
 
 from browser_fixtures import HOSTILE
+from clew.building import build
+from clew.web.settings import ServerSettings
+from conftest import EDGES, NODES, tables
 from documents_made import ruled_pdf
+from web_server import running
 
 QUESTION = "abnormally long fingers and lens dislocation"
 TEXT = """# The labyrinth
@@ -191,3 +198,36 @@ def test_a_hostile_base_does_nothing(page, site):
     page.wait_for_selector("dialog[open] #node-name")
     assert page.locator("#main script, #main img, dialog script, dialog img").count() == 0
     assert page.title() != "owned"
+
+
+def test_no_field_of_a_schema_a_document_or_an_address_is_run(page, tmp_path):
+    page.on("dialog", lambda dialog: pytest.fail("a text was run"))
+    nodes = [(key, f"{kind} {HOSTILE}", name, [], text) for key, kind, name, _, text in NODES]
+    edges = [(head, f"{relation} {HOSTILE}", tail, HOSTILE) for head, relation, tail, _ in EDGES]
+    build(tables(nodes, edges), tmp_path / "evil.kb")
+    settings = ServerSettings({"evil": tmp_path / "evil.kb"}, {"papers": tmp_path / "papers"})
+    safe, name = quote(HOSTILE, safe=""), HOSTILE.replace("/", "").replace('"', "")[:80]
+    with running(settings) as address:
+        document = f"# {HOSTILE}\n\nAlpha is {HOSTILE}\n\n| {HOSTILE} | b |\n| --- | --- |\n| {HOSTILE} | 1 |\n"
+        at = f"{address}/v1/bases/papers/documents"
+        assert httpx.put(f"{at}/{quote(name)}.md", content=document.encode()).status_code == 202
+        while httpx.get(at, timeout=60).json()["build"]["state"] != "idle":
+            time.sleep(0.1)
+        views = {
+            f"ask?base=evil&q=Which {quote(NODES[2][1])} has extra fingers?": ".follow, .notice",
+            f"ask?base=evil&q={safe}&fix={safe}→{safe}&rel={safe}→{safe}&type={safe}&h={safe}": ".notice",
+            f"ask?base=evil&q=Polydactyly&method=bm25&fix={safe}→&rel={safe}→{safe}&h={safe}": ".follow, .notice",
+            "bases?base=evil": "[aria-label=Relations]",
+            f"explore?base=evil&e=BBS2&e={safe}": "[role=alert]",
+            "explore?base=evil&e=BBS2&e=P1": "canvas",
+            f"compare?base=evil&q={safe}": ".answer, .notice, .empty",
+            "ask?base=papers&q=What is Alpha?": ".follow, .notice",
+            "documents?base=papers": ".files",
+            f"documents?base=papers&doc={quote(name)}.md": ".reading, #cited, article",
+        }
+        for view, there in views.items():
+            page.goto(f"{address}/#/{view}")
+            page.locator(there).first.wait_for()
+            made = "#main script, dialog script, #main img:not([src^=blob]), dialog img"
+            assert page.locator(made).count() == 0, view
+            assert page.title() != "owned", view

@@ -58,7 +58,37 @@ async def use_tools(client) -> None:
     assert "Polydactyly" in shown.content[0].text
     assert "Polydactyly" in (await client.call_tool("neighbors", {"key": "BBS", "base": "tiny"})).content[0].text
     wrong = await client.call_tool("show", {"key": "nobody has this name", "base": "tiny"})
-    assert getattr(wrong, "isError", None) or getattr(wrong, "is_error", None)
+    assert wrong.is_error
+    for tool in listed.tools:  # with it the client checks what the calls above returned
+        assert tool.output_schema["type"] == "object", tool.name
+
+
+async def read_resources(client, mcp) -> None:
+    assert "clew://bases/tiny" in [str(one.uri) for one in (await client.list_resources()).resources]
+    (schema,) = (await client.read_resource("clew://bases/tiny")).contents
+    assert "disease —has_phenotype→ phenotype: has phenotype, 3." in schema.text
+    (template,) = (await client.list_resource_templates()).resource_templates
+    address = template.uri_template.replace("{base}", "tiny").replace("{key}", "Marfan%20syndrome")
+    (node,) = (await client.read_resource(address)).contents
+    assert "A disorder of connective tissue." in node.text
+    for nowhere in ("clew://bases/secret", "clew://bases/tiny/nodes/nobody", "file:///etc/passwd"):
+        with pytest.raises(mcp.MCPError, match=r"no (resource|node)"):
+            await client.read_resource(nowhere)
+
+
+async def use_prompts(client, mcp) -> None:
+    needed = {"answer": "question", "check": "claim", "connect": "entities"}
+    for prompt in (await client.list_prompts()).prompts:
+        name = needed.pop(prompt.name)
+        assert [one.name for one in prompt.arguments if one.required] == [name]
+        (message,) = (await client.get_prompt(prompt.name, {name: "$5 of Alpha", "base": "tiny"})).messages
+        assert (message.role, "$5 of Alpha" in message.content.text) == ("user", True)
+        assert "the knowledge base tiny" in message.content.text
+        with pytest.raises(mcp.MCPError, match=f"takes {name}"):
+            await client.get_prompt(prompt.name, {})
+        with pytest.raises(mcp.MCPError, match=r"name one of the bases: .*tiny"):
+            await client.get_prompt(prompt.name, {name: "Alpha", "base": "secret"})
+    assert not needed
 
 
 def test_an_mcp_client_uses_the_tools_over_http(server):
@@ -67,6 +97,8 @@ def test_an_mcp_client_uses_the_tools_over_http(server):
     async def talk() -> None:
         async with mcp.Client(f"{server}/mcp") as client:
             await use_tools(client)
+            await read_resources(client, mcp)
+            await use_prompts(client, mcp)
 
     asyncio.run(talk())
 
@@ -83,6 +115,8 @@ def test_an_mcp_client_uses_the_tools_over_standard_input(tiny):
         async with mcp.stdio_client(start) as (reading, writing), mcp.ClientSession(reading, writing) as client:
             await client.initialize()
             await use_tools(client)
+            await read_resources(client, mcp)
+            await use_prompts(client, mcp)
 
     asyncio.run(talk())
 

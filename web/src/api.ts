@@ -25,23 +25,26 @@ export function setToken(text: string): void { token = text; sessionStorage.setI
 // Where people sign in, a cookie says who they are, and this word that the page itself sends: another site cannot know it.
 let word = "";
 
-export async function send(path: string, options: RequestInit = {}): Promise<Response> {
-  const headers = new Headers(options.headers);
-  if (token) headers.set("authorization", `Bearer ${token}`);
-  if (word && (options.method ?? "GET") !== "GET") headers.set("x-csrf-token", word);
-  let reply: Response;
+/** What the server replies, refusals too; `other` is a token that is sent in the place of who one is. */
+export async function reply(path: string, options: RequestInit = {}, other = ""): Promise<Response> {
+  const headers = new Headers(options.headers), bearer = other || token;
+  if (bearer) headers.set("authorization", `Bearer ${bearer}`);
+  if (word && !other && (options.method ?? "GET") !== "GET") headers.set("x-csrf-token", word);
+  let found: Response;
   try {
-    reply = await fetch(path, { ...options, headers });
+    found = await fetch(path, { ...options, headers, credentials: other ? "omit" : "same-origin" });
   } catch (failure) {
     if (failure instanceof DOMException) throw failure;
     throw new Refused(0, t("server.silent"));
   }
-  if (!reply.ok) {
-    const body = await reply.json().catch(() => ({}));
-    if (reply.status === 403 && String(body.error).startsWith("x-csrf-token") && !(options as Again).again && (await me())) return send(path, { ...options, again: true } as Again);
-    throw new Refused(reply.status, body.error ?? t("server.says", { status: reply.status }));
-  }
-  return reply;
+  if (found.status !== 403 || (options as Again).again || !String((await found.clone().json().catch(() => ({}))).error).startsWith("x-csrf-token") || !(await me())) return found;
+  return reply(path, { ...options, again: true } as Again, other);
+}
+
+export async function send(path: string, options: RequestInit = {}): Promise<Response> {
+  const found = await reply(path, options);
+  if (!found.ok) throw new Refused(found.status, (await found.json().catch(() => ({}))).error ?? t("server.says", { status: found.status }));
+  return found;
 }
 
 interface Again extends RequestInit { again?: boolean } // another tab has signed in meanwhile

@@ -13,7 +13,7 @@ import { exampleList, questionForm } from "./question_form";
 import { go, href, note } from "./route";
 import { tabs } from "./tabs";
 import { Timeline } from "./trace";
-import { understoodChips } from "./understood_chips";
+import { effect, understoodChips } from "./understood_chips";
 import { t } from "./texts";
 
 export async function askView(host: HTMLElement, base: api.BaseDetails, given: URLSearchParams, signal: AbortSignal): Promise<void> {
@@ -92,7 +92,7 @@ class Page {
   fail(reason: string): void {
     this.end();
     this.timeline.end();
-    fill(this.main, notice(reason, button(t("ask.again"), () => go(link(this.base.name, this.asked, { turns: this.turns })))));
+    fill(this.main, understoodChips(this.base, {}, this.asked, this.again), notice(reason, button(t("ask.again"), () => go(link(this.base.name, this.asked, { turns: this.turns })))));
     announce(reason);
   }
 
@@ -101,9 +101,8 @@ class Page {
     this.timeline.all(run.trace);
     const { base, asked, turns } = this;
     const address = (look: Look) => link(base.name, asked, { turns, run: run.run, look });
-    const again = (changes: Partial<api.Asked>) => go(link(base.name, { ...asked, ...changes }, { turns }));
     const list = answerList(base, run, this.look, (look) => note(address(look)), (answer) => void drawn(base, asked.question, answer, this.graphHost, this.side.choose, run.found ? run.answers.filter((one) => one.group === "match") : []));
-    const head = answerHead(base, run, understoodChips(base, run, again));
+    const head = answerHead(base, run, understoodChips(base, run.query, run.request, this.again), effect(run.query, run.request));
     fill(this.main, outage(run), head, list.element,
       h("div", { class: "row wrap downloads" }, thumbs(base, run), copyButton(() => location.href, t("copy.link")), downloads(base, run),
         h("a", { class: "quiet button", href: href("compare", { base: base.name, q: asked.question, method: asked.method }) }, t("compare.link"))),
@@ -115,6 +114,9 @@ class Page {
     else list.openFirst();
     if (!(document.activeElement instanceof HTMLInputElement)) head.focus({ preventScroll: true });
   }
+
+  /** Ask the same with a change. */
+  private again = (changes: Partial<api.Asked>): void => go(link(this.base.name, { ...this.asked, ...changes }, { turns: this.turns }));
 
   private end(): void {
     this.done = true;

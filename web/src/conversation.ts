@@ -21,7 +21,7 @@ export function link(base: string, asked: api.Asked, { turns = [], run, look }: 
   const kept = turns.slice(-MOST);
   return href("ask", {
     base, q: asked.question, method: asked.method, model: asked.model || null, fix: writeFixes(asked.fixes ?? {}),
-    rel: Object.entries(asked.relations ?? {}).map(([old, next]) => `${old}→${next}`),
+    rel: Object.entries(asked.relations ?? {}).map(([old, next]) => `${old}→${next}`), type: asked.type,
     h: kept.map((turn) => turn.question), hr: kept.map((turn) => turn.run ?? UNKNOWN), run, as: look === "table" ? look : null,
   });
 }
@@ -31,7 +31,7 @@ export function readAsked(given: URLSearchParams): api.Asked {
   const fixes: Record<string, string[]> = {}, relations: Record<string, string> = {};
   for (const [name, key] of pairs(given, "fix")) fixes[name] = [...(fixes[name] ?? []), ...(key ? [key] : [])];
   for (const [old, next] of pairs(given, "rel")) if (next) relations[old] = next;
-  return { question: given.get("q") ?? "", method: given.get("method"), model: given.get("model") ?? "", k: 200, fixes, relations, history: readTurns(given).map((turn) => turn.question).slice(-MOST) };
+  return { question: given.get("q") ?? "", method: given.get("method"), model: given.get("model") ?? "", k: 200, fixes, relations, type: given.get("type"), history: readTurns(given).map((turn) => turn.question).slice(-MOST) };
 }
 
 const pairs = (given: URLSearchParams, name: string): [string, string][] =>

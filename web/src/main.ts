@@ -35,7 +35,7 @@ async function show(): Promise<void> {
     if (me && view === "team") { document.title = `${t("team.title")} · Clew`; await teamView(main, me, bases.map((one) => one.name), name); return; }
     if (view === "bases") { document.title = `${t("bases.title")} · Clew`; await basesView(main, bases, name, () => { bases = []; void show(); }); return; }
     if (view === "evaluations") { document.title = `${t("evaluations.title")} · Clew`; await evaluationsView(main, name, parameters); return; }
-    if (view === "api") { await referenceView(main); return; }
+    if (view === "api") { document.title = `${t("api.title")} · Clew`; await referenceView(main, name); return; }
     if (!name) { fill(main, h("p", { class: "question" }, h("a", { href: href("bases", {}) }, t("base.none")))); return; }
     const base = await api.details(name);
     if (own.signal.aborted) return;

@@ -47,6 +47,7 @@ export interface AskRequest {
   options?: Record<string, string | number | boolean>;
   fixes?: Record<string, string[]>;
   relations?: Record<string, string>;
+  type?: string | null;
   history?: string[];
 }
 
@@ -104,6 +105,13 @@ export interface Base {
   title: string;
   description: string;
   managed: boolean;
+}
+
+/** That only those with the most or the least are asked for: of an attribute, or of edges of a relation. */
+export interface Best {
+  most: boolean;
+  attribute?: string | null;
+  relation?: string | null;
 }
 
 /** How the build of a document base stands. */
@@ -382,6 +390,8 @@ export interface Problem {
 /** The query behind an answer: as understood, as grounded, and as formal text that reproduces it. */
 export interface Query {
   text?: string | null;
+  target?: Target | null;
+  best?: Best | null;
   triplets?: Triplet[];
   constants?: Grounding[];
   relaxed?: string[];
@@ -455,6 +465,12 @@ export interface Table {
   columns: string[];
   rows: string[][];
   note: string;
+}
+
+/** What is asked for. */
+export interface Target {
+  name: string;
+  type?: string | null;
 }
 
 /** One end of a triplet: a variable or the words for a constant. */

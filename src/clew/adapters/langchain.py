@@ -25,6 +25,6 @@ class ClewRetriever(BaseRetriever):
     method: str = DEFAULT_METHOD
     k: int = 5
 
-    def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
-        found = retrieve(self.base, query, self.method, self.k)
+    def _get_relevant_documents(self, query: str, *, k: int | None = None, **_: Any) -> list[Document]:
+        found = retrieve(self.base, query, self.method, self.k if k is None else k)
         return [Document(page_content=one.text, id=one.metadata["key"], metadata=dict(one.metadata)) for one in found]

@@ -24,6 +24,7 @@ from clew.cli.options import (
     Model,
     Options,
     RelationFix,
+    TypeFix,
     assignments,
     corrections,
     group_names,
@@ -56,6 +57,7 @@ def ask(
     fix: Fix = None,
     exclude: Exclude = None,
     relation: RelationFix = None,
+    type: TypeFix = None,
     model: Model = "none",
     embedder: EmbedderOption = None,
     groups: Groups = None,
@@ -92,7 +94,12 @@ def ask(
         chosen = opened.method(method, assignments(option))
         with nullcontext() if as_json else being_written() as recorder.on_text:
             answer = opened.ask(
-                question, chosen, fixes=corrections(fix, exclude), relations=relations, recorder=recorder
+                question,
+                chosen,
+                fixes=corrections(fix, exclude),
+                relations=relations,
+                type=type,
+                recorder=recorder,
             )
     finally:
         if trace is not None:

@@ -52,9 +52,12 @@ Groups = Annotated[
 RelationFix = Annotated[
     list[str] | None,
     typer.Option(
-        "--relation", metavar="OLD=NEW", help="Read the question by another relation than it was understood by."
+        "--relation",
+        metavar="OLD=NEW",
+        help="Read the question by another relation than it was understood by; `OLD=^OLD` turns it round.",
     ),
 ]
+TypeFix = Annotated[str | None, typer.Option("--type", help="What type the answers are meant to be of.")]
 
 Model = Annotated[
     str,

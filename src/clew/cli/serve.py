@@ -181,7 +181,7 @@ def mcp(
     bases: Annotated[list[str], typer.Argument(metavar="KB…", help="Folders of bases, or postgresql://…#BASE.")],
     groups: Groups = None,
 ) -> None:
-    """Offer ask, find, show, neighbors and subgraph to an agent (Model Context Protocol, stdio)."""
+    """Offer tools, resources and prompts about bases to an agent (Model Context Protocol, stdio)."""
     try:
         from clew.web.asking import Asker
         from clew.web.mcp import McpServer

@@ -11,11 +11,13 @@ from typing import Annotated
 import typer
 
 from clew.cli.options import AsJson, Base, open_tools
-from clew.cli.output import err, out, print_json, print_table, progress_bar
+from clew.cli.output import err, out, print_json, print_table, progress_bar, say
 from clew.core.errors import InputError
 from clew.core.folders import refuse_foreign
+from clew.datasets.base import dataset_base
 from clew.datasets.load import load_dataset
 from clew.evaluation.benchmark import Benchmark, aliases_in
+from clew.evaluation.dense_retriever import Trial, train_dense
 from clew.evaluation.rankers import PoolMaker, RankerReport, train_on_questions
 from clew.kb.manifest import is_base
 from clew.kb.paths import PathLimits
@@ -25,6 +27,9 @@ from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.models.model_card import CARD
 from clew.models.opening import open_model
 from clew.reading.fitted import forget
+from clew.synthesis.benchmark import Wanted, make_benchmark
+from clew.toolbox import Toolbox
+from clew.training.dense_retriever import DenseSettings
 from clew.training.feedback import confirm
 from clew.training.feedback import learn as learn_from_confirmed
 from clew.training.fine_tuning import STEPS, Course
@@ -32,6 +37,7 @@ from clew.training.language import Tuning
 from clew.training.neural_ranker import NeuralSettings
 from clew.training.own_base import fit_to_base
 from clew.training.ranker import RankerSettings
+from clew.training.reader.network import open_torch
 from clew.training.table_rankers import TreeSettings
 
 Weights = Annotated[Path, typer.Option("--out", "-o", help="The folder for the weights.")]
@@ -220,7 +226,7 @@ def passages(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Train the network that reads passages beside a question (needs the extra `train`; hours without a GPU)."""
+    """Train the network that reads question, passage so far and passage (extra `train`; hours without a GPU)."""
     from clew.training.passages.fitting import train_passages
 
     refuse_foreign(output, ("card.json", "steps"), "the weights of a passage network")
@@ -310,6 +316,90 @@ def _show_tuned(what: str, figures: Mapping[str, float], use: str, *, as_json: b
     if not as_json:
         told = f"use it with {use}" if figures["usable"] else "not usable: it does no better on what was left out"
         err.print(told, markup=False)
+
+
+def dense_retriever(
+    base: Base,
+    output: Weights,
+    questions: Annotated[
+        str | None,
+        typer.Option(
+            "--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="By default those of `clew synth`."
+        ),
+    ] = None,
+    left_out: Annotated[str, typer.Option("--left-out", metavar="K/N", help="The part it is judged on.")] = "0/5",
+    relations: Annotated[
+        bool, typer.Option("--relations/--no-relations", help="Whether documents hold what nodes are joined to.")
+    ] = True,
+    epochs: Epochs = DenseSettings.epochs,
+    rate: Annotated[float, typer.Option("--rate", help="Of learning.")] = DenseSettings.rate,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Train two encoders, of questions and of node documents, for a base (extra `train`; hours without a GPU)."""
+    open_torch()  # what is missing is said before anything is made
+    refuse_foreign(output, ("card.json", "synthetic"), "the weights of a dense retriever")
+    tools = open_tools(base)
+    if questions is None:
+        with progress_bar("questions") as move:
+            make_benchmark(tools, output / "synthetic", Wanted(seed=seed), progress=move)
+    dataset = load_dataset(questions or str(output / "synthetic" / "questions.jsonl"))
+    settings = DenseSettings(epochs=epochs, rate=rate, seed=seed)
+    with progress_bar("false positives, then vectors") as move:
+        trial = Trial(tools, dataset, settings, left_out, relations, say, move)
+        card = train_dense(trial, output, f"clew train dense_retriever {base} -q {questions or 'synthetic'}")
+    if as_json:
+        print_json(card)
+        return
+    figures = card["figures"]
+    rows = [
+        (name, *(f"{100 * mean:.1f} [{100 * low:.1f}, {100 * high:.1f}]" for mean, low, high in figures[name].values()))
+        for name in ("vector search", "dense retriever")
+    ]
+    title = f"{figures['questions']} questions held apart, {figures['searched']}, percent [95 %]"
+    print_table(title, ("", "Hit@1", "Hit@5", "Recall@20", "MRR"), rows)
+    err.print(f"paired randomisation test of Hit@1: p = {figures['p of hit@1']:.4f}", markup=False)
+    told = f"use it with `-m vector_search -O weights={output}`" if card["usable"] else "not usable: it finds less"
+    err.print(f"kept in {output}; {told}", markup=False)
+
+
+def qa_gnn(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATASET:PATH[:SPLIT]|FILE@BASE",
+            help="Questions with answers: with their base, or a file @ a base.",
+        ),
+    ],
+    output: Weights,
+    steps: Annotated[int, typer.Option("--steps", min=1, help="Steps, each of some questions of one base.")] = 6000,
+    minutes: Annotated[float | None, typer.Option("--minutes", help="End after this time, whatever was done.")] = None,
+    kept: Annotated[
+        float, typer.Option("--kept", min=0, max=0.9, help="Of each base's questions, to measure on.")
+    ] = 0.1,
+    limit: Annotated[int | None, typer.Option("--limit", min=10, help="A random sample of so many of each.")] = None,
+    left_out: LeftOut = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Train the network that passes messages through a graph (extra `train`; minutes with a GPU, hours without)."""
+    from clew.evaluation.graph_lessons import graph_lessons
+    from clew.training.qa_gnn.fitting import GraphSettings, train_graph_network
+
+    refuse_foreign(output, ("card.json",), "the weights of a graph network")
+    lessons = []
+    for source in sources:
+        questions, at, base = source.rpartition("@")
+        dataset = load_dataset(questions if at else source).sample(limit, seed)
+        tools = open_tools(Path(base)) if at else Toolbox.open(dataset_base(dataset))
+        lessons.append(graph_lessons(tools, source, dataset.questions, kept, seed))
+        err.print(f"{source}: {len(lessons[-1].taught)} questions to learn from", markup=False)
+    seconds = 60 * minutes if minutes else float("inf")
+    settings = GraphSettings(steps=steps, seconds=seconds, seed=seed)
+    figures = train_graph_network(lessons, output, settings, left_out=left_out, say=err.print)
+    _show_figures("The graph network", figures, as_json=as_json)
+    if not as_json:
+        err.print(f"use it with `clew ask KB … --method qa_gnn -O weights={output}`", markup=False)
 
 
 def _show_figures(what: str, figures: Mapping[str, float], *, as_json: bool) -> None:

@@ -24,7 +24,8 @@ from clew.core.trace import Recorder, recording
 from clew.core.types import Answer, Judgement
 from clew.methods import catalog
 from clew.methods.protocol import Method
-from clew.methods.role_choice import CorrectedRelations, parser_for
+from clew.methods.role_choice import corrected
+from clew.queries.corrections import Corrections
 from clew.reading.follow_ups import asks_for_reasons, is_fragment, untied
 from clew.reading.mentions import find_named
 from clew.roles.rewrite import Exchange, rewrite
@@ -52,19 +53,19 @@ class Conversation:
     turns: list[Turn] = field(default_factory=list)
     fixes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """What names in the next question stand for, by key."""
-    relations: Mapping[str, str] = field(default_factory=dict)
-    """Which relation is meant in the next question in the place of another."""
+    corrections: Corrections = field(default_factory=Corrections)
+    """What else is meant in the next question in the place of what is understood."""
 
     def ask(self, question: str, recorder: Recorder | None = None) -> Answer:
         """Answer a question in the light of those before it."""
         turn = self._turn(asked_text(question).strip(), recorder or Recorder())
         self.turns.append(turn)
-        self.fixes, self.relations = {}, {}
+        self.fixes, self.corrections = {}, Corrections()
         return turn.answer
 
-    def corrected(self, fixes: Mapping[str, Sequence[str]], relations: Mapping[str, str]) -> Conversation:
-        """This conversation, where names and relations of the next question stand for others."""
-        self.fixes, self.relations = fixes, relations
+    def corrected(self, fixes: Mapping[str, Sequence[str]], corrections: Corrections) -> Conversation:
+        """This conversation, where names of the next question stand for others, and what is understood is corrected."""
+        self.fixes, self.corrections = fixes, corrections
         return self
 
     def after(self, questions: Sequence[str]) -> Conversation:
@@ -97,8 +98,7 @@ class Conversation:
 
     def _whole(self, question: str, asked: str, recorder: Recorder) -> Turn:
         tools = self.tools.corrected({name: tuple(keys) for name, keys in self.fixes.items()})
-        if self.relations:
-            tools = tools.with_parser(CorrectedRelations(parser_for(tools), self.relations))
+        tools = corrected(tools, self.corrections)
         answer = replace(catalog.ask(self.method, asked, tools, recorder), question=question)
         if asked != untied(question):
             answer = replace(answer, notes=(f"asked as: {asked}", *answer.notes))
@@ -109,8 +109,7 @@ class Conversation:
         if reading.parse is None:
             return self._whole(question, reading.asked, recorder)
         fixes = reading.fixes | {name: tuple(keys) for name, keys in self.fixes.items()}
-        parser = CorrectedRelations(_Given(reading.parse), self.relations) if self.relations else _Given(reading.parse)
-        tools = self.tools.corrected(fixes).with_parser(parser)
+        tools = corrected(self.tools.corrected(fixes).with_parser(_Given(reading.parse)), self.corrections)
         answer = replace(catalog.ask(catalog.create("focus_plus"), question, tools, recorder), question=question)
         return Turn(
             question, reading.asked, replace(answer, trace=tuple(recorder.spans)), reading.named, reading.within

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -105,6 +106,34 @@ class Schema:
         for relation in self.relations:
             rows.setdefault(relation.name, []).append(relation)
         return {name: tuple(same) for name, same in rows.items()}
+
+
+def schema_of(schema: Schema) -> tuple[tuple[str, ...], tuple[tuple[str, str, str], ...]]:
+    """Node types and relation signatures; counts may change without what was learned losing its meaning."""
+    signatures = sorted({(relation.name, relation.head, relation.tail) for relation in schema.relations})
+    return tuple(sorted(schema.type_names)), tuple(signatures)
+
+
+def refuse_other_schema(
+    what: str,
+    node_types: Iterable[str],
+    relations: Iterable[tuple[str, str, str]],
+    schema: Schema,
+    remedy: str,
+) -> None:
+    """Raise where the base has other node types or relations than the one that something was trained on."""
+    ours = [{*node_types}, {f"{head} —{name}→ {tail}" for name, head, tail in relations}]
+    types, signatures = schema_of(schema)
+    theirs = [{*types}, {f"{head} —{name}→ {tail}" for name, head, tail in signatures}]
+    differences = [
+        f"{kind} {name} is {'missing' if name in old else 'new'}"
+        for kind, old, new in zip(("node type", "relation"), ours, theirs, strict=True)
+        for name in old ^ new
+    ]
+    if differences:
+        shown = "; ".join(sorted(differences)[:5])
+        more = f"; and {len(differences) - 5} more differences" if len(differences) > 5 else ""
+        raise SchemaError(f"{what} was trained on a base with another schema ({shown}{more}): {remedy}")
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -14,20 +14,25 @@ MOST_EARLIER = 20
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
+class _Request(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
 class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", json_schema_serialization_defaults_required=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", json_schema_serialization_defaults_required=True, use_attribute_docstrings=True
+    )
 
 
 class _Partial(BaseModel):
     """A reply that leaves out what does not apply."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
 
-class AskRequest(BaseModel):
+class AskRequest(_Request):
     """A question and how to answer it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     question: Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]
     method: Annotated[str | None, Field(max_length=100)] = None
     """One of the base's methods; None means the default one."""
@@ -38,7 +43,9 @@ class AskRequest(BaseModel):
     fixes: Annotated[dict[Name, Annotated[list[Name], Field(max_length=20)]], Field(max_length=20)] = {}
     """Name in the question → keys of the nodes it stands for; an empty list where it names nothing."""
     relations: Annotated[dict[Name, Name], Field(max_length=20)] = {}
-    """Relation by which the question was understood → the one that is meant."""
+    """Relation that the question was understood by (`*`: any) → the one that is meant; `^` before it turns it round."""
+    type: Name | None = None
+    """The type of what is meant to be asked for."""
     history: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]], Field(max_length=MOST_EARLIER)
     ] = []
@@ -186,11 +193,28 @@ class GroundingReply(_Reply):
     alternatives: tuple[FoundReply, ...]
 
 
+class TargetReply(_Partial):
+    """What is asked for."""
+
+    name: str
+    type: str | None = None
+
+
+class BestReply(_Partial):
+    """That only those with the most or the least are asked for: of an attribute, or of edges of a relation."""
+
+    most: bool
+    attribute: str | None = None
+    relation: str | None = None
+
+
 class QueryReply(_Partial):
     """The query behind an answer: as understood, as grounded, and as formal text that reproduces it."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
     text: str | None = None
+    target: TargetReply | None = None
+    best: BestReply | None = None
     triplets: tuple[TripletReply, ...] = ()
     constants: tuple[GroundingReply, ...] = ()
     relaxed: tuple[str, ...] = ()
@@ -424,10 +448,9 @@ class BaseDetails(BaseReply):
     examples: tuple[str, ...]
 
 
-class BaseChange(BaseModel):
+class BaseChange(_Request):
     """What people read about a base; its name, which stands in addresses, stays."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     title: Annotated[str, Field(max_length=200)] | None = None
     description: Annotated[str, Field(max_length=5000)] | None = None
 
@@ -440,10 +463,9 @@ class NewBase(BaseChange):
     """A file to begin with: one that the server offers, or an address that it allows."""
 
 
-class ModelChoice(BaseModel):
+class ModelChoice(_Request):
     """The model that answers by default."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     model: Annotated[str, Field(max_length=200)]
 
 
@@ -456,10 +478,9 @@ class ManagedReply(_Reply):
     """Files and addresses that a base can be made of."""
 
 
-class FeedbackRequest(BaseModel):
+class FeedbackRequest(_Request):
     """Whether what a run found is right."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     right: bool
 
 

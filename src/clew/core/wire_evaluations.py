@@ -6,7 +6,9 @@ from pydantic import BaseModel, ConfigDict
 
 
 class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", json_schema_serialization_defaults_required=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", json_schema_serialization_defaults_required=True, use_attribute_docstrings=True
+    )
 
 
 class TableReply(_Reply):

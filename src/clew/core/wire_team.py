@@ -13,11 +13,13 @@ MOST_ROLES = 1000
 
 
 class _Request(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True)
 
 
 class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", json_schema_serialization_defaults_required=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", json_schema_serialization_defaults_required=True, use_attribute_docstrings=True
+    )
 
 
 class SignIn(_Request):

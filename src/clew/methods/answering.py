@@ -48,14 +48,26 @@ def vectors_of(tools: Toolbox, relations: bool) -> VectorIndex:
     return tools.vectors_with_relations if relations else tools.vectors
 
 
-def nearest(tools: Toolbox, question: str, k: int, among: NodeSet | None, *, relations: bool = False) -> Ranking:
-    """The k nodes nearest by meaning; where vectors are missing and words choose what is compared, that is said."""
-    vectors = vectors_of(tools, relations)
+def nearest(
+    tools: Toolbox,
+    question: str,
+    k: int,
+    among: NodeSet | None,
+    *,
+    relations: bool = False,
+    vectors: VectorIndex | None = None,
+) -> Ranking:
+    """The k nodes nearest by meaning, by other vectors than the base's where they are given.
+
+    Where vectors are missing and words choose what is compared, that is said.
+    """
+    other = "" if vectors is None else f" --embedder {vectors.store.spec}"
+    vectors = vectors_of(tools, relations) if vectors is None else vectors
     wide = len(tools.kb.nodes()) if among is None else len(among)
     if not vectors.is_complete and wide > vectors.most:
         instead = f"of {wide} candidates the {vectors.pool} that share most words with the question are compared"
         base = tools.place.name if isinstance(tools.place, Path) else "BASE"
-        command = f"clew embed {base}{' --relations' if relations else ''}"
+        command = f"clew embed {base}{other}{' --relations' if relations else ''}"
         trace.fallback("vector search", f"not all nodes have vectors yet: `{command}` computes them", instead)
     return vectors.search(question, k, among=among)
 

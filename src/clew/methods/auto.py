@@ -61,7 +61,7 @@ def choose(question: str, tools: Toolbox) -> tuple[str, str]:
     if is_huge(schema):
         return "hybrid", f"the base has more than {MOST_READ:,} relations or types, too many to read questions over"
     if not tools.kb.has_texts and not schema.attribute_types:
-        parse = reader_parser(tools).parse(question, schema)
+        parse = (tools.parser or reader_parser(tools)).parse(question, schema)
         is_for_nodes = parse.query.asks == "nodes" and parse.query.best is None  # a path counts and compares nothing
         if is_for_nodes and (parse.certainty or 0.0) < SURE:
             return "aligned_paths", "the base is bare facts, and the question was not read for sure"

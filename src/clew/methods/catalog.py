@@ -30,6 +30,7 @@ METHODS: dict[str, str | type[Method]] = {
     "llm_reranker": "stark.llm_reranker:LlmReranker",
     "subgraph_reranking": "subgraph_reranking.method:SubgraphReranking",
     "aligned_paths": "paths.aligned_paths:AlignedPaths",
+    "qa_gnn": "paths.qa_gnn:QaGnn",
     "tournament_on_path": "paths.tournament_on_path:TournamentOnPath",
     "think_on_graph": "paths.think_on_graph:ThinkOnGraph",
     "knowledge_graph_prompting": "knowledge_graph_prompting.method:KnowledgeGraphPrompting",

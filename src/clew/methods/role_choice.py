@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from clew.core.errors import InputError
 from clew.core.roles import Chooser, Parse, Reader, TripletParser
 from clew.core.schema import Schema
 from clew.models.settings import Settings
-from clew.queries.corrections import with_relations
+from clew.queries.corrections import Corrections
 from clew.reading.parsing import LearnedParser
 from clew.reading.reader import LearnedReader
 from clew.roles.choose import ModelChooser, ScoredChooser
@@ -53,16 +52,20 @@ def parser_for(toolbox: Toolbox, name: ParserName = "auto") -> TripletParser:
 
 
 @dataclass(frozen=True)
-class CorrectedRelations:
-    """A parser whose queries have other relations in the place of some."""
+class CorrectedParser:
+    """A parser whose queries are corrected by the user."""
 
     parser: TripletParser
-    relations: Mapping[str, str]
+    corrections: Corrections
 
     def parse(self, question: str, schema: Schema) -> Parse:
-        """The first reading, corrected; it is what the user means, so that no other is tried."""
-        parse = self.parser.parse(question, schema)
-        return replace(parse, query=with_relations(parse.query, self.relations, schema), alternatives=(), certainty=1.0)
+        """What is meant in the place of what was understood."""
+        return self.corrections.corrected(self.parser.parse(question, schema), schema)
+
+
+def corrected(tools: Toolbox, corrections: Corrections) -> Toolbox:
+    """The same tools, where what is understood of a question is corrected."""
+    return tools.with_parser(CorrectedParser(parser_for(tools), corrections)) if corrections else tools
 
 
 def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:

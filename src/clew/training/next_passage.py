@@ -25,8 +25,10 @@ from clew.core.errors import InputError
 from clew.models.embedding.passage_embedder import CARD, ENCODER, PassageEmbedder, asking_on
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN
 from clew.models.passages.network import SEMICOLON
+from clew.training.contrast import Asked, Contrast, ContrastSettings
+from clew.training.gradient import Ids
 from clew.training.passages.examples import Source
-from clew.training.passages.fitting import Fitting, Ids, Lesson, Lessons, Settings, Tokens, split_sources, tokenised
+from clew.training.passages.fitting import Fitting, Lesson, Lessons, Settings, Tokens, split_sources, tokenised
 from clew.training.passages.network import teacher_network
 from clew.training.reader.exporting import export_encoder, write_card
 from clew.training.reader.network import EncoderSize, start_encoder, word_table
@@ -41,16 +43,9 @@ KEPT = 0.85
 
 
 @dataclass(frozen=True)
-class EmbedderSettings:
+class EmbedderSettings(ContrastSettings):
     """How the embedder is trained; `size` is that of an encoder that starts from chance, for a quick trial."""
 
-    epochs: int = 5
-    rate: float = 1e-4
-    questions: int = 64
-    wrong: int = 7
-    """Wrong candidates that each question brings to a step."""
-    sharpness: float = 20.0
-    """What cosines are multiplied with before they are compared."""
     pieces: int = 3000
     teacher_epochs: int = 3
     teacher_rate: float = 3e-5
@@ -80,67 +75,6 @@ def query_tokens(lesson: Lesson) -> Ids:
 def passage_tokens(passage: Tokens) -> Ids:
     """A passage as it is embedded."""
     return [FIRST_TOKEN, *[*passage.title, *PASSAGE_TYPE, *passage.text][: LONGEST - 2], LAST_TOKEN]
-
-
-@dataclass(frozen=True, eq=False)
-class NextPassage:
-    """Learns vectors from lessons; `fitting` has the device, the randomness and the steps of the descent."""
-
-    settings: EmbedderSettings
-    fitting: Fitting
-    lessons: Sequence[Lesson]
-    taught: dict[tuple[int, int], float]
-    """What a teacher says of a lesson's candidates, by the place of the lesson and of the passage."""
-    encoder: Any
-
-    def fit(self) -> list[float]:
-        """The loss of each epoch."""
-        size, settings = self.settings.questions, self.settings
-        count = len(self.lessons)
-        return self.fitting.descend(self.encoder, count, (size, size), self.loss, settings.epochs, settings.rate)
-
-    def loss(self, batch: Sequence[int]) -> Any:
-        """How far the questions of a step are from their passages, and from what the teacher says."""
-        torch, rng = self.fitting.torch, self.fitting.rng
-        columns: dict[int, int] = {}
-        drawn = []
-        for at in batch:
-            lesson = self.lessons[at]
-            right = rng.choice(list(lesson.right))
-            hard = lesson.wrong[: 2 * self.settings.wrong]
-            wrong = rng.sample(hard, min(len(hard), self.settings.wrong))
-            drawn.append([columns.setdefault(place, len(columns)) for place in (right, *wrong)])
-        passages = [self.fitting.lessons.passages[place] for place in columns]
-        asked = self.vectors([query_tokens(self.lessons[at]) for at in batch])
-        scores = self.settings.sharpness * asked @ self.vectors(list(map(passage_tokens, passages))).T
-        hidden = torch.zeros_like(scores, dtype=torch.bool)
-        for row, (at, own) in enumerate(zip(batch, drawn, strict=True)):  # other right ones are no wrong ones
-            others = [
-                columns[place] for place in self.lessons[at].right if place in columns and columns[place] != own[0]
-            ]
-            hidden[row, others] = True
-        truth = torch.tensor([own[0] for own in drawn], device=scores.device)
-        total = torch.nn.functional.cross_entropy(scores.masked_fill(hidden, -1e4), truth)
-        places = list(columns)
-        distances = []
-        for row, (at, own) in enumerate(zip(batch, drawn, strict=True)):
-            said = [self.taught.get((at, places[column])) for column in own]
-            if len(own) > 2 and None not in said:
-                told = torch.softmax(torch.tensor(said, device=scores.device), 0)
-                distances.append((told * (told.log() - torch.log_softmax(scores[row, own], 0))).sum())
-        return total + torch.stack(distances).mean() if distances else total
-
-    def vectors(self, texts: Sequence[Ids]) -> Any:
-        """Unit vectors: the means of the encoder's states."""
-        torch = self.fitting.torch
-        ids = torch.zeros((len(texts), max(map(len, texts))), dtype=torch.int64, device=self.fitting.device)
-        for row, text in enumerate(texts):
-            ids[row, : len(text)] = torch.tensor(text)
-        mask = (ids != 0).long()
-        with torch.autocast(self.fitting.device, dtype=torch.bfloat16, enabled=self.fitting.device == "cuda"):
-            states = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state.float()
-        means = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-        return torch.nn.functional.normalize(means, dim=1)
 
 
 def taught_by(fitting: Fitting, teacher: Path, settings: EmbedderSettings) -> dict[tuple[int, int], float]:
@@ -197,7 +131,9 @@ def fit_next_passage(
         raise InputError("no quote of any question stands in the documents: there is nothing to learn from")
     taught = taught_by(fitting, teacher, settings) if teacher is not None else {}
     encoder = start_encoder(fitting.torch, settings.size).to(fitting.device)
-    losses = NextPassage(settings, fitting, asked, taught, encoder).fit()
+    questions = [Asked(query_tokens(lesson), list(lesson.right), lesson.wrong) for lesson in asked]
+    texts = list(map(passage_tokens, lessons.passages))
+    losses = Contrast(settings, fitting, questions, texts, encoder, encoder, taught).fit()
     out.mkdir(parents=True, exist_ok=True)
     export_encoder(fitting.torch, encoder, out / ENCODER, is_pooled=True)
     digest = hashlib.sha256((out / ENCODER).read_bytes()).hexdigest()

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from clew.core.errors import InputError
-from clew.core.schema import Schema
+from clew.core.schema import Schema, schema_of
 from clew.methods.subgraph_reranking.features import FeaturePipeline, FloatArray
 from clew.methods.subgraph_reranking.graph_to_text import HIGHLIGHT
-from clew.methods.subgraph_reranking.ranker_file import Kind, RankerCard, RankerParts, schema_of
+from clew.methods.subgraph_reranking.ranker_file import Kind, RankerCard, RankerParts
 from clew.methods.subgraph_reranking.rankers import LinearModel, TabularModel, neural_texts
 from clew.models.protocol import Embedder
 from clew.training.labelled import Importance, LabelledPool, Table, hit_at_1, permutation_importance

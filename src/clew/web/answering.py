@@ -16,6 +16,7 @@ from clew.kb.protocol import KnowledgeBase
 from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.protocol import Method
 from clew.models.protocol import LanguageModel
+from clew.queries.corrections import Corrections
 from clew.web.serving import ServedBase, checked_method
 
 FIRST = re.compile(rb'\{"run": "([\w-]+)"')
@@ -64,11 +65,11 @@ def run_of(content: bytes) -> str:
 
 def _answer(base: Base, method: Method, request: AskRequest, recorder: Recorder) -> Answer:
     """A question alone, or in its conversation."""
-    fixes, relations = request.fixes, request.relations
+    fixes, relations, kind = request.fixes, request.relations, request.type
     if not request.history:
-        return base.ask(request.question, method, fixes=fixes, relations=relations, recorder=recorder)
+        return base.ask(request.question, method, fixes=fixes, relations=relations, type=kind, recorder=recorder)
     conversation = base.conversation(method).after(request.history)
-    return conversation.corrected(fixes, relations).ask(request.question, recorder)
+    return conversation.corrected(fixes, Corrections(relations, kind)).ask(request.question, recorder)
 
 
 def add_attributes(kb: KnowledgeBase, answers: list[dict[str, Any]]) -> None:

@@ -50,6 +50,21 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
             },
         },
     },
+    ("/v1/bases/{base}/runs/{run}/feedback", "post"): {"right": {"summary": "It is right", "value": {"right": True}}},
+    ("/v1/bases", "post"): {"new": {"summary": "An empty base", "value": {"name": "papers", "title": "Our papers"}}},
+    ("/v1/bases/{base}", "patch"): {"told": {"summary": "What it is", "value": {"description": "Diseases and genes."}}},
+    ("/v1/bases/{base}/model", "put"): {"chosen": {"summary": "No model", "value": {"model": "none"}}},
+    ("/v1/bases/{base}/members/{name}", "put"): {
+        "given": {"summary": "May ask", "value": {"role": "reader"}},
+        "taken": {"summary": "May not", "value": {"role": None}},
+    },
+    ("/v1/sign-in", "post"): {"user": {"summary": "A user", "value": {"name": "anna", "password": "…"}}},
+    ("/v1/me/password", "post"): {"other": {"summary": "Another", "value": {"old": "…", "new": "a long one"}}},
+    ("/v1/me/tokens", "post"): {"program": {"summary": "To read", "value": {"name": "my program", "days": 30}}},
+    ("/v1/users", "post"): {
+        "reader": {"summary": "One who asks", "value": {"name": "anna", "roles": {"medicine": "reader"}}},
+    },
+    ("/v1/users/{name}", "patch"): {"off": {"summary": "Switched off", "value": {"active": False}}},
     ("/mcp", "post"): {
         "tools": {"summary": "The tools", "value": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}},
         "ask": {

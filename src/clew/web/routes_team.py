@@ -26,7 +26,7 @@ from clew.web.access import EVERY_BASE, Grant
 from clew.web.guard import SIGN_IN
 from clew.web.rates import network_of
 from clew.web.state import GrantOf, State, StateOf, actor_of, base_of, grant_of, state_of
-from clew.web.team.passwords import NOBODY
+from clew.web.team.passwords import is_password
 from clew.web.team.sessions import LONGEST_SESSION, PLAIN_COOKIE, SECURE_COOKIE, secret_in
 from clew.web.team.team import Team
 
@@ -223,7 +223,7 @@ def _me(team: Team, grant: Grant) -> MeReply:
         roles=dict(grant.roles),
         csrf=grant.csrf,
         must_change_password=bool(row["is_initial"]),
-        has_password=row["password"] != NOBODY,
+        has_password=is_password(row["password"]),
         asks_today=team.asked_today(_user(grant)),
         asks_per_day=row["asks_per_day"],
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from clew.core.query import Constant, Term, TripletQuery, Variable
@@ -89,6 +89,7 @@ class Focus:
                 {"variable": c.variable, "of": c.of, "comparison": c.comparison, "value": c.value}
                 for c in self.query.counts
             ],
+            "best": None if self.query.best is None else asdict(self.query.best),
             "relaxed": [relaxation.in_words(self.query) for relaxation in self.relaxations],
             "unexplained": list(self.query.unexplained),
         }

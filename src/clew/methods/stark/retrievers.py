@@ -1,7 +1,8 @@
 """STaRK's retrievers over node documents, restricted to the answer types.
 
 bm25                 words of the question against words of the documents (Robertson and Zaragoza, 2009)
-vector_search        meaning of the question against meaning of the documents (STaRK's VSS)
+vector_search        meaning of the question against meaning of the documents (STaRK's VSS); with `weights`, as two
+                     trained encoders tell it (STaRK's Dense Retriever)
 multi_vector_search  the best by meaning, rescored chunk by chunk (STaRK's multi-VSS)
 hybrid               words and meaning, by reciprocal rank fusion (Cormack et al., 2009)
 
@@ -11,13 +12,20 @@ the latter out. Each retriever shows for a node the sentence of its document tha
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from clew.core.types import Answer
 from clew.index.fusion import reciprocal_rank_fusion
 from clew.index.vectors import Aggregation, MultiVectorIndex
 from clew.methods.answering import answer_nodes, answer_with_passages, nearest, vectors_of, words_of
 from clew.methods.protocol import Method
+from clew.methods.stark.dense_retriever import dense_vectors
+from clew.models.embedding.onnx import file_digest
+from clew.models.embedding.passage_embedder import CARD
 from clew.toolbox import Toolbox
 
 
@@ -43,11 +51,21 @@ class VectorSearch(Method):
     name = "vector_search"
     k: int = 20
     with_relations: bool = True
+    weights: str = ""
+    """A folder of `clew train dense_retriever`: its encoders search in place of the base's embedder."""
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """Ranked nodes with the matching sentence of each."""
-        ranking = nearest(tools, question, self.k, answer_nodes(tools.kb), relations=self.with_relations)
-        return answer_with_passages(tools.kb, question, ranking, relations=self.with_relations)
+        relations, dense = self.with_relations, None
+        if self.weights:
+            opening = partial(dense_vectors, tools, Path(self.weights), relations)
+            dense = tools.keep(("dense retriever", self.weights, relations), opening)
+        ranking = nearest(tools, question, self.k, answer_nodes(tools.kb), relations=relations, vectors=dense)
+        return answer_with_passages(tools.kb, question, ranking, relations=relations)
+
+    def learned(self, tools: Toolbox) -> Mapping[str, Any]:  # noqa: ARG002 - weights lie beside the base
+        """The digest of the card of trained encoders, which names theirs."""
+        return {"weights": file_digest(Path(self.weights) / CARD)} if self.weights else {}
 
 
 @dataclass(frozen=True)

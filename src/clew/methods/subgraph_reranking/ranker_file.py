@@ -20,10 +20,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core.array_files import read_array
-from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, InputError, NotFoundError, SchemaError
+from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, InputError, NotFoundError
 from clew.core.folders import refuse_foreign
 from clew.core.notations import parse_json
-from clew.core.schema import Schema
+from clew.core.schema import Schema, refuse_other_schema
 from clew.methods.subgraph_reranking.features import FeaturePipeline, FloatArray
 from clew.methods.subgraph_reranking.rankers import (
     FeatureRanker,
@@ -81,12 +81,6 @@ class RankerParts:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def schema_of(schema: Schema) -> tuple[tuple[str, ...], tuple[tuple[str, str, str], ...]]:
-    """Node types and relation signatures; counts may change without a ranker losing its meaning."""
-    signatures = sorted({(relation.name, relation.head, relation.tail) for relation in schema.relations})
-    return tuple(sorted(schema.type_names)), tuple(signatures)
-
-
 def save_ranker(folder: Path, parts: RankerParts) -> RankerCard:
     """Write a ranker; its manifest is empty until the rest is there, so that half a ranker is none."""
     refuse_foreign(folder, (MANIFEST,), "ranker", "name a new folder with --out")
@@ -141,7 +135,10 @@ def load_ranker(folder: Path, schema: Schema, embedder: Embedder, *, judged: boo
             f"the ranker in {folder} ranked held-out questions worse than the source of their candidates did: "
             "train it on more questions or other features, or use ranker=match or ranker=none"
         )
-    refuse_other_schema(folder, card, schema)
+    what = f"the ranker in {folder}"
+    refuse_other_schema(
+        what, card.node_types, card.relations, schema, "train one for this base with `clew train ranker`"
+    )
     if card.embedder and card.embedder != embedder.name:
         raise EmbedderMismatch(
             f"the ranker in {folder} reads vectors of {card.embedder}, and this base uses {embedder.name}: "
@@ -165,24 +162,6 @@ def load_ranker(folder: Path, schema: Schema, embedder: Embedder, *, judged: boo
     return FeatureRanker(name, pipeline, model)
 
 
-def refuse_other_schema(folder: Path, card: RankerCard, schema: Schema) -> None:
-    """Raise where the base has other node types or relations than the one the ranker was trained on."""
-    types, relations = schema_of(schema)
-    differences = [
-        *(f"node type {name} is missing" for name in set(card.node_types) - set(types)),
-        *(f"node type {name} is new" for name in set(types) - set(card.node_types)),
-        *(f"relation {_shown(row)} is missing" for row in set(card.relations) - set(relations)),
-        *(f"relation {_shown(row)} is new" for row in set(relations) - set(card.relations)),
-    ]
-    if differences:
-        shown = "; ".join(sorted(differences)[:5])
-        more = f"; and {len(differences) - 5} more differences" if len(differences) > 5 else ""
-        raise SchemaError(
-            f"the ranker in {folder} was trained on a base with another schema ({shown}{more}): "
-            "train one for this base with `clew train ranker`"
-        )
-
-
 def _check_file(folder: Path, name: str, facts: _File) -> None:
     file = folder / name
     if Path(name).name != name or not file.is_file():
@@ -202,11 +181,6 @@ def _array(folder: Path, name: str) -> FloatArray:
 def _require(folder: Path, holds: bool) -> None:
     if not holds:
         raise CorruptError(f"the arrays in {folder} do not fit its features: train the ranker again")
-
-
-def _shown(signature: tuple[str, str, str]) -> str:
-    name, head, tail = signature
-    return f"{head} —{name}→ {tail}"
 
 
 def _seal(body: Mapping[str, Any]) -> str:

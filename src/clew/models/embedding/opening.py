@@ -5,7 +5,7 @@ passages                        the one that ships for documents: trained to fin
 multilingual                    multilingual-e5-small, a hundred languages (needs the extra `languages`)
 openai:text-embedding-3-small   OpenAI's API, key in OPENAI_API_KEY
 http://127.0.0.1:8080/v1#nomic  any OpenAI-compatible endpoint, model name after the #
-FOLDER                          what `clew train next_passage` wrote, or an ONNX or sentence-transformers folder
+FOLDER                          what `clew train` wrote, or an ONNX or sentence-transformers folder
 hash                            a fake without a model, for tests and trials
 """
 

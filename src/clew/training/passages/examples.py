@@ -1,7 +1,7 @@
 """Folders of documents with questions as examples: passages as Clew cuts them, candidates as it finds them, gold spans.
 
 A source is a folder with `docs/` and `questions.jsonl` (plain or gzipped; see benchmarks/data/documents), or a file
-in the form of HotpotQA, which 2WikiMultihopQA shares: each question brings its own paragraphs.
+in the form of HotpotQA, which 2WikiMultihopQA shares, or of MuSiQue: each question brings its own paragraphs.
 """
 
 from __future__ import annotations
@@ -53,6 +53,39 @@ class _Encyclopedic(BaseModel):
     answer: str
     context: list[tuple[str, list[str]]]
     supporting_facts: list[tuple[str, int]]
+
+    def is_right(self, paragraph: int, sentence: int) -> bool:
+        """Whether a sentence is one of those that the answer rests on."""
+        return (self.context[paragraph][0], sentence) in self.supporting_facts
+
+
+class _Paragraph(BaseModel):
+    title: str
+    paragraph_text: str
+
+
+class _Step(BaseModel):
+    answer: str
+    paragraph_support_idx: int | None = None
+
+
+class _Musique(BaseModel):
+    question: str
+    answer: str
+    paragraphs: list[_Paragraph]
+    question_decomposition: list[_Step]
+
+    @property
+    def context(self) -> list[tuple[str, list[str]]]:
+        """As HotpotQA has it: titles with sentences."""
+        return [(one.title, _sentences(one.paragraph_text)) for one in self.paragraphs]
+
+    def is_right(self, paragraph: int, sentence: int) -> bool:
+        """Whether a sentence holds the answer of a step; of a paragraph where none does, the first is meant."""
+        told = [one.answer for one in self.question_decomposition if one.paragraph_support_idx == paragraph]
+        sentences = _sentences(self.paragraphs[paragraph].paragraph_text) if told else []
+        holding = [at for at, text in enumerate(sentences) if any(one.lower() in text.lower() for one in told)]
+        return sentence in (holding or [0]) if told else False
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,24 +229,28 @@ def _made_up(nodes: Sequence[Node], rng: random.Random) -> Iterator[str]:
             yield text
 
 
+def _sentences(text: str) -> list[str]:
+    return [text[slice(*span)] for span in sentence_spans(text)]
+
+
 def _read_encyclopedic(file: Path) -> Source:
     raw = _bytes(file)
     try:
         rows = json.loads(raw) if raw.lstrip()[:1] == b"[" else [json.loads(line) for line in raw.splitlines() if line]
-        told = TypeAdapter(list[_Encyclopedic]).validate_python(rows)
+        told = TypeAdapter(list[_Encyclopedic] | list[_Musique]).validate_python(rows)
     except ValueError as wrong:  # of JSON and of pydantic
-        raise SourceError(f"this is not in the form of HotpotQA: {wrong}", file=file) from None
+        raise SourceError(f"this is in the form neither of HotpotQA nor of MuSiQue: {wrong}", file=file) from None
     passages: list[tuple[str, str]] = []
     questions = []
     for one in told:
         first, gold, quotes = len(passages), dict[int, Gold](), list[str]()
-        for title, sentences in one.context:
+        for paragraph, (title, sentences) in enumerate(one.context):
             text, spans = "", []
             for sentence in map(str.strip, sentences):
                 text += " " if text else ""
                 spans.append((len(text), len(text) + len(sentence)))
                 text += sentence
-            right = [spans[at] for name, at in one.supporting_facts if name == title and at < len(spans)]
+            right = [span for at, span in enumerate(spans) if one.is_right(paragraph, at)]
             if right:
                 span = (min(right)[0], max(right)[1])
                 at = -1 if one.answer.lower() in ("yes", "no") else text.lower().find(one.answer.lower(), span[0])

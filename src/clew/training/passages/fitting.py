@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -29,13 +28,13 @@ from clew.models.passages import PassageNetwork
 from clew.models.passages import network as reading
 from clew.reading.encoders import Floats
 from clew.training.folds import names_of_fold, parse_fold
+from clew.training.gradient import Descent, Ids, parts
 from clew.training.passages.examples import Question, Source, read_source
 from clew.training.passages.exporting import export_passages
 from clew.training.passages.network import passage_network, teacher_network
 from clew.training.reader.exporting import write_card
 from clew.training.reader.network import PACKAGE, EncoderSize, open_torch, start_encoder
 
-Ids = list[int]
 Pair = tuple[Ids, Ids, int]
 """A question, what is known already, and the place of a passage."""
 TELLING, SHORT, TAUGHT = 0.5, 0.25, 0.3
@@ -161,24 +160,18 @@ def joined(pair: Pair, passage: Tokens) -> tuple[Ids, int, int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitting:
+class Fitting(Descent):
     """Trains one network after the other with the same settings and lessons; `steps` keeps what is done."""
 
     settings: Settings
     lessons: Lessons
     steps: Path
-    say: Callable[[str], None]
-    torch: Any
-    device: str
-    rng: random.Random
 
     @classmethod
     def open(cls, settings: Settings, lessons: Lessons, steps: Path, say: Callable[[str], None]) -> Fitting:
         """On a GPU where there is one."""
-        torch = open_torch()
-        torch.manual_seed(settings.seed)
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        return cls(settings, lessons, steps, say, torch, device, random.Random(settings.seed))
+        start = Descent.start(open_torch(), settings.seed, say)
+        return cls(start.torch, start.device, start.rng, say, settings, lessons, steps)
 
     def fit(self, teacher: Path | None) -> tuple[Any, list[float]]:
         """The trained network and its loss in each epoch."""
@@ -214,7 +207,7 @@ class Fitting:
         found = np.zeros(len(pairs), dtype=np.float32)
         network.eval()
         with self.torch.inference_mode():
-            for part in _parts(order, READ_AT_ONCE[self.device]):
+            for part in parts(order, READ_AT_ONCE[self.device]):
                 found[part] = self._read(network, [pairs[place] for place in part])[0].cpu().numpy()
         return found
 
@@ -290,43 +283,6 @@ class Fitting:
         rest = [place for place in wrong if place not in hard]
         return right, hard + self.rng.sample(rest, min(len(rest), room - len(hard)))
 
-    def descend(
-        self,
-        network: Any,
-        count: int,
-        sizes: tuple[int, int],
-        loss: Callable[[Sequence[int]], Any],
-        epochs: int,
-        rate: float,
-    ) -> list[float]:
-        """Learn in steps of the first size, each read in parts of the second."""
-        torch, means = self.torch, []
-        learned = [part for part in network.parameters() if part.requires_grad]
-        optimizer = torch.optim.AdamW(learned, lr=rate, weight_decay=0.01)
-        steps = epochs * -(-count // sizes[0])
-
-        def share(step: int) -> float:
-            """A short rise, then down to nearly nothing."""
-            return min(1.0, (step + 1) / max(1.0, 0.08 * steps)) * max(0.02, 1 - step / steps)
-
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, share)
-        for epoch in range(epochs):
-            order, losses = self.rng.sample(range(count), count), []
-            network.train()
-            for batch in _parts(order, sizes[0]):
-                optimizer.zero_grad(set_to_none=True)
-                for part in _parts(batch, sizes[1]):
-                    found = loss(part) * len(part) / len(batch)
-                    found.backward()
-                    losses.append(found.detach())
-                torch.nn.utils.clip_grad_norm_(learned, 1.0)
-                optimizer.step()
-                schedule.step()
-            means.append(float(torch.stack(losses).sum()) / -(-count // sizes[0]))
-            self.say(f"{type(network).__name__}: epoch {epoch + 1} of {epochs}, loss {means[-1]:.3f}")
-        network.eval()
-        return means
-
     def _read(self, network: Any, pairs: Sequence[Pair]) -> tuple[Any, Any, list[tuple[int, int]]]:
         """Relevance, what is said of every token, and where each text starts and how long it is."""
         read = [joined(pair, self.lessons.passages[pair[2]]) for pair in pairs]
@@ -341,10 +297,6 @@ class Fitting:
 
     def _tensor(self, values: Any) -> Any:
         return self.torch.as_tensor(values, device=self.device)
-
-
-def _parts(whole: list[int], size: int) -> list[list[int]]:
-    return [whole[at : at + size] for at in range(0, len(whole), size)]
 
 
 def _keep(file: Path, write: Callable[[IO[bytes]], None]) -> None:

@@ -1,4 +1,4 @@
-"""Passwords, kept as scrypt (RFC 7914) with the costs that OWASP names: a guess takes 32 MB and tenths of a second."""
+"""Passwords, kept as argon2id with the costs of RFC 9106 (section 4, 64 MB): what was kept as scrypt still fits."""
 
 from __future__ import annotations
 
@@ -8,31 +8,48 @@ import hmac
 import secrets
 from threading import Semaphore
 
+from argon2 import PasswordHasher
+from argon2.exceptions import VerifyMismatchError
+from argon2.profiles import RFC_9106_LOW_MEMORY
+
 from clew.core.errors import InputError
 
-COST = (15, 8, 3)
-"""The logarithm of N, r and p: kept with every password, so that they can be raised."""
 SHORTEST, LONGEST = 12, 200
 FEWEST_MARKS = 5
+_HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
 _AT_ONCE = Semaphore(2)
 """Guesses that are computed at the same time; more would take memory and every core."""
+_EMPTY = base64.b64encode(bytes(16)).decode()
+NOBODY = f"$argon2id$v=19$m=65536,t=3,p=4${_EMPTY.rstrip('=')}${'A' * 43}"
+"""The password of a user who does not exist: trying it takes as long as another one, and nothing fits."""
+_NOBODY_BEFORE = f"scrypt$15$8$3${_EMPTY}${_EMPTY}"
 
 
 def hashed(password: str) -> str:
     """What is kept of a password."""
-    salt = secrets.token_bytes(16)
-    return "$".join(("scrypt", *map(str, COST), _text(salt), _text(_scrypt(password, salt, COST))))
+    with _AT_ONCE:
+        return _HASHER.hash(_bytes(password))
 
 
 def fits(password: str, kept: str) -> bool:
     """Whether this is the password."""
-    _, log_n, r, p, salt, digest = kept.split("$")
-    found = _scrypt(password, base64.b64decode(salt), (int(log_n), int(r), int(p)))
-    return hmac.compare_digest(found, base64.b64decode(digest))
+    with _AT_ONCE:
+        if kept.startswith("scrypt$"):
+            return _fits_scrypt(password, kept)
+        try:
+            return _HASHER.verify(kept, _bytes(password))
+        except VerifyMismatchError:
+            return False
 
 
-NOBODY = "$".join(("scrypt", *map(str, COST), _nothing := base64.b64encode(bytes(16)).decode(), _nothing))
-"""The password of a user who does not exist: trying it takes as long as another one, and nothing fits."""
+def is_outdated(kept: str) -> bool:
+    """Whether a password that fits should be kept anew: as scrypt, or at other costs than now."""
+    return kept.startswith("scrypt$") or _HASHER.check_needs_rehash(kept)
+
+
+def is_password(kept: str) -> bool:
+    """Whether a user has one; who signs in at a provider has none."""
+    return kept not in (NOBODY, _NOBODY_BEFORE)
 
 
 def check_strength(password: str, name: str) -> None:
@@ -49,13 +66,13 @@ def generated() -> str:
     return "-".join(secrets.token_hex(2) for _ in range(5))
 
 
-def _scrypt(password: str, salt: bytes, cost: tuple[int, int, int]) -> bytes:
-    log_n, r, p = cost
-    with _AT_ONCE:
-        return hashlib.scrypt(
-            password.encode("utf-8", "surrogatepass"), salt=salt, n=1 << log_n, r=r, p=p, maxmem=1 << 28, dklen=32
-        )
+def _fits_scrypt(password: str, kept: str) -> bool:
+    _, log_n, r, p, salt, digest = kept.split("$")
+    cost = {"n": 1 << int(log_n), "r": int(r), "p": int(p), "maxmem": 1 << 28, "dklen": 32}
+    return hmac.compare_digest(
+        hashlib.scrypt(_bytes(password), salt=base64.b64decode(salt), **cost), base64.b64decode(digest)
+    )
 
 
-def _text(content: bytes) -> str:
-    return base64.b64encode(content).decode()
+def _bytes(password: str) -> bytes:
+    return password.encode("utf-8", "surrogatepass")

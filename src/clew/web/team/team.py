@@ -13,7 +13,7 @@ from clew.core.wire_team import AskedReply, AuditReply
 from clew.web.access import Grant
 from clew.web.rates import RateLimiter
 from clew.web.team.file import Actor, TeamFile
-from clew.web.team.passwords import NOBODY, fits
+from clew.web.team.passwords import NOBODY, fits, hashed, is_outdated
 from clew.web.team.sessions import DAY, Sessions
 from clew.web.team.users import Users
 
@@ -81,6 +81,9 @@ class Team:
             known = "somebody unknown" if row is None else row["name"]  # what is typed there may be a password
             self.file.audit(Actor(known, address), "sign-in refused")
             raise RefusedError("the name or the password is not right")
+        if is_outdated(row["password"]):  # only where it is still the one that fitted
+            kept = "UPDATE user SET password = ? WHERE id = ? AND password = ?"
+            self.file.note(kept, hashed(password), row["id"], row["password"])
         self.file.audit(Actor(row["name"], address), "signed in")
         return self.sessions.begin(row["id"])
 

@@ -1,0 +1,135 @@
+"""A dense retriever trained on the questions of a data set, and judged on those that were held apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from clew import __version__
+from clew.core.errors import InputError
+from clew.core.schema import schema_of
+from clew.datasets.questions import Dataset, Question
+from clew.evaluation.benchmark import Benchmark
+from clew.evaluation.comparison import bootstrap, randomisation_test
+from clew.evaluation.metrics import hit, recall, reciprocal_rank
+from clew.index.vectors import VectorIndex
+from clew.methods.answering import answer_nodes, nearest, vectors_of
+from clew.methods.stark.dense_retriever import FORMAT, dense_vectors
+from clew.toolbox import Toolbox
+from clew.training.dense_retriever import DenseSettings, Labelled, fit_dense
+from clew.training.folds import names_of_fold, parse_fold
+from clew.training.reader.exporting import write_card
+
+SEEN = 20
+"""Places of a ranking that are judged."""
+LICENCE = "start: Apache-2.0; what was learned: as the questions and the texts of the base allow"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a dense retriever is trained on and how."""
+
+    tools: Toolbox
+    dataset: Dataset
+    settings: DenseSettings
+    left_out: str = "0/5"
+    """The part of the questions that it is judged on."""
+    relations: bool = True
+    say: Callable[[str], None] = print
+    progress: Callable[[int, int], None] = lambda _done, _all: None
+
+
+def train_dense(trial: Trial, out: Path, command: str = "") -> dict[str, Any]:
+    """Train on most questions, judge on the rest beside vector search, and write weights and card; returns the card."""
+    tools, among = trial.tools, answer_nodes(trial.tools.kb)
+    gold = _gold(trial)
+    left = names_of_fold((question.id for question, _ in gold), *parse_fold(trial.left_out), trial.settings.seed)
+    held = [(question, right) for question, right in gold if question.id in left]
+    kept = [(question, right) for question, right in gold if question.id not in left]
+    if not held or not kept:
+        raise InputError(f"{trial.dataset.name} has {len(gold)} questions with answers: too few to hold some apart")
+    deep = trial.settings.hard + max(len(right) for _, right in gold)
+
+    def found(question: Question, count: int, vectors: VectorIndex | None = None) -> list[int]:
+        near = nearest(tools, question.text, count, among, relations=trial.relations, vectors=vectors)
+        return [node for node, _ in near]
+
+    lessons = []
+    for question, right in kept:
+        wrong = [node for node in found(question, deep) if node not in right][: trial.settings.hard]
+        lessons.append(Labelled(question.text, tuple(sorted(right)), tuple(wrong)))
+        trial.progress(len(lessons), len(kept))
+    types, relations = schema_of(tools.kb.schema)
+    card = {
+        "format": FORMAT,
+        "clew": __version__,
+        "command": command,
+        "licence": LICENCE,
+        "trained_on": {"dataset": trial.dataset.name, "portion": trial.dataset.portion, "questions": len(kept)},
+        "left_out": trial.left_out,
+        "node_types": types,
+        "relations": relations,
+        "with_relations": trial.relations,
+        "usable": False,
+    }
+    text = partial(tools.kb.text, relations=trial.relations)
+    card = fit_dense(lessons, text, out, trial.settings, card, trial.say)
+    dense = dense_vectors(tools, out, trial.relations, judged=False)
+    own = vectors_of(tools, trial.relations)
+    searched_all = own.is_complete or own.size <= own.most
+    if searched_all:
+        dense.embed_all(trial.progress)
+    before, after = ([found(question, SEEN, which) for question, _ in held] for which in (None, dense))
+    figures = judged([right for _, right in held], before, after)
+    where = f"all {dense.size:,} nodes" if searched_all else f"the {dense.pool} best by words of each question"
+    card |= {"figures": {"questions": len(held), "searched": where, **figures}}
+    card |= {"usable": figures["dense retriever"]["hit@1"][0] >= figures["vector search"]["hit@1"][0]}
+    write_card(out, card)
+    return card
+
+
+def judged(
+    gold: Sequence[frozenset[int]], before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]
+) -> dict[str, Any]:
+    """The metrics of both rankings, each with its 95 % interval, and the p-value of the difference in Hit@1."""
+    told: dict[str, Any] = {}
+    first = []
+    for name, rankings in (("vector search", before), ("dense retriever", after)):
+        rows = [_row(ranking, right) for ranking, right in zip(rankings, gold, strict=True)]
+        first.append([row["hit@1"] for row in rows])
+        told[name] = {}
+        for metric in rows[0]:
+            values = [row[metric] for row in rows]
+            between = bootstrap(values)
+            told[name][metric] = [float(np.mean(values)), between.low, between.high]
+    return {**told, "p of hit@1": randomisation_test(first[1], first[0])}
+
+
+def _row(ranking: Sequence[int], right: frozenset[int]) -> Mapping[str, float]:
+    found = [frozenset({node}) & right for node in ranking]
+    return {
+        "hit@1": hit(found, 1),
+        "hit@5": hit(found, 5),
+        "recall@20": recall(found, len(right), SEEN),
+        "mrr": reciprocal_rank(found),
+    }
+
+
+def _gold(trial: Trial) -> list[tuple[Question, frozenset[int]]]:
+    """The questions that nodes answer, with these nodes."""
+    tools = trial.tools
+    by_key = Benchmark(trial.dataset, given=tools).rule == "key"
+
+    def nodes(question: Question) -> frozenset[int]:
+        if by_key:
+            return frozenset(tools.kb.find(key) for key in question.answers)
+        links = (link for name in question.answers for link in tools.names.link(name) if link.how == "exact")
+        return frozenset(link.node for link in links)
+
+    found = [(question, nodes(question)) for question in trial.dataset.questions if question.value is None]
+    return [(question, right) for question, right in found if right]

@@ -1,0 +1,1 @@
+"""Trains the network that passes messages through a graph as a question asks."""
