@@ -52,6 +52,8 @@ COMMANDS = {
     "train reader": "clew.cli.train:reader",
     "train passages": "clew.cli.train:passages",
     "train next_passage": "clew.cli.train:next_passage",
+    "train graph_to_text": "clew.cli.train:graph_to_text",
+    "train traverser": "clew.cli.train:traverser",
     "train bridge_reranker": "clew.cli.train:passages",
     "train dense_retriever": "clew.cli.train:dense_retriever",
     "train qa_gnn": "clew.cli.train:qa_gnn",

@@ -24,6 +24,7 @@ from clew.kb.paths import PathLimits
 from clew.methods.subgraph_reranking.method import graph_writer, open_source
 from clew.methods.subgraph_reranking.ranker_file import Texts
 from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
+from clew.models.model_card import CARD
 from clew.models.opening import open_model
 from clew.reading.fitted import forget
 from clew.synthesis.benchmark import Wanted, make_benchmark
@@ -31,6 +32,8 @@ from clew.toolbox import Toolbox
 from clew.training.dense_retriever import DenseSettings
 from clew.training.feedback import confirm
 from clew.training.feedback import learn as learn_from_confirmed
+from clew.training.fine_tuning import STEPS, Course
+from clew.training.language import Tuning
 from clew.training.neural_ranker import NeuralSettings
 from clew.training.own_base import fit_to_base
 from clew.training.ranker import RankerSettings
@@ -49,6 +52,14 @@ Documents = Annotated[
 Teacher = Annotated[
     Path | None, typer.Option("--teacher", help="A folder with a cross-encoder (transformers) to learn from too.")
 ]
+
+
+Start = Annotated[
+    str, typer.Option("--model", metavar="FOLDER[#FILE.gguf]", help="The language model to start from (transformers).")
+]
+Apart = Annotated[str, typer.Option("--left-out", metavar="K/N", help="The part that is kept back and measured on.")]
+Licence = Annotated[str, typer.Option("--licence", help="Of the data, for the card.")]
+Minutes = Annotated[float | None, typer.Option("--minutes", min=0.01, help="Train no longer than this.")]
 
 
 class RankerKind(StrEnum):
@@ -244,6 +255,67 @@ def next_passage(
     _show_figures("The embedder of passages", figures, as_json=as_json)
     if not as_json:
         err.print(f"use it with `clew embed KB --embedder {output}`", markup=False)
+
+
+def graph_to_text(
+    sources: Annotated[
+        list[Path], typer.Argument(help='JSON lines {"triples": [[subject, relation, object], …], "text": "…"}.')
+    ],
+    model: Start,
+    output: Weights,
+    measured_on: Annotated[
+        list[Path] | None, typer.Option("--measure-on", help="A further file to measure on; repeat.")
+    ] = None,
+    left_out: Apart = "0/10",
+    licence: Licence = "",
+    epochs: Epochs = 3,
+    minutes: Minutes = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Fine-tune a language model to tell subgraphs in sentences (extra `train`; a minute on a GPU, hours without)."""
+    from clew.training.graph_to_text import train_graph_to_text
+
+    refuse_foreign(output, (CARD, STEPS), "fine-tuned model")
+    tuning = Tuning(epochs, seconds=minutes and 60 * minutes, seed=seed)
+    course = Course(model, output, left_out, licence, tuning, err.print)
+    figures = train_graph_to_text(sources, course, measured_on or ())
+    _show_tuned("Telling subgraphs", figures, f"--writer hf:{output} (clew subgraphs)", as_json=as_json)
+
+
+def traverser(
+    sources: Annotated[
+        list[str], typer.Argument(help="Questions with supporting passages: hotpotqa:FILE, 2wiki:FILE, …")
+    ],
+    model: Start,
+    output: Weights,
+    measured_on: Annotated[
+        list[str] | None, typer.Option("--measure-on", help="A further data set to measure on; repeat.")
+    ] = None,
+    left_out: Apart = "0/10",
+    licence: Licence = "",
+    epochs: Epochs = 4,
+    minutes: Minutes = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Fine-tune a language model to write the evidence a question still needs (extra `train`; better with a GPU)."""
+    from clew.training.traverser import train_traverser
+
+    refuse_foreign(output, (CARD, STEPS), "fine-tuned model")
+    tuning = Tuning(epochs, 2e-4, seconds=minutes and 60 * minutes, seed=seed)
+    course = Course(model, output, left_out, licence, tuning, err.print)
+    figures = train_traverser(sources, course, measured_on or ())
+    _show_tuned(
+        "The next evidence", figures, f"-O traverser=generative -O traverser_model=hf:{output}", as_json=as_json
+    )
+
+
+def _show_tuned(what: str, figures: Mapping[str, float], use: str, *, as_json: bool) -> None:
+    _show_figures(what, figures, as_json=as_json)
+    if not as_json:
+        told = f"use it with {use}" if figures["usable"] else "not usable: it does no better on what was left out"
+        err.print(told, markup=False)
 
 
 def dense_retriever(

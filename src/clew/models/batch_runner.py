@@ -100,6 +100,7 @@ class LocalModel:
     def __init__(self, spec: str, *, tokens_at_once: int | None = None) -> None:
         """Load `FOLDER` or `FOLDER#file.gguf`, on a GPU where there is one."""
         import torch
+        import transformers
         from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
         folder, _, file = spec.removeprefix("hf:").partition("#")
@@ -109,6 +110,8 @@ class LocalModel:
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder, padding_side="left", **options)
         self.is_seq2seq = bool(AutoConfig.from_pretrained(folder, **options).is_encoder_decoder)
         kind: Any = AutoModelForSeq2SeqLM if self.is_seq2seq else AutoModelForCausalLM
+        if file and hasattr(transformers, "GgufConfig"):  # late versions leave the weights packed unless they are told
+            options["quantization_config"] = transformers.GgufConfig(dequantize=True)
         self.model: Any = kind.from_pretrained(folder, dtype=dtype, **options).to(self.device).eval()
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token = self.tokenizer.eos_token

@@ -15,6 +15,7 @@ from clew.core.errors import MissingExtraError, NotFoundError, ReplyError
 from clew.models.batch_runner import LocalModel
 from clew.models.chat_replies import read_chat_reply
 from clew.models.generation import several_replies
+from clew.models.model_card import CARD, check_card
 from clew.models.model_names import capabilities_by_name
 from clew.models.openai_chat import chat_body
 from clew.models.protocol import Capabilities, Completion, Request, Usage
@@ -101,9 +102,11 @@ class HuggingFaceModel:
 
     @cached_property
     def name(self) -> str:
-        """The folder's name and a hash of its files' names and sizes."""
+        """The folder's name and a hash of its files' names and sizes, and of the card of a fine-tuned model."""
         files = sorted((file.name, file.stat().st_size) for file in self._folder.iterdir() if file.is_file())
-        mark = hashlib.sha256(repr((files, self.spec.partition("#")[2])).encode()).hexdigest()[:8]
+        card = self._folder / CARD
+        told = card.read_text("utf-8") if card.is_file() else ""
+        mark = hashlib.sha256(repr((files, self.spec.partition("#")[2], told)).encode()).hexdigest()[:8]
         return f"hf:{self._folder.resolve().name}#{mark}"
 
     @property
@@ -114,6 +117,7 @@ class HuggingFaceModel:
 
     @cached_property
     def _model(self) -> LocalModel:
+        check_card(self._folder)
         try:
             return LocalModel(self.spec)
         except ImportError as missing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -60,6 +61,20 @@ def read_next(completion: Completion) -> tuple[str, ...]:
     if not text and not reply.enough:
         raise ReplyError('"next" is empty although "enough" is false')
     return () if reply.enough else (text,)
+
+
+def asking_for_evidence(draft: Draft, room: int) -> Ask[tuple[str, ...]]:
+    """Asks for the evidence that a draft lacks; what is known gets so many tokens."""
+    shown = draft.evidence
+    if sum(map(count_tokens, shown)) > room:
+        shown = tuple(cut_to_question(text, draft.question, room // len(shown)) for text in shown)
+    listed = "\n".join(f"- {text}" for text in shown) or "(none)"
+    return Ask(NEXT.fill(question=draft.question, evidence=listed), read_next, schema=NEXT_SCHEMA, max_tokens=160)
+
+
+def next_reply(text: str) -> str:
+    """What a model should reply: the evidence to look for or, with none, that there is enough."""
+    return json.dumps({"enough": not text, "next": text}, ensure_ascii=False)
 
 
 def read_answers(completion: Completion, count: int) -> tuple[str, ...]:
@@ -162,15 +177,7 @@ class ModelWriter:
 
     def next_evidence(self, drafts: Sequence[Draft]) -> list[Written]:
         """One sentence to search with for each draft."""
-        asks = [
-            Ask(
-                NEXT.fill(question=draft.question, evidence=self._shown(draft)),
-                read_next,
-                schema=NEXT_SCHEMA,
-                max_tokens=160,
-            )
-            for draft in drafts
-        ]
+        asks = [asking_for_evidence(draft, self.model.context_tokens // 2) for draft in drafts]
         written = []
         for draft, outcome in zip(drafts, ask(self.model, asks, role="write"), strict=True):
             if outcome.value is not None:
@@ -223,12 +230,3 @@ class ModelWriter:
             drawn = [text for outcome in own for text in outcome.value or ()]
             merged[place] = replace(merged[place], value=(*(merged[place].value or ()), *drawn))
         return merged
-
-    def _shown(self, draft: Draft) -> str:
-        if not draft.evidence:
-            return "(none)"
-        room = self.model.context_tokens // 2
-        if sum(map(count_tokens, draft.evidence)) > room:
-            share = room // len(draft.evidence)
-            return "\n".join(f"- {cut_to_question(text, draft.question, share)}" for text in draft.evidence)
-        return "\n".join(f"- {text}" for text in draft.evidence)

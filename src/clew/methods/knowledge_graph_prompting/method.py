@@ -16,13 +16,14 @@ instead of TF-IDF alone, passages visited twice count once against the budget, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from clew.core import trace
+from clew.core.errors import InputError
 from clew.core.types import Answer, Ranking
 from clew.index.tokens import ENGLISH, language_of
 from clew.methods.knowledge_graph_prompting.answer import (
@@ -56,7 +57,9 @@ from clew.methods.knowledge_graph_prompting.traversal import (
 )
 from clew.methods.protocol import Method
 from clew.methods.role_choice import can_write, reader_for
+from clew.models.opening import open_model
 from clew.models.passages import PassageNetwork
+from clew.models.protocol import LanguageModel
 from clew.roles.write import ModelWriter
 from clew.toolbox import Toolbox
 
@@ -76,6 +79,8 @@ class KnowledgeGraphPrompting(Method):
     name = "knowledge_graph_prompting"
     traverser: Traversers = "evidence"
     """Who ranks the neighbours of a path; `generative` needs a model."""
+    traverser_model: str | None = None
+    """A model of its own for the generative traverser, such as `hf:FOLDER` of `clew train traverser`."""
     graph: tuple[str, ...] | None = None
     """Kinds of edges to walk, by default all; knn named without stored edges finds them live."""
     seeds: int = 8
@@ -100,6 +105,8 @@ class KnowledgeGraphPrompting(Method):
         super().__post_init__()
         if not self.short:
             self.refuse(("pairs",), "without short=true")
+        if self.traverser != "generative":
+            self.refuse(("traverser_model",), "without traverser=generative")
         if self.traverser == "none":
             self.refuse(("graph", "seeds", "branching", "hops", "budget", "beam", "seeds_by"), "with traverser=none")
 
@@ -147,6 +154,12 @@ class KnowledgeGraphPrompting(Method):
         asked = search_of(tools).about(question)
         return self._closely(asked, self._walked(asked, self._graph(tools), tools)[0], tools).ranking
 
+    def learned(self, tools: Toolbox) -> Mapping[str, Any]:
+        """The traverser's own model: its name holds the digest of what was trained."""
+        return (
+            {} if self.traverser_model is None else {"traverser_model": writing_model(tools, self.traverser_model).name}
+        )
+
     def _closely(self, asked: AskedPassages, ranking: Ranking, tools: Toolbox) -> CloseReading:
         if not self.closely:
             return CloseReading(ranking, {}, 1.0)
@@ -173,7 +186,7 @@ class KnowledgeGraphPrompting(Method):
         return tools.keep(("passage graph", self.graph, finds_live), made)
 
     def _walked(self, asked: AskedPassages, graph: PassageGraph, tools: Toolbox) -> tuple[Ranking, list[ReasoningPath]]:
-        traverser = traverser_named(self.traverser, tools)
+        traverser = traverser_named(self.traverser, tools, self.traverser_model)
         how = Walk(self.seeds, self.branching, self.hops, self.budget, self.beam)
         seeds = None
         if self.seeds_by == "tfidf":
@@ -212,15 +225,24 @@ def structure_of(tools: Toolbox) -> StructureAnswers:
     return tools.keep("structure answers", made)
 
 
-def traverser_named(name: Traversers, toolbox: Toolbox) -> Traverser | None:
+def writing_model(toolbox: Toolbox, own: str | None) -> LanguageModel:
+    """Who writes the next evidence: a model of the traverser's own, opened once, or that of the toolbox."""
+    if own is None:
+        return toolbox.required_model("the generative traverser")
+    model = toolbox.keep(("traverser model", own), lambda: open_model(own))
+    if model is None:
+        raise InputError("traverser_model=none is no model: name one, or leave it out")
+    return model
+
+
+def traverser_named(name: Traversers, toolbox: Toolbox, model: str | None = None) -> Traverser | None:
     """A traverser by its name."""
 
     def text(node: int) -> str:
         return toolbox.kb.node(node).text
 
     if name == "generative":
-        model = toolbox.required_model("the generative traverser")
-        return GenerativeTraverser(ModelWriter(model), toolbox.vectors, toolbox.embedder, text)
+        return GenerativeTraverser(ModelWriter(writing_model(toolbox, model)), toolbox.vectors, toolbox.embedder, text)
     if name == "embedding":
         return EmbeddingTraverser(toolbox.vectors, toolbox.embedder, text)
     plain: dict[str, Traverser | None] = {"evidence": MissingEvidence(), "lexical": LexicalTraverser(), "none": None}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.core import trace
@@ -117,7 +117,8 @@ class GraphWriter:
         """One text per subgraph, in order."""
         facts = [triples_in_words(self.kb, subgraph)[:MOST_FACTS] for subgraph in subgraphs]
         said = [place for place, own in enumerate(facts) if own]
-        outcomes = dict(zip(said, ask(self.model, [_ask(facts[place]) for place in said], role="write"), strict=True))
+        asks = [telling(facts[place]) for place in said]
+        outcomes = dict(zip(said, ask(self.model, asks, role="write"), strict=True))
         written = []
         for place, subgraph in enumerate(subgraphs):
             plain = linearize(self.kb, subgraph)
@@ -137,22 +138,35 @@ class GraphWriter:
 
 def check_text(kb: KnowledgeBase, subgraph: Subgraph, facts: Sequence[tuple[str, str, str]], text: str) -> Faithfulness:
     """Which of the entities that the facts name occur in the text, and what occurs in it that they do not name."""
-    named = {name for head, _, tail in facts for name in (head, tail)}
-    plain = _plain(text)
-    kept = {name for name in named if _occurs(_plain(name), plain)}
+    named, kept = names_in(facts), names_kept(facts, text)
     names = {ref.id: ref.name for ref in kb.refs([*subgraph.entities, subgraph.candidate])}
     asked = [names[entity] for entity in subgraph.entities if names[entity] in named]
     labels = relation_labels(kb).values()
-    known = _words(" ".join([*named, *labels, *(kind.label for kind in kb.schema.node_types)]))
-    found = [name.text for name in proper_names(text)] + NUMBER.findall(text)
-    strangers = tuple(dict.fromkeys(name for name in found if not _words(name) <= known))
     return Faithfulness(
         entities=len(named),
         missing=tuple(sorted(named - kept)),
-        strangers=strangers,
+        strangers=strangers_in(text, [*named, *labels, *(kind.label for kind in kb.schema.node_types)]),
         question_entities=(sum(name in kept for name in asked), len(asked)),
         candidate=names[subgraph.candidate] in kept,
     )
+
+
+def names_in(facts: Sequence[tuple[str, str, str]]) -> set[str]:
+    """The entities of some facts."""
+    return {name for head, _, tail in facts for name in (head, tail)}
+
+
+def names_kept(facts: Sequence[tuple[str, str, str]], text: str) -> set[str]:
+    """Those that occur in a text as they are spelled, in upper or lower case."""
+    plain = _plain(text)
+    return {name for name in names_in(facts) if _occurs(_plain(name), plain)}
+
+
+def strangers_in(text: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Names and numbers in a text with a word that is none of those known."""
+    words = _words(" ".join(known))
+    found = [name.text for name in proper_names(text)] + NUMBER.findall(text)
+    return tuple(dict.fromkeys(name for name in found if not _words(name) <= words))
 
 
 def rates(checks: Sequence[Faithfulness]) -> FaithfulnessRates:
@@ -170,7 +184,8 @@ def rates(checks: Sequence[Faithfulness]) -> FaithfulnessRates:
     )
 
 
-def _ask(facts: Sequence[tuple[str, str, str]]) -> Ask[str]:
+def telling(facts: Sequence[tuple[str, str, str]]) -> Ask[str]:
+    """Asks for the sentences that state some facts."""
     shown = "\n".join(" | ".join(fact) for fact in facts)
     return Ask(PROMPT.fill(facts=shown), _read, max_tokens=min(1500, 120 + 40 * len(facts)))
 
