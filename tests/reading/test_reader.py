@@ -147,6 +147,12 @@ def test_a_value_is_no_answer_to_a_question_for_yes_or_no(base):
     assert answer.value is None or isinstance(answer.value, bool)
 
 
+def test_a_number_that_is_no_year_does_not_say_when(base):
+    assert base.ask("When was Kilbrae founded?").value == 2004
+    assert base.ask("What strength is Storm Cask?").value == 58.2
+    assert not base.ask("When was Storm Cask bottled?").found
+
+
 def test_what_is_denied_of_an_attribute_must_be_false(base):
     assert put_forward(base.ask("Which distilleries are not open to visitors?")) == {"Ardmorran"}
     assert put_forward(base.ask("Which distilleries are open to visitors?")) == {"Glenfoyle", "Kilbrae"}

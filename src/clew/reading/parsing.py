@@ -9,7 +9,9 @@ from importlib.resources import files
 from clew.core.query import TripletQuery, Variable
 from clew.core.roles import Parse
 from clew.core.schema import Schema
+from clew.core.types import NodeSet
 from clew.index.tokens import tokenise
+from clew.reading.extents import NUMERIC
 from clew.reading.meaning import Meaning, Understanding, explained_part, unexplained
 from clew.reading.reader import LearnedReader
 from clew.reading.translation import Translator
@@ -22,6 +24,10 @@ MOST_UNEXPLAINED = {True: 3, False: 5}
 fewer where nothing is named for sure."""
 UNLIKELY = 0.02
 """A meaning less likely than this is not tried."""
+YEARS = (1000, 2200)
+"""Whole numbers between these may be years."""
+LOOKED_AT = 200
+"""So many nodes tell what the values of an attribute look like."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,8 @@ class LearnedParser:
                 queries.append(self.query(understanding, meaning))
         if queries[0].asks == "value" and asks_whether(understanding.question) and not self._is_truth(queries[0]):
             return Parse(queries[0], tuple(queries[1:]), certainty=0.0)  # whether it is so, a value does not say
+        if queries[0].asks == "value" and asks_when(understanding.question) and not self._is_time(queries[0]):
+            return Parse(queries[0], tuple(queries[1:]), certainty=0.0)  # when it was, a count or a weight does not say
         explained = explained_part(understanding.question, first)
         left = len(queries[0].unexplained[0].split()) if queries[0].unexplained else 0
         is_doubtful = all(one.is_doubtful for one in first.named)
@@ -57,6 +65,16 @@ class LearnedParser:
 
     def _is_truth(self, query: TripletQuery) -> bool:
         return self.reader.kb.schema.attribute_types.get(query.attribute or "") == "boolean"
+
+    def _is_time(self, query: TripletQuery) -> bool:
+        """Whether an attribute can say when something was: of numbers, those that look like years."""
+        kb, attribute = self.reader.kb, query.attribute or ""
+        kind = kb.schema.attribute_types.get(attribute)
+        if kind not in NUMERIC:
+            return kind != "boolean"
+        known = kb.values(NodeSet(kb.nodes(query.target.type).array[:LOOKED_AT]), attribute)
+        years = [YEARS[0] <= one <= YEARS[1] and one == int(one) for one in known if isinstance(one, int | float)]
+        return 2 * sum(years) > len(years)
 
     def query(self, understanding: Understanding, meaning: Meaning) -> TripletQuery:
         """One meaning as a query."""
@@ -70,11 +88,17 @@ class LearnedParser:
 
 
 @cache
-def _truth_words(language: str = "en") -> frozenset[str]:
-    return frozenset(files("clew.reading").joinpath(language, "truth.txt").read_text("utf-8").split())
+def _words(kind: str, language: str = "en") -> frozenset[str]:
+    return frozenset(files("clew.reading").joinpath(language, f"{kind}.txt").read_text("utf-8").split())
 
 
 def asks_whether(question: str) -> bool:
     """Whether a question is to be answered by yes or no: it begins with its verb and offers no choice."""
     words = [token.text for token in tokenise(question)]
-    return bool(words) and words[0] in _truth_words() and "or" not in words
+    return bool(words) and words[0] in _words("truth") and "or" not in words
+
+
+def asks_when(question: str) -> bool:
+    """Whether a question asks for a time: it begins with a word for that."""
+    words = [token.text for token in tokenise(question)]
+    return bool(words) and words[0] in _words("times")
