@@ -14,7 +14,6 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
 
-from clew.building import build
 from clew.core import trace
 from clew.core.errors import InputError, LockedError, NotFoundError, StorageError
 from clew.core.roles import TripletParser
@@ -452,5 +451,7 @@ def described_nodes(endpoint: SparqlEndpoint, reading: Reading, folder: Path) ->
         trace.fallback("nodes", f"what describes them could not be read ({error})", "names are looked up one by one")
         return None
     with suppress(LockedError):  # another process has read them as well, and keeps them
+        from clew.building import build  # reads of files what is seldom needed here
+
         build(tables, place)
     return ArrayKnowledgeBase.open(place) if is_base(place) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_MISSING = pa.array(["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"])
+_MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 _NUMBER = r"^-?(((0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)|(\.[0-9]+))$"
 _TOO_LONG = r"^-?[0-9]{19,}$"
@@ -19,7 +19,7 @@ _SAMPLE = 256
 def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa.ChunkedArray:
     """A text column with its narrowest type; empty becomes missing. Codes such as 007 stay text."""
     cleaned = missing_to_null(column, pa.array([""]))
-    values = missing_to_null(cleaned, _MISSING)
+    values = missing_to_null(cleaned, pa.array(_MISSING))
     if values.null_count == len(values):
         return cleaned
     sample = values.drop_null().slice(0, _SAMPLE)
