@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from clew.building import build
+from clew.web import mcp_resources
 from clew.web.settings import Limits, ServerSettings, named_bases
 from conftest import tables
+from prompts_sent import matches_golden
 from web_server import running
 
 QUESTION = "Which disease has extra fingers?"
@@ -145,3 +147,11 @@ def run_cases(strategy, server) -> None:
         assert reply.status_code < 500, f"{case.method} {case.path}: {reply.status_code} {reply.text[:500]}"
 
     check()
+
+
+@pytest.mark.parametrize("name", mcp_resources.PROMPTS)
+def test_what_an_agent_is_asked_by_a_prompt(name):
+    needed = mcp_resources.PROMPTS[name][1]
+    told = mcp_resources.prompt({"films": None}, {"name": name, "arguments": {needed: "Who directed Heat?"}})
+    (message,) = told["messages"]
+    assert matches_golden(f"web/{name}", [f"[{message['role']}]\n{message['content']['text']}\n"])

@@ -256,7 +256,7 @@ def test_deleting_a_file_stops_the_build_that_reads_it(page, papers, monkeypatch
     page.get_by_role("link", name="next.md").wait_for()
 
 
-def test_a_dropped_folder_gives_its_files(page, papers, tmp_path):
+def test_a_dropped_folder_gives_its_files(papers, page):
     page.goto(f"{papers}/#/documents?base=desk")
     page.locator(".drop").wait_for()
     page.evaluate(DROP)
