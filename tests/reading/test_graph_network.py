@@ -129,6 +129,18 @@ def test_plain_questions_over_a_base_it_has_not_seen(base: Path) -> None:
     assert 0 < films.certainty <= 1
 
 
+def test_what_no_message_says_is_not_put_forward(base: Path) -> None:
+    opened = clew.open(base)
+    for question in ("How many films did Ada direct?", "Which films with Cleo were not directed by Ada?"):
+        told = opened.ask(question, method=QaGnn())
+        assert not told.found
+        assert told.near
+        assert "focus_plus" in told.notes[0]
+    unsure = opened.ask("Which films did Ada direct?", method=QaGnn(sure=1.0))
+    assert not unsure.found
+    assert 0 < unsure.certainty < 1
+
+
 def test_without_a_topic_nothing_is_put_forward(base: Path) -> None:
     told = clew.open(base).ask("Which of them is the longest?", method=QaGnn())
     assert not told.candidates

@@ -2,24 +2,29 @@
 
 1  topic entities, given or linked, masked in the question
 2  the graph network scores the nodes around them (`clew.reading.graph_network`)
-3  answer with the likeliest nodes, each with the walk that the question opened furthest
+3  answer with the likeliest nodes, each with the walk that the question opened furthest, as sure as network and reader
+   are together; what no message says, a count, a comparison or a denial, is left to other methods
 
 `clew train qa_gnn` trains such weights, on a person's own base or on many; a base it has not seen can be asked.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from clew.core.query import TripletQuery
+from clew.core.roles import Parse
 from clew.core.types import Answer, Candidate
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.paths.execution import MOST_SHOWN, Step, Trail, nothing_found, path_of, paths
 from clew.methods.protocol import Method
+from clew.methods.role_choice import reader_parser
 from clew.queries.certificates import certificate
 from clew.queries.path_claims import claim_of_walks
 from clew.reading.encoders import Floats
@@ -31,6 +36,9 @@ AS_LIKELY = 0.5
 """Nodes that are at least this much as likely as the best one are answers beside it."""
 
 
+NOT_PLAIN = "the question asks for more than what is joined to what: the method focus_plus reads that"
+
+
 @dataclass(frozen=True)
 class QaGnn(Method):
     """Nodes around the topics, by a network that passes messages along what the question asks for."""
@@ -38,6 +46,8 @@ class QaGnn(Method):
     name = "qa_gnn"
     k: int = 20
     topics: tuple[str, ...] = ()
+    sure: float = 0.2
+    """What is less certain than this is shown as near, not put forward as the answer."""
     weights: str = ""
     """A folder that `clew train qa_gnn` wrote; by default the weights that ship with Clew."""
 
@@ -56,11 +66,27 @@ class QaGnn(Method):
         best = best[: max(self.k, min(count, MOST_SHOWN))]
         walks = told.heard.walks(told.around)
         trails = [_trail(told, walks.to(int(place))) for place in best]
-        return _answer(question, tools.kb, trails, told.chances[best], count)  # 3
+        answer = _answer(question, tools.kb, trails, told.chances[best], count)  # 3
+        return self._judged(answer, reader_parser(tools).parse(question, tools.kb.schema))
+
+    def _judged(self, answer: Answer, parse: Parse) -> Answer:
+        """As sure as both are; the network hears what is asked for, but not what kind of question it is."""
+        if not is_plain(parse.query):
+            return replace(answer, certainty=0.0, answer_count=0, query={}, notes=(NOT_PLAIN,))
+        certainty = math.sqrt((answer.certainty or 0.0) * (parse.certainty or 0.0))
+        if certainty < self.sure:
+            return replace(answer, certainty=certainty, answer_count=0, query={})
+        return replace(answer, certainty=certainty)
 
     def learned(self, tools: Toolbox) -> Mapping[str, Any]:  # noqa: ARG002 - the weights are not the base's
         """Which weights answer."""
         return {"graph network": GraphNetwork(_folder(self.weights)).version}
+
+
+def is_plain(query: TripletQuery) -> bool:
+    """Whether nodes are asked for by relations alone."""
+    more = query.conditions or query.counts or query.best or query.among
+    return query.asks == "nodes" and not more and not any(one.negated for one in query.triplets)
 
 
 def _trail(told: Told, walk: Sequence[int]) -> Trail:
