@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 import clew
 from clew.core.errors import ModelError
 from clew.core.types import NodeSet
+from clew.methods import auto
 from clew.methods.paths.qa_gnn import QaGnn
 from clew.reading.graph_network import SHIPPED_GRAPH, GraphNetwork, Heard, HopPlaces, Surroundings, surroundings
 from clew.reading.vocabulary import Vocabulary
 from clew.toolbox import Toolbox
+from clew.training.feedback import confirm, learn
 
 PEOPLE = ("Ada", "Ben", "Cleo", "Dan")
 FILMS = ("North Wind", "Salt Road", "Tin Moon", "Quiet Harbour")
@@ -139,6 +141,20 @@ def test_what_no_message_says_is_not_put_forward(base: Path) -> None:
     unsure = opened.ask("Which films did Ada direct?", method=QaGnn(sure=1.0))
     assert not unsure.found
     assert 0 < unsure.certainty < 1
+
+
+def test_auto_picks_it_over_bare_facts_unless_answers_were_confirmed(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auto, "SURE", 1.1)
+    own = tmp_path / "films.kb"
+    shutil.copytree(base, own)
+    tools = Toolbox.open(own)
+    assert auto.choose("Who directed Tin Moon?", tools)[0] == "qa_gnn"
+    assert auto.choose("How many films did Ada direct?", tools)[0] == "focus_plus"
+    confirm(tools, "Who directed [Tin Moon]?", ["Ben"])
+    learn(tools)
+    assert auto.choose("Who directed Tin Moon?", Toolbox.open(own))[0] == "aligned_paths"
 
 
 def test_without_a_topic_nothing_is_put_forward(base: Path) -> None:

@@ -98,6 +98,12 @@ class TripletQuery:
     either: tuple[TripletQuery, ...] = ()
     """Queries that may be satisfied instead of this one: "by her or by him"."""
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether nodes are asked for by relations alone: no count, comparison, choice or denial."""
+        more = self.conditions or self.counts or self.best or self.among
+        return self.asks == "nodes" and not more and not any(one.negated for one in self.triplets)
+
     def variables(self) -> dict[str, Variable]:
         """Every variable by name, the target included."""
         found = {self.target.name: self.target}

@@ -1,7 +1,8 @@
 """Picks a method by the base and the question: the one `clew ask` uses when none is named.
 
 A base of documents gets knowledge_graph_prompting, a base without edges or with countless relations hybrid retrieval,
-a large endpoint aligned_paths, a graph focus_plus; over bare facts aligned_paths answers where the reader is not sure.
+a large endpoint aligned_paths, a graph focus_plus; over bare facts the graph network answers where the reader is not
+sure, or aligned_paths where that has learned from confirmed answers or the facts are not at hand.
 What `clew tune` chose for a base comes before all that. The answer says which it is.
 """
 
@@ -12,8 +13,10 @@ from dataclasses import dataclass, replace
 from clew.core.types import Answer
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.sparql import described
+from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.methods.catalog import create
+from clew.methods.paths.aligned_paths import taught_of
 from clew.methods.protocol import Method
 from clew.methods.role_choice import reader_parser
 from clew.methods.tuned import read_tuned
@@ -21,7 +24,7 @@ from clew.reading.touched import MOST_READ, is_huge
 from clew.toolbox import Toolbox
 
 SURE = 0.9
-"""Over bare facts a reading less certain than this is left to the ranking of paths."""
+"""Over bare facts a reading less certain than this is left to the graph network or the ranking of paths."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,8 @@ def choose(question: str, tools: Toolbox) -> tuple[str, str]:
         return "hybrid", f"the base has more than {MOST_READ:,} relations or types, too many to read questions over"
     if not known.has_texts and not schema.attribute_types:
         parse = (tools.parser or reader_parser(tools)).parse(question, schema)
-        is_for_nodes = parse.query.asks == "nodes" and parse.query.best is None  # a path counts and compares nothing
-        if is_for_nodes and (parse.certainty or 0.0) < SURE:
-            return "aligned_paths", "the base is bare facts, and the question was not read for sure"
+        if parse.query.is_plain and (parse.certainty or 0.0) < SURE:
+            is_near = isinstance(tools.kb, StoredKnowledgeBase) and not taught_of(tools)
+            name = "qa_gnn" if is_near else "aligned_paths"
+            return name, "the base is bare facts, and the question was not read for sure"
     return "focus_plus", "the base is a graph"

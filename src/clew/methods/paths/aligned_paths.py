@@ -100,9 +100,9 @@ class AlignedPaths(Method):
 
 def ranker_of(tools: Toolbox) -> PathRanker:
     """What ranks the paths of a base, made once for it."""
-    return tools.keep("path ranker", lambda: PathRanker(tools.kb, taught=_taught(tools)))
+    return tools.keep("path ranker", lambda: PathRanker(tools.kb, taught=taught_of(tools)))
 
 
-def _taught(tools: Toolbox) -> tuple[Taught, ...]:
+def taught_of(tools: Toolbox) -> tuple[Taught, ...]:
     """What was learned from confirmed answers, where the base is embedded and something was."""
     return read_taught(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else ()

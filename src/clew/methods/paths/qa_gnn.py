@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.query import TripletQuery
 from clew.core.roles import Parse
 from clew.core.types import Answer, Candidate
 from clew.kb.protocol import KnowledgeBase
@@ -71,7 +70,7 @@ class QaGnn(Method):
 
     def _judged(self, answer: Answer, parse: Parse) -> Answer:
         """As sure as both are; the network hears what is asked for, but not what kind of question it is."""
-        if not is_plain(parse.query):
+        if not parse.query.is_plain:
             return replace(answer, certainty=0.0, answer_count=0, query={}, notes=(NOT_PLAIN,))
         certainty = math.sqrt((answer.certainty or 0.0) * (parse.certainty or 0.0))
         if certainty < self.sure:
@@ -81,12 +80,6 @@ class QaGnn(Method):
     def learned(self, tools: Toolbox) -> Mapping[str, Any]:  # noqa: ARG002 - the weights are not the base's
         """Which weights answer."""
         return {"graph network": GraphNetwork(_folder(self.weights)).version}
-
-
-def is_plain(query: TripletQuery) -> bool:
-    """Whether nodes are asked for by relations alone."""
-    more = query.conditions or query.counts or query.best or query.among
-    return query.asks == "nodes" and not more and not any(one.negated for one in query.triplets)
 
 
 def _trail(told: Told, walk: Sequence[int]) -> Trail:
