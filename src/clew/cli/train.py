@@ -24,7 +24,6 @@ from clew.kb.paths import PathLimits
 from clew.methods.subgraph_reranking.method import graph_writer, open_source
 from clew.methods.subgraph_reranking.ranker_file import Texts
 from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
-from clew.models.model_card import CARD
 from clew.models.opening import open_model
 from clew.reading.fitted import forget
 from clew.synthesis.benchmark import Wanted, make_benchmark
@@ -32,8 +31,6 @@ from clew.toolbox import Toolbox
 from clew.training.dense_retriever import DenseSettings
 from clew.training.feedback import confirm
 from clew.training.feedback import learn as learn_from_confirmed
-from clew.training.fine_tuning import STEPS, Course
-from clew.training.language import Tuning
 from clew.training.neural_ranker import NeuralSettings
 from clew.training.own_base import fit_to_base
 from clew.training.ranker import RankerSettings
@@ -46,19 +43,6 @@ LeftOut = Annotated[
 ]
 Epochs = Annotated[int, typer.Option("--epochs", min=1, help="Passes over the questions.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of the folds and the training.")]
-Documents = Annotated[
-    list[Path], typer.Argument(help="Folders with docs/ and questions.jsonl, or files in the form of HotpotQA.")
-]
-Teacher = Annotated[
-    Path | None, typer.Option("--teacher", help="A folder with a cross-encoder (transformers) to learn from too.")
-]
-
-
-Start = Annotated[
-    str, typer.Option("--model", metavar="FOLDER[#FILE.gguf]", help="The language model to start from (transformers).")
-]
-Apart = Annotated[str, typer.Option("--left-out", metavar="K/N", help="The part that is kept back and measured on.")]
-Licence = Annotated[str, typer.Option("--licence", help="Of the data, for the card.")]
 Minutes = Annotated[float | None, typer.Option("--minutes", min=0.01, help="Train no longer than this.")]
 
 
@@ -193,7 +177,7 @@ def reader(
         )
     refuse_foreign(output, ("card.json",), "the weights of a reader")
     figures = train_reader(sources, output, left_out=left_out, epochs=epochs, seed=seed, say=err.print)
-    _show_figures("The reader", figures, as_json=as_json)
+    show_figures("The reader", figures, as_json=as_json)
 
 
 def _fit_reader(base: Path, model: str, *, undo: bool, as_json: bool) -> None:
@@ -215,107 +199,6 @@ def _fit_reader(base: Path, model: str, *, undo: bool, as_json: bool) -> None:
     verdict = f"{found.gained} gained, {found.lost} lost: "
     verdict += f"taken into use; `clew train reader {base} --undo` undoes it" if found.taken else "nothing was changed"
     err.print(verdict, markup=False)
-
-
-def passages(
-    sources: Documents,
-    output: Weights,
-    teacher: Teacher = None,
-    left_out: LeftOut = None,
-    epochs: Epochs = 4,
-    seed: Seed = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Train the network that reads question, passage so far and passage (extra `train`; hours without a GPU)."""
-    from clew.training.passages.fitting import train_passages
-
-    refuse_foreign(output, ("card.json", "steps"), "the weights of a passage network")
-    figures = train_passages(
-        sources, output, teacher=teacher, left_out=left_out, epochs=epochs, seed=seed, say=err.print
-    )
-    _show_figures("The passage network", figures, as_json=as_json)
-
-
-def next_passage(
-    sources: Documents,
-    output: Weights,
-    teacher: Teacher = None,
-    left_out: LeftOut = None,
-    epochs: Epochs = 5,
-    seed: Seed = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Train the embedder that finds the passages of an answer (needs the extra `train`; an hour without a GPU)."""
-    from clew.training.next_passage import train_next_passage
-
-    refuse_foreign(output, ("card.json", "steps"), "the weights of an embedder")
-    figures = train_next_passage(
-        sources, output, teacher=teacher, left_out=left_out, epochs=epochs, seed=seed, say=err.print
-    )
-    _show_figures("The embedder of passages", figures, as_json=as_json)
-    if not as_json:
-        err.print(f"use it with `clew embed KB --embedder {output}`", markup=False)
-
-
-def graph_to_text(
-    sources: Annotated[
-        list[Path], typer.Argument(help='JSON lines {"triples": [[subject, relation, object], …], "text": "…"}.')
-    ],
-    model: Start,
-    output: Weights,
-    measured_on: Annotated[
-        list[Path] | None, typer.Option("--measure-on", help="A further file to measure on; repeat.")
-    ] = None,
-    left_out: Apart = "0/10",
-    licence: Licence = "",
-    epochs: Epochs = 3,
-    minutes: Minutes = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Fine-tune a language model to tell subgraphs in sentences (extra `train`; a minute on a GPU, hours without)."""
-    from clew.training.graph_to_text import train_graph_to_text
-
-    refuse_foreign(output, (CARD, STEPS), "fine-tuned model")
-    tuning = Tuning(epochs, seconds=minutes and 60 * minutes, seed=seed)
-    course = Course(model, output, left_out, licence, tuning, err.print)
-    figures = train_graph_to_text(sources, course, measured_on or ())
-    _show_tuned("Telling subgraphs", figures, f"--writer hf:{output} (clew subgraphs)", as_json=as_json)
-
-
-def traverser(
-    sources: Annotated[
-        list[str], typer.Argument(help="Questions with supporting passages: hotpotqa:FILE, 2wiki:FILE, …")
-    ],
-    model: Start,
-    output: Weights,
-    measured_on: Annotated[
-        list[str] | None, typer.Option("--measure-on", help="A further data set to measure on; repeat.")
-    ] = None,
-    left_out: Apart = "0/10",
-    licence: Licence = "",
-    epochs: Epochs = 4,
-    minutes: Minutes = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Fine-tune a language model to write the evidence a question still needs (extra `train`; better with a GPU)."""
-    from clew.training.traverser import train_traverser
-
-    refuse_foreign(output, (CARD, STEPS), "fine-tuned model")
-    tuning = Tuning(epochs, 2e-4, seconds=minutes and 60 * minutes, seed=seed)
-    course = Course(model, output, left_out, licence, tuning, err.print)
-    figures = train_traverser(sources, course, measured_on or ())
-    _show_tuned(
-        "The next evidence", figures, f"-O traverser=generative -O traverser_model=hf:{output}", as_json=as_json
-    )
-
-
-def _show_tuned(what: str, figures: Mapping[str, float], use: str, *, as_json: bool) -> None:
-    _show_figures(what, figures, as_json=as_json)
-    if not as_json:
-        told = f"use it with {use}" if figures["usable"] else "not usable: it does no better on what was left out"
-        err.print(told, markup=False)
 
 
 def dense_retriever(
@@ -373,7 +256,7 @@ def qa_gnn(
     ],
     output: Weights,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Steps, each of some questions of one base.")] = 6000,
-    minutes: Annotated[float | None, typer.Option("--minutes", help="End after this time, whatever was done.")] = None,
+    minutes: Minutes = None,
     kept: Annotated[
         float, typer.Option("--kept", min=0, max=0.9, help="Of each base's questions, to measure on.")
     ] = 0.1,
@@ -386,6 +269,7 @@ def qa_gnn(
     from clew.evaluation.graph_lessons import graph_lessons
     from clew.training.qa_gnn.fitting import GraphSettings, train_graph_network
 
+    open_torch()  # what is missing is said before anything is read
     refuse_foreign(output, ("card.json",), "the weights of a graph network")
     lessons = []
     for source in sources:
@@ -397,12 +281,13 @@ def qa_gnn(
     seconds = 60 * minutes if minutes else float("inf")
     settings = GraphSettings(steps=steps, seconds=seconds, seed=seed)
     figures = train_graph_network(lessons, output, settings, left_out=left_out, say=err.print)
-    _show_figures("The graph network", figures, as_json=as_json)
+    show_figures("The graph network", figures, as_json=as_json)
     if not as_json:
         err.print(f"use it with `clew ask KB … --method qa_gnn -O weights={output}`", markup=False)
 
 
-def _show_figures(what: str, figures: Mapping[str, float], *, as_json: bool) -> None:
+def show_figures(what: str, figures: Mapping[str, float], *, as_json: bool) -> None:
+    """What a training came to."""
     if as_json:
         print_json(dict(figures))
     else:

@@ -1,0 +1,130 @@
+"""`clew train` of what reads and writes texts: networks over passages, and language models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clew.cli.options import AsJson
+from clew.cli.output import err
+from clew.cli.train import Epochs, LeftOut, Minutes, Seed, Weights, show_figures
+from clew.core.folders import refuse_foreign
+from clew.models.model_card import CARD
+from clew.training.fine_tuning import STEPS, Course
+from clew.training.language import Tuning
+
+Documents = Annotated[
+    list[Path], typer.Argument(help="Folders with docs/ and questions.jsonl, or files in the form of HotpotQA.")
+]
+Teacher = Annotated[
+    Path | None, typer.Option("--teacher", help="A folder with a cross-encoder (transformers) to learn from too.")
+]
+Start = Annotated[
+    str, typer.Option("--model", metavar="FOLDER[#FILE.gguf]", help="The language model to start from (transformers).")
+]
+Apart = Annotated[str, typer.Option("--left-out", metavar="K/N", help="The part that is kept back and measured on.")]
+Licence = Annotated[str, typer.Option("--licence", help="Of the data, for the card.")]
+
+
+def passages(
+    sources: Documents,
+    output: Weights,
+    teacher: Teacher = None,
+    left_out: LeftOut = None,
+    epochs: Epochs = 4,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Train the network that reads question, passage so far and passage (extra `train`; hours without a GPU)."""
+    from clew.training.passages.fitting import train_passages
+
+    refuse_foreign(output, ("card.json", "steps"), "the weights of a passage network")
+    figures = train_passages(
+        sources, output, teacher=teacher, left_out=left_out, epochs=epochs, seed=seed, say=err.print
+    )
+    show_figures("The passage network", figures, as_json=as_json)
+
+
+def next_passage(
+    sources: Documents,
+    output: Weights,
+    teacher: Teacher = None,
+    left_out: LeftOut = None,
+    epochs: Epochs = 5,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Train the embedder that finds the passages of an answer (needs the extra `train`; an hour without a GPU)."""
+    from clew.training.next_passage import train_next_passage
+
+    refuse_foreign(output, ("card.json", "steps"), "the weights of an embedder")
+    figures = train_next_passage(
+        sources, output, teacher=teacher, left_out=left_out, epochs=epochs, seed=seed, say=err.print
+    )
+    show_figures("The embedder of passages", figures, as_json=as_json)
+    if not as_json:
+        err.print(f"use it with `clew embed KB --embedder {output}`", markup=False)
+
+
+def graph_to_text(
+    sources: Annotated[
+        list[Path], typer.Argument(help='JSON lines {"triples": [[subject, relation, object], …], "text": "…"}.')
+    ],
+    model: Start,
+    output: Weights,
+    measured_on: Annotated[
+        list[Path] | None, typer.Option("--measure-on", help="A further file to measure on; repeat.")
+    ] = None,
+    left_out: Apart = "0/10",
+    licence: Licence = "",
+    epochs: Epochs = 3,
+    minutes: Minutes = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Fine-tune a language model to tell subgraphs in sentences (extra `train`; a minute on a GPU, hours without)."""
+    from clew.training.graph_to_text import train_graph_to_text
+
+    refuse_foreign(output, (CARD, STEPS), "fine-tuned model")
+    tuning = Tuning(epochs, seconds=minutes and 60 * minutes, seed=seed)
+    course = Course(model, output, left_out, licence, tuning, err.print)
+    figures = train_graph_to_text(sources, course, measured_on or ())
+    _show_tuned("Telling subgraphs", figures, f"--writer hf:{output} (clew subgraphs)", as_json=as_json)
+
+
+def traverser(
+    sources: Annotated[
+        list[str], typer.Argument(help="Questions with supporting passages: hotpotqa:FILE, 2wiki:FILE, …")
+    ],
+    model: Start,
+    output: Weights,
+    measured_on: Annotated[
+        list[str] | None, typer.Option("--measure-on", help="A further data set to measure on; repeat.")
+    ] = None,
+    left_out: Apart = "0/10",
+    licence: Licence = "",
+    epochs: Epochs = 4,
+    minutes: Minutes = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Fine-tune a language model to write the evidence a question still needs (extra `train`; better with a GPU)."""
+    from clew.training.traverser import train_traverser
+
+    refuse_foreign(output, (CARD, STEPS), "fine-tuned model")
+    tuning = Tuning(epochs, 2e-4, seconds=minutes and 60 * minutes, seed=seed)
+    course = Course(model, output, left_out, licence, tuning, err.print)
+    figures = train_traverser(sources, course, measured_on or ())
+    _show_tuned(
+        "The next evidence", figures, f"-O traverser=generative -O traverser_model=hf:{output}", as_json=as_json
+    )
+
+
+def _show_tuned(what: str, figures: Mapping[str, float], use: str, *, as_json: bool) -> None:
+    show_figures(what, figures, as_json=as_json)
+    if not as_json:
+        told = f"use it with {use}" if figures["usable"] else "not usable: it does no better on what was left out"
+        err.print(told, markup=False)
