@@ -151,6 +151,7 @@ def test_a_number_that_is_no_year_does_not_say_when(base):
     assert base.ask("When was Kilbrae founded?").value == 2004
     assert base.ask("What strength is Storm Cask?").value == 58.2
     assert not base.ask("When was Storm Cask bottled?").found
+    assert not base.ask("When can I visit Ardmorran?").found  # that it is not open to visitors, says no time
 
 
 def test_what_is_denied_of_an_attribute_must_be_false(base):

@@ -11,7 +11,6 @@ from clew.core.roles import Parse
 from clew.core.schema import Schema
 from clew.core.types import NodeSet
 from clew.index.tokens import tokenise
-from clew.reading.extents import NUMERIC
 from clew.reading.meaning import Meaning, Understanding, explained_part, unexplained
 from clew.reading.reader import LearnedReader
 from clew.reading.translation import Translator
@@ -67,14 +66,13 @@ class LearnedParser:
         return self.reader.kb.schema.attribute_types.get(query.attribute or "") == "boolean"
 
     def _is_time(self, query: TripletQuery) -> bool:
-        """Whether an attribute can say when something was: of numbers, those that look like years."""
+        """Whether an attribute can say when something was: numbers that look like years, texts with a digit."""
         kb, attribute = self.reader.kb, query.attribute or ""
-        kind = kb.schema.attribute_types.get(attribute)
-        if kind not in NUMERIC:
-            return kind != "boolean"
+        if kb.schema.attribute_types.get(attribute) == "date":
+            return True
         known = kb.values(NodeSet(kb.nodes(query.target.type).array[:LOOKED_AT]), attribute)
-        years = [YEARS[0] <= one <= YEARS[1] and one == int(one) for one in known if isinstance(one, int | float)]
-        return 2 * sum(years) > len(years)
+        times = [_may_be_time(one) for one in known if one is not None]
+        return 2 * sum(times) > len(times)
 
     def query(self, understanding: Understanding, meaning: Meaning) -> TripletQuery:
         """One meaning as a query."""
@@ -96,6 +94,16 @@ def asks_whether(question: str) -> bool:
     """Whether a question is to be answered by yes or no: it begins with its verb and offers no choice."""
     words = [token.text for token in tokenise(question)]
     return bool(words) and words[0] in _words("truth") and "or" not in words
+
+
+def _may_be_time(value: object) -> bool:
+    if isinstance(value, list):
+        return any(map(_may_be_time, value))
+    if isinstance(value, str):
+        return any(letter.isdigit() for letter in value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return YEARS[0] <= value <= YEARS[1] and value == int(value)
 
 
 def asks_when(question: str) -> bool:
