@@ -12,6 +12,8 @@ from browser_fixtures import HOSTILE
 from clew.core.errors import InputError
 from clew.web.app import create_app
 from clew.web.documents import DocumentFolder, check_content, checked_name
+from clew.web.routes_bases import summary
+from clew.web.serving import Served, ServedBase
 from clew.web.settings import Limits, ServerSettings
 from documents_made import ruled_pdf
 
@@ -50,6 +52,20 @@ def test_an_uploaded_document_is_built_asked_read_and_deleted(tmp_path):
         assert page.delete("/v1/bases/papers/documents/thread.md").status_code == 202
         assert finished(page)["documents"] == []
         assert not page.get("/v1/bases").json()[0]["ready"]
+
+
+def test_the_last_document_may_go_while_its_base_is_told_of(tmp_path, monkeypatch):
+    with client(tmp_path / "papers") as page:
+        page.put("/v1/bases/papers/documents/thread.md", content=TEXT)
+        finished(page)
+    served = Served(ServerSettings({}, {"papers": tmp_path / "papers"})).bases["papers"]
+    assert summary(served).ready
+    seen = served._state()
+    served.documents._empty()
+    monkeypatch.setattr(ServedBase, "_state", lambda _: seen + 1)  # was there a moment ago
+    assert served.is_ready
+    assert served.base_if_ready() is None
+    assert not summary(served).ready
 
 
 def test_a_build_that_was_killed_is_resumed_by_the_next_server(tmp_path):

@@ -41,9 +41,9 @@ def main() -> None:
 
 def rehearse(base: ServedBase) -> None:
     """Ask an example, so that nobody's first question waits for models to load; where the embedder is paid, not."""
-    if not base.is_ready:
+    opened = base.base_if_ready()
+    if opened is None:
         return
-    opened = base.base()
     for question in examples(opened.tools, 1) if opened.tools.embeds_here else ():
         opened.ask(question)
 

@@ -120,25 +120,22 @@ async def subgraph(
 
 def summary(base: ServedBase) -> BaseReply:
     """A base in short."""
-    nodes = edges = 0
-    if base.is_ready:
-        kb = base.base().tools.stored
-        nodes, edges = kb.count, kb.edge_count
+    opened = base.base_if_ready()
     return BaseReply(
         name=base.name,
-        nodes=nodes,
-        edges=edges,
+        nodes=0 if opened is None else opened.tools.stored.count,
+        edges=0 if opened is None else opened.tools.stored.edge_count,
         documents=base.documents is not None,
-        ready=base.is_ready,
+        ready=opened is not None,
         managed=base.is_managed,
         **({} if base.about is None else base.about()),
     )
 
 
 def _details(base: ServedBase, served: Served, *, is_admin: bool) -> BaseDetails:
-    ready, models = base.is_ready, tuple(served.settings.models)
-    schema = base.base().schema if ready else Schema((), ())
-    methods = runnable(base.base().tools, models) if ready else catalog.method_names()
+    opened, models = base.base_if_ready(), tuple(served.settings.models)
+    schema = Schema((), ()) if opened is None else opened.schema
+    methods = catalog.method_names() if opened is None else runnable(opened.tools, models)
     return BaseDetails(
         **summary(base).model_dump(),
         node_types=tuple(TypeReply(**asdict(row), label=row.label) for row in schema.node_types),
@@ -148,7 +145,7 @@ def _details(base: ServedBase, served: Served, *, is_admin: bool) -> BaseDetails
         models=("none", *models),
         default_model=served.default_model(base.name),
         may_choose_model=is_admin and bool(models),
-        examples=examples(base.base().tools) if ready else (),
+        examples=() if opened is None else examples(opened.tools),
     )
 
 

@@ -111,7 +111,8 @@ def _folder(base: ServedBase) -> DocumentFolder:
 
 async def _listing(base: ServedBase, state: State) -> DocumentsReply:
     folder, most_bytes = base.documents, state.served.settings.limits.upload_bytes
-    titles = await state.asker.in_thread(lambda: exploring.documents(base.base().tools) if base.is_ready else {})
+    opened = await state.asker.in_thread(base.base_if_ready)
+    titles = {} if opened is None else await state.asker.in_thread(lambda: exploring.documents(opened.tools))
     if folder is None:
         if not titles:
             raise HTTPException(409, f"{base.name!r} takes no documents: start the server with --documents FOLDER")

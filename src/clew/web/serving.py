@@ -100,6 +100,13 @@ class ServedBase:
                 self._opened = (state, open_base(self.place, groups=self.groups))
             return self._opened[1]
 
+    def base_if_ready(self) -> Base | None:
+        """The current generation; None where there is nothing to ask, even if the last document goes meanwhile."""
+        try:
+            return self.base()
+        except NotFoundError:
+            return None
+
     def _state(self) -> float | None:
         """What changes when the base is built anew: when its manifest was written, or the number of its generation."""
         if self._watched is not None:
@@ -119,8 +126,9 @@ class ServedBase:
 
     def warm(self) -> None:
         """Open what questions need, before the first one comes."""
-        if self.is_ready:
-            tools = self.base().tools
+        base = self.base_if_ready()
+        if base is not None:
+            tools = base.tools
             _ = tools.names, tools.lexical, tools.vectors
 
 
