@@ -83,6 +83,11 @@ class RemoteKnowledgeBase(ABC):
     def schema(self) -> Schema:
         """Types and relations with their counts."""
 
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """What opens this base again; it may hold a password."""
+
     @abstractmethod
     def _handles(self, described: ArrayKnowledgeBase) -> Iterable[str]:
         """What the store calls each node that was read."""

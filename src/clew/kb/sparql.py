@@ -46,6 +46,11 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         described = None if self.described is None else self.described.schema
         return EndpointSchema(self.endpoint, self.reading, described)
 
+    @property
+    def place(self) -> str:
+        """The address with its scheme."""
+        return f"sparql+{self.endpoint.url}"
+
     def _handles(self, described: ArrayKnowledgeBase) -> Iterable[Term]:
         return map(iri, described.columns()["key"].to_pylist())
 
