@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -91,6 +92,7 @@ class BoltServer:
             import neo4j
         except ImportError as missing:
             raise MissingExtraError("neo4j", "neo4j") from missing
+        logging.getLogger("neo4j").addHandler(logging.NullHandler())  # it would print every attempt
         password = self.address.parts.password
         driver = neo4j.GraphDatabase.driver(
             self.address.server,
@@ -98,7 +100,7 @@ class BoltServer:
             user_agent="clew",
             connection_timeout=self.limits.connect_seconds,
             connection_acquisition_timeout=2 * self.limits.connect_seconds,
-            max_transaction_retry_time=self.limits.connect_seconds,
+            max_transaction_retry_time=self.limits.connect_seconds / 2,
             telemetry_disabled=True,
         )
         weakref.finalize(self, driver.close)

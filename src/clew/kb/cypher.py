@@ -76,6 +76,8 @@ def quoted(name: str) -> str:
 class CypherKnowledgeBase(RemoteKnowledgeBase):
     """The graph of a server; edges are those of this moment between the nodes that were read."""
 
+    language = "cypher"
+
     def __init__(self, server: BoltServer, describe: Callable[[], ArrayKnowledgeBase | None]) -> None:
         """`describe` gives what `read_description` has read; it is called when first needed."""
         super().__init__(str(server.address), BATCH, describe)
@@ -99,9 +101,13 @@ class CypherKnowledgeBase(RemoteKnowledgeBase):
 
     @property
     def key_property(self) -> str | None:
-        """The property that holds the keys; None where they are the ids of elements."""
+        """The property that holds the keys as they are; None where the ids of elements tell nodes apart."""
         name: str | None = made_of(self._description)["key"]
         return name
+
+    def elements(self, nodes: NodeSet) -> list[str]:
+        """The ids of the elements that nodes are."""
+        return [self._term(node) for node in nodes]
 
     def _handles(self, described: ArrayKnowledgeBase) -> Iterable[str]:
         return list(described.columns()[ELEMENT].to_pylist())
@@ -135,7 +141,7 @@ class CypherKnowledgeBase(RemoteKnowledgeBase):
     ) -> Iterator[tuple[int, int, int]]:
         among = "" if others is None else " WHERE elementId(o) IN $others"
         held = ", properties(r)" if self.schema.edge_attributes else ""
-        far = None if others is None else [self._term(node) for node in others]
+        far = None if others is None else self.elements(others)
         ids, codes = self._nodes.ids, self.schema.relation_code
         carried: dict[tuple[int, int, int], list[Mapping[str, Any]]] = {}
         for rows in self._portions(nodes, side, relation, f"{among} RETURN i, type(r), elementId(o){held}", far):
@@ -171,7 +177,7 @@ class CypherKnowledgeBase(RemoteKnowledgeBase):
         kind = "" if relation is None else f":{quoted(relation)}"
         edge = f"(s)-[r{kind}]->(o)" if side == "out" else f"(s)<-[r{kind}]-(o)"
         query = f"UNWIND $nodes AS i MATCH (s) WHERE elementId(s) = i MATCH {edge}{rest}"
-        for portion in pages_of([self._term(node) for node in nodes], self.batch):
+        for portion in pages_of(self.elements(nodes), self.batch):
             yield self.server.rows(query, nodes=portion, others=others)
 
     def _carried(self, head: int, code: int, tail: int) -> Sequence[Mapping[str, Any]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,9 @@ class Interned:
 
 class RemoteKnowledgeBase(ABC):
     """What bases behind an endpoint or a graph database have in common."""
+
+    language: ClassVar[Literal["sparql", "cypher"]]
+    """What its store understands."""
 
     def __init__(self, address: str, batch: int, describe: Callable[[], ArrayKnowledgeBase | None]) -> None:
         """`address` may be shown; `batch` nodes are asked for at once; `describe` is called when first needed."""

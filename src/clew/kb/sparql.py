@@ -29,6 +29,8 @@ SHORT = re.compile(r"[A-Z]\d+")
 class SparqlKnowledgeBase(RemoteKnowledgeBase):
     """The graph of an endpoint; node keys are IRIs, or literals as SPARQL writes them."""
 
+    language = "sparql"
+
     def __init__(
         self,
         endpoint: SparqlEndpoint,

@@ -37,7 +37,7 @@ class ReadNodes:
     keys: dict[str, str]
     """The id of an element → the key of its node."""
     key_property: str | None
-    """None where elements are known by their ids alone."""
+    """The one that holds every key as it is; None where there is none."""
     properties: tuple[str, ...]
 
 
@@ -78,7 +78,8 @@ def read_nodes(server: BoltServer, options: SourceOptions, *, with_elements: boo
         if with_elements:
             piece = replace(piece, table=piece.table.append_column(ELEMENT, pa.array(elements, pa.string())))
         pieces.append(piece)
-    return ReadNodes(agreed(pieces), keys, chosen, tuple(dict.fromkeys(name for *_, held in rows for name in held)))
+    held_as_is = chosen if all(held.get(chosen) == keys[element] for element, _, held in rows) else None
+    return ReadNodes(agreed(pieces), keys, held_as_is, tuple(dict.fromkeys(name for *_, held in rows for name in held)))
 
 
 def edge_piece(rows: Sequence[Record], keys: dict[str, str], file: str) -> Piece:
@@ -99,11 +100,11 @@ def plain_value(value: Any) -> Any:
         return [plain_value(item) for item in value]
     if isinstance(value, bytes | bytearray):
         return None
-    if isinstance(value, tuple):  # a point
-        return ", ".join(map(str, value))
-    if hasattr(value, "iso_format"):  # a moment, as the driver gives it
+    if hasattr(value, "iso_format"):  # a moment or a duration, as the driver gives it
         native = value.to_native() if hasattr(value, "to_native") else None
         return native if isinstance(native, datetime.date) else value.iso_format()
+    if isinstance(value, tuple):  # a point
+        return ", ".join(map(str, value))
     return value
 
 
