@@ -394,7 +394,7 @@ class RemoteToolbox(ToolboxElsewhere):
         if isinstance(self.kb, SparqlKnowledgeBase) and self.kb.described is None:
             return RemoteNames(self.kb)
         vectors = OpenedWhenAsked(lambda: self.vectors)
-        return open_names(self.described, vectors=vectors, lexical=self.lexical, graph=self.remote)
+        return open_names(self.described, vectors=vectors, lexical=self.lexical, graph=self.kb)
 
     @property
     def identity(self) -> str:
