@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from clew.building import BuildReport, into
+from clew.building import BuildReport, into, with_logins
 from clew.building import build as build_base
 from clew.building import update as update_base
 from clew.cli.options import AnyBase, AsJson, shown_place
@@ -154,7 +154,7 @@ def build(
     edits = schema_edits(schema, [*files, *options.nodes, *options.edges, *options.triples])
     with stages("building") as say:
         say("reading")
-        tables = with_categories(restricted(read_sources(sources or [], options), rules))
+        tables = with_categories(restricted(read_sources(with_logins(sources or []), options), rules))
         report = into(output, lambda folder: build_base(tables, folder, edits=edits, skip_bad=skip_bad, say=say), say)
     finish(report, output, embed, as_json)
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from clew.core.types import Answer
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.sparql import described
 from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.methods.catalog import create
@@ -59,7 +58,7 @@ def choose(question: str, tools: Toolbox) -> tuple[str, str]:
         return "knowledge_graph_prompting", "the base is made of documents"
     if not schema.relations and not schema.attribute_types:
         return "hybrid", "the base has neither edges nor attributes"
-    known = described(tools.kb)
+    known = tools.kb.described
     if known is None:
         return "aligned_paths", "the base is behind an endpoint that is too large to read its names"
     if is_huge(schema):

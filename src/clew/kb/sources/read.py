@@ -10,6 +10,8 @@ from typing import Literal
 import pyarrow as pa
 
 from clew.core.errors import InputError, SourceError
+from clew.kb.bolt import is_graph_address
+from clew.kb.sources.bolt import read_graph
 from clew.kb.sources.columns import kind_of_columns
 from clew.kb.sources.databases import DATABASE_FILES, SQLITE_FILES, is_sqlite, is_url
 from clew.kb.sources.delimited import looks_like_triples, read_delimited, read_triples, sniff
@@ -91,7 +93,7 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
         raise InputError("no sources: name files or folders to read")
     found = _Found(RdfGraph(options.language), partial)
     for url in databases:
-        found.take(*read_database(url, options))
+        found.take(*(read_graph if is_graph_address(url) else read_database)(url, options))
     for path, kind in said:
         if path.is_dir() and (folder := stark_folder(path)):
             found.take(read_stark(folder, options))
