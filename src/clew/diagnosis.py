@@ -34,6 +34,7 @@ EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "oidc": ("sign-in by an identity provider", ("pyjwt",)),
     "postgres": ("a knowledge base in PostgreSQL", ("psycopg",)),
     "qdrant": ("vectors in Qdrant", ("qdrant-client",)),
+    "ray": ("work shared out among processes and machines", ("ray",)),
     "duckdb": ("DuckDB files as sources", ("duckdb",)),
     "networkx": ("graphs to and from NetworkX", ("networkx",)),
     "pandas": ("answers and evaluations as data frames", ("pandas",)),
