@@ -177,8 +177,8 @@ class Toolbox:
         workers: Workers | None = None,
     ) -> int:
         """Compute every vector that is missing, by workers or here; returns how many there were."""
-        kinds = [self.vectors, self.vectors_with_relations] if relations else [self.vectors]
         embed = embedding_by(workers, self._embedder_spec, self.embedder.name)
+        kinds = [self.vectors, self.vectors_with_relations] if relations else [self.vectors]
         return sum(vectors.embed_all(progress, embed) for vectors in kinds)
 
     @property

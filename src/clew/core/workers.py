@@ -6,6 +6,7 @@ done. What a lost worker had under way is done again by another one, so that res
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import socket
@@ -83,7 +84,7 @@ def hired(address: str | None) -> Iterator[Workers | None]:
     if address != AUTO and parts is None:
         raise InputError(f"--ray {address}: expected auto, or HOST:PORT of a cluster, such as 10.0.0.1:6379")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or it reports to its makers
-    os.environ.setdefault("RAY_AUTH_MODE", "token")  # as it does by itself, but saying so each time
+    logging.getLogger("ray").setLevel(logging.ERROR)  # it says each time that it asks for its token
     try:
         import ray
     except ImportError as error:
@@ -94,7 +95,10 @@ def hired(address: str | None) -> Iterator[Workers | None]:
             socket.create_connection((parts["host"].strip("[]"), int(parts["port"])), ANSWERS_WITHIN).close()
         ray.init("local" if parts is None else address, log_to_driver=False, logging_level="ERROR", **options)
     except (OSError, RuntimeError, ValueError, OverflowError, ray.exceptions.RayError) as error:
-        remedy = "is it running (`ray status`), and has this machine joined it (`ray start --address`)?"
+        remedy = (
+            "is it running (`ray status`), has this machine joined it (`ray start --address`), "
+            "and does it ask for a token (RAY_AUTH_MODE=token)?"
+        )
         where = f"the Ray cluster at {address} cannot be joined" if parts else "Ray cannot be started here"
         raise WorkerError(f"{where}: {error}; {remedy if parts else 'leave out --ray to do without'}") from error
     try:
