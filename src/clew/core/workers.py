@@ -84,6 +84,7 @@ def hired(address: str | None) -> Iterator[Workers | None]:
     if address != AUTO and parts is None:
         raise InputError(f"--ray {address}: expected auto, or HOST:PORT of a cluster, such as 10.0.0.1:6379")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or it reports to its makers
+    os.environ.setdefault("RAY_worker_niceness", "0")  # as urgent as the command, where it starts a Ray
     logging.getLogger("ray").setLevel(logging.ERROR)  # it says each time that it asks for its token
     try:
         import ray
