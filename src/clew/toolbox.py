@@ -8,17 +8,21 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
 
+import numpy as np
+from numpy.typing import NDArray
+
 from clew.core import trace
-from clew.core.errors import InputError, LockedError, NotFoundError, StorageError
+from clew.core.errors import EmbedderMismatch, InputError, LockedError, NotFoundError, StorageError
 from clew.core.roles import TripletParser
 from clew.core.texts import MOST_ASKED, asked_text
 from clew.core.types import NodeSet, Ranking
+from clew.core.workers import Workers
 from clew.index.build import (
     embedder_of,
     have_all_vectors,
@@ -32,7 +36,7 @@ from clew.index.build import (
 from clew.index.lexical import LexicalIndex
 from clew.index.protocol import Index, Names
 from clew.index.vector_store import VectorStore, remembered_embedder
-from clew.index.vectors import VectorIndex
+from clew.index.vectors import EmbedBatches, VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.bolt import is_graph_address
 from clew.kb.description import describe
@@ -149,26 +153,40 @@ class Toolbox:
         progress: Progress = lambda _done, _total: None,
         *,
         relations: bool = False,
+        workers: Workers | None = None,
     ) -> int:
-        """Make a knowledge base use another embedder; returns how many vectors were computed.
+        """Make a knowledge base use another embedder; returns how many vectors were computed, by workers or here.
 
         The old vectors stay in use until all new ones are there, so that a kill in between changes nothing.
         """
         tools = cls.open(folder)
         embedder = open_embedder(spec)
+        embed = embedding_by(workers, spec, embedder.name)
         if isinstance(tools, PostgresToolbox):
             from clew.postgres.vectors import PostgresVectors, PostgresVectorStore
 
             prepared = PostgresVectorStore(tools.database, embedder, spec, in_use=False)
-            computed = PostgresVectors(tools.database, embedder, prepared, tools.lexical).embed_all(progress)
+            computed = PostgresVectors(tools.database, embedder, prepared, tools.lexical).embed_all(progress, embed)
             prepared.adopt()
             return computed
         store = VectorStore.beside(vector_folder(tools.local.folder), embedder, spec=spec)
         kinds = {False, relations or have_all_vectors(tools.local, relations=True)}
         indexes = [index_vectors(tools.local, embedder, store, tools.lexical, relations=kind) for kind in sorted(kinds)]
-        computed = sum(index.embed_all(progress) for index in indexes)
+        computed = sum(index.embed_all(progress, embed) for index in indexes)
         store.adopt()
         return computed
+
+    def embed_all(
+        self,
+        progress: Progress = lambda _done, _total: None,
+        *,
+        relations: bool = False,
+        workers: Workers | None = None,
+    ) -> int:
+        """Compute every vector that is missing, by workers or here; returns how many there were."""
+        embed = embedding_by(workers, self._embedder_spec, self.embedder.name)
+        kinds = [self.vectors, self.vectors_with_relations] if relations else [self.vectors]
+        return sum(vectors.embed_all(progress, embed) for vectors in kinds)
 
     @property
     def embeds_here(self) -> bool:
@@ -407,6 +425,30 @@ class RemoteToolbox(ToolboxElsewhere):
         if given is None:
             return DEFAULT if self.remote.described is None else embedder_of(self.described)
         return given if isinstance(given, str) else given.name
+
+
+@dataclass(frozen=True)
+class EmbedTexts:
+    """What workers are sent to embed documents."""
+
+    spec: str
+    name: str
+
+    def open(self) -> Callable[[list[str]], NDArray[np.float32]]:
+        """The embedder of the base, with one thread: a worker has one processor."""
+        embedder = open_embedder(self.spec, threads=1)
+        if embedder.name != self.name:
+            raise EmbedderMismatch(f"{self.spec} is {embedder.name} here, and {self.name} where the base is")
+        return partial(embedder.embed, role="document")
+
+
+def embedding_by(workers: Workers | None, spec: str, name: str) -> EmbedBatches | None:
+    """How workers embed batches of texts; None where there are none."""
+    if workers is None:
+        return None
+    if spec.startswith(REMOTE_EMBEDDERS):
+        raise InputError(f"{spec} is asked by this machine alone, with its key: leave out --ray")
+    return partial(workers.ordered, EmbedTexts(spec, name))
 
 
 @dataclass(frozen=True)

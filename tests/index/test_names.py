@@ -15,7 +15,7 @@ from clew.core.types import NodeSet, Ranking
 from clew.index.mentions import common_words
 from clew.index.name_table import form_of
 from clew.index.names import NameIndex
-from clew.index.strings import SortedStrings
+from clew.index.strings import SortedStrings, TrigramIndex
 from clew.index.tokens import normalise
 
 SCHEMA = Schema(
@@ -267,3 +267,23 @@ def test_punctuation_number_and_years_tell_names_apart(tmp_path: Path, text: str
     ]
     found = opened(tmp_path, nodes).mentions(text)
     assert expected in [nodes[mention.links[0].node][0] for mention in found]
+
+
+@given(
+    st.lists(st.text("abc ", min_size=1, max_size=6), min_size=1, max_size=60, unique=True), st.sets(st.integers(0, 59))
+)
+def test_the_nearest_that_are_kept_are_the_first_of_all_that_are(tmp_path_factory, strings, kept):
+    folder = tmp_path_factory.mktemp("trigrams")
+    TrigramIndex.write(folder, pa.array(strings))
+    index = TrigramIndex.open(folder)
+    asked = []
+
+    def keep(places):
+        asked.append(len(places))
+        return np.isin(places, list(kept))
+
+    everything = index.nearest("abca", 1000).tolist()
+    assert index.nearest("abca", 2).tolist() == everything[:2]
+    assert index.nearest("abca", 2, keep=keep).tolist() == [place for place in everything if place in kept][:2]
+    if set(everything[:2]) <= kept:
+        assert len(asked) == 1, "no more are looked at than it takes"

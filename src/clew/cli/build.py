@@ -11,8 +11,10 @@ import typer
 from clew.building import BuildReport, into, with_logins
 from clew.building import build as build_base
 from clew.building import update as update_base
-from clew.cli.options import AnyBase, AsJson, shown_place
+from clew.cli.options import AnyBase, AsJson, Ray, shown_place
 from clew.cli.output import err, out, print_json, progress_bar, stages
+from clew.core.errors import InputError
+from clew.core.workers import Workers, hired
 from clew.documents import DocumentOptions, EdgeOptions, build_documents, hold_documents
 from clew.documents.graph.build import DEFAULT_KINDS
 from clew.documents.passages import PASSAGE_LENGTH
@@ -32,32 +34,25 @@ def embed(
     relations: Annotated[
         bool, typer.Option("--relations", help="Those of documents that hold relations as well: STaRK's retrievers.")
     ] = False,
+    ray: Ray = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute the vectors of all node documents ahead; a stopped run goes on where it was.
 
     Another embedder is switched to at the end, when all its vectors are there.
     """
-    if embedder is None:
-        count = embed_all(Toolbox.open(base), relations=relations)
-        name = Toolbox.open(base).embedder.name
-    else:
-        with progress_bar("embedding") as move:
-            count = Toolbox.switch_embedder(base, embedder, move, relations=relations)
-        name = Toolbox.open(base, embedder=embedder).embedder.name
+    with hired(ray) as workers, progress_bar("embedding") as move:
+        if embedder is None:
+            count = Toolbox.open(base).embed_all(move, relations=relations, workers=workers)
+        else:
+            count = Toolbox.switch_embedder(base, embedder, move, relations=relations, workers=workers)
+    name = Toolbox.open(base, embedder=embedder).embedder.name
     if as_json:
         print_json({"base": shown_place(base), "embedder": name, "vectors": count})
         return
     out.print(f"{shown_place(base)}: {count:,} vectors by {name}", markup=False)
     if embedder is not None and embedder not in SHIPPED | Settings.load().embedders:
         out.print(f"to ask it: --embedder {embedder}, or CLEW_EMBEDDER={embedder}", markup=False)
-
-
-def embed_all(tools: Toolbox, *, relations: bool = False) -> int:
-    """All vectors of a base, with a bar; returns how many were computed."""
-    kinds = [tools.vectors, tools.vectors_with_relations] if relations else [tools.vectors]
-    with progress_bar("embedding") as move:
-        return sum(vectors.embed_all(move) for vectors in kinds)
 
 
 Files = list[Path] | None
@@ -122,6 +117,7 @@ def build(
     most_megabytes: MostMegabytes = 200,
     entities: Entities = None,
     visible: Visible = None,
+    ray: Ray = None,
     as_json: AsJson = False,
 ) -> None:
     """Build a knowledge base from tables, nodes and edges, triples, RDF, a database or documents."""
@@ -132,14 +128,19 @@ def build(
         kinds = DEFAULT_KINDS if graph is None else tuple(kind for kind in graph.split(",") if kind)
         joined = EdgeOptions(kinds, neighbours)
         wanted = DocumentOptions(passage_length, joined, most_megabytes, entities=entities, visible=rules)
-        with progress_bar("reading") as move, stages("building") as say:
-            report = into(
-                output,
-                lambda folder: build_documents(files, folder, wanted, progress=lambda _, *done: move(*done), say=say),
-                say,
-            )
-        finish(report, output, embed, as_json)
+        with hired(ray) as workers:
+            with progress_bar("reading") as move, stages("building") as say:
+
+                def build_in(folder: Path) -> BuildReport:
+                    return build_documents(
+                        files, folder, wanted, progress=lambda _, *done: move(*done), say=say, workers=workers
+                    )
+
+                report = into(output, build_in, say)
+            finish(report, output, embed, as_json, workers)
         return
+    if ray is not None and embed == "lazy":
+        raise InputError("--ray shares out the reading of documents and --embed all; there is neither of them here")
     options = SourceOptions(
         nodes=tuple(nodes or ()),
         edges=tuple(edges or ()),
@@ -156,13 +157,17 @@ def build(
         say("reading")
         tables = with_categories(restricted(read_sources(with_logins(sources or []), options), rules))
         report = into(output, lambda folder: build_base(tables, folder, edits=edits, skip_bad=skip_bad, say=say), say)
-    finish(report, output, embed, as_json)
+    with hired(ray) as workers:
+        finish(report, output, embed, as_json, workers)
 
 
-def finish(report: BuildReport, output: str, embed: Literal["lazy", "all"], as_json: bool) -> None:
+def finish(
+    report: BuildReport, output: str, embed: Literal["lazy", "all"], as_json: bool, workers: Workers | None
+) -> None:
     """Compute the vectors where that is wanted, and show what was built."""
     if embed == "all":
-        embed_all(Toolbox.open(output))
+        with progress_bar("embedding") as move:
+            Toolbox.open(output).embed_all(move, workers=workers)
     show_report(report, as_json)
 
 

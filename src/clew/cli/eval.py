@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +14,10 @@ import typer
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from clew.cli.options import AsJson, EmbedderOption, Options, assignments
+from clew.cli.options import AsJson, EmbedderOption, Options, Ray, assignments
 from clew.cli.output import err, out, print_json, print_table, say, stages
 from clew.core.errors import InputError, PendingError
+from clew.core.workers import hired
 from clew.datasets.load import load_dataset
 from clew.datasets.questions import Dataset
 from clew.documents.graph.build import EdgeOptions
@@ -123,6 +125,7 @@ def evaluate(
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", "-j", min=1, help="Questions at once: 8 with a model, else 1.")
     ] = None,
+    ray: Ray = None,
     max_calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Stop after so many model calls.")] = None,
     max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop after so many dollars.")] = None,
     as_json: AsJson = False,
@@ -149,17 +152,19 @@ def evaluate(
         methods = {name: benchmark.method(name, options_of(name, given)) for name in method}
         benchmark.tools  # noqa: B018 - built here, where its progress is shown
     runs = []
-    for name in method:
-        with live_metrics(name, dataset) as on_row:
-            runs.append(
-                benchmark.run(
+    with hired(ray) as workers:
+        for name in method:
+            with live_metrics(name, dataset) as on_row:
+                finishing = "finishing the questions under way; press Ctrl-C again to stop at once"
+                run = benchmark.run(
                     methods[name],
                     out=output,
                     concurrency=concurrency,
+                    workers=workers,
                     on_row=on_row,
-                    on_interrupt=lambda: say("finishing the questions under way; press Ctrl-C again to stop at once"),
+                    on_interrupt=partial(say, finishing),
                 )
-            )
+                runs.append(run)
     show(runs, as_json)
     if waiting := sum(run.waiting for run in runs):
         raise PendingError(f"{waiting} questions wait: {next(run.pending for run in runs if run.pending)}")

@@ -81,6 +81,13 @@ MaxSeconds = Annotated[
     float | None, typer.Option("--max-seconds", min=0, help="Ask the model nothing after this time.")
 ]
 
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray", metavar="auto|HOST:PORT", help="Share the work out: by Ray on this machine, or among a cluster's."
+    ),
+]
+
 
 def open_base(place: str | Path) -> StoredKnowledgeBase:
     """Open a knowledge base named on the command line."""

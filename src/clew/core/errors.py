@@ -19,18 +19,28 @@ ClewError
 │   └── PendingError      a batch waits for its replies
 ├── EmbedderMismatch      the base was embedded by another embedder (exit code 2)
 │   └── UntrustedEmbedder only the base names its embedder, and it is none that ships with Clew
+├── WorkerError           workers on other machines cannot be used (exit code 1)
 └── MissingExtraError     an optional dependency is not installed (exit code 2)
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 
 class ClewError(Exception):
     """Anything Clew reports to its user; `exit_code` is what the command line returns."""
 
     exit_code = 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it is, not by calling `__init__` with a finished message: errors travel between processes."""
+        return _again, (type(self), self.args), self.__dict__
+
+
+def _again(kind: type[ClewError], args: tuple[object, ...]) -> ClewError:
+    return kind.__new__(kind, *args)
 
 
 class InputError(ClewError):
@@ -107,6 +117,10 @@ class EmbedderMismatch(InputError):  # noqa: N818 - a state, not a failure
 
 class UntrustedEmbedder(EmbedderMismatch):
     """A base names a host or a folder that its user has not named."""
+
+
+class WorkerError(ClewError):
+    """Work cannot be handed to workers: there are none, they are not like this installation, or they keep ending."""
 
 
 class MissingExtraError(InputError):

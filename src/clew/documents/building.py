@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from clew.building import BuildReport, Say, write_base
+from clew.core.workers import Workers
 from clew.documents.folder import Progress, find_files, read_folder
 from clew.documents.formats import READERS
 from clew.documents.originals import remember_sources
@@ -37,17 +38,18 @@ def build_documents(
     progress: Progress = lambda *_: None,
     say: Say = lambda _: None,
     jobs: int | None = None,
+    workers: Workers | None = None,
 ) -> BuildReport:
     """Read files and folders and build their base; files that cannot be read are listed in the report.
 
-    `jobs` is how many processes read at most; without it, as many as there are cores.
+    `jobs` is how many processes read at most; without it, as many as there are cores. `workers` read instead of them.
     """
     options = options or DocumentOptions()
     if options.cache is None:
         options = replace(options, cache=folder / EXTRACTED)
     embedder = open_embedder(PASSAGES) if {"knn", "mdr"} & set(options.edges.kinds) else None
     with locked(folder):  # what is read is kept there at once
-        read = read_folder(paths, options, progress, embedder, jobs=jobs)
+        read = read_folder(paths, options, progress, embedder, jobs=jobs, workers=workers)
         tables = restricted(read.tables, options.visible)
         report = write_base(tables, folder, read.edits, skip_bad=False, say=say)
         forget_rows(folder)

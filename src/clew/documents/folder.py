@@ -11,10 +11,11 @@ from pathlib import Path
 
 from clew.core.errors import NotFoundError, SourceError
 from clew.core.texts import whole_text
+from clew.core.workers import Workers
 from clew.documents.cache import ExtractedCache, content_key, digest_of, from_json
 from clew.documents.extracted import Extracted
 from clew.documents.passages import outline
-from clew.documents.processes import ReadingProcesses
+from clew.documents.processes import ReadingProcesses, ReadingWorkers
 from clew.documents.reading import check_file, reason
 from clew.documents.reading_process import replied
 from clew.documents.rows import DocumentOptions, OutlinedFile, document_tables
@@ -57,16 +58,18 @@ def read_folder(
     embedder: Embedder | None = None,
     *,
     jobs: int | None = None,
+    workers: Workers | None = None,
 ) -> ReadFolder:
     """Read every file below the given paths; what cannot be read is reported by name and the rest is used.
 
-    `jobs` is how many processes read at most; without it, as many as there are cores.
+    `jobs` is how many processes read at most; without it, as many as there are cores. `workers` read instead of them.
     """
     options = options or DocumentOptions()
     cache = None if options.cache is None else ExtractedCache(options.cache)
     found = find_files(paths)
     outlined, skipped = [], []
-    with closing(_read_all([file for _, file in found], options, cache, jobs or os.cpu_count() or 1)) as results:
+    processes = jobs or os.cpu_count() or 1
+    with closing(_read_all([file for _, file in found], options, cache, processes, workers)) as results:
         for done, (name, file) in enumerate(found):
             progress(name, done, len(found))
             result, digest = next(results)
@@ -87,7 +90,11 @@ def read_folder(
 
 
 def _read_all(
-    files: Sequence[Path], options: DocumentOptions, cache: ExtractedCache | None, jobs: int
+    files: Sequence[Path],
+    options: DocumentOptions,
+    cache: ExtractedCache | None,
+    jobs: int,
+    workers: Workers | None,
 ) -> Generator[tuple[Extracted | str, str | None], None, None]:
     """The text of each file in order, or why there is none, with its digest; what is read is kept at once."""
     results: dict[int, Extracted | str] = {}
@@ -112,7 +119,10 @@ def _read_all(
             cache.put(keys[place], reply)
 
     waited_for = set(apart)
-    with ReadingProcesses([files[place] for place in apart], jobs, lambda at, reply: keep(apart[at], reply)) as reading:
+    away, keep_away = [files[place] for place in apart], lambda at, reply: keep(apart[at], reply)
+    with (
+        ReadingProcesses(away, jobs, keep_away) if workers is None else ReadingWorkers(away, workers, keep_away)
+    ) as reading:
         for place, file in enumerate(files):
             while place in waited_for and place not in results:
                 reading.wait()

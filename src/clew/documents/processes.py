@@ -8,11 +8,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from socket import gethostname
 from threading import Event, Lock, Thread, Timer
 from typing import Self
 
+from clew.core.errors import NotFoundError
+from clew.core.workers import Workers
 from clew.documents.reading_process import LENGTH
 
 COMMAND = ("-m", "clew.documents.reading_process")
@@ -39,12 +43,12 @@ class ReadingProcesses:
         waiting: SimpleQueue[int] = SimpleQueue()
         for place in range(len(files)):
             waiting.put(place)
-        self._workers = [_Worker(files, waiting, self._replies) for _ in range(min(jobs, len(files)))]
+        self._processes = [_Process(files, waiting, self._replies) for _ in range(min(jobs, len(files)))]
 
     def __enter__(self) -> Self:
         try:
-            for worker in self._workers:
-                worker.start()
+            for process in self._processes:
+                process.start()
         except BaseException:
             self.__exit__()
             raise
@@ -55,13 +59,47 @@ class ReadingProcesses:
         self._keep(*self._replies.get())
 
     def __exit__(self, *_: object) -> None:
-        for worker in self._workers:
-            worker.stop()
+        for process in self._processes:
+            process.stop()
         while not self._replies.empty():  # read, though nobody has waited for it yet
             self._keep(*self._replies.get())
 
 
-class _Worker(Thread):
+class ReadingWorkers:
+    """The same by workers, each with a process of its own under the same limits."""
+
+    def __init__(self, files: Sequence[Path], workers: Workers, keep: Callable[[int, bytes], None]) -> None:
+        self._keep = keep
+        self._replies = workers.each(ReadFiles(), [file.absolute() for file in files])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def wait(self) -> None:
+        """Until one more file has been read."""
+        self._keep(*next(self._replies))
+
+    def __exit__(self, *_: object) -> None:
+        self._replies.close()
+
+
+@dataclass(frozen=True)
+class ReadFiles:
+    """What workers are sent to read files."""
+
+    def open(self) -> Callable[[Path], bytes]:
+        """A file to the reply about it."""
+        process = _Process((), SimpleQueue(), SimpleQueue())
+
+        def read(file: Path) -> bytes:
+            if not file.exists():
+                raise NotFoundError(f"the worker on {gethostname()} sees no {file}: workers need the same folders")
+            return process.read(file)
+
+        return read
+
+
+class _Process(Thread):
     """Feeds one process; starts a new one where it had to be ended."""
 
     def __init__(self, files: Sequence[Path], waiting: SimpleQueue[int], replies: Replies) -> None:
@@ -78,10 +116,7 @@ class _Worker(Thread):
                 place = self._waiting.get_nowait()
             except Empty:
                 break
-            try:
-                reply = self._read(self._files[place])
-            except OSError as error:
-                reply = _refused(f"the file cannot be read: {error}")
+            reply = self.read(self._files[place])
             if not self._stopped:
                 self._replies.put((place, reply))
         self._end()
@@ -92,6 +127,13 @@ class _Worker(Thread):
         self._end()
         if self.ident is not None:
             self.join()
+
+    def read(self, file: Path) -> bytes:
+        """What the process has to say about a file, or why it says nothing."""
+        try:
+            return self._read(file)
+        except OSError as error:
+            return _refused(f"the file cannot be read: {error}")
 
     def _read(self, file: Path) -> bytes:
         seconds = seconds_for(file.stat().st_size)

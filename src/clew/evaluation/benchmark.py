@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from functools import cached_property, lru_cache
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
-from clew.core.errors import InputError, NotFoundError
-from clew.core.trace import Recorder
-from clew.core.types import Answer, NodeRef
+from clew.core.errors import InputError, NotFoundError, PendingError, StorageError
+from clew.core.types import NodeRef
+from clew.core.workers import Workers
 from clew.datasets.base import dataset_base, question_base
 from clew.datasets.questions import Dataset, Match, Question
 from clew.documents.graph.build import EdgeOptions
@@ -18,7 +18,7 @@ from clew.evaluation.golden_passages import GoldenPassages
 from clew.evaluation.judging import NamesOf
 from clew.evaluation.rows import Row
 from clew.evaluation.run_folder import Setup, identity
-from clew.evaluation.runs import Run, evaluate
+from clew.evaluation.runs import Answering, Run, evaluate, judged
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.catalog import ask, create
 from clew.methods.protocol import Method
@@ -89,12 +89,18 @@ class Benchmark:
         *,
         out: Path | None = None,
         concurrency: int | None = None,
+        workers: Workers | None = None,
         on_row: Callable[[Row], None] = lambda _: None,
         on_interrupt: Callable[[], None] = lambda: None,
     ) -> Run:
-        """Put every question to a method; with `out`, below the folder named after the data set and the method."""
+        """Put every question to a method; with `out`, below the folder named after the data set and the method.
+
+        Workers open the base themselves. They ask no model: its replies, and what was paid, are kept in one place.
+        """
         if self.per_question and not self.dataset.contexts:
             raise InputError(f"{self.dataset.name} gives its questions no paragraphs: leave out --per-question")
+        if workers is not None and self.tools.model is not None:
+            raise InputError("a language model is asked by this machine alone: --concurrency asks it more, not --ray")
         setup = Setup.of(
             self.dataset,
             method.name,
@@ -105,20 +111,22 @@ class Benchmark:
             per_question=self.per_question,
         )
 
-        def answering(question: Question, recorder: Recorder) -> Answer:
-            return ask(method, question.text, self._tools_for(question), recorder)
-
         return evaluate(
             self.dataset.questions,
-            answering,
+            self.answering(method),
             setup,
             names_of=aliases_in(self.tools.kb),
             name_of=self.name_of,
             out=None if out is None else out / setup.folder_name(),
             concurrency=concurrency or (1 if self.tools.model is None else WITH_A_MODEL),
+            elsewhere=None if workers is None else partial(workers.each, AnswerQuestions.of(self, method, setup)),
             on_row=on_row,
             on_interrupt=on_interrupt,
         )
+
+    def answering(self, method: Method) -> Answering:
+        """How a question is put to a method."""
+        return lambda question, recorder: ask(method, question.text, self._tools_for(question), recorder)
 
     def method(self, name: str, options: Mapping[str, object] | None = None) -> Method:
         """A method by name; perfect retrieval is told what to retrieve, which no other method ever is."""
@@ -128,6 +136,37 @@ class Benchmark:
         if not self.per_question:
             return self.tools
         return Toolbox.open(question_base(self.dataset, question.id, self.edges), model=self.tools.model)
+
+
+@dataclass(frozen=True)
+class AnswerQuestions:
+    """What workers are sent to answer the questions of a run."""
+
+    benchmark: Benchmark
+    method: Method
+    setup: Setup
+
+    @classmethod
+    def of(cls, benchmark: Benchmark, method: Method, setup: Setup) -> AnswerQuestions:
+        """A run without what is open here, and without paragraphs that no question needs for itself."""
+        data = benchmark.dataset
+        texts = data.paragraphs if benchmark.per_question else ()
+        sent = replace(benchmark, kb=benchmark.tools.place, dataset=replace(data, base=None, paragraphs=texts))
+        return cls(replace(sent, given=None, say=lambda _: None, note=lambda _: None), method, setup)
+
+    def open(self) -> Callable[[Question], Row | PendingError]:
+        """The base must be in the same state, and all that has been learned the same."""
+        benchmark, setup = self.benchmark, self.setup
+        mine = identity(self.method, benchmark.tools)
+        if benchmark.tools.identity != setup.base or any(setup.parameters[name] != mine[name] for name in mine):
+            raise StorageError(f"{benchmark.tools.kb!r} is not what it is where the run was begun")
+        return partial(
+            judged,
+            answering=benchmark.answering(self.method),
+            setup=setup,
+            names_of=aliases_in(benchmark.tools.kb),
+            name_of=benchmark.name_of,
+        )
 
 
 def aliases_in(kb: KnowledgeBase) -> NamesOf:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,9 @@ from clew.evaluation.run_folder import Setup, open_run
 
 Answering = Callable[[Question, Recorder], Answer]
 """What is evaluated, and who writes its steps down; it sees the question's text, never its gold answers."""
+
+Elsewhere = Callable[[Iterable[Question]], Iterator[tuple[int, Row | PendingError]]]
+"""Questions answered and judged by others, as they come; each is what `judged` gives."""
 
 FATAL = (MissingExtraError, EmbedderMismatch, StorageError)
 """Errors of the setting, not of a question: they end the run instead of scoring 0 again and again."""
@@ -61,6 +64,7 @@ def evaluate(
     name_of: Callable[[str], str] = lambda key: key,
     out: Path | None = None,
     concurrency: int = 1,
+    elsewhere: Elsewhere | None = None,
     on_row: Callable[[Row], None] = lambda _: None,
     on_interrupt: Callable[[], None] = lambda: None,
 ) -> Run:
@@ -69,7 +73,8 @@ def evaluate(
     With `out`, answers are on disk as they come: kill the run at any moment and run it again. Questions whose replies
     are pending in a batch stay open, and so do those that a spent budget cut short (BudgetError). After Ctrl-C no
     further question is begun, those under way are kept, and KeyboardInterrupt is raised; a second one stops at once.
-    `names_of` gives the aliases of a node, `name_of` the name behind a gold key, for people who look at failures.
+    `elsewhere` answers and judges them instead of threads here. `names_of` gives the aliases of a node, `name_of` the
+    name behind a gold key, for people who look at failures.
     """
     with _folder(out, setup) as (known, keep), _interrupts(on_interrupt) as interrupted:
         rows = {row.id: row for row in known}
@@ -78,10 +83,11 @@ def evaluate(
         todo = [question for question in questions if question.id not in rows]
         waiting, pending = 0, ""
 
-        def judged(question: Question) -> Row | PendingError:
-            return _answer(question, answering, setup, names_of, name_of)
+        def judged_here(question: Question) -> Row | PendingError:
+            return judged(question, answering, setup, names_of, name_of)
 
-        for _, done in as_completed(judged, _until(interrupted, todo), concurrency):
+        left = _until(interrupted, todo)
+        for _, done in elsewhere(left) if elsewhere else as_completed(judged_here, left, concurrency):
             if isinstance(done, PendingError):
                 waiting, pending = waiting + 1, str(done)
                 continue
@@ -131,10 +137,10 @@ def _folder(out: Path | None, setup: Setup) -> Iterator[tuple[list[Row], Callabl
         yield folder.rows, folder.append
 
 
-def _answer(
+def judged(
     question: Question, answering: Answering, setup: Setup, names_of: NamesOf, name_of: Callable[[str], str]
 ) -> Row | PendingError:
-    """The row of one question, or why it has to wait."""
+    """A question put to what is evaluated: its row, or why it has to wait."""
     answer: Answer | None = None
     error: str | None = None
     recorder = Recorder()

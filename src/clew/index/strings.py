@@ -119,6 +119,9 @@ FEWEST, BUDGET = 14, 20_000
 SHARE = 0.2
 """Strings with less than this share of the weight of the wanted trigrams are not looked at."""
 
+LOOKED_AT, MORE = 4, 8
+"""Where only some strings are kept: how many are looked at for each wanted one, and how many times more after that."""
+
 
 class TrigramIndex:
     """For every trigram the strings that have it; one space stands before and after each string."""
@@ -180,14 +183,27 @@ class TrigramIndex:
         shared = np.concatenate(self.having(codes[order], window)) - np.int32(low)
         totals = np.bincount(shared, np.repeat(weights, sizes), minlength=1)
         found = np.flatnonzero(totals > whole * SHARE)
-        places = self.places[found + low]
-        if keep is not None:
-            kept = keep(places)
-            found, places = found[kept], places[kept]
-        if len(found) > count:
-            top = np.argpartition(totals[found], len(found) - count)[len(found) - count :]
-            found, places = found[top], places[top]
-        return places[np.lexsort((places, -totals[found]))]
+        return self._best(found, totals[found], low, count, keep)
+
+    def _best(
+        self,
+        found: NDArray[np.int64],
+        totals: NDArray[np.number],
+        low: int,
+        count: int,
+        keep: Callable[[IntArray], NDArray[np.bool_]] | None,
+    ) -> IntArray:
+        """The places of the `count` best that are kept; `keep` is asked about no more of them than it takes."""
+        looked_at = count if keep is None else count * LOOKED_AT
+        while True:
+            least = np.partition(totals, -looked_at)[-looked_at] if looked_at < len(totals) else -np.inf
+            best = np.flatnonzero(totals >= least)
+            places = self.places[found[best] + low]
+            order = np.lexsort((places, -totals[best]))
+            kept = places[order] if keep is None else places[order][keep(places[order])]
+            if len(kept) >= count or len(best) == len(found):
+                return kept[:count]
+            looked_at *= MORE
 
     def sizes(self, codes: NDArray[np.int64], window: range) -> NDArray[np.int64]:
         """How many strings of the given lengths have each trigram."""

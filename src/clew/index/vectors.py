@@ -8,7 +8,8 @@ Once every node has a vector, all of them are searched.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import RLock
 from typing import Literal, Protocol
@@ -30,6 +31,19 @@ FEW = 1_000
 """So many vectors are fetched from a server and compared here; more are compared there."""
 MARGIN = 32
 """So many more than were asked for are compared again here: a server sums in another order."""
+
+
+EmbedBatches = Callable[[Iterable[list[str]]], Iterator[NDArray[np.float32]]]
+"""Batches of documents to their vectors, in the same order."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Nodes whose documents are being embedded, and how many of all are done with them."""
+
+    nodes: IntArray
+    hashes: Hashes
+    done: int
 
 
 class KeptVectors(Protocol):
@@ -114,24 +128,51 @@ class VectorIndex(ABC):
         """The vectors of the given nodes, computed where they are missing."""
         return self.store.gather(self._ensure(nodes))
 
-    def embed_all(self, progress: Callable[[int, int], None] = lambda _done, _total: None) -> int:
-        """Compute every vector that is missing, and return how many were; a killed run goes on where it stopped."""
-        computed = 0
+    def embed_all(
+        self, progress: Callable[[int, int], None] = lambda _done, _total: None, embed: EmbedBatches | None = None
+    ) -> int:
+        """Compute every vector that is missing, and return how many were; a killed run goes on where it stopped.
+
+        `embed` computes the vectors of batches in their order; without it, the embedder does so here.
+        """
         progress(0, self.size)
-        for start in range(0, self.size, BATCH):
-            nodes = np.arange(start, min(start + BATCH, self.size), dtype=np.int32)
-            before = len(self.store)
-            self._ensure(nodes)
-            computed += len(self.store) - before
+        before = len(self.store)
+        under_way: deque[_Batch] = deque()
+        for vectors in (embed or self._embed)(() if self.is_complete else self._missing(under_way)):
+            batch = under_way.popleft()
+            self._rows[batch.nodes] = self.store.add(batch.hashes, vectors)
             if self.store.refusal:
-                raise StorageError(self.store.refusal)
-            progress(start + len(nodes), self.size)
-        with self._lock:
-            self._save_rows()
-            self.is_complete = True
+                break
+            progress(batch.done, self.size)
+        if self.store.refusal:
+            raise StorageError(self.store.refusal)
+        computed = len(self.store) - before
+        if not self.is_complete:
+            for start in range(0, self.size, BATCH):  # those whose text was that of another under way
+                self._ensure(np.arange(start, min(start + BATCH, self.size), dtype=np.int32))
+            with self._lock:
+                self._save_rows()
+                self.is_complete = True
+        progress(self.size, self.size)
         return computed
 
     # Inside
+
+    def _missing(self, under_way: deque[_Batch]) -> Iterator[list[str]]:
+        """The texts that have no vector and get none either by what is under way, where each batch is added."""
+        for start in range(0, self.size, BATCH):
+            nodes = np.arange(start, min(start + BATCH, self.size), dtype=np.int32)
+            nodes = nodes[self._known(nodes) < 0]
+            texts = self._texts(nodes)
+            hashes = hashes_of(texts)
+            expected = {key.tobytes() for batch in under_way for key in batch.hashes}
+            new = [place for place, key in enumerate(hashes) if key.tobytes() not in expected]
+            if new:
+                under_way.append(_Batch(nodes[new], hashes[new], min(start + BATCH, self.size)))
+                yield [texts[place] for place in new]
+
+    def _embed(self, batches: Iterable[list[str]]) -> Iterator[NDArray[np.float32]]:
+        return (self.embedder.embed(texts, role="document") for texts in batches)
 
     def _candidates(self, query: str, among: NodeSet | None) -> IntArray:
         if self.is_complete:

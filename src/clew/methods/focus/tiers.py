@@ -85,10 +85,13 @@ def _levels(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery]) -
     transitive = {relation.name for relation in hierarchies(kb.schema)}
     hierarchical = bool(transitive)
     found_any = False
+    as_first: Groundings = {}
     for place, query in enumerate(queries):
-        groundings = ground(query, names)
+        readings = _grounded(query, names)
+        _, groundings = readings[0]
+        as_first = as_first or groundings
         how = "satisfies the query" if place == 0 else "satisfies another reading of the question"
-        level = [(_solved(kb, one, ground(one, names), hierarchical=False), how) for one in (query, *query.either)]
+        level = [(_solved(kb, *one, hierarchical=False), how) for one in readings]
         found_any = any(_finds(focus) for focus, _ in level)
         if hierarchical:
             asks_hierarchy = any(triplet.relation in transitive for triplet in query.triplets)
@@ -96,7 +99,7 @@ def _levels(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery]) -
                 yield level
                 level = []
             how = "satisfies the query with what is below the named nodes in a hierarchy"
-            wide = [_solved(kb, one, ground(one, names), hierarchical=True) for one in (query, *query.either)]
+            wide = [_solved(kb, *one, hierarchical=True) for one in readings]
             level += [(focus, how) for focus in wide]
             found_any = found_any or any(map(_finds, wide))
         yield level
@@ -105,8 +108,13 @@ def _levels(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery]) -
                 yield [near]
             return
     for query in queries[:1]:
-        relaxed = _solved(kb, query, ground(query, names), hierarchical=hierarchical, steps=("loosen", "drop"))
+        relaxed = _solved(kb, query, as_first, hierarchical=hierarchical, steps=("loosen", "drop"))
         yield [(relaxed, "satisfies the query with a requirement relaxed")]
+
+
+def _grounded(query: TripletQuery, names: Names) -> list[tuple[TripletQuery, Groundings]]:
+    """A query and those that may be satisfied instead, each with what its constants stand for: costly to look up."""
+    return [(one, ground(one, names)) for one in (query, *query.either)]
 
 
 def _near_names(
@@ -177,10 +185,11 @@ def finished(kb: KnowledgeBase, names: Names, query: TripletQuery) -> Finished:
 
 def first_reading(kb: KnowledgeGraph, names: Names, query: TripletQuery) -> tuple[Focus, ...]:
     """What satisfies a query just as it stands, or with what lies below the named nodes where nothing else does."""
-    strict = tuple(_solved(kb, one, ground(one, names), hierarchical=False) for one in (query, *query.either))
+    readings = _grounded(query, names)
+    strict = tuple(_solved(kb, *one, hierarchical=False) for one in readings)
     if any(_finds(focus) or focus.nodes is None for focus in strict) or not hierarchies(kb.schema):
         return strict
-    return tuple(_solved(kb, one, ground(one, names), hierarchical=True) for one in (query, *query.either))
+    return tuple(_solved(kb, *one, hierarchical=True) for one in readings)
 
 
 def unrestricted(kb: KnowledgeGraph, names: Names, query: TripletQuery) -> Focus:
