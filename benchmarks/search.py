@@ -28,11 +28,11 @@ from scipy.sparse import csr_array
 
 from clew.core.schema import NodeType, Schema
 from clew.core.types import NodeSet
+from clew.index.disk_vectors import DiskVectors
 from clew.index.lexical import LexicalIndex
 from clew.index.names import NameIndex
 from clew.index.tokens import terms
 from clew.index.vector_store import VectorStore, hashes_of
-from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.tables import Piece, Problems, Tables
@@ -114,7 +114,7 @@ def vectors(count: int, folder: Path) -> list[dict[str, Any]]:
         made = generator.standard_normal((size, DIMENSION), dtype=np.float32)
         made /= np.linalg.norm(made, axis=1, keepdims=True)
         store.add(hashes_of([str(node) for node in range(start, start + size)]), made)
-    index = VectorIndex(count, str, embedder, store, lexical=NoIndex(), generation="benchmark")
+    index = DiskVectors(count, str, embedder, store, lexical=NoIndex(), generation="benchmark")
     index.embed_all()
     few = NodeSet.of(generator.choice(count, 1000, replace=False))
     whole = np.array(store.gather(np.arange(count)))

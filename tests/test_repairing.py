@@ -10,7 +10,7 @@ from clew.building import build, check, update
 from clew.core.errors import CorruptError, NotFoundError
 from clew.documents import build_documents
 from clew.index.build import vectors_are_behind
-from clew.index.vectors import rows_files
+from clew.index.disk_vectors import rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import LOCK, read_manifest
 from clew.kb.schema_file import parse_schema

@@ -302,6 +302,7 @@ def build(
     from clew.documents import DocumentOptions, build_documents, hold_documents
     from clew.kb.schema_file import schema_edits
     from clew.kb.sources import is_url, read_sources
+    from clew.kb.sources.categories import with_categories
     from clew.kb.tables import Tables
     from clew.kb.visibility import restricted
 
@@ -311,7 +312,7 @@ def build(
         wanted = options if isinstance(options, DocumentOptions) else DocumentOptions(visible=visible or {})
         return into(folder, lambda place: build_documents(paths, place, wanted))
     tables = sources if isinstance(sources, Tables) else read_sources(list(given), options)
-    tables = restricted(tables, visible or {})
+    tables = with_categories(restricted(tables, visible or {}))
     edits = schema_edits(None if schema is None else Path(schema), paths)
     return into(folder, lambda place: build_base(tables, place, edits=edits, skip_bad=skip_bad))
 

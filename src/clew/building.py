@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from clew.core.errors import CorruptError, ModelError, StorageError, UntrustedEmbedder
 from clew.index.build import build_indexes, forget_rows, have_all_vectors, renew_vectors, vector_folder
-from clew.index.vectors import vector_problems
+from clew.index.disk_vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.manifest import is_base, read_manifest

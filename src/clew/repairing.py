@@ -25,7 +25,7 @@ from clew.index.build import (
     vector_folder,
     vectors_are_behind,
 )
-from clew.index.vectors import vector_problems
+from clew.index.disk_vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import read_manifest
 from clew.kb.schema_file import SchemaEdits

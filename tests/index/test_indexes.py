@@ -9,7 +9,8 @@ from clew.api import Base
 from clew.building import build, check, update
 from clew.core.errors import CorruptError
 from clew.index.build import INDEX, build_indexes, have_all_vectors, open_lexical, open_names, open_vectors
-from clew.index.vectors import VectorIndex, rows_files
+from clew.index.disk_vectors import rows_files
+from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.sources.delta import Delta
 from clew.kb.tables import Piece, Tables

@@ -6,7 +6,7 @@ import pytest
 import clew
 from clew.core.errors import EmbedderMismatch, InputError, StorageError
 from clew.core.types import NodeSet
-from clew.index import qdrant
+from clew.index import vectors
 from clew.index.build import open_lexical, open_vectors
 from clew.index.qdrant import QdrantStore, QdrantVectors, connect
 from clew.kb.arrays import ArrayKnowledgeBase
@@ -50,7 +50,7 @@ def same(mine, theirs):
 
 
 def test_rankings_are_those_of_the_index_on_disk(tmp_path, address, monkeypatch):
-    monkeypatch.setattr(qdrant, "FEW", 50)
+    monkeypatch.setattr(vectors, "FEW", 50)
     clew.build(many(400), tmp_path / "many.kb")
     here, disk = both(tmp_path / "many.kb", monkeypatch, HashEmbedder())
     assert isinstance(here, QdrantVectors)
@@ -83,11 +83,11 @@ def test_vectors_outlive_an_update_and_only_new_texts_are_computed(tmp_path, add
 
 def test_vectors_of_another_embedder_are_never_mixed(tmp_path, address):
     one, other = HashEmbedder(), HashEmbedder(32)
-    first, second = QdrantStore(address, "base", one), QdrantStore(address, "base", other)
+    first, second = QdrantStore(address, "base", one, "a"), QdrantStore(address, "base", other, "b")
     assert first.collection != second.collection
 
     with pytest.raises(EmbedderMismatch, match="holds vectors of length 64, hash-64 makes 32"):
-        QdrantStore(address, "base", HashEmbedder(32, name=one.name))
+        QdrantStore(address, "base", HashEmbedder(32, name=one.name), "c")
 
 
 def test_questions_are_answered_alike(tmp_path, address, monkeypatch, tiny_tables):
@@ -103,5 +103,5 @@ def test_what_cannot_be_is_said_plainly(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"expected qdrant\+http"):
         connect("redis://127.0.0.1")
     with pytest.raises(StorageError, match="Qdrant"):
-        QdrantStore("qdrant+http://127.0.0.1:9", "base", HashEmbedder())
+        QdrantStore("qdrant+http://127.0.0.1:9", "base", HashEmbedder(), "hash")
     connect.cache_clear()

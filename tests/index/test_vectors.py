@@ -15,6 +15,7 @@ from clew.building import build
 from clew.core.errors import CorruptError, EmbedderMismatch, StorageError
 from clew.core.trace import recording
 from clew.core.types import EMPTY, NodeSet, Ranking
+from clew.index.disk_vectors import DiskVectors
 from clew.index.fusion import min_max_sum, reciprocal_rank_fusion
 from clew.index.lexical import LexicalIndex
 from clew.index.vector_store import VectorStore, hashes_of, remembered_embedder
@@ -32,7 +33,7 @@ def opened(folder: Path, texts=TEXTS, embedder: HashEmbedder | None = None, **op
     store = VectorStore.open(folder / "vectors", embedder)
     lexical = LexicalIndex.open(folder / "lexical")
     generation = f"clew-data-{len(texts):016x}"
-    return VectorIndex(len(texts), texts.__getitem__, embedder, store, lexical, generation=generation, **options)
+    return DiskVectors(len(texts), texts.__getitem__, embedder, store, lexical, generation=generation, **options)
 
 
 def cosines_of(texts, query: str):

@@ -20,10 +20,10 @@ from clew.evaluation.metrics import hit, recall, reciprocal_rank
 from clew.index.vectors import VectorIndex
 from clew.methods.answering import answer_nodes, nearest, vectors_of
 from clew.methods.stark.dense_retriever import FORMAT, dense_vectors
+from clew.models.model_card import write_card
 from clew.toolbox import Toolbox
 from clew.training.dense_retriever import DenseSettings, Labelled, fit_dense
 from clew.training.folds import names_of_fold, parse_fold
-from clew.training.reader.exporting import write_card
 
 SEEN = 20
 """Places of a ranking that are judged."""

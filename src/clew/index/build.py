@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from clew.core.errors import FormatError
 from clew.core.folders import refuse_link
 from clew.core.types import IntArray
+from clew.index.disk_vectors import DiskVectors, drop_rows, rows_files
 from clew.index.lexical import LexicalIndex, written_in
 from clew.index.name_table import NameTable
 from clew.index.names import NameIndex
@@ -21,7 +22,7 @@ from clew.index.protocol import Index
 from clew.index.strings import TrigramIndex
 from clew.index.tokens import ENGLISH
 from clew.index.vector_store import RELATIONS, VectorStore, remembered_embedder, remove_stores
-from clew.index.vectors import VectorIndex, drop_rows, rows_files
+from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import read_manifest
 from clew.kb.render import SEPARATOR, searchable
@@ -108,9 +109,9 @@ def index_vectors(
     if address:
         from clew.index.qdrant import QdrantStore, QdrantVectors  # an extra
 
-        kept = QdrantStore(address, address.partition("#")[2] or kb.folder.name, embedder)
+        kept = QdrantStore(address, address.partition("#")[2] or kb.folder.name, embedder, store.spec)
         return QdrantVectors(len(kb), text, embedder, kept, lexical, generation=state, **options)
-    return VectorIndex(len(kb), text, embedder, store, lexical, generation=state, **options)
+    return DiskVectors(len(kb), text, embedder, store, lexical, generation=state, **options)
 
 
 def open_names(

@@ -1,8 +1,7 @@
 """Vectors in Qdrant instead of the base's folder: by content, a collection for each base and embedder, searched there.
 
 A point is the vector of one text. Its id is the hash of the text; its payload says for each state of the base which
-nodes have it. Few candidates are fetched and compared here, many are searched by Qdrant, exactly, and the best of them
-compared once more here, so that scores are those of the index on disk.
+nodes have it. Qdrant searches exactly, so that scores are those of the index on disk.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from clew.core.errors import EmbedderMismatch, InputError, MissingExtraError, St
 from clew.core.types import IntArray
 from clew.index.protocol import Index
 from clew.index.vector_store import Hashes, Vectors, file_name
-from clew.index.vectors import BATCH, UNKNOWN, VectorIndex
+from clew.index.vectors import BATCH, UNKNOWN, ServedVectors
 from clew.models.protocol import Embedder
 from clew.models.settings import Settings
 
@@ -32,10 +31,6 @@ if TYPE_CHECKING:  # an extra
 
 T = TypeVar("T")
 SCHEME = "qdrant+"
-FEW = 1_000
-"""So many vectors are fetched and compared here; more are searched there."""
-MARGIN = 32
-"""So many more than were asked for are compared again here: Qdrant sums in another order."""
 FINISHED = str(UUID(int=0))
 """The point that names the states of the base in which every node has its vector."""
 
@@ -77,9 +72,9 @@ def _portions(ids: list[T]) -> Iterator[list[T]]:
 class QdrantStore:
     """The vectors of one base by one embedder; safe for threads and for several servers."""
 
-    def __init__(self, address: str, base: str, embedder: Embedder) -> None:
+    def __init__(self, address: str, base: str, embedder: Embedder, spec: str) -> None:
         """Vectors of another embedder lie in another collection; one whose vectors are of another length is refused."""
-        self.client, self.dimension = connect(address), embedder.dimension
+        self.client, self.dimension, self.spec = connect(address), embedder.dimension, spec
         self.is_server = not address.startswith(f"{SCHEME}file:")
         """The engine in a folder compares with every vector, and takes no hints how to search."""
         self.collection = f"clew {base} {file_name(embedder.name)}"
@@ -188,10 +183,8 @@ class QdrantStore:
                     self._ids.append(one)
 
 
-class QdrantVectors(VectorIndex):
+class QdrantVectors(ServedVectors):
     """The same ranking as the index on disk gives."""
-
-    store: QdrantStore  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -204,21 +197,16 @@ class QdrantVectors(VectorIndex):
         generation: str,
         **options: int,
     ) -> None:
-        self.store, self.state = store, generation.replace("-", "_")
-        super().__init__(size, text, embedder, store, lexical, **options)  # type: ignore[arg-type]
+        self._collection, self.state = store, generation.replace("-", "_")
+        is_complete = store.is_finished(self.state)
+        super().__init__(size, text, embedder, store, lexical, rows=None, is_complete=is_complete, **options)
 
-    def _nearest(self, vector: Vectors, nodes: IntArray, k: int) -> tuple[IntArray, Vectors]:
-        if self.is_complete and len(nodes) > FEW:
-            some = None if len(nodes) == self.size else nodes
-            nodes = self.store.nearest(self.state, vector, some, k + MARGIN)
-        return nodes, self.store.gather(self._ensure(nodes)) @ vector
+    def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
+        return self._collection.nearest(self.state, vector, nodes, k)
 
     def _ensure(self, nodes: IntArray) -> NDArray[np.int64]:
         """The rows of nodes: numbers of this process, so that texts tell them also where all have vectors."""
         return self._sought(nodes)
 
-    def _open_rows(self) -> tuple[IntArray, bool]:
-        return np.full(self.size, UNKNOWN, dtype=np.int32), self.store.is_finished(self.state)
-
     def _save_rows(self) -> None:
-        self.store.finish(self.state, self._rows)
+        self._collection.finish(self.state, self._rows)

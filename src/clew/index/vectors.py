@@ -7,35 +7,55 @@ Once every node has a vector, all of them are searched.
 
 from __future__ import annotations
 
-import io
-import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from threading import RLock
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.core import trace
-from clew.core.disk import write_whole
-from clew.core.errors import CorruptError, StorageError
+from clew.core.errors import StorageError
 from clew.core.types import IntArray, NodeSet, Ranking
 from clew.index.protocol import Index
-from clew.index.vector_store import OWN, RELATIONS, VectorStore, hashes_of, read_card
+from clew.index.vector_store import Hashes, Vectors, hashes_of
 from clew.models.protocol import Embedder
 
 UNKNOWN = -1
-HEADER = 128
-"""Bytes that NumPy puts before the numbers of an array."""
 BATCH = 256
 """So many vectors are computed before they are written: what a kill may cost."""
-SCAN = 8
-"""Above one candidate in this many vectors, going through all of them is faster than picking."""
+FEW = 1_000
+"""So many vectors are fetched from a server and compared here; more are compared there."""
+MARGIN = 32
+"""So many more than were asked for are compared again here: a server sums in another order."""
 
 
-class VectorIndex:
+class KeptVectors(Protocol):
+    """Vectors of texts by the hashes of these, wherever they are kept; safe for threads."""
+
+    spec: str
+    """How the embedder was named."""
+    refusal: str | None
+    """Why no more can be kept, once that is known."""
+
+    def __len__(self) -> int: ...
+
+    def rows(self, hashes: Hashes) -> NDArray[np.int64]:
+        """Where the vectors of texts are kept, -1 where they are not."""
+        ...
+
+    def gather(self, rows: NDArray[np.integer]) -> Vectors:
+        """The vectors of the given rows."""
+        ...
+
+    def add(self, hashes: Hashes, vectors: Vectors) -> NDArray[np.int64]:
+        """Keep vectors and return their rows; those that are kept already stay."""
+        ...
+
+
+class VectorIndex(ABC):
     """Ranks nodes by the inner product of their document's unit vector with the question's."""
 
     def __init__(
@@ -43,24 +63,23 @@ class VectorIndex:
         size: int,
         text: Callable[[int], str],
         embedder: Embedder,
-        store: VectorStore,
+        store: KeptVectors,
         lexical: Index,
         *,
-        generation: str = "",
+        rows: IntArray | None,
+        is_complete: bool,
         pool: int = 100,
         most: int = 300,
     ) -> None:
-        """`text` gives the document of a node, `generation` names the state of the base that node ids belong to and,
-        by `-relations` at its end, that its documents hold relations: vectors of the two are never mixed.
+        """`text` gives the document of a node, `rows` where the vector of each is kept, None where unknown.
 
         Until all nodes have vectors, up to `most` given candidates are embedded on demand; where there are more, the
         `pool` best lexical hits among them.
         """
         self.size, self.text, self.embedder, self.store, self.lexical = size, text, embedder, store, lexical
-        self.pool, self.most = pool, most
-        self._file = store.place / rows_file(generation) if generation else None
+        self.pool, self.most, self.is_complete = pool, most, is_complete
+        self._rows = np.full(size, UNKNOWN, dtype=np.int32) if rows is None else rows
         self._lock = RLock()
-        self._rows, self.is_complete = self._open_rows()
 
     def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
         """The k nearest nodes; `among` None means all, an empty set means none."""
@@ -85,13 +104,13 @@ class VectorIndex:
         kept = near.nodes != node
         return Ranking(near.nodes[kept][:k], near.scores[kept][:k])
 
-    def similarities(self, query: str, nodes: NodeSet) -> NDArray[np.float32]:
+    def similarities(self, query: str, nodes: NodeSet) -> Vectors:
         """The cosine of each of the given nodes with a query, in their order; missing vectors are computed."""
         vector = self.embedder.embed([query], role="query")[0]
-        cosines: NDArray[np.float32] = self.vectors(nodes.array) @ vector
+        cosines: Vectors = self.vectors(nodes.array) @ vector
         return cosines
 
-    def vectors(self, nodes: IntArray) -> NDArray[np.float32]:
+    def vectors(self, nodes: IntArray) -> Vectors:
         """The vectors of the given nodes, computed where they are missing."""
         return self.store.gather(self._ensure(nodes))
 
@@ -127,18 +146,13 @@ class VectorIndex:
             trace.fallback("vector search", f"{len(among)} candidates, and not all nodes have vectors yet", instead)
         return hits
 
-    def _nearest(self, vector: NDArray[np.float32], nodes: IntArray, k: int) -> tuple[IntArray, NDArray[np.float32]]:
-        rows = self._ensure(nodes)
-        scores = (
-            self.store.products(vector)[rows]
-            if len(rows) * SCAN > len(self.store)
-            else self.store.gather(rows) @ vector
-        )
-        if len(scores) > 4 * k:
-            least = np.partition(scores, len(scores) - k)[len(scores) - k]
-            kept = np.flatnonzero(scores >= least)
-            return nodes[kept], scores[kept]
-        return nodes, scores
+    @abstractmethod
+    def _nearest(self, vector: Vectors, nodes: IntArray, k: int) -> tuple[IntArray, Vectors]:
+        """Some of the nodes with their products, the k highest among them."""
+
+    @abstractmethod
+    def _save_rows(self) -> None:
+        """Note that every node has a vector, and which."""
 
     def _known(self, nodes: IntArray) -> NDArray[np.int64]:
         """The rows of nodes as far as their texts have vectors."""
@@ -166,94 +180,21 @@ class VectorIndex:
             self._rows[nodes] = rows
             return rows
 
-    def _open_rows(self) -> tuple[IntArray, bool]:
-        rows = None if self._file is None else read_rows(self._file)
-        if rows is not None and (len(rows) != self.size or rows.max() >= len(self.store) or rows.min() < 0):
-            raise CorruptError(f"{self._file} does not fit its vectors: {repairs(self.store.folder)}")
-        if rows is not None:
-            return rows, True
-        if self._file is not None and rows_files(self.store.place, relations=has_relations(self._file)):
-            instead = f"as in a base that was never embedded; `clew embed {self.store.folder.parent}` computes the rest"
-            trace.fallback("vectors", "the base has changed since all its nodes had vectors", instead)
-        return np.full(self.size, UNKNOWN, dtype=np.int32), False
-
     def _texts(self, nodes: IntArray) -> list[str]:
         return [self.text(node) for node in nodes.tolist()]
 
-    def _save_rows(self) -> None:
-        file = self._file
-        if file is None or not self.size:
-            return
-        write_whole(file, _as_file(self._rows), safely=True)
-        drop_rows(file.parent, self.store.folder.parent, keep=file)
 
+class ServedVectors(VectorIndex):
+    """Vectors on a server: few candidates are compared here, many there, and the best of them once more here."""
 
-def rows_file(generation: str) -> str:
-    """The name of the file with the rows of one state of a base."""
-    return f"rows-{generation}.npy"
+    def _nearest(self, vector: Vectors, nodes: IntArray, k: int) -> tuple[IntArray, Vectors]:
+        if self.is_complete and len(nodes) > FEW:
+            nodes = self._nearest_there(vector, None if len(nodes) == self.size else nodes, k + MARGIN)
+        return nodes, self.store.gather(self._ensure(nodes)) @ vector
 
-
-def has_relations(file: Path) -> bool:
-    """Whether rows are those of documents with relations."""
-    return file.stem.endswith(RELATIONS)
-
-
-def rows_files(place: Path, *, relations: bool | None = None) -> list[Path]:
-    """The rows in a store, of every state of its base; of documents with or without relations, or of both."""
-    files = (file for file in sorted(place.glob(rows_file("*"))) if OWN.fullmatch(file.name))
-    return [file for file in files if relations is None or has_relations(file) == relations]
-
-
-def drop_rows(place: Path, base: Path, keep: Path | None = None) -> None:
-    """Remove the rows of states that are gone, where some are kept those of their kind; a process may still use one."""
-    for file in rows_files(place, relations=None if keep is None else has_relations(keep)):
-        generation = file.stem.removeprefix("rows-").removesuffix(RELATIONS)
-        if file != keep and not (base / generation).is_dir():
-            file.unlink(missing_ok=True)
-
-
-def read_rows(file: Path) -> IntArray | None:
-    """The row of every node, where all have vectors; None where there is no such file."""
-    if not file.exists():
-        return None
-    content = file.read_bytes()
-    is_whole = len(content) > HEADER and len(content) % 4 == 0
-    rows: IntArray = np.frombuffer(content[HEADER:-4] if is_whole else b"", dtype="<i4")
-    if not len(rows) or content != _as_file(rows):
-        raise CorruptError(f"{file} was altered: {repairs(file.parent.parent)}")
-    return rows
-
-
-def vector_problems(folder: Path) -> list[str]:
-    """Everything that is wrong with the vectors in a folder; empty when all is well or there are none."""
-    try:
-        card = read_card(folder)
-        if card is None:
-            return []
-        store = VectorStore(folder, card.name, card.dimension, card.spec)
-        problems = store.problems()
-    except CorruptError as error:
-        return [str(error)]
-    for file in rows_files(store.place):
-        try:
-            rows = read_rows(file)
-            if rows is not None and rows.max() >= len(store):
-                problems.append(f"{file} names vectors that are not there: {repairs(folder)}")
-        except CorruptError as error:
-            problems.append(str(error))
-    return problems
-
-
-def repairs(folder: Path) -> str:
-    """What to do about damaged vectors."""
-    return f"`clew repair {folder.parent}` computes it anew"
-
-
-def _as_file(rows: IntArray) -> bytes:
-    """Rows as NumPy writes arrays, and a checksum as the last number."""
-    content = io.BytesIO()
-    np.save(content, np.append(rows, np.uint32(zlib.crc32(rows.tobytes())).view(np.int32)))
-    return content.getvalue()
+    @abstractmethod
+    def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
+        """The k nearest nodes, of all or of some, in ascending order; vectors that several nodes have may add more."""
 
 
 Aggregation = Literal["max", "mean", "top_k_mean"]
@@ -265,7 +206,7 @@ def chunks(text: str, size: int = 256, overlap: int = 51) -> list[str]:
     return [text[start : start + size] for start in range(0, max(len(text) - overlap, 1), step)]
 
 
-def aggregate(scores: NDArray[np.float32], how: Aggregation, top: int = 3) -> float:
+def aggregate(scores: Vectors, how: Aggregation, top: int = 3) -> float:
     """One score for a document from those of its chunks."""
     if how == "max":
         return float(scores.max())
@@ -278,7 +219,7 @@ class MultiVectorIndex:
 
     text: Callable[[int], str]
     embedder: Embedder
-    store: VectorStore
+    store: KeptVectors
     pool: int = 50
     size: int = 256
     overlap: int = 51
@@ -306,7 +247,7 @@ class MultiVectorIndex:
         below = rest.scores - max(0.0, float(ceiling - lowest))  # keeps scores descending across the border
         return Ranking(np.concatenate((rescored.nodes, rest.nodes)), np.concatenate((rescored.scores, below)))
 
-    def _chunk_vectors(self, pieces: Sequence[str]) -> NDArray[np.float32]:
+    def _chunk_vectors(self, pieces: Sequence[str]) -> Vectors:
         hashes = hashes_of(pieces)
         rows = self.store.rows(hashes)
         missing = np.flatnonzero(rows < 0)

@@ -1,15 +1,36 @@
-"""The card of a language model that Clew fine-tuned: `card.json` in its folder, with the digest of its weights."""
+"""The card of what was trained: `card.json` in its folder says what the weights are, with their digest."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from clew.core.errors import CorruptError, FormatError, InputError
 
 CARD, FORMAT = "card.json", 1
+
+
+def write_card(folder: Path, card: Mapping[str, Any]) -> None:
+    """Say what the weights in a folder are."""
+    (folder / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def add_figures(folder: Path, figures: Mapping[str, float]) -> None:
+    """Say on the card what was measured since it was written."""
+    write_card(folder, json.loads((folder / CARD).read_text("utf-8")) | {"figures": figures})
+
+
+def digest_of_files(folder: Path, names: Iterable[str]) -> str:
+    """Of the files of a network, one after the other."""
+    return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()
+
+
+def seal_language_model(folder: Path, card: Mapping[str, Any]) -> None:
+    """Say what the weights of a language model are, so that altered ones are refused."""
+    write_card(folder, {"format": FORMAT, **card, "digest": digest_of_weights(folder)})
 
 
 def digest_of_weights(folder: Path) -> str:
@@ -19,12 +40,6 @@ def digest_of_weights(folder: Path) -> str:
         with file.open("rb") as opened:
             found.update(hashlib.file_digest(opened, "sha256").digest())
     return found.hexdigest()
-
-
-def write_card(folder: Path, card: dict[str, Any]) -> None:
-    """Say what the weights are, and seal them."""
-    told = {"format": FORMAT, **card, "digest": digest_of_weights(folder)}
-    (folder / CARD).write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def check_card(folder: Path) -> None:

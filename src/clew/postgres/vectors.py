@@ -1,14 +1,10 @@
 """Vectors of a base in PostgreSQL, by content: a text that was embedded once is never embedded again, by any server.
 
-A table of pgvector for each embedder of a base, shared by all its generations. Few candidates are compared here, many
-inside the database, exactly. With an HNSW index on `embedding` (docs/scale.md) PostgreSQL uses it where no filter is
-given.
+A table of pgvector for each embedder of a base, shared by all its generations, compared exactly. With an HNSW index on
+`embedding` (docs/scale.md) PostgreSQL uses it where no filter is given.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +14,7 @@ from clew.core.errors import EmbedderMismatch
 from clew.core.types import IntArray
 from clew.index.protocol import Index
 from clew.index.vector_store import Hashes, Vectors
-from clew.index.vectors import UNKNOWN, VectorIndex
+from clew.index.vectors import ServedVectors
 from clew.models.embedding.opening import open_embedder, trusted_embedder
 from clew.models.protocol import Embedder
 from clew.postgres.connection import Connection, ReadOnlyError
@@ -28,10 +24,6 @@ from clew.postgres.loading import COPY_END, COPY_HEAD
 
 IN_MEMORY = 1 << 30
 """Rows from here on are kept by this process alone, where the database cannot be written."""
-FEW = 1_000
-"""So many vectors are fetched and compared here; more are compared in the database."""
-MARGIN = 32
-"""So many more than were asked for are compared again here: the database sums in another order."""
 
 
 def remembered_embedder(kb: PostgresKnowledgeBase) -> str | None:
@@ -171,55 +163,48 @@ class PostgresVectorStore:
         return int(row[0])
 
 
-class PostgresVectors(VectorIndex):
+class PostgresVectors(ServedVectors):
     """The same ranking as the index on disk gives."""
 
-    store: PostgresVectorStore  # type: ignore[assignment]
-
     def __init__(
-        self, kb: PostgresKnowledgeBase, embedder: Embedder, store: PostgresVectorStore, lexical: Index, **options: Any
+        self, kb: PostgresKnowledgeBase, embedder: Embedder, store: PostgresVectorStore, lexical: Index, **options: int
     ) -> None:
-        self.kb, self.store = kb, store
-        text: Callable[[int], str] = kb.text
-        super().__init__(len(kb), text, embedder, store, lexical, **options)  # type: ignore[arg-type]
+        self.kb, self._table = kb, store
+        query = "SELECT count(*) FROM vector_rows WHERE embedder = %s"
+        told = None if store.id is None else kb.database.one(query, store.id)
+        is_complete = told is not None and told[0] == len(kb)
+        rows = np.empty(0, dtype=np.int32) if is_complete else None  # the database knows them
+        super().__init__(len(kb), kb.text, embedder, store, lexical, rows=rows, is_complete=is_complete, **options)
 
-    def _nearest(self, vector: Vectors, nodes: IntArray, k: int) -> tuple[IntArray, Vectors]:
-        if self.is_complete and len(nodes) > FEW:
-            among = "" if len(nodes) == self.size else "AND r.node = ANY(%s)"
-            query = (
-                f"SELECT array_agg(node) FROM (SELECT r.node FROM {self.store.table} v "
-                f"JOIN vector_rows r ON r.vector = v.row AND r.embedder = %s {among} "
-                "ORDER BY v.embedding <#> %s::vector LIMIT %s) AS found"
-            )
-            asked = "[" + ",".join(map(repr, vector.tolist())) + "]"
-            given = [self.store.id, *([nodes] if among else []), asked, k + MARGIN]
-            nodes = np.sort(self.kb.database.ints(query, *given, planned=True))
-        return nodes, self.store.gather(self._ensure(nodes)) @ vector
+    def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
+        among = "" if nodes is None else "AND r.node = ANY(%s)"
+        query = (
+            f"SELECT array_agg(node) FROM (SELECT r.node FROM {self._table.table} v "
+            f"JOIN vector_rows r ON r.vector = v.row AND r.embedder = %s {among} "
+            "ORDER BY v.embedding <#> %s::vector LIMIT %s) AS found"
+        )
+        asked = "[" + ",".join(map(repr, vector.tolist())) + "]"
+        given = [self._table.id, *([] if nodes is None else [nodes]), asked, k]
+        return np.sort(self.kb.database.ints(query, *given, planned=True))
 
     def _ensure(self, nodes: IntArray) -> NDArray[np.int64]:
         if not self.is_complete:
             return super()._ensure(nodes)
         query = "SELECT node, vector FROM vector_rows WHERE embedder = %s AND node = ANY(%s)"
-        rows = dict(self.kb.database.rows(query, self.store.id, np.asarray(nodes, dtype=np.int32)))
+        rows = dict(self.kb.database.rows(query, self._table.id, np.asarray(nodes, dtype=np.int32)))
         return np.array([rows[node] for node in nodes.tolist()], dtype=np.int64)
 
     def _texts(self, nodes: IntArray) -> list[str]:
         self.kb.prefetch(nodes.tolist())
         return super()._texts(nodes)
 
-    def _open_rows(self) -> tuple[IntArray, bool]:
-        query = "SELECT count(*) FROM vector_rows WHERE embedder = %s"
-        row = None if self.store.id is None else self.kb.database.one(query, self.store.id)
-        is_complete = row is not None and row[0] == self.size
-        return np.full(0 if is_complete else self.size, UNKNOWN, dtype=np.int32), is_complete
-
     def _save_rows(self) -> None:
         def work(connection: Connection) -> None:
-            connection.execute("DELETE FROM vector_rows WHERE embedder = %s", [self.store.id])
+            connection.execute("DELETE FROM vector_rows WHERE embedder = %s", [self._table.id])
             connection.execute(
                 "INSERT INTO vector_rows SELECT %s, place - 1, row "
                 "FROM unnest(%s::int[]) WITH ORDINALITY AS given (row, place)",
-                [self.store.id, self._rows],
+                [self._table.id, self._rows],
             )
 
         if not self.is_complete:

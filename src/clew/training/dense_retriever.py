@@ -9,7 +9,6 @@ Deviations from the paper: MiniLM instead of RoBERTa, whose weights are not in a
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
@@ -20,9 +19,10 @@ from clew.core.errors import InputError
 from clew.models.embedding.onnx import CHARACTERS_PER_TOKEN
 from clew.models.embedding.passage_embedder import ENCODER, QUESTIONS
 from clew.models.embedding.words import open_tokenizer
+from clew.models.model_card import digest_of_files, write_card
 from clew.training.contrast import Asked, Contrast, ContrastSettings
+from clew.training.exporting import export_encoder
 from clew.training.gradient import Descent
-from clew.training.reader.exporting import export_encoder, write_card
 from clew.training.reader.network import PACKAGE, EncoderSize, open_torch, start_encoder, word_table
 
 LONGEST = 256
@@ -89,7 +89,7 @@ def fit_dense(
     digests = {}
     for key, encoder, name in (("digest", of_texts, ENCODER), (QUESTIONS, of_questions, f"{QUESTIONS}.onnx")):
         export_encoder(torch, encoder, out / name, is_pooled=True)
-        digests[key] = hashlib.sha256((out / name).read_bytes()).hexdigest()
+        digests[key] = digest_of_files(out, [name])
     whole = card | {
         "words": word_table(),
         **digests,

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from clew.core.errors import InputError
 from clew.models.local import HuggingFaceModel
-from clew.models.model_card import CARD, write_card
+from clew.models.model_card import CARD, seal_language_model
 from clew.models.protocol import LanguageModel
 from clew.training.folds import names_of_fold, parse_fold
 from clew.training.language import LORA, Descent, Lesson, Tuning, open_language_model, tokenised, write_merged
@@ -98,7 +98,7 @@ def fine_tune(part: Part[T], lessons: Sequence[Lesson], data: Sequence[str], cou
         "figures": figures,
         "without_model": {part.decisive: part.least},
     }
-    write_card(out, card)
+    seal_language_model(out, card)
     shutil.rmtree(out / STEPS)
     told = {
         f"{name}, {moment}: {figure}": value

@@ -10,8 +10,6 @@ After MDR (Xiong et al., ICLR 2021) and DPR (Karpukhin et al., EMNLP 2020), with
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -22,16 +20,17 @@ from typing import Any
 import numpy as np
 
 from clew.core.errors import InputError
-from clew.models.embedding.passage_embedder import CARD, ENCODER, PassageEmbedder, asking_on
+from clew.models.embedding.passage_embedder import ENCODER, PassageEmbedder, asking_on
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN
+from clew.models.model_card import add_figures
 from clew.models.passages.network import SEMICOLON
 from clew.training.contrast import Asked, Contrast, ContrastSettings
+from clew.training.exporting import export_network
 from clew.training.gradient import Ids
 from clew.training.passages.examples import Source
 from clew.training.passages.fitting import Fitting, Lesson, Lessons, Settings, Tokens, split_sources, tokenised
 from clew.training.passages.network import teacher_network
-from clew.training.reader.exporting import export_encoder, write_card
-from clew.training.reader.network import EncoderSize, start_encoder, word_table
+from clew.training.reader.network import EncoderSize, start_encoder
 
 LONGEST = 256
 PASSAGE_TYPE: Ids = [1006, 6019, 1007]
@@ -134,10 +133,7 @@ def fit_next_passage(
     questions = [Asked(query_tokens(lesson), list(lesson.right), lesson.wrong) for lesson in asked]
     texts = list(map(passage_tokens, lessons.passages))
     losses = Contrast(settings, fitting, questions, texts, encoder, encoder, taught).fit()
-    out.mkdir(parents=True, exist_ok=True)
-    export_encoder(fitting.torch, encoder, out / ENCODER, is_pooled=True)
-    digest = hashlib.sha256((out / ENCODER).read_bytes()).hexdigest()
-    write_card(out, {"words": word_table(), "digest": digest, **card})
+    export_network(fitting.torch, out, card, pooled={ENCODER: encoder})
     return {"first_loss": losses[0], "loss": losses[-1]}
 
 
@@ -157,5 +153,5 @@ def train_next_passage(
     figures = fit_next_passage(kept, out, settings, card | {"settings": asdict(settings)}, say, teacher)
     if left:
         figures |= measure_next(left, PassageEmbedder(out))
-        write_card(out, json.loads((out / CARD).read_text("utf-8")) | {"figures": figures})
+        add_figures(out, figures)
     return figures

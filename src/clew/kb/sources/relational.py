@@ -152,7 +152,7 @@ def _nodes(loaded: _Loaded, file: str, options: SourceOptions) -> Piece:
     table = loaded.table
     references = {column for key in table.foreign for column in key.columns}
     held = {name: values for name, values in loaded.columns.items() if name not in references | set(loaded.left_out)}
-    names, name_column = names_of_rows(table, held, options.columns.get("name"))
+    names, name_column = names_of_rows(table.name, table.key, held, options.columns.get("name"))
     numbered = len(table.key) == 1 and all(isinstance(value, int) for value in loaded.columns[table.key[0]])
     dropped = {name_column, *(table.key if numbered else ())}
     columns: dict[str, Any] = {_KEY: loaded.keys, _TYPE: [table.name] * len(loaded.keys), _NAME: names}

@@ -12,7 +12,6 @@ Without a teacher, step 4 alone is trained. Teacher and students see nothing of 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -24,15 +23,15 @@ import numpy as np
 
 from clew.core.errors import InputError
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, open_tokenizer
+from clew.models.model_card import add_figures
 from clew.models.passages import PassageNetwork
 from clew.models.passages import network as reading
 from clew.reading.encoders import Floats
+from clew.training.exporting import export_network
 from clew.training.folds import names_of_fold, parse_fold
 from clew.training.gradient import Descent, Ids, parts
 from clew.training.passages.examples import Question, Source, read_source
-from clew.training.passages.exporting import export_passages
-from clew.training.passages.network import passage_network, teacher_network
-from clew.training.reader.exporting import write_card
+from clew.training.passages.network import passage_heads, passage_network, teacher_network
 from clew.training.reader.network import PACKAGE, EncoderSize, open_torch, start_encoder
 
 Pair = tuple[Ids, Ids, int]
@@ -346,7 +345,8 @@ def fit_passages(
         raise InputError("no quote of any question stands in the documents: there is nothing to learn from")
     fitting = Fitting.open(settings, lessons, out / "steps", say)
     network, losses = fitting.fit(teacher)
-    export_passages(fitting.torch, network, out, card)
+    states, heads = {"encoder.onnx": network.encoder}, passage_heads(network)
+    export_network(fitting.torch, out, card, states=states, heads=heads)
     return {"first_loss": losses[0], "loss": losses[-1]}
 
 
@@ -366,7 +366,7 @@ def train_passages(
     figures = fit_passages(kept, out, settings, card | {"settings": asdict(settings)}, say, teacher)
     if left:
         figures |= measure(left, PassageNetwork(out))
-        write_card(out, json.loads((out / "card.json").read_text("utf-8")) | {"figures": figures})
+        add_figures(out, figures)
     return figures
 
 

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,11 +20,11 @@ import numpy as np
 
 from clew.core.errors import InputError
 from clew.models.embedding.words import open_tokenizer
-from clew.reading.graph_network import ENCODER, HEADS, LONGEST
+from clew.reading.graph_network import ENCODER, LONGEST
+from clew.training.exporting import export_network
 from clew.training.folds import names_of_fold, parse_fold
 from clew.training.qa_gnn.network import GraphBase, GraphQuestion, graph_network
-from clew.training.reader.exporting import export_encoder, write_card
-from clew.training.reader.network import EncoderSize, open_torch, start_encoder, word_table
+from clew.training.reader.network import EncoderSize, open_torch, start_encoder
 
 Say = Callable[[str], None]
 SAID_EVERY = 200
@@ -193,14 +192,8 @@ class GraphFitting:
 
     def export(self, out: Path, card: Mapping[str, Any]) -> None:
         """Write the encoder, the heads and the card."""
-        out.mkdir(parents=True, exist_ok=True)
-        export_encoder(self.torch, self.network.encoder, out / ENCODER, is_pooled=False)
-        np.savez_compressed(out / HEADS, **self.network.heads())
-        digest = hashlib.sha256((out / ENCODER).read_bytes() + (out / HEADS).read_bytes()).hexdigest()
-        settings = asdict(self.settings) | {"seconds": None}
-        write_card(
-            out, {"words": word_table(), "digest": digest, "layers": self.settings.layers, "settings": settings, **card}
-        )
+        told = {"layers": self.settings.layers, "settings": asdict(self.settings) | {"seconds": None}, **card}
+        export_network(self.torch, out, told, states={ENCODER: self.network.encoder}, heads=self.network.heads())
 
 
 def _pace(done: float) -> float:

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -23,16 +22,17 @@ import numpy as np
 
 from clew.core.errors import InputError
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, open_tokenizer
+from clew.models.model_card import add_figures
 from clew.reading import encoders as reading
 from clew.reading.encoders import Encoders, Floats
 from clew.reading.plan import Wording
 from clew.reading.proposals import Proposer
 from clew.reading.reader import BUDGET, PLANS
 from clew.reading.scoring import HEADS, Labels, Scorer, masked, shared_words
+from clew.training.exporting import export_network
 from clew.training.folds import names_of_fold, parse_fold
 from clew.training.reader import network as networks
 from clew.training.reader.examples import Example, Hops, Lesson, SchemaExamples, normal, read_sources
-from clew.training.reader.exporting import export_reader, write_card
 
 Ids = list[int]
 Tokens = Callable[[Sequence[str]], list[Ids]]
@@ -436,7 +436,10 @@ def fit_reader(
     rows = [row for one in schemas for row in choice_rows(one, proposals[one.name], tokens)]
     meaning, losses = fitting.fit_meaning([Tokenised.of(one, tokens) for one in schemas])
     choice, its = fitting.fit_choice(copy.deepcopy(meaning.encoder), rows)
-    export_reader(fitting.torch, meaning, choice, out, card)
+    heads = networks.meaning_heads(meaning) | networks.choice_heads(choice)
+    heads["pairs"] = heads["pairs"].astype(np.float16)
+    pooled, states = {"meaning.onnx": meaning.encoder}, {"choice.onnx": choice.encoder}
+    export_network(fitting.torch, out, card, pooled=pooled, states=states, heads=heads)
     return {"first_loss": losses[0], "loss": losses[-1], "first_choice_loss": its[0], "choice_loss": its[-1]}
 
 
@@ -466,5 +469,5 @@ def train_reader(
     figures = fit_reader(schemas, out, settings, card, say)
     if left:
         figures |= measure(left, out)
-        write_card(out, json.loads((out / "card.json").read_text("utf-8")) | {"figures": figures})
+        add_figures(out, figures)
     return figures

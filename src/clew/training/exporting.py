@@ -1,37 +1,44 @@
-"""Trained networks as the files that the reader opens: int8 ONNX, which reads the word vectors of the embedder."""
+"""Trained networks as the files that Clew opens: int8 ONNX over the word vectors of the embedder, heads, a card."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.models.embedding.words import DIMENSION
+from clew.models.model_card import digest_of_files, write_card
 from clew.models.onnx_runtime import quantize
-from clew.training.reader.network import choice_heads, meaning_heads, word_table
+from clew.training.reader.network import word_table
 
-FILES = ("meaning.onnx", "choice.onnx", "heads.npz")
+HEADS = "heads.npz"
 
 
-def export_reader(torch: Any, meaning: Any, choice: Any, folder: Path, card: dict[str, Any]) -> None:
-    """Write both encoders, their heads and the card, which also gets the digest of the other files."""
+def export_network(
+    torch: Any,
+    folder: Path,
+    card: Mapping[str, Any],
+    *,
+    pooled: Mapping[str, Any] | None = None,
+    states: Mapping[str, Any] | None = None,
+    heads: Mapping[str, NDArray[Any]] | None = None,
+) -> None:
+    """Write encoders that give a text one vector, those that give it states, what lies on top of them, and the card.
+
+    Encoders come by the names of their files.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    export_encoder(torch, meaning.encoder, folder / "meaning.onnx", is_pooled=True)
-    export_encoder(torch, choice.encoder, folder / "choice.onnx", is_pooled=False)
-    heads = meaning_heads(meaning) | choice_heads(choice)
-    heads["pairs"] = heads["pairs"].astype(np.float16)
-    np.savez_compressed(folder / "heads.npz", **heads)  # type: ignore[arg-type]  # the names are no options
-    digest = hashlib.sha256(b"".join((folder / name).read_bytes() for name in FILES)).hexdigest()
+    pooled, states = dict(pooled or {}), dict(states or {})
+    for name, encoder in (pooled | states).items():
+        export_encoder(torch, encoder, folder / name, is_pooled=name in pooled)
+    if heads:
+        np.savez_compressed(folder / HEADS, allow_pickle=False, **heads)
+    digest = digest_of_files(folder, [*pooled, *states, *([HEADS] if heads else [])])
     write_card(folder, {"words": word_table(), "digest": digest, **card})
-
-
-def write_card(folder: Path, card: dict[str, Any]) -> None:
-    """Say what the weights are."""
-    (folder / "card.json").write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def export_encoder(torch: Any, encoder: Any, file: Path, *, is_pooled: bool) -> None:
