@@ -115,7 +115,8 @@ def common(mintaka: Sequence[dict], schema_questions: Path) -> list[str]:
 def main() -> None:
     given = parser.parse_args()
     mintaka = json.loads(gzip.decompress(given.mintaka.read_bytes()))
-    known = {code: {**lexicon(pairs(mintaka, code)), **written(code)} for code in CODES}
+    told = {code: {**lexicon(pairs(mintaka, code)), **written(code)} for code in CODES}
+    known = {code: {word: said for word, said in own.items() if not word.isdigit()} for code, own in told.items()}
     (SHIPPED / LEXICON).write_text(
         json.dumps(known, ensure_ascii=False, indent=0, sort_keys=True, separators=(",", ":")) + "\n", "utf-8"
     )
