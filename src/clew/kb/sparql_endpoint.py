@@ -14,8 +14,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-import httpx
-
 from clew.core.errors import InputError, QueryRefusedError, StorageError
 from clew.core.kept_texts import KeptTexts
 from clew.core.notations import parse_json
@@ -68,6 +66,8 @@ class SparqlEndpoint:
 
     def __init__(self, url: str, cache: Path | None = None, politeness: Politeness | None = None) -> None:
         """`cache` is a file, made where it is missing; None keeps answers in memory for this process."""
+        import httpx  # a tenth of a second, for those who ask an endpoint
+
         self.url = url
         self.politeness = politeness or Politeness()
         self._client = httpx.Client(timeout=self.politeness.timeout)
@@ -114,6 +114,8 @@ class SparqlEndpoint:
         return rows
 
     def _ask(self, query: str) -> list[Row]:
+        from httpx import HTTPError, InvalidURL, TimeoutException
+
         problem = ""
         for attempt in range(self.politeness.attempts):
             if attempt:
@@ -121,10 +123,10 @@ class SparqlEndpoint:
             self._wait()
             try:
                 status, content = self._post(query)
-            except httpx.TimeoutException as error:
+            except (TimeoutException, TimeoutError) as error:
                 problem = f"no whole reply within {self.politeness.timeout:g} seconds ({type(error).__name__})"
                 break
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
+            except (HTTPError, InvalidURL) as error:
                 problem = f"{type(error).__name__}: {error}"
                 continue
             said = content[:SHOWN].decode("utf-8", "replace")
@@ -152,7 +154,7 @@ class SparqlEndpoint:
                 if len(content) > self.politeness.most_bytes:
                     raise StorageError(f"{self.url}: a reply is longer than {self.politeness.most_bytes:,} bytes")
                 if time.monotonic() > end:
-                    raise httpx.ReadTimeout("it drips")
+                    raise TimeoutError("it drips")
         return reply.status_code, bytes(content)
 
     def _wait(self) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from clew.core.errors import NotFoundError, SourceError
 from clew.core.notations import parse_json
@@ -171,6 +170,8 @@ def _text(value: Any) -> str:
 
 def read_parquet(path: Path, columns: Mapping[str, str]) -> RawTable:
     """The whole table; lines are row numbers, from 1. Types and relations stay dictionaries: few words, many rows."""
+    import pyarrow.parquet as pq
+
     if not path.exists():
         raise NotFoundError(f"{path}: no such file")
     content = pa.py_buffer(read_bytes(path)) if path.suffix == ".gz" else None
