@@ -91,11 +91,11 @@ def oxigraph(folder: Path):
             running.terminate()
 
 
-def compare(name: str, tools: tuple[Toolbox, Toolbox], endpoint: SparqlEndpoint, questions: list[str]) -> dict:
+def compare(name: str, tools: tuple[Toolbox, Toolbox], endpoint: Any, questions: list[str]) -> dict:
     method, times, queries = create(name), ([], []), []
     ask = endpoint._ask
     sent: list[str] = []
-    endpoint._ask = lambda query: (sent.append(query), ask(query))[1]  # type: ignore[method-assign]
+    endpoint._ask = lambda query, *rest: (sent.append(query), ask(query, *rest))[1]  # type: ignore[method-assign]
     different = []
     same_nodes = 0
     for question in questions:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, settings
 
+from bolt_server import database, graphs  # noqa: F401 - fixtures
 from browser_fixtures import browser, hostile, page, site  # noqa: F401 - fixtures
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph

@@ -257,7 +257,7 @@ def open(
 ) -> Base:
     """Open a knowledge base: a folder, several folders to ask as one base, or an address.
 
-    Addresses are `postgresql://USER@HOST/DATABASE#BASE` and `sparql+http://HOST/query`.
+    Addresses are `postgresql://USER@HOST/DATABASE#BASE`, `sparql+http://HOST/query` and `bolt://USER@HOST:7687/DATABASE`.
 
     `model` is what `--model` takes (`openai:NAME`, `http://…#NAME`, `gguf:FILE`, …) or any `LanguageModel`; `budget`
     caps what it may cost. `groups` are those of whoever asks (`Base.for_groups`); None means everything.
@@ -298,10 +298,11 @@ def build(
     of files or keys → groups.
     """
     from clew.building import build as build_base
-    from clew.building import into
+    from clew.building import into, with_logins
     from clew.documents import DocumentOptions, build_documents, hold_documents
     from clew.kb.schema_file import schema_edits
     from clew.kb.sources import is_url, read_sources
+    from clew.kb.sources.categories import with_categories
     from clew.kb.tables import Tables
     from clew.kb.visibility import restricted
 
@@ -310,8 +311,8 @@ def build(
     if isinstance(options, DocumentOptions) or (paths and options is None and hold_documents(paths)):
         wanted = options if isinstance(options, DocumentOptions) else DocumentOptions(visible=visible or {})
         return into(folder, lambda place: build_documents(paths, place, wanted))
-    tables = sources if isinstance(sources, Tables) else read_sources(list(given), options)
-    tables = restricted(tables, visible or {})
+    tables = sources if isinstance(sources, Tables) else read_sources(with_logins(given), options)
+    tables = with_categories(restricted(tables, visible or {}))
     edits = schema_edits(None if schema is None else Path(schema), paths)
     return into(folder, lambda place: build_base(tables, place, edits=edits, skip_bad=skip_bad))
 

@@ -34,6 +34,7 @@ EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "oidc": ("sign-in by an identity provider", ("pyjwt",)),
     "postgres": ("a knowledge base in PostgreSQL", ("psycopg",)),
     "qdrant": ("vectors in Qdrant", ("qdrant-client",)),
+    "neo4j": ("graphs in Neo4j, and in what else speaks Bolt", ("neo4j",)),
     "ray": ("work shared out among processes and machines", ("ray",)),
     "duckdb": ("DuckDB files as sources", ("duckdb",)),
     "networkx": ("graphs to and from NetworkX", ("networkx",)),

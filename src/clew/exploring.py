@@ -92,7 +92,7 @@ def mentions(tools: Toolbox, text: str) -> list[dict[str, Any]]:
 
 def show(tools: Toolbox, key: str, most: int = 10) -> dict[str, Any]:
     """One node with its document and its first neighbours by relation."""
-    page = node_page(tools.stored, tools.find_node(key), most)
+    page = node_page(tools.kb, tools.find_node(key), most)
     for group in page["neighbors"]:
         for node in group["nodes"]:
             if "attributes" in node:

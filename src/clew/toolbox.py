@@ -38,6 +38,7 @@ from clew.index.protocol import Index, Names
 from clew.index.vector_store import VectorStore, remembered_embedder
 from clew.index.vectors import EmbedBatches, VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.bolt import is_graph_address
 from clew.kb.description import describe
 from clew.kb.manifest import MANIFEST, is_base
 from clew.kb.protocol import KnowledgeBase
@@ -54,12 +55,16 @@ from clew.models.protocol import Embedder, LanguageModel
 from clew.postgres import is_address
 
 if TYPE_CHECKING:  # an extra
-    from clew.kb.sparql import SparqlKnowledgeBase
+    from clew.kb.bolt import BoltServer
+    from clew.kb.remote import RemoteKnowledgeBase
     from clew.kb.sparql_endpoint import SparqlEndpoint
     from clew.kb.sparql_schema import Reading
+    from clew.kb.tables import Tables
     from clew.postgres.knowledge_base import PostgresKnowledgeBase
 
 REMOTE = "sparql+"
+KEPT_GRAPH = 86_400.0
+"""Seconds for which what was read of the nodes of a graph database is used, where their number is the same."""
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
 """Called with how much is done, and of how much."""
@@ -82,13 +87,15 @@ class Toolbox:
     def open(
         cls, folder: str | Path, *, model: LanguageModel | None = None, embedder: str | Embedder | None = None
     ) -> Toolbox:
-        """The tools for the knowledge base in a folder, or at an address: postgresql://…, sparql+http://HOST/query."""
+        """The tools for the knowledge base in a folder, or at an address: postgresql://…, sparql+http://…, bolt://…."""
         if is_address(folder):
             from clew.postgres.knowledge_base import PostgresKnowledgeBase
 
             return PostgresToolbox(PostgresKnowledgeBase.open(str(folder)), model, embedder)
         if str(folder).startswith(REMOTE):
             return RemoteToolbox(open_remote(str(folder)), model, embedder)
+        if is_graph_address(folder):
+            return RemoteToolbox(open_graph(str(folder)), model, embedder)
         return cls(ArrayKnowledgeBase.open(folder), model, embedder)
 
     @property
@@ -359,19 +366,19 @@ class PostgresToolbox(ToolboxElsewhere):
 
 @dataclass(frozen=True)
 class RemoteToolbox(ToolboxElsewhere):
-    """The tools for a base behind an endpoint: its graph there, names, words and vectors of its nodes as read here."""
+    """The tools for a base in a store elsewhere: its graph there, names, words and vectors as read here."""
 
     @property
-    def remote(self) -> SparqlKnowledgeBase:
-        """The base, with its endpoint."""
-        from clew.kb.sparql import SparqlKnowledgeBase
+    def remote(self) -> RemoteKnowledgeBase:
+        """The base, with what asks for its edges."""
+        from clew.kb.remote import RemoteKnowledgeBase
 
-        assert isinstance(self.kb, SparqlKnowledgeBase)
+        assert isinstance(self.kb, RemoteKnowledgeBase)
         return self.kb
 
     @property
     def local(self) -> ArrayKnowledgeBase:
-        """Only its graph is behind the endpoint, but nothing is kept that could be changed."""
+        """Only its graph is elsewhere, but nothing is kept that could be changed."""
         raise InputError(f"{self.kb!r} is remote: this needs a knowledge base in a folder, built with `clew build`")
 
     @property
@@ -383,8 +390,8 @@ class RemoteToolbox(ToolboxElsewhere):
 
     @property
     def place(self) -> str:
-        """The address of the endpoint."""
-        return f"{REMOTE}{self.remote.endpoint.url}"
+        """What `open` takes to open this base again: it is not to be shown."""
+        return self.remote.place
 
     @cached_property
     def lexical(self) -> LexicalIndex:
@@ -400,11 +407,12 @@ class RemoteToolbox(ToolboxElsewhere):
     def names(self) -> Names:
         """Every alias of every node; where they were not read, labels as the endpoint finds them."""
         from clew.index.other_names import RemoteNames
+        from clew.kb.sparql import SparqlKnowledgeBase
 
-        if self.remote.described is None:
-            return RemoteNames(self.remote)
+        if isinstance(self.kb, SparqlKnowledgeBase) and self.kb.described is None:
+            return RemoteNames(self.kb)
         vectors = OpenedWhenAsked(lambda: self.vectors)
-        return open_names(self.described, vectors=vectors, lexical=self.lexical, graph=self.remote)
+        return open_names(self.described, vectors=vectors, lexical=self.lexical, graph=self.kb)
 
     @property
     def identity(self) -> str:
@@ -481,16 +489,56 @@ def described_nodes(endpoint: SparqlEndpoint, reading: Reading, folder: Path) ->
     """What describes the nodes of a small endpoint, kept in a folder as long as its answers are; else None."""
     from clew.kb.sparql_nodes import can_be_read, read_nodes
 
-    name = hashlib.sha256(f"{endpoint.url}\n{reading!r}".encode()).hexdigest()[:16]
-    place, keep = folder / name, endpoint.politeness.keep
-    if is_base(place) and (place / MANIFEST).stat().st_mtime > time.time() - keep:
-        return ArrayKnowledgeBase.open(place)
-    if not can_be_read(endpoint, reading):
-        return None
-    try:
-        tables = read_nodes(endpoint, reading)
-    except StorageError as error:
-        trace.fallback("nodes", f"what describes them could not be read ({error})", "names are looked up one by one")
+    def read() -> Tables | None:
+        if not can_be_read(endpoint, reading):
+            return None
+        try:
+            return read_nodes(endpoint, reading)
+        except StorageError as error:
+            why = f"what describes them could not be read ({error})"
+            trace.fallback("nodes", why, "names are looked up one by one")
+            return None
+
+    return _kept_base(folder, f"{endpoint.url}\n{reading!r}", endpoint.politeness.keep, read)
+
+
+def open_graph(address: str) -> KnowledgeBase:
+    """A base in a graph database at `bolt://USER@HOST:7687/DATABASE`, or `neo4j://…`."""
+    from clew.kb.bolt import BoltServer, GraphAddress
+    from clew.kb.cypher import CypherKnowledgeBase
+    from clew.models.settings import Settings
+
+    settings = Settings.load()
+    server = BoltServer(GraphAddress(settings.with_login(address)))
+    return CypherKnowledgeBase(server, lambda: described_graph(server, settings.cache_folder / "graphs"))
+
+
+def described_graph(server: BoltServer, folder: Path) -> ArrayKnowledgeBase | None:
+    """What describes the nodes of a graph database, kept for who asks: others may see others of them."""
+    from clew.kb.cypher import count_nodes, made_of, read_description
+
+    count = count_nodes(server)
+    who = f"{server.address}\n{server.address.user}"
+    return _kept_base(
+        folder, who, KEPT_GRAPH, lambda: read_description(server), lambda kept: made_of(kept)["nodes"] == count
+    )
+
+
+def _kept_base(
+    folder: Path,
+    what: str,
+    seconds: float,
+    read: Callable[[], Tables | None],
+    is_current: Callable[[ArrayKnowledgeBase], bool] = lambda _: True,
+) -> ArrayKnowledgeBase | None:
+    """The base that is kept of something read, or a new one where it is too old; None where it cannot be read."""
+    place = folder / hashlib.sha256(what.encode()).hexdigest()[:16]
+    if is_base(place) and (place / MANIFEST).stat().st_mtime > time.time() - seconds:
+        kept = ArrayKnowledgeBase.open(place)
+        if is_current(kept):
+            return kept
+    tables = read()
+    if tables is None:
         return None
     with suppress(LockedError):  # another process has read them as well, and keeps them
         from clew.building import build  # reads of files what is seldom needed here

@@ -104,8 +104,11 @@ def test_a_wide_layer_is_narrowed_and_the_count_is_known_to_be_too_small():
     assert not found.complete
 
 
+EDGE = ("heads", "relations", "tails")
+
+
 class TripleList:
-    """The two questions that a remote base is asked, answered by scanning a list of triples."""
+    """What a remote base is asked, answered by scanning a list of triples."""
 
     def __init__(self, edges):
         self.rows = [(head, "ab".index(relation), tail) for head, relation, tail in edges]
@@ -117,6 +120,14 @@ class TripleList:
     def edges(self, nodes, relation=None, direction="any"):
         rows = [row for row in self.rows if row[0] in nodes or (direction == "any" and row[2] in nodes)]
         return Edges(*np.array(rows, dtype=np.int32).reshape(-1, 3).T)
+
+    def edges_to(self, nodes, others, relation, direction):
+        rows = zip(*(getattr(self.edges(nodes, relation, direction), part) for part in EDGE), strict=True)
+        near = [row for row in rows if row[0] in others or row[2] in others]
+        return Edges(*np.array(near, dtype=np.int32).reshape(-1, 3).T)
+
+    def degrees(self, nodes):
+        return np.array([sum((row[0] == node) + (row[2] == node) for row in self.rows) for node in nodes])
 
 
 def graphs(edges):

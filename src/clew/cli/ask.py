@@ -47,7 +47,7 @@ def ask(
         list[str],
         typer.Argument(
             metavar="KB… QUESTION",
-            help="A knowledge base, or sparql+http://HOST/query, or several bases to ask as one; then the question.",
+            help="A knowledge base, sparql+http://HOST/query, bolt://HOST/DATABASE; or several bases; the question.",
             show_default=False,
         ),
     ],

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from clew.building import BuildReport, into
+from clew.building import BuildReport, into, with_logins
 from clew.building import build as build_base
 from clew.building import update as update_base
 from clew.cli.options import AnyBase, AsJson, Ray, shown_place
@@ -20,6 +20,7 @@ from clew.documents.graph.build import DEFAULT_KINDS
 from clew.documents.passages import PASSAGE_LENGTH
 from clew.kb.schema_file import schema_edits
 from clew.kb.sources import SourceOptions, is_url, parse_columns, read_sources
+from clew.kb.sources.categories import with_categories
 from clew.kb.sources.delta import read_delta
 from clew.kb.visibility import read_rules, restricted
 from clew.models.embedding.opening import SHIPPED
@@ -119,7 +120,7 @@ def build(
     ray: Ray = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build a knowledge base from nodes and edges, triples, RDF, a database or documents."""
+    """Build a knowledge base from tables, nodes and edges, triples, RDF, a database or documents."""
     files = [Path(source) for source in sources or () if not is_url(source)]
     rules = {} if visible is None else read_rules(visible)
     given_apart = nodes or edges or triples or len(files) < len(sources or ())
@@ -154,7 +155,7 @@ def build(
     edits = schema_edits(schema, [*files, *options.nodes, *options.edges, *options.triples])
     with stages("building") as say:
         say("reading")
-        tables = restricted(read_sources(sources or [], options), rules)
+        tables = with_categories(restricted(read_sources(with_logins(sources or []), options), rules))
         report = into(output, lambda folder: build_base(tables, folder, edits=edits, skip_bad=skip_bad, say=say), say)
     with hired(ray) as workers:
         finish(report, output, embed, as_json, workers)

@@ -68,7 +68,7 @@ def schema(base: AnyBase, as_json: AsJson = False) -> None:
     if as_json:
         print_json(asdict(open_base(base).schema))
         return
-    print_plain(write_schema(open_base(base).schema))
+    print_plain(write_schema(open_tools(base).kb.schema))
 
 
 def show(
@@ -93,7 +93,7 @@ def show(
     if files is not None:
         raise InputError("--files says where the PDF of --page OUT.png lies: give both")
     tools = open_kb(base, groups=group_names(groups)).tools
-    page = node_page(tools.stored, find_node(tools, node), most)
+    page = node_page(tools.kb, find_node(tools, node), most)
     if as_json:
         print_json(page)
         return

@@ -8,14 +8,17 @@ from typing import Annotated
 import typer
 
 from clew.core.errors import InputError
+from clew.kb.bolt import SCHEMES as GRAPHS
+from clew.kb.bolt import GraphAddress, is_graph_address
 from clew.kb.stored import StoredKnowledgeBase
+from clew.postgres import SCHEMES as POSTGRES
 from clew.postgres import is_address
 from clew.toolbox import Toolbox
 
 
 def _folder(given: Path) -> Path:
     """A folder, not an address: that would be shown as one that does not exist, with its password."""
-    if given.parts[:1] in (("postgresql:",), ("postgres:",)):
+    if given.parts and given.parts[0].endswith(":") and f"{given.parts[0]}//" in (*POSTGRES, *GRAPHS):
         raise InputError("this needs a knowledge base in a folder, not in a database")
     return given
 
@@ -27,7 +30,9 @@ Base = Annotated[
 AnyBase = Annotated[
     str,
     typer.Argument(
-        metavar="KB", help="A knowledge base, postgresql://…#BASE, or sparql+http://HOST/query.", show_default=False
+        metavar="KB",
+        help="A knowledge base, postgresql://…#BASE, sparql+http://HOST/query, or bolt://HOST/DATABASE.",
+        show_default=False,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -123,6 +128,8 @@ def group_names(given: str | None) -> list[str] | None:
 
 def shown_place(base: str | Path) -> str:
     """Where a base is, as it may be printed: a URL may hold a password."""
+    if is_graph_address(base):
+        return str(GraphAddress(str(base)))
     if not is_address(base):
         return str(base)
     from clew.postgres.connection import Address

@@ -25,8 +25,8 @@ from clew.index.vector_store import RELATIONS, VectorStore, remembered_embedder,
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import read_manifest
+from clew.kb.protocol import KnowledgeBase
 from clew.kb.render import SEPARATOR, searchable
-from clew.kb.sparql import SparqlKnowledgeBase
 from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.multilingual import MULTILINGUAL, has_multilingual
 from clew.models.embedding.opening import PASSAGES, open_embedder, trusted_embedder
@@ -119,7 +119,7 @@ def open_names(
     *,
     vectors: Index | None = None,
     lexical: LexicalIndex | None = None,
-    graph: SparqlKnowledgeBase | None = None,
+    graph: KnowledgeBase | None = None,
 ) -> NameIndex:
     """The names of a base; where `lexical` is given, words of the texts are never taken for misspelt names.
 
@@ -137,7 +137,7 @@ def index_names(
     *,
     vectors: Index | None = None,
     lexical: LexicalIndex | None = None,
-    graph: SparqlKnowledgeBase | None = None,
+    graph: KnowledgeBase | None = None,
 ) -> NameIndex:
     """The names of a base from its tables of them, wherever these are."""
 

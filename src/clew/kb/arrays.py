@@ -24,7 +24,7 @@ from clew.kb.render import SEPARATOR
 from clew.kb.sealed import check_sealed
 from clew.kb.storage import open_generation
 from clew.kb.stored import StoredKnowledgeBase
-from clew.kb.tables import GROUPS, Piece, Tables
+from clew.kb.tables import GROUPS, HIDDEN, Piece, Tables
 
 FEW = 20
 """Up to so many nodes are read one by one."""
@@ -101,7 +101,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         self._check(node)
         row = {name: self._nodes.column(name)[node].as_py() for name in self._nodes.schema.names}
         key, name, aliases, text = (row.pop(part) for part in ("key", "name", "aliases", "text"))
-        attributes = {name: content for name, content in row.items() if content is not None and name != GROUPS}
+        attributes = {name: content for name, content in row.items() if content is not None and name not in HIDDEN}
         return Node(node, key, self.type_of(node), name, tuple(aliases or ()), text, attributes)
 
     def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:

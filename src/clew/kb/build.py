@@ -17,7 +17,7 @@ from clew.core.types import IntArray
 from clew.kb.adjacency import Adjacency, LongArray
 from clew.kb.edge_table import EdgeColumns, edge_columns
 from clew.kb.node_table import node_table
-from clew.kb.tables import GROUPS, NODE_COLUMNS, Problems, Tables
+from clew.kb.tables import GROUPS, HIDDEN, NODE_COLUMNS, Problems, Tables
 
 BLOCK = 1_000_000
 HIERARCHIES = frozenset(
@@ -90,7 +90,7 @@ def sorted_edges(
 def infer_schema(nodes: pa.Table, types: IntArray, type_names: tuple[str, ...], edges: EdgeColumns) -> Schema:
     """Node types with counts and attributes, relations with head type, tail type and count."""
     counts = np.bincount(types, minlength=len(type_names))
-    attributes = [name for name in nodes.column_names if name not in (*NODE_COLUMNS, GROUPS)]
+    attributes = [name for name in nodes.column_names if name not in (*NODE_COLUMNS, *HIDDEN)]
     owners: dict[str, set[int]] = {}
     for name in attributes:
         owners[name] = set(np.unique(types[nodes[name].is_valid().to_numpy()]).tolist())

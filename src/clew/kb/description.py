@@ -10,7 +10,7 @@ import numpy as np
 from clew.core.types import NodeSet
 from clew.kb.adjacency import Adjacency
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import KnowledgeBase
 
 
 def describe(kb: ArrayKnowledgeBase) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def describe(kb: ArrayKnowledgeBase) -> dict[str, Any]:
     }
 
 
-def node_page(kb: StoredKnowledgeBase, node: int, most: int = 10) -> dict[str, Any]:
+def node_page(kb: KnowledgeBase, node: int, most: int = 10) -> dict[str, Any]:
     """One node with its document and, by relation and direction, its first neighbours."""
     content = kb.node(node)
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}

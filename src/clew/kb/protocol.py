@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from clew.core.schema import Schema
 from clew.core.types import Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
+
+if TYPE_CHECKING:
+    from clew.kb.stored import StoredKnowledgeBase
+
+Way = tuple[NodeSet, Sequence[tuple[str, Direction, str | None]]]
+"""Where to start, and the steps from there: a relation, its direction, and the type that the step has to lead to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +37,11 @@ class KnowledgeBase(Protocol):
     @property
     def schema(self) -> Schema:
         """Node types, relations, answer types."""
+        ...
+
+    @property
+    def described(self) -> StoredKnowledgeBase | None:
+        """What knows the types, texts and attributes of all nodes: itself, or what was read of a remote base."""
         ...
 
     def node(self, node: int) -> Node:
@@ -62,6 +76,14 @@ class KnowledgeBase(Protocol):
         """The edges that leave ("out"), enter ("in") or touch ("any", each once) these nodes, parallel edges kept."""
         ...
 
+    def edges_to(self, nodes: NodeSet, others: NodeSet, relation: str | None, direction: Direction) -> Edges:
+        """The edges of nodes, those to others among them; a remote base is asked for no more than these."""
+        ...
+
+    def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
+        """The number of edges of each node, both directions together."""
+        ...
+
     def edge_attributes(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
         """The attributes of every parallel edge head —relation→ tail; empty where there is no such edge."""
         ...
@@ -72,4 +94,22 @@ class KnowledgeBase(Protocol):
 
     def text(self, node: int, *, relations: bool = False) -> str:
         """The node's document, rendered by the schema, with or without its relations."""
+        ...
+
+
+@runtime_checkable
+class Following(Protocol):
+    """A base that follows a relation any number of times by itself."""
+
+    def closure(self, nodes: NodeSet, relation: str, direction: Direction) -> NodeSet:
+        """Everything that is reached, the nodes themselves included."""
+        ...
+
+
+@runtime_checkable
+class Joining(Protocol):
+    """A base that is far away, where every step costs a reply, and joins by itself."""
+
+    def meet(self, ways: Iterable[Way], avoided: Iterable[Way] = ()) -> bool:
+        """Whether some node lies at the end of all these ways, and of none to be avoided."""
         ...

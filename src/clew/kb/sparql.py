@@ -1,64 +1,35 @@
 """A knowledge base behind a SPARQL 1.1 endpoint: the same protocol as the embedded one, asked for what is needed.
 
-IRIs and literals become node ids when they are first seen. Relations are called by their labels, or by the last part of
-their IRI. Where the nodes of a small endpoint were read (`sparql_nodes.py`), what describes them comes from there, and
-only edges are asked for. What was asked about few nodes is kept: the evidence of an answer costs no more queries.
+Nodes are IRIs and literals. Relations are called by their labels, or by the last part of their IRI. The nodes of a
+small endpoint are read once (`sparql_nodes.py`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from threading import Lock
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from clew.core.errors import InputError, NotFoundError, SchemaError
-from clew.core.schema import NodeType, Schema
-from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
-from clew.kb import render
+from clew.core.schema import Schema
+from clew.core.types import Direction, IntArray, Node, NodeRef, NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.protocol import Edges, KnowledgeBase
+from clew.kb.protocol import Way
+from clew.kb.remote import RemoteKnowledgeBase, each, sides
 from clew.kb.sources.rdf import local_name
 from clew.kb.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, number, pages_of
 from clew.kb.sparql_nodes import attribute_predicates
 from clew.kb.sparql_schema import UNTYPED, VALUE, EndpointSchema, Reading
-from clew.kb.stored import StoredKnowledgeBase
 
 SHORT = re.compile(r"[A-Z]\d+")
 """A node by its short name, as Wikidata gives them."""
-MOST_KEPT = 1_000_000
-"""Edges that are kept in memory."""
-Way = tuple[NodeSet, Sequence[tuple[str, Direction, str | None]]]
-"""Where to start, and the steps from there: a relation, its direction, and the type that the step has to lead to."""
-Ends = list[tuple[int, int]]
-"""The edges of one node to one side: the relation's code and the node at the other end, sorted."""
 
 
-@dataclass
-class _Interned:
-    """Terms by id and ids by term, growing as the graph is seen."""
-
-    terms: list[Term] = field(default_factory=list)
-    ids: dict[Term, int] = field(default_factory=dict)
-    lock: Lock = field(default_factory=Lock)
-
-    def id(self, term: Term) -> int:
-        found = self.ids.get(term)
-        if found is None:
-            with self.lock:
-                found = self.ids.setdefault(term, len(self.terms))
-                if found == len(self.terms):
-                    self.terms.append(term)
-        return found
-
-
-class SparqlKnowledgeBase:
+class SparqlKnowledgeBase(RemoteKnowledgeBase):
     """The graph of an endpoint; node keys are IRIs, or literals as SPARQL writes them."""
+
+    language = "sparql"
 
     def __init__(
         self,
@@ -67,33 +38,23 @@ class SparqlKnowledgeBase:
         describe: Callable[[], ArrayKnowledgeBase | None] = lambda: None,
     ) -> None:
         """`describe` gives the nodes without their edges where they can be read; it is called when first needed."""
+        super().__init__(endpoint.url, (reading or Reading()).batch, describe)
         self.endpoint = endpoint
         self.reading = reading or Reading()
-        self._describe = describe
         self._named: dict[int, NodeRef] = {}
-        self._kept: dict[tuple[str | None, Direction, int], Ends] = {}
-        self._kept_edges = 0
-        self._degrees: dict[int, int] = {}
-
-    def __repr__(self) -> str:
-        return f"SparqlKnowledgeBase({self.endpoint.url!r})"
-
-    @cached_property
-    def described(self) -> ArrayKnowledgeBase | None:
-        """The nodes without their edges, where they were read; ids are the same here and there."""
-        return self._describe()
 
     @cached_property
     def _told(self) -> EndpointSchema:
         described = None if self.described is None else self.described.schema
         return EndpointSchema(self.endpoint, self.reading, described)
 
-    @cached_property
-    def _nodes(self) -> _Interned:
-        nodes = _Interned()
-        for key in [] if self.described is None else self.described.columns()["key"].to_pylist():
-            nodes.id(iri(key))
-        return nodes
+    @property
+    def place(self) -> str:
+        """The address with its scheme."""
+        return f"sparql+{self.endpoint.url}"
+
+    def _handles(self, described: ArrayKnowledgeBase) -> Iterable[Term]:
+        return map(iri, described.columns()["key"].to_pylist())
 
     @property
     def schema(self) -> Schema:
@@ -159,91 +120,16 @@ class SparqlKnowledgeBase:
             told = NodeSet(nodes.array[nodes.array < self.described.count])
             return [*self.described.values(told, attribute), *[None] * (len(nodes) - len(told))]
         firsts: dict[int, Any] = {}
-        for head, _, tail in _each(self.edges(nodes, attribute, "out")):
+        for head, _, tail in each(self.edges(nodes, attribute, "out")):
             firsts.setdefault(head, content(self._term(tail)))
         return [firsts.get(node) for node in nodes]
 
-    def text(self, node: int, *, relations: bool = False) -> str:
-        """Name, type and description, and the relations where asked for."""
-        if self._is_described(node):
-            lines = self._description.text(node)
-        else:
-            shown = self.node(node)
-            lines = render.document(shown, NodeType(shown.type, 0))
-        if not relations:
-            return lines
-        groups: dict[str, dict[str, list[str]]] = {}
-        totals: dict[tuple[str, str], int] = {}
-        for triple in self.triples(node):
-            other = self.refs([triple.tail if triple.head == node else triple.head])[0]
-            label = triple.relation if triple.head == node else f"{triple.relation} (of)"
-            groups.setdefault(label, {}).setdefault(other.type, []).append(other.name)
-            totals[label, other.type] = totals.get((label, other.type), 0) + 1
-        return render.SEPARATOR.join([lines, *render.relation_lines(groups, totals)])
-
     # Edges
-
-    def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
-        """The nodes one edge away."""
-        found = EMPTY
-        for side in _sides(direction):
-            if len(nodes) <= self.reading.batch:
-                around = self._around(nodes, relation, side)
-                found = found | NodeSet.of([other for ends in around.values() for _, other in ends])
-                continue
-            select = "SELECT DISTINCT ?o" if relation else "SELECT DISTINCT ?o ?p"
-            for rows in self._portions(nodes, side, relation, select):
-                found = found | self._set(row["o"] for row in rows if self._is_told(row, relation))
-        return found
-
-    def relations(self, nodes: NodeSet) -> list[RelationUse]:
-        """Which relations leave and enter these nodes, with counts, in schema order."""
-        counts: dict[tuple[str, Direction], int] = {}
-        for side in _sides("any"):
-            for row in self._counts(nodes, side, "?p"):
-                name = self._relation_name(row["p"])
-                if name is not None:
-                    counts[name, side] = counts.get((name, side), 0) + number(row["n"])
-        order = self.schema.relation_code
-        uses = [RelationUse(name, side, count) for (name, side), count in counts.items()]
-        return sorted(uses, key=lambda use: (order[use.relation], use.direction != "out"))
-
-    def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
-        """The number of edges of each node, both directions together; counted there, and kept."""
-        wanted = [int(node) for node in nodes]
-        unknown = NodeSet.of([node for node in wanted if node not in self._degrees])
-        found = dict.fromkeys(unknown, 0)
-        for side in _sides("any"):
-            for row in self._counts(unknown, side, "?s ?p"):
-                if self._relation_name(row["p"]) is not None:
-                    found[self._nodes.id(row["s"])] += number(row["n"])
-        self._degrees |= found
-        return np.array([self._degrees[node] for node in wanted], dtype=np.int64)
-
-    def edges(
-        self,
-        nodes: NodeSet,
-        relation: str | None = None,
-        direction: Direction = "any",
-        *,
-        others: NodeSet | None = None,
-    ) -> Edges:
-        """The edges that leave, enter or touch these nodes; "any" gives each edge once. `others` are the far ends."""
-        found: list[tuple[int, int, int]] = []
-        for side in _sides(direction):
-            for near, ends in self._around(nodes, relation, side, others).items():
-                for code, far in ends:
-                    if direction == "any" and side == "in" and far in nodes:
-                        continue  # it leaves one of the nodes already
-                    head, tail = (near, far) if side == "out" else (far, near)
-                    found.append((head, code, tail))
-        table = np.array(found, dtype=np.int32).reshape(-1, 3)
-        return Edges(table[:, 0], table[:, 1], table[:, 2])
 
     def closure(self, nodes: NodeSet, relation: str, direction: Direction) -> NodeSet:
         """Everything that is reached by following a relation any number of times: one query for many nodes."""
         found = nodes
-        for side in _sides(direction):
+        for side in sides(direction):
             for rows in self._portions(nodes, side, relation, "SELECT DISTINCT ?o", "*"):
                 found = found | self._set(row["o"] for row in rows if "o" in row)
         return found
@@ -267,37 +153,10 @@ class SparqlKnowledgeBase:
             lines += [] if stated is None else [f"{far} {iri(self.reading.type)} {iri(stated)} ."]
         return " ".join(lines)
 
-    def triples(self, node: int) -> list[Triple]:
-        """Every edge of one node, outgoing first."""
-        names = self.schema.relation_names
-        edges = self.edges(NodeSet.of([node]), None, "any")
-        return [Triple(head, names[code], tail) for head, code, tail in _each(edges)]
-
-    def edge_attributes(self, head: int, relation: str, tail: int) -> list[Mapping[str, Any]]:
-        """RDF edges carry nothing; one empty mapping where the edge is there."""
-        known = self._kept.get((relation, "in", tail))
-        if known is not None:
-            return [{}] if any(other == head for _, other in known) else []
-        leaving = self._around(NodeSet.of([head]), relation, "out")[head]
-        return [{}] if any(other == tail for _, other in leaving) else []
-
     # Inside
 
     def _ask(self, query: str, ordered_by: str | None) -> list[Row]:
         return self.endpoint.rows(query, ordered_by=ordered_by) if ordered_by else self.endpoint.page(query)
-
-    @property
-    def _description(self) -> ArrayKnowledgeBase:
-        assert self.described is not None
-        return self.described
-
-    def _is_described(self, node: int) -> bool:
-        return self.described is not None and 0 <= node < self.described.count
-
-    def _term(self, node: int) -> Term:
-        if not 0 <= node < len(self._nodes.terms):
-            raise NotFoundError(f"no node {node} has been seen at {self.endpoint.url}")
-        return self._nodes.terms[node]
 
     def _set(self, terms: Iterable[Term]) -> NodeSet:
         return NodeSet.of(self.intern(terms))
@@ -306,34 +165,36 @@ class SparqlKnowledgeBase:
         """Nothing leaves a literal."""
         return side == "in" or self._term(node).startswith("<")
 
-    def _around(
-        self, nodes: NodeSet, relation: str | None, side: Direction, others: NodeSet | None = None
-    ) -> dict[int, Ends]:
-        """The edges of each node to one side, to few `others` where they are given; what is known is not asked for."""
-        known = {node: ends for node in nodes if (ends := self._kept.get((relation, side, node))) is not None}
-        unknown = NodeSet.of([node for node in nodes if node not in known])
-        among = ""
-        if others is not None and len(others) <= self.reading.batch:
-            among = f" VALUES ?o {{ {' '.join(map(self._term, others))} }}"
-        found: dict[int, set[tuple[int, int]]] = {node: set() for node in unknown}
+    def _ends(
+        self, nodes: NodeSet, relation: str | None, side: Direction, others: NodeSet | None
+    ) -> Iterator[tuple[int, int, int]]:
+        """Every edge once, also where pages overlap."""
+        among = "" if others is None else f" VALUES ?o {{ {' '.join(map(self._term, others))} }}"
         code = None if relation is None else self.schema.relation_code.get(relation)
         select = "SELECT ?s ?p ?o" if relation is None else "SELECT ?s ?o"
-        for rows in self._portions(unknown, side, relation, select, among=among):
+        found: dict[tuple[int, int, int], None] = {}
+        for rows in self._portions(nodes, side, relation, select, among=among):
             for row in rows:
                 if self._is_told(row, relation):
                     own = self.schema.relation_code[self._relation_name(row["p"]) or ""] if code is None else code
-                    found[self._nodes.id(row["s"])].add((own, self._nodes.id(row["o"])))
-        fresh = {node: sorted(ends) for node, ends in found.items()}
-        if not among:
-            self._keep(relation, side, fresh)
-        return {node: known[node] if node in known else fresh[node] for node in nodes}
+                    found[self._nodes.id(row["s"]), own, self._nodes.id(row["o"])] = None
+        yield from found
 
-    def _keep(self, relation: str | None, side: Direction, fresh: Mapping[int, Ends]) -> None:
-        self._kept_edges += sum(map(len, fresh.values())) + len(fresh)
-        if self._kept_edges > MOST_KEPT:
-            self._kept, self._kept_edges = {}, 0
-            return
-        self._kept |= {(relation, side, node): ends for node, ends in fresh.items()}
+    def _reached(self, nodes: NodeSet, relation: str | None, side: Direction) -> Iterator[int]:
+        select = "SELECT DISTINCT ?o" if relation else "SELECT DISTINCT ?o ?p"
+        for rows in self._portions(nodes, side, relation, select):
+            yield from self.intern(row["o"] for row in rows if self._is_told(row, relation))
+
+    def _counted(self, nodes: NodeSet, side: Direction) -> Iterator[tuple[str, int]]:
+        for row in self._counts(nodes, side, "?p"):
+            name = self._relation_name(row["p"])
+            if name is not None:
+                yield name, number(row["n"])
+
+    def _counted_each(self, nodes: NodeSet, side: Direction) -> Iterator[tuple[int, int]]:
+        for row in self._counts(nodes, side, "?s ?p"):
+            if self._relation_name(row["p"]) is not None:
+                yield self._nodes.id(row["s"]), number(row["n"])
 
     def _portions(
         self, nodes: NodeSet, side: Direction, relation: str | None, select: str, times: str = "", among: str = ""
@@ -408,25 +269,3 @@ class SparqlKnowledgeBase:
         wanted = f'FILTER (LANG(?c) = "" || LANGMATCHES(LANG(?c), "{self.reading.language}"))'
         rows = self._ask(f"SELECT ?c WHERE {{ {term} {iri(self.reading.comment)} ?c {wanted} }}", "?c")
         return content(rows[0]["c"]) if rows else ""
-
-
-def _sides(direction: Direction) -> tuple[Direction, ...]:
-    return ("out", "in") if direction == "any" else (direction,)
-
-
-def _each(edges: Edges) -> Iterable[tuple[int, int, int]]:
-    return zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
-
-
-def described(kb: object) -> StoredKnowledgeBase | None:
-    """What knows the types, texts and attributes of all nodes of a base: itself, or what was read of an endpoint."""
-    if isinstance(kb, SparqlKnowledgeBase):
-        return kb.described
-    return kb if isinstance(kb, StoredKnowledgeBase) else None
-
-
-def edges_to(kb: KnowledgeBase, nodes: NodeSet, others: NodeSet, relation: str | None, direction: Direction) -> Edges:
-    """The edges of nodes, those to others among them; an endpoint is asked for no more than these."""
-    if isinstance(kb, SparqlKnowledgeBase):
-        return kb.edges(nodes, relation, direction, others=others)
-    return kb.edges(nodes, relation, direction)

@@ -118,6 +118,15 @@ class StoredKnowledgeBase(ABC):
     def to_tables(self) -> Tables:
         """The sources this base could be built from again."""
 
+    @property
+    def described(self) -> StoredKnowledgeBase:
+        """It knows all its nodes."""
+        return self
+
+    def edges_to(self, nodes: NodeSet, others: NodeSet, relation: str | None, direction: Direction) -> Edges:  # noqa: ARG002 - reading all costs no more
+        """The edges of nodes, those to others among them."""
+        return self.edges(nodes, relation, direction)
+
     def __len__(self) -> int:
         return self.count
 

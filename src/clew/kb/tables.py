@@ -40,6 +40,9 @@ NODE_COLUMNS = ("key", "type", "name", "aliases", "text")
 """Columns with a meaning of their own; all others are attributes. Only `key` is required."""
 GROUPS = "clew:groups"
 """Column of nodes or edges: the groups that may see a row, everybody where there are none. It is no attribute."""
+ELEMENT = "clew:element"
+"""Column of nodes that were read of a graph database: what it calls them. It is no attribute."""
+HIDDEN = (GROUPS, ELEMENT)
 EDGE_COLUMNS = ("head", "relation", "tail")
 """Required columns of an edge table; all others are edge attributes."""
 

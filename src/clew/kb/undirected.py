@@ -13,7 +13,6 @@ from clew.core.types import IntArray, NodeSet
 from clew.kb.adjacency import Adjacency, LongArray, positions
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import Edges, KnowledgeBase
-from clew.kb.sparql import SparqlKnowledgeBase, edges_to
 from clew.kb.stored import StoredKnowledgeBase
 
 BoolArray = NDArray[np.bool_]
@@ -24,7 +23,7 @@ HUB = 2048
 """Nodes with more edges than this are read as slices of the mapped file; the edges of others are gathered."""
 
 MOST_COUNTED = 1000
-"""The edges of more nodes of an endpoint are not counted."""
+"""The edges of more nodes of a remote base are not counted."""
 
 
 class UndirectedGraph(Protocol):
@@ -147,9 +146,7 @@ class RemoteGraph:
 
     def degrees(self, nodes: NodeSet) -> LongArray:
         """Edges in both directions; one each where too many queries would be needed to count them."""
-        if isinstance(self._kb, StoredKnowledgeBase):
-            return self._kb.degrees(nodes.array)
-        if isinstance(self._kb, SparqlKnowledgeBase) and len(nodes) <= MOST_COUNTED:
+        if isinstance(self._kb, StoredKnowledgeBase) or len(nodes) <= MOST_COUNTED:
             return self._kb.degrees(nodes.array)
         return np.ones(len(nodes), dtype=np.int64)
 
@@ -160,7 +157,7 @@ class RemoteGraph:
     def links(self, left: NodeSet, right: NodeSet) -> tuple[IntArray, IntArray]:
         """Every linked pair once."""
         near, far = (left, right) if len(left) <= len(right) else (right, left)
-        edges = edges_to(self._kb, near, far, None, "any")
+        edges = self._kb.edges_to(near, far, None, "any")
         ends = np.concatenate((edges.heads, edges.tails)), np.concatenate((edges.tails, edges.heads))
         hit = np.isin(ends[0], near.array) & np.isin(ends[1], far.array)
         lefts, rights = (ends[0][hit], ends[1][hit]) if near is left else (ends[1][hit], ends[0][hit])
@@ -169,7 +166,7 @@ class RemoteGraph:
 
     def induced(self, nodes: NodeSet) -> Edges:
         """The edges between these nodes."""
-        edges = edges_to(self._kb, nodes, nodes, None, "out")
+        edges = self._kb.edges_to(nodes, nodes, None, "out")
         hit = np.isin(edges.tails, nodes.array)
         return sorted_edges(edges.heads[hit], edges.relations[hit], edges.tails[hit])
 

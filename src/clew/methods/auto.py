@@ -1,6 +1,6 @@
 """Picks a method by the base and the question: the one `clew ask` uses when none is named.
 
-A base of documents gets knowledge_graph_prompting, a base without edges or with countless relations hybrid retrieval,
+A base of documents gets knowledge_graph_prompting, one of mere texts or with countless relations hybrid retrieval,
 a large endpoint aligned_paths, a graph focus_plus; over bare facts the graph network answers where the reader is not
 sure, or aligned_paths where that has learned from confirmed answers or the facts are not at hand.
 What `clew tune` chose for a base comes before all that. The answer says which it is.
@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from clew.core.types import Answer
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.sparql import described
 from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.methods.catalog import create
@@ -57,9 +56,9 @@ def choose(question: str, tools: Toolbox) -> tuple[str, str]:
     schema = tools.kb.schema
     if any(kind in schema.type_names for kind in READABLE):
         return "knowledge_graph_prompting", "the base is made of documents"
-    if not schema.relations:
-        return "hybrid", "the base has no edges"
-    known = described(tools.kb)
+    if not schema.relations and not schema.attribute_types:
+        return "hybrid", "the base has neither edges nor attributes"
+    known = tools.kb.described
     if known is None:
         return "aligned_paths", "the base is behind an endpoint that is too large to read its names"
     if is_huge(schema):
@@ -70,4 +69,4 @@ def choose(question: str, tools: Toolbox) -> tuple[str, str]:
             is_near = isinstance(tools.kb, StoredKnowledgeBase) and not taught_of(tools)
             name = "qa_gnn" if is_near else "aligned_paths"
             return name, "the base is bare facts, and the question was not read for sure"
-    return "focus_plus", "the base is a graph"
+    return "focus_plus", "the base is a graph" if schema.relations else "the base is a table"

@@ -8,6 +8,7 @@ OLLAMA_HOST        where Ollama listens, default 127.0.0.1:11434; LMSTUDIO_HOST 
 CLEW_EMBEDDER      an embedder that bases may use: `openai:NAME`, `http…#NAME` or a folder
 CLEW_EMBEDDER_KEY  the key for `--embedder http…#NAME`
 CLEW_VECTORS       where vectors are kept instead of each base's folder: `qdrant+http://HOST:6333`
+NEO4J_USERNAME     who asks a graph database at `bolt://…` or `neo4j://…`, default neo4j; NEO4J_PASSWORD proves it
 CLEW_CONFIG        the configuration file, default ~/.config/clew/config.toml
 CLEW_CACHE         the folder of the reply cache, default ~/.cache/clew
 
@@ -17,6 +18,7 @@ The configuration file may hold keys, and is refused where others than its owner
     [keys]
     openai = "…"
     "https://models.example.org/v1" = "…"
+    "bolt://graph.example.org:7687" = "…"
     [models.fast]
     spec = "https://models.example.org/v1#qwen"
     context_tokens = 32768
@@ -33,7 +35,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -108,6 +110,8 @@ class Settings:
     """The address of a store of vectors; empty where they lie with each base."""
     _endpoint_key: Secret = field(default=NO_KEY, repr=False)
     _embedder_key: Secret = field(default=NO_KEY, repr=False)
+    graph_user: str = "neo4j"
+    _graph_password: Secret = field(default=NO_KEY, repr=False)
 
     @classmethod
     def load(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -133,6 +137,8 @@ class Settings:
             vectors=given.get("CLEW_VECTORS", "").strip(),
             _endpoint_key=_secret(given, "CLEW_MODEL_KEY"),
             _embedder_key=_secret(given, "CLEW_EMBEDDER_KEY"),
+            graph_user=given.get("NEO4J_USERNAME") or "neo4j",
+            _graph_password=_secret(given, "NEO4J_PASSWORD"),
         )
 
     @property
@@ -155,6 +161,19 @@ class Settings:
     def embedder_key(self, base_url: str) -> Secret:
         """The key for a server of vectors: the one filed under its URL or host, or else CLEW_EMBEDDER_KEY."""
         return self._filed_key(base_url) or self._embedder_key
+
+    def with_login(self, address: str) -> str:
+        """The address of a graph database with who asks and the password, which is not to be shown.
+
+        An address that has a password keeps it; otherwise the one filed under it goes before NEO4J_PASSWORD.
+        """
+        parts = urlsplit(address)
+        host = parts.netloc.rpartition("@")[2]
+        secret = self._filed_key(parts._replace(netloc=host).geturl()) or self._graph_password
+        if parts.password is not None or not secret.reveal():
+            return address
+        login = f"{parts.username or quote(self.graph_user, safe='')}:{quote(secret.reveal(), safe='')}"
+        return parts._replace(netloc=f"{login}@{host}").geturl()
 
     def _filed_key(self, base_url: str) -> Secret | None:
         parts = urlsplit(base_url)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from clew.core.schema import words_of
 from clew.kb.protocol import KnowledgeBase
-from clew.kb.sparql import SparqlKnowledgeBase
+from clew.kb.remote import RemoteKnowledgeBase
 from clew.queries.claims import Claim
 from clew.queries.cypher_text import cypher
 from clew.queries.sparql_text import sparql
 from clew.queries.wording import in_words, kind_in_words
 
+LANGUAGES = {"sparql": sparql, "cypher": cypher}
+
 
 def certificate(claim: Claim, kb: KnowledgeBase) -> dict[str, str]:
-    """The claim in words, as SPARQL and as Cypher; an endpoint is no property graph, so that only SPARQL asks it."""
+    """The claim in words, as SPARQL and as Cypher; a base that stays in a store is asked in the store's language."""
     written = {"form": form(claim), "kind": kind_in_words(kb.schema, claim.type)}
     if claim.attribute is not None:
         written["attribute"] = words_of(claim.attribute)
-    written |= {"text": in_words(claim, kb), "sparql": sparql(claim, kb)}
-    return written if isinstance(kb, SparqlKnowledgeBase) else {**written, "cypher": cypher(claim, kb)}
+    languages = (kb.language,) if isinstance(kb, RemoteKnowledgeBase) else LANGUAGES
+    return written | {"text": in_words(claim, kb)} | {name: LANGUAGES[name](claim, kb) for name in languages}
 
 
 def form(claim: Claim) -> str:

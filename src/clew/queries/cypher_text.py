@@ -12,6 +12,7 @@ from itertools import count
 
 from clew.core.query import Best, Condition, Count
 from clew.core.types import NodeSet
+from clew.kb.cypher import CypherKnowledgeBase, quoted
 from clew.kb.protocol import KnowledgeBase
 from clew.queries.claims import TARGET, Absence, Block, Claim, Named, Requirement, renamed
 from clew.queries.conditions import Check, checks
@@ -42,12 +43,12 @@ def cypher(claim: Claim, kb: KnowledgeBase) -> str:
             value = f"{TARGET}.{_name(claim.attribute)}"
             lines += [
                 f"WITH {TARGET} WHERE {value} IS NOT NULL",
-                f"RETURN DISTINCT {TARGET}.key AS key, {value} AS value",
+                f"RETURN DISTINCT {writer.key(TARGET)} AS key, {value} AS value",
             ]
         case "value":
-            lines += [f"WITH {TARGET} WHERE false", f"RETURN DISTINCT {TARGET}.key AS key, null AS value"]
+            lines += [f"WITH {TARGET} WHERE false", f"RETURN DISTINCT {writer.key(TARGET)} AS key, null AS value"]
         case _:
-            lines.append(f"RETURN DISTINCT {TARGET}.key AS key")
+            lines.append(f"RETURN DISTINCT {writer.key(TARGET)} AS key")
     return "\n".join(lines)
 
 
@@ -79,10 +80,10 @@ class _Cypher:
             pattern = f"-[{relation}]->{other}" if best.is_head else f"<-[{relation}]-{other}"
             yield f"OPTIONAL MATCH ({TARGET}){pattern}"
             yield f"WITH {TARGET}, count(DISTINCT other) AS amount"
-        yield f"WITH {goal}(amount) AS goal, collect({{key: {TARGET}.key, amount: amount}}) AS rows"
+        yield f"WITH {goal}(amount) AS goal, collect({{key: {self.key(TARGET)}, amount: amount}}) AS rows"
         yield "UNWIND rows AS row"
         yield "WITH row, goal WHERE row.amount = goal"
-        yield f"MATCH {_node(TARGET, claim.type)} WHERE {TARGET}.key = row.key"
+        yield f"MATCH {_node(TARGET, claim.type)} WHERE {self.key(TARGET)} = row.key"
 
     def holds(self, block: Block, *, typed: bool = True) -> list[str]:
         """What is required of a block's target."""
@@ -172,10 +173,18 @@ class _Cypher:
 
     def again(self, variable: str, same: str, kind: str | None, *tests: str) -> str:
         """Tests on a node under another name: Kuzu 0.11 loses rows where one filter looks into lists twice."""
-        return self.exists(_node(same, kind), [f"{same}.key = {variable}.key", *tests])
+        return self.exists(_node(same, kind), [f"{self.key(same)} = {self.key(variable)}", *tests])
 
     def is_one_of(self, variable: str, nodes: NodeSet) -> str:
-        return f"{variable}.key IN [{', '.join(_quoted(ref.key) for ref in self.kb.refs(nodes.array))}]"
+        keys = [ref.key for ref in self.kb.refs(nodes.array)]
+        if isinstance(self.kb, CypherKnowledgeBase) and self.kb.key_property is None:
+            keys = self.kb.elements(nodes)
+        return f"{self.key(variable)} IN [{', '.join(map(_quoted, keys))}]"
+
+    def key(self, variable: str) -> str:
+        """What tells a node from all others: its key, or in a graph database without one, the id of its element."""
+        known = self.kb.key_property if isinstance(self.kb, CypherKnowledgeBase) else "key"
+        return f"elementId({variable})" if known is None else f"{variable}.{_name(known)}"
 
     def condition(self, condition: Condition, kind: str | None) -> str:
         joined = checks(condition, self.kb.schema)
@@ -227,7 +236,7 @@ def _node(variable: str, kind: str | None) -> str:
 
 def _name(text: str) -> str:
     """A name that is no plain word is quoted."""
-    return text if text.isidentifier() and text.isascii() else "`" + text.replace("`", "``") + "`"
+    return text if text.isidentifier() and text.isascii() else quoted(text)
 
 
 def _quoted(text: str) -> str:

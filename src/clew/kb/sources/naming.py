@@ -1,4 +1,4 @@
-"""What the rows of a database table are called: no column says so, the data shows it."""
+"""What the rows of a table are called: where no column says so, the data shows it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clew.kb.sources.columns import plain
-from clew.kb.sources.databases import SqlTable
 
 _FULL = ("name", "full_name", "display_name", "label_name", "preferred_name")
 _PARTS = (
@@ -19,7 +18,9 @@ _FILLED, _DISTINCT, _TELLING = 0.5, 0.5, 0.95
 _LONGEST = 80
 
 
-def names_of_rows(table: SqlTable, held: Mapping[str, list[Any]], said: str | None = None) -> tuple[list[str], str]:
+def names_of_rows(
+    table: str, key: Sequence[str], held: Mapping[str, list[Any]], said: str | None = None
+) -> tuple[list[str], str]:
     """The name of every row, and the column that it was taken from; where nothing names it, `Invoice 12`."""
     count = len(next(iter(held.values()), ()))
     by_plain = {plain(name): name for name in reversed(list(held))}
@@ -29,11 +30,9 @@ def names_of_rows(table: SqlTable, held: Mapping[str, list[Any]], said: str | No
         return [" ".join(str(part) for part in one if part) or str(row) for row, one in enumerate(both, 1)], ""
     if found is None:
         found = _named(by_plain, _TITLES, held, _DISTINCT) or _ending(by_plain, held) or _telling(held)
-    numbers = (
-        zip(*(held[name] for name in table.key), strict=True) if table.key and set(table.key) <= held.keys() else ()
-    )
+    numbers = zip(*(held[name] for name in key), strict=True) if key and set(key) <= held.keys() else ()
     shown = [" ".join(map(str, values)) for values in numbers] or [str(row) for row in range(1, count + 1)]
-    others = [f"{table.name} {number}" for number in shown]
+    others = [f"{table} {number}" for number in shown]
     if found is None:
         return others, ""
     return [str(value).strip() or other for value, other in zip(_texts(held[found]), others, strict=True)], found

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from clew.core.errors import SourceError
 from clew.core.notations import parse_json
-from clew.kb.sources.columns import Kind, edge_roles, kind_of_columns, node_roles
+from clew.kb.sources.columns import Kind, edge_roles, node_roles
 from clew.kb.sources.files import SourceOptions, stem_of
 from clew.kb.sources.values import integers_where_canonical, missing_to_null, typed_by_content
 from clew.kb.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece
@@ -39,18 +39,14 @@ class RawTable:
         return Piece(self.table, self.file, self.first_line, self.lines).line(row)
 
 
-def kind_of_table(raw: RawTable, options: SourceOptions) -> Kind:
-    """Nodes or edges; an error that says how to say it where the columns tell neither."""
-    names = raw.table.column_names
-    kind = kind_of_columns(names, options.columns)
-    if kind is None:
-        raise SourceError(
-            "no column that looks like a node key (id, key, identifier …) and no pair like head and tail (source and "
-            f"target …); {_columns(names)}. Name them: --map key=COLUMN for nodes, --map head=COLUMN --map tail=COLUMN "
-            "for edges, or give the file with --nodes, --edges or --triples",
-            file=raw.file,
-        )
-    return kind
+def unclear(raw: RawTable) -> SourceError:
+    """How to say what a table holds whose columns do not tell."""
+    return SourceError(
+        "no column that looks like a node key (id, key, identifier …) and no pair like head and tail (source and "
+        f"target …); {_columns(raw.table.column_names)}. Name them: --map key=COLUMN for nodes, --map head=COLUMN "
+        "--map tail=COLUMN for edges, or give the file with --nodes, --edges or --triples",
+        file=raw.file,
+    )
 
 
 def as_nodes(raw: RawTable, options: SourceOptions, *, partial: bool = False) -> Piece:

@@ -10,6 +10,8 @@ from typing import Literal
 import pyarrow as pa
 
 from clew.core.errors import InputError, SourceError
+from clew.kb.bolt import is_graph_address
+from clew.kb.sources.bolt import read_graph
 from clew.kb.sources.columns import kind_of_columns
 from clew.kb.sources.databases import DATABASE_FILES, SQLITE_FILES, is_sqlite, is_url
 from clew.kb.sources.delimited import looks_like_triples, read_delimited, read_triples, sniff
@@ -17,9 +19,10 @@ from clew.kb.sources.files import SourceOptions, kind_of, read_utf8
 from clew.kb.sources.jsonl import read_json, read_json_lines, read_parquet
 from clew.kb.sources.neo4j import is_neo4j, plain_tables
 from clew.kb.sources.obo import read_obo
-from clew.kb.sources.pieces import RawTable, as_edges, as_nodes, is_plainly, kind_of_table
+from clew.kb.sources.pieces import RawTable, as_edges, as_nodes, is_plainly, unclear
 from clew.kb.sources.rdf import FORMATS, RdfGraph
 from clew.kb.sources.relational import read_database
+from clew.kb.sources.row_keys import is_of_things, keyed
 from clew.kb.sources.stark import read_stark, stark_folder
 from clew.kb.sources.wide import agreed, end_columns, split_wide
 from clew.kb.sources.wikidata import is_wikidata, read_wikidata
@@ -54,10 +57,16 @@ class _Found:
 
     def add(self, raw: RawTable, said: Said, options: SourceOptions) -> None:
         self.columns.update(dict.fromkeys(raw.table.column_names))
-        if (said or kind_of_table(raw, options)) == "nodes":
-            self.nodes.append(as_nodes(raw, options, partial=self.partial))
-        else:
+        kind = said or kind_of_columns(raw.table.column_names, options.columns)
+        if kind is None and (self.partial or not is_of_things(raw, options)):
+            raise unclear(raw)
+        if kind not in ("nodes", None):
             self.edge_tables.append(raw)
+            return
+        if not self.partial:
+            raw, options, told = keyed(raw, options)
+            self.notes += [told] if told else []
+        self.nodes.append(as_nodes(raw, options, partial=self.partial))
 
     def take(self, tables: Tables, columns: Sequence[str] = ()) -> None:
         """Add what a format gives whole; `columns` are those that the user may map."""
@@ -84,7 +93,7 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
         raise InputError("no sources: name files or folders to read")
     found = _Found(RdfGraph(options.language), partial)
     for url in databases:
-        found.take(*read_database(url, options))
+        found.take(*(read_graph if is_graph_address(url) else read_database)(url, options))
     for path, kind in said:
         if path.is_dir() and (folder := stark_folder(path)):
             found.take(read_stark(folder, options))

@@ -24,10 +24,11 @@ from clew.kb.sources.naming import names_of_rows
 from clew.kb.sources.pieces import RawTable, as_edges, as_nodes
 from clew.kb.tables import Piece, Tables
 
-_KEY, _TYPE, _NAME = "\0key", "\0type", "\0name"
-_HEAD, _RELATION, _TAIL = "\0head", "\0relation", "\0tail"
-_NODES = {"key": _KEY, "type": _TYPE, "name": _NAME}
-_EDGES = {"head": _HEAD, "relation": _RELATION, "tail": _TAIL}
+KEY, TYPE, _NAME = "\0key", "\0type", "\0name"
+HEAD, RELATION, TAIL = "\0head", "\0relation", "\0tail"
+"""Columns that no database has."""
+_NODES = {"key": KEY, "type": TYPE, "name": _NAME}
+EDGE_ROLES = {"head": HEAD, "relation": RELATION, "tail": TAIL}
 _REFERENCE_ENDINGS = ("_id", "_key", "_code", "_fk", "_no", "_uuid")
 _GENERAL_KEYS = frozenset({"id", "key", "code", "uid", "uuid", "name", "rowid", "pk", "number", "index"})
 
@@ -152,10 +153,10 @@ def _nodes(loaded: _Loaded, file: str, options: SourceOptions) -> Piece:
     table = loaded.table
     references = {column for key in table.foreign for column in key.columns}
     held = {name: values for name, values in loaded.columns.items() if name not in references | set(loaded.left_out)}
-    names, name_column = names_of_rows(table, held, options.columns.get("name"))
+    names, name_column = names_of_rows(table.name, table.key, held, options.columns.get("name"))
     numbered = len(table.key) == 1 and all(isinstance(value, int) for value in loaded.columns[table.key[0]])
     dropped = {name_column, *(table.key if numbered else ())}
-    columns: dict[str, Any] = {_KEY: loaded.keys, _TYPE: [table.name] * len(loaded.keys), _NAME: names}
+    columns: dict[str, Any] = {KEY: loaded.keys, TYPE: [table.name] * len(loaded.keys), _NAME: names}
     columns |= {name: values for name, values in held.items() if name not in dropped}
     raw = RawTable(pa.table({name: column_of(values) for name, values in columns.items()}), file)
     return as_nodes(raw, replace(options, columns={**options.columns, **_NODES}))
@@ -166,9 +167,9 @@ def _references(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded], 
     tails = _targets(loaded, key, found)
     rows = [row for row, tail in enumerate(tails) if tail is not None]
     columns: dict[str, list[Any]] = {
-        _HEAD: [loaded.keys[row] for row in rows],
-        _RELATION: [_relation(loaded.table, key)] * len(rows),
-        _TAIL: [tails[row] for row in rows],
+        HEAD: [loaded.keys[row] for row in rows],
+        RELATION: [_relation(loaded.table, key)] * len(rows),
+        TAIL: [tails[row] for row in rows],
     }
     return _edge_piece(columns, rows, file)
 
@@ -180,9 +181,9 @@ def _link(loaded: _Loaded, found: Mapping[str, _Loaded], file: str) -> Piece:
     ends = {*first.columns, *second.columns}
     hidden = ends | set(loaded.table.key) | set(loaded.left_out)
     columns: dict[str, list[Any]] = {
-        _HEAD: [heads[row] for row in rows],
-        _RELATION: [plain(loaded.table.name)] * len(rows),
-        _TAIL: [tails[row] for row in rows],
+        HEAD: [heads[row] for row in rows],
+        RELATION: [plain(loaded.table.name)] * len(rows),
+        TAIL: [tails[row] for row in rows],
     }
     for name, values in loaded.columns.items():
         if name not in hidden:
@@ -193,7 +194,7 @@ def _link(loaded: _Loaded, found: Mapping[str, _Loaded], file: str) -> Piece:
 def _edge_piece(columns: Mapping[str, list[Any]], rows: Sequence[int], file: str) -> Piece:
     table = pa.table({name: column_of(values) for name, values in columns.items()})
     lines = pa.array([row + 1 for row in rows], pa.int64())
-    return as_edges(RawTable(table, file, lines=lines), SourceOptions(columns=_EDGES))
+    return as_edges(RawTable(table, file, lines=lines), SourceOptions(columns=EDGE_ROLES))
 
 
 def _targets(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded]) -> list[str | None]:

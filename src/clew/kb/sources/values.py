@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -11,6 +13,8 @@ _NUMBER = r"^-?(((0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)|(\.[0-9]+))$"
 _TOO_LONG = r"^-?[0-9]{19,}$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?$"
+_WRITTEN = ("%b %d %Y", "%b %d, %Y", "%d %b %Y", "%d. %b %Y", "%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y")
+_WITH_YEAR = r"^([^0-9]*[0-9]{1,2}[^0-9]+)+[0-9]{4}$|^[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}$"
 _DATES = {"date": _DATE, "time": _TIME}
 _PATTERNS = {"integer": _INTEGER, "number": _NUMBER, "boolean": r"^(?i:true|false)$", **_DATES}
 _SAMPLE = 256
@@ -28,7 +32,23 @@ def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa
             if name == "number" and pc.any(pc.match_substring_regex(values, _TOO_LONG)).as_py():
                 return cleaned  # a float would lose digits
             return _cast(values, name, cleaned)
-    return cleaned
+    dates = _written_dates(values) if _all_match(sample, _WITH_YEAR) else None
+    return cleaned if dates is None else dates
+
+
+def _written_dates(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The column as dates, where one way of writing them fits all and no other does: 3/4/2021 may be March or April."""
+    if not _all_match(values, _WITH_YEAR):
+        return None
+    read = [pc.strptime(values, format=way, unit="s", error_is_null=True) for way in _WRITTEN]
+    fitting = [pc.cast(dates, pa.date32()) for dates in read if dates.null_count == values.null_count]
+    if len(fitting) != 1:
+        return None
+    early = pc.fill_null(pc.less(pc.day(fitting[0]), 4), False)  # where the 31st of June comes out
+    for text, date in zip(values.filter(early).to_pylist(), fitting[0].filter(early).to_pylist(), strict=True):
+        if date.day not in map(int, re.findall("[0-9]+", text)):
+            return None
+    return fitting[0]
 
 
 def integers_where_canonical(column: pa.ChunkedArray) -> pa.ChunkedArray:

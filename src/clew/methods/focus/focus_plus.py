@@ -26,7 +26,6 @@ from clew.core.types import Answer, Ranking
 from clew.index.fusion import min_max_sum, preferring
 from clew.index.protocol import Index
 from clew.index.tokens import terms
-from clew.kb.sparql import described
 from clew.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
 from clew.methods.focus.evidence import explained_share, weighed, with_query
 from clew.methods.focus.tiers import Tier, asks_more, finished, tiers, united, unrestricted
@@ -125,7 +124,7 @@ class FocusPlus(Method):
             strand = [] if is_full else self._strand(question, query.target.type, tools)
             strand = [one for one in strand if parse.is_loose or one.node not in named]
         with trace.span("4 merge and rerank") as span:
-            share = explained_share(question, focus, tools.lexical.weight if described(kb) else count_terms)
+            share = explained_share(question, focus, tools.lexical.weight if kb.described else count_terms)
             sure = share if parse.certainty is None else parse.certainty if parse.is_loose else 1.0
             span.note(explained=round(share, 2))
             if sure < self.doubt:
@@ -233,7 +232,7 @@ class FocusPlus(Method):
 
 def _indexes(tools: Toolbox) -> tuple[Index, ...]:
     """By words and by meaning; where nodes are but names, by words alone; at a large endpoint by neither."""
-    known = described(tools.kb)
+    known = tools.kb.described
     if known is None:
         return ()
     return (tools.lexical, tools.vectors) if known.has_texts else (tools.lexical,)
