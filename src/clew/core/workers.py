@@ -13,7 +13,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from clew import __version__
@@ -109,16 +109,17 @@ def hired(address: str | None) -> Iterator[Workers | None]:
 
 
 @dataclass(eq=False)
-class _Worker:
-    handle: Any
-    load: int = 0
-
-
-@dataclass
 class _Task:
     place: int
     item: bytes
     losses: int = 0
+
+
+@dataclass(eq=False)
+class _Worker:
+    handle: Any
+    tasks: list[_Task] = field(default_factory=list)
+    """What it has, in the order in which it is done."""
 
 
 class _Crew:
@@ -172,13 +173,13 @@ class _Crew:
     def _hand_out(self, source: Iterator[tuple[int, Any]], backlog: int) -> bool:
         """Give items to workers that are free; False when all is done."""
         while self._ready:
-            worker = min(self._ready, key=lambda one: one.load)
-            if worker.load >= AHEAD:
+            worker = min(self._ready, key=lambda one: len(one.tasks))
+            if len(worker.tasks) >= AHEAD:
                 break
             task = self._again.popleft() if self._again else self._drawn(source, backlog)
             if task is None:
                 break
-            worker.load += 1
+            worker.tasks.append(task)
             self._under_way[worker.handle.do.remote(task.item)] = task, worker
         return bool(self._under_way or self._again)
 
@@ -215,24 +216,30 @@ class _Crew:
     def _finish(self, done: Any) -> tuple[int, Any] | None:
         """The result of a task; None where its worker was lost, and another one has to do it again."""
         task, worker = self._under_way.pop(done)
-        worker.load -= 1
         try:
             result, failure = self._pickle.loads(self._ray.get(done))
         except self._ray.exceptions.RayTaskError:
             raise  # an error of ours, not of the worker
         except self._ray.exceptions.RayError as error:
-            task.losses += 1
-            if task.losses >= TRIES:
-                raise WorkerError(f"{TRIES} workers ended over item {task.place + 1}; the last: {error}") from error
-            self._again.append(task)
             if worker in self._ready:
-                self._ready.remove(worker)
-                self._ray.kill(worker.handle)  # it may only be out of reach
-                self._start()
+                self._lose(worker, error)
+            self._again.append(task)
             return None
+        worker.tasks.remove(task)
         if failure is not None:
             raise failure
         return task.place, result
+
+    def _lose(self, worker: _Worker, error: Exception) -> None:
+        """Start another worker in its place; what it was at may have ended it, what lay behind that did not."""
+        self._ready.remove(worker)
+        self._ray.kill(worker.handle)  # it may only be out of reach
+        running = worker.tasks[0]
+        running.losses += 1
+        if running.losses >= TRIES:
+            why = str(error).partition("\n")[0]
+            raise WorkerError(f"{TRIES} workers ended over item {running.place + 1}; the last: {why}") from error
+        self._start()
 
 
 def _remote_class() -> type:
