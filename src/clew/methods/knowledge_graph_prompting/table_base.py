@@ -95,6 +95,10 @@ class TableBase:
         kinds = {name: ATTRIBUTE_KINDS[columns[place].kind] for name, place in self.attributes.items()}
         return Schema(tuple(types), tuple(relations), kinds)
 
+    @property
+    def described(self) -> None:
+        """Nothing stored knows its nodes."""
+
     def nodes(self, type: str | None = None) -> NodeSet:
         """All nodes, or those of one type."""
         rows = len(self.table.rows)
