@@ -12,6 +12,7 @@ from clew.core.errors import SourceError
 from clew.kb.sources import SourceOptions, read_sources
 from clew.kb.sources.categories import with_categories
 from clew.kb.sources.row_keys import unique_keys
+from clew.web.examples import examples
 
 CARS = """Name,Origin,Horsepower,Sold
 skylark,USA,165,Jun 12 1998
@@ -40,6 +41,13 @@ def test_rows_are_named_and_numbered_and_categories_are_asked_for(tmp_path):
     answer = base.ask("Which cars have the origin Japan?")
     assert sorted(found.node.key for found in answer.matches) == ["civic", "civic (2)", "corona"]
     assert base.ask("What is the horsepower of the skylark?").value == 165
+
+
+def test_the_questions_to_begin_with_are_understood(tmp_path):
+    base = build(tmp_path, cars=CARS)
+    [question] = examples(base.tools, 1)
+    assert question.startswith("Which cars have the origin ")
+    assert base.ask(question).matches
 
 
 def test_a_header_says_what_the_rows_are(tmp_path):

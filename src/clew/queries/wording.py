@@ -177,6 +177,12 @@ class _Words:
         return said
 
 
+def asking(label: str) -> str:
+    """A relation as people ask by it of many things: "treat", "are associated with", "have the director"."""
+    _, rest, form = _verb(label)
+    return f"have the{rest}" if form == "noun" else _many(label, False)
+
+
 def _many(label: str, negated: bool) -> str:
     """A relation as a verb of many things: treats → "treat", associated_with → "are associated with"."""
     first, rest, form = _verb(label)

@@ -9,6 +9,7 @@ from itertools import chain, islice, zip_longest
 
 from clew.core.types import NodeSet
 from clew.methods.answering import READABLE
+from clew.queries.wording import asking, kind_in_words, plural
 from clew.toolbox import Toolbox
 
 PATH = " › "
@@ -67,8 +68,8 @@ def _about_relations(tools: Toolbox, most: int) -> list[str]:
             heads = kb.neighbors(NodeSet.of([tail]), row.name, "in")
             name = kb.refs([tail])[0].name
             if 2 <= len(heads) <= 60 and len(name) < 50:
-                verb = f"is {row.label}" if row.label.split()[0].endswith("ed") else row.label
-                asked.append(f"Which {kb.schema.node_type(row.head).label} {verb} {name}?")
+                kind = plural(kind_in_words(kb.schema, row.head))
+                asked.append(f"Which {kind} {asking(row.display or row.name)} {name}?")
                 break
         if len(asked) == most:
             break
