@@ -62,6 +62,8 @@ class Actor:
 
 
 SERVER = Actor("the server")
+PATIENCE = 10.0
+"""Seconds that a server waits for another one that has the file."""
 
 
 @dataclass
@@ -78,10 +80,10 @@ class TeamFile:
         try:
             file.touch(mode=0o600, exist_ok=True)
             refuse_readable(file, "users")
-            connection = sqlite3.connect(file, timeout=10, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(file, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             connection.row_factory = sqlite3.Row
             _version(connection, file)
-            connection.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("BEGIN IMMEDIATE")  # another server may begin with the same file now
@@ -162,6 +164,19 @@ class TeamFile:
         """Leave nothing open."""
         with self._lock:
             self._connection.close()
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Let readers go on while something is written; SQLite itself does not wait where two servers switch at once."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
 
 
 def _version(connection: sqlite3.Connection, file: Path) -> int:
