@@ -69,6 +69,13 @@ def test_a_column_that_names_rows_of_another_table_leads_to_them(tmp_path):
     assert (relation.head, relation.name, relation.tail, relation.count) == ("visits", "person", "people", 4)
 
 
+def test_a_text_that_names_no_row_is_not_lost(tmp_path):
+    visits = "day,hours,person,room\n1,2,Alan,7\n1,3,Grace,8\n2,2,Alan,9\n2,1,a stranger,7\n"
+    base = build(tmp_path, people="name,age\nAlan,25\nGrace,32\n", visits=visits)
+    assert base.schema.relations[0].tail == "person"
+    assert base.show("person/a stranger")["neighbors"][0]["count"] == 1
+
+
 def test_a_table_that_may_be_edges_is_still_refused(tmp_path):
     (tmp_path / "links.csv").write_text("gene,disease\nFBN1,Marfan\nFBN1,Weill\nTP53,Marfan\n")
     with pytest.raises(SourceError, match="--map head=COLUMN"):

@@ -20,8 +20,6 @@ REPEATED = 0.9
 """The share of different texts up to which a column is a category; above, it describes each row for itself."""
 LONGEST_NAME = 80
 """Characters; what is longer describes."""
-KNOWN = 0.95
-"""The share of a column's texts that must be rows of a table, for the column to lead to that."""
 
 
 def with_categories(tables: Tables) -> Tables:
@@ -36,7 +34,7 @@ def with_categories(tables: Tables) -> Tables:
     for place, piece in enumerate(tables.nodes):
         for column in _text_columns(piece):
             _, texts = _pairs(piece, column)
-            there = next((one for one in rows if _share_known(texts, one) >= KNOWN), None)
+            there = next((one for one in rows if len(texts) and pc.all(pc.is_in(texts, one.names)).as_py()), None)
             if there is not None or _is_category(texts):
                 links.append(Link(place, column, there))
     return linked(tables, links)
@@ -94,7 +92,6 @@ def linked(tables: Tables, links: Sequence[Link]) -> Tables:
             tails = value_keys(link.column, texts)
         else:
             tails = link.rows.keys.take(pc.index_in(texts, link.rows.names))
-            heads, tails = heads.filter(pc.is_valid(tails)), tails.drop_null()
         relation = pa.repeat(pa.scalar(link.column), len(heads))
         edges.append(Piece(pa.table({"head": heads, "relation": relation, "tail": tails}), piece.file))
         nodes[link.place] = replace(piece, table=piece.table.drop_columns([link.column]))
@@ -146,7 +143,3 @@ def _rows(piece: Piece) -> Rows:
     keys = piece.table["key"].combine_chunks().cast(_TEXT)
     named = piece.table["name"].combine_chunks().cast(_TEXT) if "name" in piece.table.column_names else keys
     return Rows(pa.concat_arrays([keys, named]), pa.concat_arrays([keys, keys]))
-
-
-def _share_known(texts: pa.Array, rows: Rows) -> float:
-    return pc.mean(pc.is_in(texts, rows.names).cast(pa.int8())).as_py() or 0.0 if len(texts) else 0.0

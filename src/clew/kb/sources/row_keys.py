@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from clew.kb.sources.columns import node_roles, plain
 from clew.kb.sources.files import SourceOptions, stem_of
@@ -39,6 +40,8 @@ def keyed(raw: RawTable, options: SourceOptions) -> tuple[RawTable, SourceOption
     roles = node_roles(raw.table.column_names, options.columns)
     if "key" in roles and ("key" in options.columns or roles["key"] != roles.get("name")):
         return raw, options, None
+    if "key" in roles and _tell_apart(raw.table[roles["key"]]):
+        return raw, options, None
     names, column = _names(raw, options)
     keys = unique_keys(names)
     shared = sum(key != name for key, name in zip(keys, names, strict=True))
@@ -62,6 +65,14 @@ def unique_keys(names: Sequence[str]) -> list[str]:
         taken.add(key)
         keys.append(key)
     return keys
+
+
+def _tell_apart(names: pa.ChunkedArray) -> bool:
+    """Whether every row has a name of its own."""
+    if not is_text(names.type):
+        return bool(names.null_count == 0)
+    tidy = pc.utf8_trim_whitespace(names)
+    return bool(pc.count_distinct(tidy, mode="all").as_py() == len(names) and pc.all(pc.not_equal(tidy, "")).as_py())
 
 
 def _names(raw: RawTable, options: SourceOptions) -> tuple[list[str], str]:
