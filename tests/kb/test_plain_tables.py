@@ -82,6 +82,11 @@ def test_a_table_that_may_be_edges_is_still_refused(tmp_path):
         read_sources([tmp_path / "links.csv"])
 
 
+def test_one_column_of_words_beside_numbers_is_no_table_of_edges(tmp_path):
+    base = build(tmp_path, disasters="Entity,Year,Deaths\nDrought,1900,120\nFlood,1900,7\nDrought,1901,9\n")
+    assert {row.name: row.count for row in base.schema.node_types} == {"disasters": 3, "Entity": 2}
+
+
 def test_keys_that_are_given_must_differ(tmp_path):
     (tmp_path / "cars.csv").write_text("id,Name\n1,civic\n1,corona\n")
     with pytest.raises(SourceError, match="was given to another node before"):

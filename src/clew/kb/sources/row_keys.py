@@ -29,9 +29,12 @@ def is_of_things(raw: RawTable, options: SourceOptions) -> bool:
     """
     if raw.table.num_columns > MOST_OF_LINKS or not all(map(is_text, raw.table.schema.types)):
         return True
-    names, _ = _names(raw, options)
     columns = [[text for text in column.to_pylist() if text] for column in raw.table.columns]
-    could_name = [len(set(texts)) == len(texts) and any(map(str.isalpha, "".join(texts))) for texts in columns]
+    worded = [any(map(str.isalpha, "".join(texts))) for texts in columns]
+    if sum(worded) == 1:  # the others are numbers: edges have two ends
+        return True
+    names, _ = _names(raw, options)
+    could_name = [is_worded and len(set(texts)) == len(texts) for is_worded, texts in zip(worded, columns, strict=True)]
     return names[0] != f"{_noun(raw)} 1" and not all(could_name)
 
 
