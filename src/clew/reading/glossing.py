@@ -2,7 +2,7 @@
 
 1. Words and phrases that the lexicon knows (weights/words.json; where it comes from: weights/ORIGIN.md).
 2. Other words by the nearest of common English words and of those of the base's schema, where a multilingual embedder
-   is there; little words are left out. A word of the schema that is nearer than what the lexicon says goes before it.
+   is there; little words are left out.
 3. The order of words as English would rather have it (word_order.py).
 
 Scripts without spaces are cut into the longest words that the lexicon knows.
@@ -31,10 +31,8 @@ LONGEST_WORD = 8
 """Tokens of a word or phrase: characters in a script without spaces."""
 LEAST_ALIKE = 0.35
 """Words that are further apart than this cosine say different things."""
-KNOWN = 0.2
-"""What the lexicon's word is ahead of words of the schema; chosen on questions over invented schemas."""
 EXPECTED = 0.1
-"""What words of the schema are ahead of others after "which", "how many" or "same"; chosen on the same questions."""
+"""What words of the schema are ahead of others after "which", "how many" or "same"; chosen on invented schemas."""
 CROWD = 10
 """Words that tell how crowded it is around one."""
 ASKS = ("?", "？", "؟")
@@ -67,18 +65,13 @@ class Gloss:
             return word
         keys = (spelled.casefold(), word) if before else (FIRST + word, spelled.casefold(), word)
         known = next((self._lexicon[key] for key in keys if key in self._lexicon), None)
-        is_little = word in stop_words(self.language) if known is None else set(known.split()) <= stop_words()
-        if self.embedder is None or is_little:
+        if known is not None or self.embedder is None or word in stop_words(self.language):
             return known or ""
         words, alike, scores = self._compared(spelled, self.embedder)
         if before and before[-1] in BEFORE_NOUNS:
-            scores = scores + EXPECTED * self._is_own
-        if known is None:
-            best = int(np.argmax(scores))
-            return words[best] if alike[best] >= LEAST_ALIKE else ""
-        found = dict(zip(words, scores, strict=True))
-        best_own = max(self.schema_words, key=lambda one: found[one], default=known)
-        return best_own if found.get(best_own, 0.0) > found.get(known, np.inf) + KNOWN else known
+            scores = scores + EXPECTED * np.isin(words, self.schema_words)
+        best = int(np.argmax(scores))
+        return words[best] if alike[best] >= LEAST_ALIKE else ""
 
     def _compared(self, word: str, embedder: Embedder) -> tuple[list[str], Floats, Floats]:
         """English words, their cosines with a word, and twice those less how near each is to all.
@@ -109,10 +102,6 @@ class Gloss:
             if not is_part and {joined(tokens[:count]), FIRST + joined(tokens[:count])} & self._lexicon.keys():
                 return count
         return whole
-
-    @cached_property
-    def _is_own(self) -> Floats:
-        return np.isin(self._english[0], self.schema_words).astype(np.float32)
 
     @cached_property
     def _lexicon(self) -> dict[str, str]:
