@@ -25,7 +25,7 @@ from browser_fixtures import CHROMIUM, FLAGS, MANY, MARFAN
 from clew.core.wire_team import UserChange
 from clew.web.settings import Limits, ServerSettings
 from clew.web.sources import Sources
-from clew.web.team.file import SERVER
+from clew.web.store import SERVER
 from documents_made import ruled_pdf
 from team_members import PASSWORD, make_team
 from web_server import running

@@ -134,7 +134,7 @@ def _provider(file: Path, *, has_users: bool) -> Provider:
 
 def _team(file: Path) -> Team:
     """The users of a file; the first start makes an admin and says how to sign in."""
-    from clew.web.team.file import SERVER
+    from clew.web.store import SERVER
     from clew.web.team.team import Team
 
     team = Team.open(file)
@@ -154,7 +154,7 @@ def users(
 ) -> None:
     """List the users of a server, or help one who has forgotten the password; all else is done on the page."""
     try:
-        from clew.web.team.file import Actor
+        from clew.web.store import Actor
         from clew.web.team.team import Team
     except ImportError as missing:
         raise MissingExtraError(missing.name or "fastapi", "web") from None

@@ -174,7 +174,10 @@ def sweep(connection: Connection, base: int) -> None:
 
 
 def migrations() -> list[tuple[int, str, str]]:
-    """Number, scope ("catalog", or "generation" for what is done in each) and SQL of every migration, in order."""
+    """Number, scope and SQL of every migration, in order.
+
+    The scope is "catalog", "generation" for what is done in each, or "server" for what only servers need.
+    """
     found = []
     for file in files("clew.postgres").joinpath("migrations").iterdir():
         if file.name.endswith(".sql"):
@@ -194,14 +197,16 @@ def applied(connection: Connection) -> int:
 
 def check_version(connection: Connection, address: Address) -> None:
     """Refuse what a newer version has written, or an older one that has to be migrated first."""
-    have, want = applied(connection), migrations()[-1][0]
+    have, known = applied(connection), migrations()
+    newest, want = known[-1][0], max(number for number, scope, _ in known if scope != "server")
     if have == 0:
         raise NotFoundError(f"{address} holds no knowledge base: build one with `clew build SOURCE… -o {address}`")
-    if have > want:
-        raise FormatError(f"{address} has tables of version {have}, this version reads {want}: upgrade clew")
+    if have > newest:
+        raise FormatError(f"{address} has tables of version {have}, this version reads {newest}: upgrade clew")
     if have < want:
         raise FormatError(
-            f"{address} has tables of version {have}, this version needs {want}: `clew migrate {address}`"
+            f"{address} has tables of version {have}, this version needs {want}: any `clew build` or `clew update` "
+            "of a base there brings them up to it"
         )
 
 
@@ -221,7 +226,7 @@ def migrate(connection: Connection, address: Address) -> list[int]:
         for number, scope, sql in known:
             if number <= have:
                 continue
-            if scope == "catalog":
+            if scope != "generation":
                 connection.execute(sql.encode())
             else:
                 for (generation,) in connection.execute("SELECT id FROM clew.generation").fetchall():

@@ -183,7 +183,7 @@ class Database:
     def rows(self, query: str, *given: object, planned: bool = False) -> list[tuple[Any, ...]]:
         """The rows that a query gives; `planned` anew each time, where the size of an array decides how it is run."""
         prepare = False if planned else None
-        return self._lent(lambda connection: connection.execute(query, given, prepare=prepare, binary=True).fetchall())
+        return self.lent(lambda connection: connection.execute(query, given, prepare=prepare, binary=True).fetchall())
 
     def one(self, query: str, *given: object) -> tuple[Any, ...] | None:
         """The first row, None where there is none."""
@@ -201,24 +201,43 @@ class Database:
             with connection.transaction():
                 return work(connection)
 
-        return self._lent(whole)
+        return self.lent(whole)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A transaction of many statements, which nobody tries again: a cut in the middle changes nothing."""
+        with told_plainly(self.address):
+            connection = tried_again(self._alive)
+            try:
+                with connection.transaction():
+                    yield connection
+            finally:
+                if not connection.closed:
+                    self._free.put(connection)
 
     def close(self) -> None:
         """Close what is not lent."""
         _close_all(self._free)
 
-    def _lent(self, work: Callable[[Connection], T]) -> T:
+    def lent(self, work: Callable[[Connection], T]) -> T:
         """Work with a connection; where it was cut, with a new one."""
-
-        def tried(times: int) -> T:
-            if times:
-                self.close()  # whoever cut one has cut them all: a server that was restarted
-            return self._with(self._new() if times else self._taken(), work)
-
         with told_plainly(self.address):
-            return tried_again(tried)
+            return tried_again(lambda times: self._with(self._taken(times), work))
 
-    def _taken(self) -> Connection:
+    def _alive(self, times: int) -> Connection:
+        """A connection that was not cut."""
+        connection = self._taken(times)
+        try:
+            connection.execute("SELECT 1")
+        except psycopg.OperationalError:
+            connection.close()
+            raise
+        return connection
+
+    def _taken(self, times: int) -> Connection:
+        if times:
+            self.close()  # whoever cut one has cut them all: a server that was restarted
+            return self._new()
         try:
             return self._free.get_nowait()
         except Empty:

@@ -216,7 +216,7 @@ def _user(grant: Grant) -> int:
 
 
 def _me(team: Team, grant: Grant) -> MeReply:
-    row = team.file.row("SELECT is_initial, asks_per_day, password FROM user WHERE id = ?", _user(grant))
+    row = team.store.row("SELECT is_initial, asks_per_day, password FROM user WHERE id = ?", _user(grant))
     assert row is not None
     return MeReply(
         name=grant.name,

@@ -29,7 +29,7 @@ from clew.web.addresses import Addresses
 from clew.web.documents import DocumentFolder
 from clew.web.managed import ManagedBases
 from clew.web.settings import ServerSettings
-from clew.web.team.file import Actor
+from clew.web.store import Actor
 
 if TYPE_CHECKING:  # an extra
     from clew.postgres.catalog import Watched
@@ -180,7 +180,7 @@ class Served:
     def default_model(self, base: str) -> str:
         """The model that answers where a question names none; one that the server has no longer counts as none."""
         team = self.settings.team
-        chosen = self._chosen.get(base) if team is None else team.file.setting(f"model of {base}")
+        chosen = self._chosen.get(base) if team is None else team.store.setting(f"model of {base}")
         return chosen if chosen in self.settings.models else "none"
 
     def choose_model(self, actor: Actor, base: str, name: str) -> None:
@@ -189,7 +189,7 @@ class Served:
         if self.settings.team is None:
             self._chosen[base] = name
         else:
-            self.settings.team.file.set_setting(actor, f"model of {base}", name)
+            self.settings.team.store.set_setting(actor, f"model of {base}", name)
 
     def settled(self, base: ServedBase, request: AskRequest) -> AskRequest:
         """The request with a model by name."""

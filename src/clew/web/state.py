@@ -13,7 +13,7 @@ from clew.web.asking import Asker
 from clew.web.evaluations import Evaluations
 from clew.web.runs import Metrics, Runs
 from clew.web.serving import Served, ServedBase
-from clew.web.team.file import Actor
+from clew.web.store import Actor
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class State:
         """Write down what somebody of a team did."""
         team, grant = self.served.settings.team, request.scope["clew.grant"]
         if team is not None and grant is not None:
-            team.file.audit(actor_of(request, grant), what, about)
+            team.store.audit(actor_of(request, grant), what, about)
 
 
 async def state_of(request: Request) -> State:
