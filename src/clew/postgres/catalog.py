@@ -132,6 +132,16 @@ def make_current(connection: Connection, generation: Generation) -> None:
     connection.execute("UPDATE clew.base SET generation = %s WHERE id = %s", [generation.id, generation.base])
 
 
+def empty(address: Address) -> None:
+    """Let a base hold nothing any more, not even vectors."""
+    with writing(address) as (connection, base):
+        connection.execute("UPDATE clew.base SET generation = NULL WHERE id = %s", [base])
+        for (embedder,) in connection.execute(
+            "DELETE FROM clew.embedder WHERE base = %s RETURNING id", [base]
+        ).fetchall():
+            connection.execute(f"DROP TABLE IF EXISTS clew.vectors_{embedder}")
+
+
 def exists(address: Address) -> bool:
     """Whether a base is there."""
     with told_plainly(address), connect(address) as connection:
@@ -156,8 +166,8 @@ def sweep(connection: Connection, base: int) -> None:
     """Remove the generations of a base that are not current, and the views of such, where nobody holds them."""
     old = connection.execute(
         "SELECT g.id, b.parent IS NOT NULL FROM clew.generation g JOIN clew.base b ON b.id = g.base "
-        "LEFT JOIN clew.base p ON p.id = b.parent WHERE (b.id = %s AND g.id <> b.generation) "
-        "OR (p.id = %s AND g.source <> p.generation)",
+        "LEFT JOIN clew.base p ON p.id = b.parent WHERE (b.id = %s AND g.id IS DISTINCT FROM b.generation) "
+        "OR (p.id = %s AND g.source IS DISTINCT FROM p.generation)",
         [base, base],
     ).fetchall()
     for generation, is_view in old:

@@ -50,11 +50,12 @@ async def callback(
     try:
         secret = await state.asker.in_thread(lambda: provider.finish(team, address, code, state_, cookie))
     except ClewError as refused:
-        team.store.audit(Actor("somebody unknown", address), "sign-in refused", str(refused))
+        actor, why = Actor("somebody unknown", address), str(refused)
+        await state.asker.in_thread(lambda: team.store.audit(actor, "sign-in refused", why))
         reply = RedirectResponse("/#/sign-in?problem=provider", 303)
     else:
         reply = RedirectResponse("/", 303)
-        team.sessions.end(secret_in(request.headers.get("cookie")))
+        await state.asker.in_thread(lambda: team.sessions.end(secret_in(request.headers.get("cookie"))))
         set_cookie(reply, secret, is_secure=provider.scheme == "https")
     reply.delete_cookie(COOKIE, path=CALLBACK, httponly=True)
     return reply

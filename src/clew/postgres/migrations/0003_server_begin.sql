@@ -45,12 +45,13 @@ CREATE TABLE run (
 -- A base that was made on the page is its own job: `wanted` says that it is to be built (again), `worker` who does it,
 -- `seen` when that server was last alive by the clock of this database, `tries` how often a server died of it.
 CREATE TABLE made (
-    name text PRIMARY KEY, about text NOT NULL, deleted double precision, built text NOT NULL DEFAULT '{}',
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL, about text NOT NULL, deleted double precision, built text NOT NULL DEFAULT '{}',
     wanted boolean NOT NULL DEFAULT false, worker text, seen timestamptz, tries int NOT NULL DEFAULT 0,
     state text NOT NULL DEFAULT '{"state": "idle"}'
 );
+CREATE UNIQUE INDEX ON made (name) WHERE deleted IS NULL;
 CREATE TABLE document (
-    base text NOT NULL REFERENCES made ON DELETE CASCADE ON UPDATE CASCADE, name text NOT NULL, digest text NOT NULL,
-    bytes bigint NOT NULL, content bytea NOT NULL, deleted double precision, PRIMARY KEY (base, name)
+    base bigint NOT NULL REFERENCES made ON DELETE CASCADE, name text NOT NULL, digest text NOT NULL, bytes bigint NOT NULL,
+    content bytea NOT NULL, deleted double precision, PRIMARY KEY (base, name)
 );
 ALTER TABLE document ALTER content SET STORAGE EXTERNAL;

@@ -45,8 +45,13 @@ class Team:
 
     @classmethod
     def open(cls, place: str | Path) -> Team:
-        """The team of a file or of a database, made where there is none; what was asked long ago is forgotten."""
-        team = cls(_store(place))
+        """The team of a file or of a database, made where there is none."""
+        return cls.of(_store(place))
+
+    @classmethod
+    def of(cls, store: Store) -> Team:
+        """The team of a store that is open; what was asked long ago is forgotten."""
+        team = cls(store)
         team.store.note("DELETE FROM asked WHERE at < ?", time.time() - KEPT_DAYS * DAY)
         return team
 
