@@ -136,9 +136,8 @@ def empty(address: Address) -> None:
     """Let a base hold nothing any more, not even vectors."""
     with writing(address) as (connection, base):
         connection.execute("UPDATE clew.base SET generation = NULL WHERE id = %s", [base])
-        for (embedder,) in connection.execute(
-            "DELETE FROM clew.embedder WHERE base = %s RETURNING id", [base]
-        ).fetchall():
+        gone = connection.execute("DELETE FROM clew.embedder WHERE base = %s RETURNING id", [base]).fetchall()
+        for (embedder,) in gone:
             connection.execute(f"DROP TABLE IF EXISTS clew.vectors_{embedder}")
 
 

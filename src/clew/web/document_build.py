@@ -1,7 +1,7 @@
 """The process that builds a document base, `python -m clew.web.document_build FILES KB CACHE`; tells how it goes.
 
-Where KB is `-`, standard input tells where the base is to be, in JSON, and holds as long as the server lives: an address
-may hold a password, and a build that nobody waits for would be in the way of the next one.
+Where KB is `-`, standard input tells in JSON where the base is to be, since an address may hold a password; it stays
+open as long as the server lives: a build that nobody waits for would be in the way of the next one.
 """
 
 from __future__ import annotations

@@ -20,9 +20,8 @@ from clew.web.database import DatabaseStore
 from clew.web.documents import KEPT_SECONDS, check_upload, checked_name
 from clew.web.managed import MOST, checked_base_name
 
-SILENT = "interval '15 seconds'"
-"""A server that has not been heard of for so long is dead: what it built is taken up by another one."""
-BUILD = "UPDATE made SET wanted = TRUE, tries = 0"
+SILENT = 15.0
+"""Seconds after which a server that was not heard of is dead: what it built is taken up by another one."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class SharedDocuments:
         self.store.note(
             "WITH kept AS (INSERT INTO document (base, name, digest, bytes, content) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT (base, name) DO UPDATE SET digest = excluded.digest, bytes = excluded.bytes, "
-            f"content = excluded.content, deleted = NULL) {BUILD} WHERE id = ?",
+            "content = excluded.content, deleted = NULL) UPDATE made SET wanted = TRUE, tries = 0 WHERE id = ?",
             *(self.number, name, hashlib.sha256(content).hexdigest(), len(content), content, self.number),
         )
         return name
@@ -68,8 +67,9 @@ class SharedDocuments:
     def delete(self, name: str) -> None:
         """Remove a file, then build; whoever builds now, and may read this very file, stops."""
         found = self.store.row(
-            "WITH gone AS (UPDATE document SET deleted = ? WHERE base = ? AND name = ? AND deleted IS NULL RETURNING 1) "
-            f"{BUILD}, worker = NULL WHERE id = ? AND EXISTS (SELECT 1 FROM gone) RETURNING id",
+            "WITH gone AS (UPDATE document SET deleted = ? WHERE base = ? AND name = ? AND deleted IS NULL RETURNING 1)"
+            " UPDATE made SET wanted = TRUE, tries = 0, worker = NULL WHERE id = ? AND EXISTS (SELECT 1 FROM gone) "
+            "RETURNING id",
             *(time.time(), self.number, checked_name(name), self.number),
         )
         if found is None:
@@ -85,7 +85,7 @@ class SharedDocuments:
         """Undo a deletion, then build."""
         found = self.store.row(
             "WITH back AS (UPDATE document SET deleted = NULL WHERE base = ? AND name = ? AND deleted > ? RETURNING 1) "
-            f"{BUILD} WHERE id = ? AND EXISTS (SELECT 1 FROM back) RETURNING id",
+            "UPDATE made SET wanted = TRUE, tries = 0 WHERE id = ? AND EXISTS (SELECT 1 FROM back) RETURNING id",
             *(self.number, checked_name(name), time.time() - KEPT_SECONDS, self.number),
         )
         if found is None:
@@ -94,8 +94,9 @@ class SharedDocuments:
     def state(self) -> BuildReply:
         """How the build stands, whichever server builds; it waits where that one has died."""
         row = self.store.row(
-            f"SELECT state, wanted AND worker IS NULL OR seen < now() - {SILENT} AS waits FROM made WHERE id = ?",
-            self.number,
+            "SELECT state, CASE WHEN worker IS NULL THEN wanted ELSE seen < now() - make_interval(secs => ?) END "
+            "AS waits FROM made WHERE id = ?",
+            *(SILENT, self.number),
         )
         if row is None:
             return BuildReply(state="idle")
@@ -185,8 +186,8 @@ class SharedBases:
             if name in self.all():
                 raise InputError(f"there is a base {name!r} again: delete it first")
             found = self.store.row(
-                f"{BUILD}, deleted = NULL WHERE id = (SELECT id FROM made WHERE name = ? AND deleted > ? "
-                "ORDER BY deleted DESC LIMIT 1) RETURNING id",
+                "UPDATE made SET wanted = TRUE, tries = 0, deleted = NULL WHERE id = (SELECT id FROM made "
+                "WHERE name = ? AND deleted > ? ORDER BY deleted DESC LIMIT 1) RETURNING id",
                 *(name, time.time() - KEPT_SECONDS),
             )
         if found is None:

@@ -1,7 +1,7 @@
 """Which server builds a base that several share: one at a time, and another one where that one dies.
 
-Each server tells every second that it lives. One that was not heard of for some seconds has lost its build, and the next
-server that is free takes it up. The old one may only have been slow: it stops as soon as it hears of it, and what it
+Each server tells every second that it lives. One that was not heard of for some seconds has lost its build, and the
+next server that is free takes it up. The old one may only have been slow: it stops as soon as it hears of it, and what it
 would still write is refused, since another state of the base is current by then.
 """
 
@@ -103,16 +103,16 @@ class SharedBuilds:
     def _take(self) -> None:
         """Begin with what has waited, or what a dead server has left."""
         self.store.note(
-            f"UPDATE made SET worker = NULL, wanted = FALSE, state = ? WHERE tries >= ? AND seen < now() - {SILENT} "
-            "AND worker IS NOT NULL",
-            *(GIVEN_UP.model_dump_json(), MOST_TRIES),
+            "UPDATE made SET worker = NULL, wanted = FALSE, state = ? "
+            "WHERE tries >= ? AND worker IS NOT NULL AND seen < now() - make_interval(secs => ?)",
+            *(GIVEN_UP.model_dump_json(), MOST_TRIES, SILENT),
         )
         row = self.store.row(
             "UPDATE made SET worker = ?, seen = now(), wanted = FALSE, tries = tries + 1 WHERE id = ("
             "SELECT id FROM made WHERE deleted IS NULL AND "
-            f"CASE WHEN worker IS NULL THEN wanted ELSE seen < now() - {SILENT} END "
+            "CASE WHEN worker IS NULL THEN wanted ELSE seen < now() - make_interval(secs => ?) END "
             "ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id",
-            self.name,
+            *(self.name, SILENT),
         )
         if row is not None:
             self._build = build = _Build(self.bases.documents(row["id"]))
