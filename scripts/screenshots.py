@@ -151,7 +151,7 @@ def served(folder: Path) -> Iterator[tuple[str, str]]:
         made=folder / "made",
         sources=Sources((str(folder / "maze.md"),)),
     )
-    team = make_team(folder)
+    team = make_team(folder / "team.db")
     team.users.make(SERVER, "anna@example.org", UserChange(roles={"hpo": "editor"}, asks_per_day=100))
     with running(settings) as plain, running(ServerSettings({"hpo": base}, access=team, limits=limits)) as with_users:
         yield plain, with_users

@@ -30,9 +30,9 @@ ROLES = {
 _hashed = functools.cache(passwords.hashed)
 
 
-def make_team(folder: Path) -> Team:
+def make_team(place: str | Path) -> Team:
     """Users of every kind, all with the same password of their own."""
-    team = Team.open(folder / "team.db")
+    team = Team.open(place)
     with patch("clew.web.team.users.hashed", lambda _: _hashed(PASSWORD)):  # whose cost is paid once
         for name, roles in ROLES.items():
             team.users.make(SERVER, name, UserChange(roles=roles, groups=["hr"] if name == "ed" else []))

@@ -25,7 +25,7 @@ MARKUP = '"><script>alert(1)</script>'
 
 @pytest.fixture
 def team(tmp_path) -> Team:
-    return make_team(tmp_path)
+    return make_team(tmp_path / "team.db")
 
 
 @pytest.fixture

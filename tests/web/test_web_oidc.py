@@ -34,7 +34,7 @@ def elsewhere():
 
 @pytest.fixture
 def team(tmp_path):
-    return make_team(tmp_path)
+    return make_team(tmp_path / "team.db")
 
 
 def made(elsewhere, **more) -> Provider:

@@ -19,6 +19,7 @@ from clew.building import build
 from clew.core.errors import InputError, SourceError, StorageError
 from clew.core.wire_team import UserChange
 from clew.kb.visibility import restricted
+from clew.postgres import is_address
 from clew.web.store import SERVER, Actor
 from clew.web.team import passwords
 from clew.web.team.file import TeamFile
@@ -34,9 +35,18 @@ def keys(run: dict) -> list[str]:
     return [answer["key"] for answer in run["answers"]]
 
 
+@pytest.fixture(params=["file", "database"])
+def place(request, tmp_path) -> str:
+    """Where users are kept."""
+    return request.getfixturevalue("own_database") if request.param == "database" else str(tmp_path / "team.db")
+
+
 @pytest.fixture
-def team(tmp_path) -> Team:
-    return make_team(tmp_path)
+def team(place) -> Team:
+    return make_team(place)
+
+
+in_a_file = pytest.mark.parametrize("place", ["file"], indirect=True)
 
 
 @pytest.fixture
@@ -305,8 +315,8 @@ def test_the_file_is_for_its_owner_and_refuses_other_databases(tmp_path):
     assert sqlite3.connect(other).execute("SELECT name FROM sqlite_master").fetchall() == [("mine",)]
 
 
-def test_a_change_that_fails_leaves_nothing(tmp_path):
-    file = TeamFile.open(tmp_path / "team.db")
+def test_a_change_that_fails_leaves_nothing(place):
+    file = Team.open(place).store
     with pytest.raises(ZeroDivisionError), file.change(Actor("me"), "a change"):  # noqa: PT012
         file.note("INSERT INTO user (name, password, is_initial, made) VALUES ('x', 'x', TRUE, 0)")
         _ = 1 / 0
@@ -320,7 +330,7 @@ from pathlib import Path
 from clew.core.wire_team import UserChange
 from clew.web.store import SERVER
 from clew.web.team.team import Team
-team = Team.open(Path(sys.argv[1]))
+team = Team.open(sys.argv[1])
 team.users.make(SERVER, "kept", UserChange(roles={"*": "admin"}))
 with team.store.change(SERVER, "half a change"):
     team.store.note("DELETE FROM user")
@@ -328,12 +338,13 @@ with team.store.change(SERVER, "half a change"):
 """
 
 
-def test_a_killed_server_keeps_what_was_done_and_nothing_half_done(tmp_path):
-    subprocess.run([sys.executable, "-c", KILLED, tmp_path / "team.db"], check=False)
-    team = Team.open(tmp_path / "team.db")
+def test_a_killed_server_keeps_what_was_done_and_nothing_half_done(place):
+    subprocess.run([sys.executable, "-c", KILLED, place], check=False)
+    team = Team.open(place)
     assert [user.name for user in team.users.all()] == ["kept"]
     assert [line.what for line in team.audit_log()] == ["user made"]
-    assert team.store.row("PRAGMA integrity_check")["integrity_check"] == "ok"
+    if isinstance(team.store, TeamFile):
+        assert team.store.row("PRAGMA integrity_check")["integrity_check"] == "ok"
 
 
 def test_sessions_end_after_a_pause_and_after_a_week(app, team):
@@ -428,6 +439,7 @@ assert all(any(name in about for about in told) for name in made), told
 """
 
 
+@in_a_file
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no limits on the size of files")
 def test_a_full_disk_refuses_a_change_whole_and_the_next_one_goes_on(tmp_path, team):
     team.store.close()
@@ -443,6 +455,7 @@ clew.web.team.users.hashed = lambda _: "scrypt$15$8$3$AAAA$AAAA"
 """
 
 
+@in_a_file
 def test_a_damaged_file_of_users_is_said_to_be_one(tmp_path, team, run):
     team.store.close()
     file = tmp_path / "team.db"
@@ -470,8 +483,8 @@ from pathlib import Path
 from clew.core.wire_team import UserChange
 from clew.web.store import Actor
 from clew.web.team.team import Team, TooManyError
-own, file = sys.argv[1], Path(sys.argv[2])
-team = Team.open(file)
+own, place = sys.argv[1:]
+team = Team.open(place)
 team.users.make_first_admin(Actor(own))
 bob = team.store.row("SELECT id FROM user WHERE name = 'bob'")["id"]
 asked = 0
@@ -488,16 +501,13 @@ print(asked)
 """
 
 
-def test_two_servers_on_one_file_lose_nothing_of_each_other(tmp_path):
-    """Two processes open the file, give roles, make tokens and count questions at once."""
-    team = Team.open(tmp_path / "team.db")
+def test_two_servers_on_one_team_lose_nothing_of_each_other(place):
+    """Two processes open it, give roles, make tokens and count questions at once."""
+    team = Team.open(place)
     team.users.make_first_admin(Actor("me"))
     team.users.make(Actor("me"), "bob", UserChange(asks_per_day=50))
     command = [sys.executable, "-c", SHARED]
-    servers = [
-        subprocess.Popen([*command, name, str(tmp_path / "team.db")], stdout=subprocess.PIPE, text=True)
-        for name in "ab"
-    ]
+    servers = [subprocess.Popen([*command, name, place], stdout=subprocess.PIPE, text=True) for name in "ab"]
     asked = [int(server.communicate(timeout=200)[0]) for server in servers]
     assert [server.returncode for server in servers] == [0, 0]
     bob = team.users.named("bob")
@@ -512,23 +522,22 @@ import sys
 from pathlib import Path
 from clew.web.store import SERVER
 from clew.web.team.team import Team
-print(Team.open(Path(sys.argv[1])).users.make_first_admin(SERVER) or "nobody")
+print(Team.open(sys.argv[1]).users.make_first_admin(SERVER) or "nobody")
 """
 
 
-def test_two_servers_may_begin_with_the_same_new_file(tmp_path):
-    for attempt in range(3):
-        file = str(tmp_path / f"{attempt}.db")
-        command = [sys.executable, "-c", FIRST, file]
+def test_two_servers_may_begin_with_the_same_new_team(place):
+    for attempt in range(1 if is_address(place) else 3):
+        command = [sys.executable, "-c", FIRST, place if is_address(place) else f"{place}{attempt}"]
         servers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
         told = [server.communicate(timeout=100)[0].strip() for server in servers]
         assert [server.returncode for server in servers] == [0, 0]
         assert told.count("nobody") == 1, "one of them made the admin"
 
 
-def test_what_one_server_does_another_knows_at_once(tmp_path, team):
+def test_what_one_server_does_another_knows_at_once(tmp_path, place, team):
     settings = make_settings(tmp_path, team)
-    one, other = app_of(settings), app_of(replace(settings, access=Team.open(tmp_path / "team.db")))
+    one, other = app_of(settings), app_of(replace(settings, access=Team.open(place)))
     rea = visitor(one, "rea")
     cookie = f"clew={rea.cookies['clew']}"
     assert visitor(other, cookie=cookie).get("/v1/me").json()["name"] == "rea"

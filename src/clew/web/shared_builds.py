@@ -1,8 +1,8 @@
 """Which server builds a base that several share: one at a time, and another one where that one dies.
 
 Each server tells every second that it lives. One that was not heard of for some seconds has lost its build, and the
-next server that is free takes it up. The old one may only have been slow: it stops as soon as it hears of it, and what it
-would still write is refused, since another state of the base is current by then.
+next server that is free takes it up. The old one may only have been slow: it stops when it hears of that, and whoever
+of the two writes second is refused, since another state of the base is current by then, and builds again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import socket
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
@@ -32,6 +32,7 @@ BEAT = 1.0
 """Seconds between two signs of life."""
 MOST_TRIES = 3
 """Servers that may die of one build, before it is given up."""
+BEGUN = BuildReply(state="running", stage="reading")
 GIVEN_UP = BuildReply(state="failed", error=f"given up: {MOST_TRIES} servers stopped while they built it; upload again")
 
 
@@ -40,7 +41,7 @@ class _Build:
     """One build that this server does."""
 
     documents: SharedDocuments
-    told: BuildReply = field(default_factory=lambda: BuildReply(state="running", stage="reading"))
+    told: BuildReply = BEGUN
     process: child_process.Process | None = None
     is_lost: bool = False
 
@@ -72,7 +73,8 @@ class SharedBuilds:
     def close(self) -> None:
         """Stop; what was begun is for another server."""
         self._ending.set()
-        self._life.join()
+        if self._life.is_alive():
+            self._life.join()
         build = self._build
         if build is not None:
             build.stop()
@@ -108,11 +110,11 @@ class SharedBuilds:
             *(GIVEN_UP.model_dump_json(), MOST_TRIES, SILENT),
         )
         row = self.store.row(
-            "UPDATE made SET worker = ?, seen = now(), wanted = FALSE, tries = tries + 1 WHERE id = ("
+            "UPDATE made SET worker = ?, seen = now(), state = ?, wanted = FALSE, tries = tries + 1 WHERE id = ("
             "SELECT id FROM made WHERE deleted IS NULL AND "
             "CASE WHEN worker IS NULL THEN wanted ELSE seen < now() - make_interval(secs => ?) END "
             "ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id",
-            *(self.name, SILENT),
+            *(self.name, BEGUN.model_dump_json(), SILENT),
         )
         if row is not None:
             self._build = build = _Build(self.bases.documents(row["id"]))
