@@ -15,6 +15,7 @@ import pytest
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'clew-kb[postgres]'")
 pytest.importorskip("uvicorn")
+import clew
 from clew.building import build, into
 from clew.core.wire import BaseChange
 from clew.postgres.catalog import Watched
@@ -24,7 +25,7 @@ from clew.web.shared_bases import SharedBases
 from clew.web.shared_builds import SharedBuilds
 
 PASSWORD = "a thread through the maze"
-QUESTION = {"question": "Which disease has extra fingers?", "method": "bm25"}
+QUESTION = {"question": "Which disease has extra fingers?"}
 MYTH = b"# The labyrinth\n\nAriadne gave Theseus a thread. Daedalus built the labyrinth for King Minos of Crete.\n"
 
 
@@ -281,6 +282,15 @@ def test_a_database_of_users_that_is_down_is_said_to_be(servers):
         assert page.get("/health", headers={"cookie": ""}).status_code == 200
         connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
     assert page.get("/v1/me").status_code == 401, "and goes on when it is back"
+
+
+def test_a_database_with_bases_of_the_version_before_is_read_as_it_is_and_taken_over(own_database, tiny_tables):
+    into(f"{own_database}#medicine", lambda folder: build(tiny_tables, folder))
+    with connect(Address.parse(own_database)) as connection:
+        connection.execute("DROP SCHEMA clew_server CASCADE; DELETE FROM clew.migration WHERE number = 3")
+        assert clew.open(f"{own_database}#medicine").find("Marfan syndrome")
+        assert SharedBases(DatabaseStore(own_database), 10).all() == {}
+        assert connection.execute("SELECT max(number) FROM clew.migration").fetchone() == (3,)
 
 
 @pytest.mark.parametrize("option", ["--users", "--runs", "--bases", "--documents"])

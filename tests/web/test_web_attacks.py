@@ -173,7 +173,7 @@ def test_a_session_that_was_brought_along_is_not_signed_in(app, team):
     assert "chosen-by-the-attacker" not in reply.headers["set-cookie"]
     attacker = visitor(app, cookie="clew=chosen-by-the-attacker")
     assert attacker.get("/v1/me").status_code == 401
-    assert team.store.row("SELECT count(*) FROM session")[0] == 1
+    assert team.store.row("SELECT count(*) AS there FROM session")["there"] == 1
 
 
 def test_signing_in_again_ends_the_session_before_and_changes_its_secret(app):

@@ -357,14 +357,13 @@ def test_sessions_end_after_a_pause_and_after_a_week(app, team):
     assert rea.get("/v1/me").status_code == 401
 
 
-def test_the_command_line_lists_users_and_helps_one_who_forgot(run, tmp_path, team):
-    file = team.store.file
-    assert "root  admin of *" in run("users", file)[1]
-    told = json.loads(run("users", file, "--new-password", "root", "--json")[1])
+def test_the_command_line_lists_users_and_helps_one_who_forgot(run, tmp_path, place, team):
+    assert "root  admin of *" in run("users", place)[1]
+    told = json.loads(run("users", place, "--new-password", "root", "--json")[1])
     assert team.sign_in("root", told["password"], "")
-    assert json.loads(run("users", file, "--json")[1])[0]["name"] == "ada"
+    assert json.loads(run("users", place, "--json")[1])[0]["name"] == "ada"
     assert run("users", tmp_path / "none.db")[0] == 2
-    assert run("users", file, "--new-password", "nobody")[0] == 2
+    assert run("users", place, "--new-password", "nobody")[0] == 2
     assert "one of" in run("serve", tmp_path, "--users", "a", "--token", "0123456789abcdef")[2]
 
 

@@ -72,7 +72,9 @@ def serve(
     source: Annotated[
         list[str] | None,
         typer.Option(
-            "--source", metavar="PLACE", help="With --bases: a file, a folder, or an address that bases may be made of."
+            "--source",
+            metavar="PLACE",
+            help="For bases made on the page: a file, a folder, or an address that bases may be made of.",
         ),
     ] = None,
     evaluations: Annotated[

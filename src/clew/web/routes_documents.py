@@ -123,14 +123,15 @@ async def _listing(base: ServedBase, state: State) -> DocumentsReply:
         return DocumentsReply(documents=found, build=BuildReply(state="idle"), accepts=(), most_bytes=0)
 
     def listing() -> DocumentsReply:
-        indexed = folder.indexed()
+        indexed, build = folder.indexed(), folder.state()
+        told = build.model_copy(update={"error": state.served.addresses.hidden(build.error)})
         return DocumentsReply(
             documents=tuple(
                 DocumentReply(name=name, title=titles.get(name, ""), bytes=size, indexed=name in indexed)
                 for name, size in folder.names().items()
             ),
             deleted=tuple(folder.deleted()),
-            build=folder.state(),
+            build=told,
             accepts=tuple(READERS),
             most_bytes=most_bytes,
         )

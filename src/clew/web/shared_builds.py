@@ -20,7 +20,7 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 
-from clew.core.errors import StorageError
+from clew.core.errors import ClewError
 from clew.core.wire import BuildReply
 from clew.postgres.catalog import Watched, empty
 from clew.web import child_process
@@ -80,13 +80,13 @@ class SharedBuilds:
             build.stop()
         if self._work is not None:
             self._work.join()
-        with suppress(StorageError):
+        with suppress(ClewError):
             self.store.note("UPDATE made SET worker = NULL, wanted = TRUE WHERE worker = ?", self.name)
         self._scratch.cleanup()
 
     def _live(self) -> None:
         while not self._ending.wait(BEAT):
-            with suppress(StorageError):  # a database that does not answer does so later, or questions say it
+            with suppress(ClewError):  # a database that does not answer does so later, or questions say it
                 self._beat()
                 self.on_beat()
 
@@ -123,28 +123,27 @@ class SharedBuilds:
 
     def _do(self, build: _Build) -> None:
         try:
-            with suppress(StorageError):  # then nobody hears of this server either: the build waits for another one
-                built, ended = self._done(build)
-                if ended is None:
-                    again = "UPDATE made SET worker = NULL, wanted = TRUE, tries = 0 WHERE id = ? AND worker = ?"
-                    self.store.note(again, build.documents.number, self.name)
-                else:
-                    self._finish(build, built, ended)
+            with suppress(ClewError):  # a database that does not answer: the build waits for another server
+                try:
+                    built, ended = self._done(build)
+                except OSError as error:
+                    built, ended = {}, BuildReply(state="failed", error=f"a file cannot be written: {error.strerror}")
+                self._finish(build, built, ended)
         finally:
             self._build = None
 
     def _finish(self, build: _Build, built: dict[str, str], ended: BuildReply) -> None:
         """Say how it ended, where it is still this server's to say."""
         self.store.note(
-            "UPDATE made SET worker = NULL, seen = NULL, tries = 0, state = ?, "
+            "UPDATE made SET worker = NULL, seen = NULL, tries = 0, state = ?, wanted = wanted OR ?, "
             "built = coalesce(?, built) WHERE id = ? AND worker = ?",
-            ended.model_dump_json(),
+            *(ended.model_dump_json(), ended.state == "waiting"),
             json.dumps(built) if ended.state == "idle" else None,
             *(build.documents.number, self.name),
         )
 
-    def _done(self, build: _Build) -> tuple[dict[str, str], BuildReply | None]:
-        """The files that were built with their digests, and how it ended; None where somebody else was faster."""
+    def _done(self, build: _Build) -> tuple[dict[str, str], BuildReply]:
+        """The files that were built with their digests, and how it ended; it waits where somebody else was faster."""
         documents, folder = build.documents, Path(self._scratch.name) / str(build.documents.number)
         current = Watched(documents.base).newest() or 0  # before any file is read
         shutil.rmtree(folder / "files", ignore_errors=True)
@@ -161,9 +160,12 @@ class SharedBuilds:
             stderr=subprocess.DEVNULL,
         ) as process:
             build.process = process
+            if build.is_lost:
+                process.terminate()
             assert process.stdin is not None
             with suppress(OSError):  # it has ended already
                 process.stdin.write(json.dumps([documents.base, current]).encode() + b"\n")
                 process.stdin.flush()
             ended = followed(process, build.tell)
-        return built, None if build.is_lost or process.returncode == OVERTAKEN else ended
+        is_for_another = build.is_lost or process.returncode == OVERTAKEN
+        return built, BuildReply(state="waiting") if is_for_another else ended
