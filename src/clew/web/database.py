@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from threading import local
@@ -13,7 +13,7 @@ from psycopg.rows import dict_row
 
 from clew.postgres.catalog import migrate
 from clew.postgres.connection import Address, Connection, Database, connect, told_plainly
-from clew.web.store import Row, Store
+from clew.web.store import Row, Store, T
 
 SCHEMA = "clew_server"
 ALONE = 1_131_177_337
@@ -47,13 +47,27 @@ class DatabaseStore(Store):
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Some statements as one, while no other server or thread does this."""
-        with self._database.transaction() as connection:
-            connection.execute("SELECT pg_advisory_xact_lock(%s, 0)", [ALONE])
-            self._own.held = connection
-            try:
-                yield
-            finally:
-                del self._own.held
+        with self._database.transaction() as connection, self._holding(connection):
+            yield
+
+    def at_once(self, work: Callable[[], T]) -> T:
+        """The same for work that may be done again, where a connection is cut in the middle of it."""
+
+        def whole(connection: Connection) -> T:
+            with self._holding(connection):
+                return work()
+
+        return self._database.do(whole)
+
+    @contextmanager
+    def _holding(self, connection: Connection) -> Iterator[None]:
+        """What this thread asks is asked there, in its transaction; others wait."""
+        connection.execute("SELECT pg_advisory_xact_lock(%s, 0)", [ALONE])
+        self._own.held = connection
+        try:
+            yield
+        finally:
+            del self._own.held
 
     def close(self) -> None:
         """Leave nothing open."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 Row = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,11 @@ class Store(ABC):
     @abstractmethod
     def alone(self) -> AbstractContextManager[None]:
         """Some statements as one, while no other server or thread does this."""
+
+    def at_once(self, work: Callable[[], T]) -> T:
+        """The same for work that may be done again, where a connection is cut in the middle of it."""
+        with self.alone():
+            return work()
 
     @abstractmethod
     def close(self) -> None:

@@ -92,7 +92,8 @@ class Team:
     def _count_try(self, *names: str) -> None:
         """Refuse a sign-in where there were many in the last minute, whichever servers they came to."""
         now = time.time()
-        with self.store.alone():
+
+        def count() -> None:
             self.store.note("DELETE FROM tried WHERE at NOT BETWEEN ? AND ?", now - 60, now + 60)
             for who in map(digest_of, names):  # what is typed as a name may be a password
                 row = self.store.row("SELECT count(*) AS tries FROM tried WHERE who = ?", who)
@@ -100,16 +101,19 @@ class Team:
                     raise TooManyError("too many sign-ins: wait a minute")
                 self.store.note("INSERT INTO tried VALUES (?, ?)", who, now)
 
+        self.store.at_once(count)
+
     def admit(self, user: int, base: str, question: str) -> int:
         """Count a question against what its user may ask today, and write it down; returns its number."""
         now = time.time()
-        with self.store.alone():  # of two servers that count at once none counts too few
-            row = self.store.row(
+        row = self.store.at_once(  # of two servers that count at once none counts too few
+            lambda: self.store.row(
                 "INSERT INTO asked (user, at, base, question) SELECT id, ?, ?, ? FROM user WHERE id = ? AND "
                 "(asks_per_day IS NULL OR asks_per_day > (SELECT count(*) FROM asked WHERE user = ? AND at >= ?)) "
                 "RETURNING id",
                 *(now, base, question, user, user, now // DAY * DAY),
             )
+        )
         if row is None:
             kept = self.store.row("SELECT asks_per_day FROM user WHERE id = ?", user)
             most = 0 if kept is None else kept["asks_per_day"]
