@@ -20,7 +20,7 @@ from clew.building import build, into
 from clew.core.wire import BaseChange
 from clew.postgres.catalog import Watched
 from clew.postgres.connection import Address, connect
-from clew.web.database import DatabaseStore
+from clew.web.database import MOST_CONNECTIONS, DatabaseStore
 from clew.web.shared_bases import SharedBases
 from clew.web.shared_builds import SharedBuilds
 
@@ -282,6 +282,18 @@ def test_a_database_of_users_that_is_down_is_said_to_be(servers):
         assert page.get("/health", headers={"cookie": ""}).status_code == 200
         connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
     assert page.get("/v1/me").status_code == 401, "and goes on when it is back"
+
+
+def test_many_requests_share_few_connections(own_database):
+    """A database takes a hundred as it comes, which two servers with threads for all would use up."""
+    store = DatabaseStore(own_database)
+    threads = [threading.Thread(target=store.rows, args=("SELECT pg_sleep(0.05)",)) for _ in range(60)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    [found] = store.rows("SELECT count(*) AS open FROM pg_stat_activity WHERE datname = current_database()")
+    assert 2 <= found["open"] <= MOST_CONNECTIONS
 
 
 def test_a_database_with_bases_of_the_version_before_is_read_as_it_is_and_taken_over(own_database, tiny_tables):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import local
+from threading import BoundedSemaphore, local
 from typing import Any
 
 from psycopg.rows import dict_row
@@ -16,6 +16,8 @@ from clew.postgres.connection import Address, Connection, Database, connect, tol
 from clew.web.store import Row, Store, T
 
 SCHEMA = "clew_server"
+MOST_CONNECTIONS = 8
+"""Of one server: a database takes a hundred as it comes, for all servers and writers."""
 ALONE = 1_131_177_337
 """What an advisory lock is taken on by those who must not be disturbed."""
 
@@ -27,6 +29,7 @@ class DatabaseStore(Store):
         self.address = Address.parse(address)
         self._database = Database(self.address, (SCHEMA, "public"))
         self._own = local()
+        self._few = BoundedSemaphore(MOST_CONNECTIONS)
         with told_plainly(self.address), connect(self.address, timeout=0) as connection:
             migrate(connection, self.address)
 
@@ -38,7 +41,10 @@ class DatabaseStore(Store):
             return asked.fetchall() if asked.description else []
 
         held: Connection | None = getattr(self._own, "held", None)
-        return self._database.lent(ask) if held is None else ask(held)
+        if held is not None:
+            return ask(held)
+        with self._few:
+            return self._database.lent(ask)
 
     def note(self, statement: str, *values: Any) -> None:
         """Write something; where a connection is cut in that moment, perhaps twice."""
@@ -47,7 +53,7 @@ class DatabaseStore(Store):
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Some statements as one, while no other server or thread does this."""
-        with self._database.transaction() as connection, self._holding(connection):
+        with self._few, self._database.transaction() as connection, self._holding(connection):
             yield
 
     def at_once(self, work: Callable[[], T]) -> T:
@@ -57,7 +63,8 @@ class DatabaseStore(Store):
             with self._holding(connection):
                 return work()
 
-        return self._database.do(whole)
+        with self._few:
+            return self._database.do(whole)
 
     @contextmanager
     def _holding(self, connection: Connection) -> Iterator[None]:
