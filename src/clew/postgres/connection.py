@@ -123,10 +123,21 @@ def connect(address: Address, *, search_path: Sequence[str] = (), timeout: float
         info = make_conninfo(
             address.conninfo, options=options, connect_timeout=given.get("connect_timeout", CONNECT_SECONDS)
         )
-        connection = psycopg.connect(info, autocommit=True)
+        connection = _connected(info)
     connection.adapters.register_dumper(np.ndarray, _DumpInts)
     connection.adapters.register_loader(INT4_ARRAY, _LoadInts)
     return connection
+
+
+def _connected(info: str) -> Connection:
+    """At the second try where the first was cut off: who ends all connections of a server ends those half made too."""
+    try:
+        return psycopg.connect(info, autocommit=True)
+    except states.ConnectionTimeout:
+        raise
+    except psycopg.OperationalError:
+        time.sleep(0.05)
+        return psycopg.connect(info, autocommit=True)
 
 
 @contextmanager
