@@ -66,13 +66,21 @@ def build(
         return report
 
 
-def into(place: str | Path, build_in: Callable[[Path], BuildReport], say: Say = lambda _: None) -> BuildReport:
-    """Build in a folder; or in a temporary one, and load it into the database that `place` names."""
+def into(
+    place: str | Path,
+    build_in: Callable[[Path], BuildReport],
+    say: Say = lambda _: None,
+    replacing: int | None = None,
+) -> BuildReport:
+    """Build in a folder; or in a temporary one, and load it into the database that `place` names.
+
+    In a database `replacing` may name the generation that is to be current until then, 0 for none.
+    """
     if not is_address(place):
         return build_in(Path(place))
     from clew.postgres.connection import Address
 
-    return _loaded(Address.parse(str(place)), build_in, say)
+    return _loaded(Address.parse(str(place)), build_in, say, replacing)
 
 
 def _loaded(address: Address, build_in: Callable[[Path], BuildReport], say: Say, old: int | None = None) -> BuildReport:
