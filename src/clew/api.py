@@ -301,13 +301,14 @@ def build(
     source: `clew.open("sparql+http://HOST/query#texts=BASE")` asks that graph, and this base for names and texts.
     """
     from clew.building import build as build_base
-    from clew.building import into, with_logins
+    from clew.building import into
     from clew.documents import DocumentOptions, build_documents, hold_documents
     from clew.kb.schema_file import schema_edits
     from clew.kb.sources import is_url, read_sources
     from clew.kb.sources.categories import with_categories
     from clew.kb.tables import Tables
     from clew.kb.visibility import restricted
+    from clew.remote_bases import read_remote_nodes, with_logins
 
     given = () if isinstance(sources, Tables) else sources
     paths = [Path(source) for source in given if not is_url(source)]
@@ -315,8 +316,6 @@ def build(
         wanted = options if isinstance(options, DocumentOptions) else DocumentOptions(visible=visible or {})
         return into(folder, lambda place: build_documents(paths, place, wanted))
     if nodes_only:
-        from clew.remote_bases import read_remote_nodes
-
         tables = restricted(read_remote_nodes(given), visible or {})
     else:
         tables = sources if isinstance(sources, Tables) else read_sources(with_logins(given), options)

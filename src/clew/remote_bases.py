@@ -108,6 +108,17 @@ def open_remote(text: str) -> RemoteKnowledgeBase:
     return PartOfGraph(opened) if address.is_part else opened
 
 
+def with_logins(sources: Sequence[str | Path]) -> list[str | Path]:
+    """Sources, those that are graph databases with who asks and the password: they are not to be shown."""
+    settings = Settings.load()
+    for one in sources:
+        if is_remote(one) and not is_graph_address(one):
+            raise InputError(
+                f"{one} is asked where it is, not copied: `clew ask {one}`; --nodes-only makes a base of its texts"
+            )
+    return [settings.with_login(str(one)) if is_graph_address(one) else one for one in sources]
+
+
 def read_remote_nodes(sources: Sequence[str | Path]) -> Tables:
     """What describes the nodes of a graph, which is the only source, however many they are."""
     from clew.kb.cypher import read_description
@@ -118,7 +129,10 @@ def read_remote_nodes(sources: Sequence[str | Path]) -> Tables:
     graph = RemoteAddress.parse(str(sources[0])).graph
     if is_graph_address(graph):
         return read_description(_server(graph), however_many=True)
-    return read_nodes(*_endpoint(graph))
+    endpoint, reading = _endpoint(graph)
+    if reading.claims:
+        raise InputError(f"{graph}: an endpoint of this shape is never read whole, only asked")
+    return read_nodes(endpoint, reading)
 
 
 # SPARQL endpoints

@@ -11,6 +11,7 @@ from bolt_server import PASSWORD, USER
 from clew.building import build
 from clew.core.errors import InputError, NotFoundError, SchemaError
 from clew.core.types import NodeSet
+from clew.kb import sparql_nodes
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.rdf_export import write_ntriples
 from clew.kb.tables import Piece, Tables
@@ -101,6 +102,31 @@ def test_the_command_line_fills_embeds_and_asks(films, address, run):
     assert facts["vectors"]["complete"]
     shown = " ".join(run("info", both)[1].split())
     assert "the graph of a SPARQL endpoint; names and texts from postgresql://" in shown
+
+
+def test_info_says_what_a_base_is_and_where_its_texts_come_from(films, address, run, monkeypatch):
+    folder, endpoint = films
+    clew.build([endpoint], address, nodes_only=True)
+    for place, kind, shown in (
+        (folder, "folder", "a base in a folder"),
+        (address, "postgresql", "a base in PostgreSQL"),
+        (endpoint, "sparql", "the graph of a SPARQL endpoint"),
+    ):
+        facts = json.loads(run("info", place, "--json")[1])
+        assert (facts["kind"], facts["nodes"]) == (kind, 12)
+        assert {row["name"]: row["count"] for row in facts["node_types"]}["film"] == 3
+        printed = " ".join(run("info", place)[1].split())
+        assert f"{shown}; names and texts from" in printed
+        assert "computed as they are needed" in printed
+    assert [row["name"] for row in facts["relations"]] == ["directed by", "starring", "subclass of"]
+    monkeypatch.setattr(sparql_nodes, "MOST_NAMED", 1)
+    monkeypatch.setenv("CLEW_CACHE", str(folder.parent / "other cache"))
+    facts = json.loads(run("info", endpoint, "--json")[1])
+    assert (facts["nodes"], facts["texts"], facts["vectors"]) == (None, None, None)
+    assert "uncounted nodes" in run("info", endpoint)[1]
+    assert "names are looked up there" in " ".join(run("info", endpoint)[1].split())
+    code, _, error = run("build", endpoint, "-o", folder.parent / "whole.kb")
+    assert (code, "--nodes-only" in error) == (2, True)
 
 
 def test_vectors_under_a_filter_are_exact_whatever_the_planner_prefers(address, tmp_path):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from clew.building import BuildReport, into, with_logins
+from clew.building import BuildReport, into
 from clew.building import build as build_base
 from clew.building import update as update_base
 from clew.cli.options import AnyBase, AsJson, Ray
@@ -25,7 +25,7 @@ from clew.kb.sources.delta import read_delta
 from clew.kb.visibility import read_rules, restricted
 from clew.models.embedding.opening import SHIPPED
 from clew.models.settings import Settings
-from clew.remote_bases import read_remote_nodes, shown_place
+from clew.remote_bases import read_remote_nodes, shown_place, with_logins
 from clew.toolbox import Toolbox
 
 
@@ -162,6 +162,8 @@ def build(
     with stages("building") as say:
         say("reading")
         if nodes_only:
+            if options != SourceOptions():
+                raise InputError("--nodes-only reads a graph as it is asked: leave out how files are to be read")
             tables = restricted(read_remote_nodes(sources or []), rules)
         else:
             tables = with_categories(restricted(read_sources(with_logins(sources or []), options), rules))

@@ -29,7 +29,7 @@ AnyBase = Annotated[
     str,
     typer.Argument(
         metavar="KB",
-        help="A knowledge base, postgresql://…#BASE, sparql+http://HOST/query, or bolt://HOST/DATABASE.",
+        help="A knowledge base, postgresql://…#BASE, sparql+http://HOST/query[#texts=KB], or bolt://HOST/DATABASE[#texts=KB].",
         show_default=False,
     ),
 ]
