@@ -12,6 +12,7 @@ import pytest
 
 import clew
 from clew.core.errors import InputError, StorageError
+from clew.core.trace import recording
 from clew.kb import sparql_nodes
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.rdf_export import write_ntriples
@@ -66,6 +67,24 @@ def test_questions_have_answers_at_all(films, tmp_path):
     assert names[QUESTIONS[1]] == {"Notorious", "Suspicion"}
     assert names[QUESTIONS[2]] == {"Casablanca"}
     assert found[QUESTIONS[4]].value == 2
+
+
+class Overloaded(Listening):
+    """Counts no two relations at once."""
+
+    def page(self, query):
+        if "GROUP BY ?p" in query:
+            raise StorageError("took too long")
+        return super().page(query)
+
+
+def test_relations_keep_their_types_where_an_endpoint_cannot_count_them_together(films, tmp_path):
+    there, known = Overloaded(films[1]), opened(films[1], tmp_path)
+    kb = SparqlKnowledgeBase(there, describe=lambda: known.kb.described)
+    with recording() as recorder:
+        assert kb.schema == known.kb.schema
+    assert [one.instead for one in recorder.fallbacks] == ["each is counted by itself"]
+    assert {row.head for row in SparqlKnowledgeBase(there).schema.relations} == {"entity"}
 
 
 def test_a_join_is_made_by_the_endpoint(films, tmp_path):
