@@ -1,6 +1,7 @@
 """Several replies to one request: diverse beam search as a pure function, and with real networks where torch is."""
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.core.errors import InputError
-from clew.models.generation import Hypothesis, diverse_beams
+from clew.models.generation import Hypothesis, NextTokens, diverse_beams
 from clew.models.openai_chat import chat_body, read_chat_reply
 from clew.models.protocol import Beams, Capabilities, Completion, Message, Request
 from clew.models.reply_store import ReplyStore, canonical, digest
@@ -30,15 +31,21 @@ def language(seed: int, words: int):
     return after
 
 
-def search(after, beams: Beams, most: int):
+def search(after, beams: Beams, most: int, likely: int | None = None):
+    """With `likely`, each row names only so many of its tokens, as a model on a GPU does."""
     kept = [()]
+
+    def following():
+        rows = np.stack([after(own) for own in kept])
+        tokens = np.unique(np.argsort(-rows, axis=1)[:, :likely])
+        return NextTokens(tokens, rows[:, tokens])
 
     def advance(parents, tokens):
         nonlocal kept
         kept = [(*kept[parent], token) for parent, token in zip(parents, tokens, strict=True)]
-        return np.stack([after(own) for own in kept])
+        return following()
 
-    return diverse_beams(after(()), advance, beams, frozenset({END}), most)
+    return diverse_beams(following(), advance, beams, frozenset({END}), most)
 
 
 def everything(after, words: int, most: int):
@@ -72,6 +79,13 @@ def test_every_score_is_that_of_the_reply_whatever_the_penalty(seed, groups, eac
         score = sum(after(one.tokens[:place])[token] for place, token in enumerate(one.tokens))
         ended = score + after(one.tokens)[END]
         assert math.isclose(one.score, score) or math.isclose(one.score, ended)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 3), st.floats(0, 5))
+def test_the_likely_tokens_are_enough(seed, groups, each, penalty):
+    after = language(seed, 40)
+    beams = Beams(groups * each, groups, penalty)
+    assert search(after, beams, 4, 3 * beams.width) == search(after, beams, 4)
 
 
 def test_a_high_penalty_makes_every_group_begin_differently():
@@ -223,3 +237,39 @@ def test_samples_are_drawn_as_if_each_had_read_the_prompt_and_come_as_often_as_t
         assert _sampled(local, ids, request) == plain[:, 1 if local.is_seq2seq else ids.shape[1] :].tolist()
     certain = several_replies(local, Request(request.messages, max_tokens=4, n=4, temperature=1e-4))
     assert certain.others == (certain.text,) * 3
+
+
+def test_a_network_that_knows_nothing_writes_what_the_schema_allows(tmp_path):
+    """Byte-level tokens and random weights: without the grammar not even a brace would come."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("llguidance")
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    from clew.models.local import HuggingFaceModel
+
+    letters = ["</s>", "<pad>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    tokenizer = Tokenizer(models.BPE({letter: place for place, letter in enumerate(letters)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    kept = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>", pad_token="<pad>")
+    kept.save_pretrained(tmp_path)
+    torch.manual_seed(5)
+    config = transformers.GPTNeoXConfig(
+        vocab_size=len(letters), hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
+        eos_token_id=0, bos_token_id=0, pad_token_id=1, initializer_range=1.0,
+    )  # fmt: skip
+    transformers.GPTNeoXForCausalLM(config).save_pretrained(tmp_path)
+    schema = {
+        "type": "object",
+        "properties": {"colour": {"enum": ["red", "green"]}, "sure": {"type": "boolean"}},
+        "required": ["colour", "sure"],
+        "additionalProperties": False,
+    }
+    model = HuggingFaceModel(str(tmp_path))
+    asked = (Message("user", "Which colour?"),)
+    held, free = model.complete([Request(asked, schema=schema, max_tokens=60), Request(asked, max_tokens=20)])
+    assert model.capabilities.json_schema
+    assert json.loads(held.text)["colour"] in ("red", "green")
+    assert isinstance(json.loads(held.text)["sure"], bool)
+    assert "{" not in free.text

@@ -3,6 +3,7 @@
 Stands alone: needs torch and transformers, nothing else, so that it can be copied to a machine with a GPU. Reads
 DIR/requests.jsonl and appends to DIR/replies.jsonl (OpenAI's batch formats); killed and started again, it goes on.
 `hf:FOLDER#file.gguf` loads a GGUF file through transformers, dequantised (needs the packages `gguf` and `accelerate`).
+Where the package `llguidance` is installed, replies are held to the schema a request carries.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +61,7 @@ class Job:
     top_logprobs: int
     wants_json: bool
     stop: tuple[str, ...] = ()
+    schema: Any = None
 
     @property
     def group(self) -> tuple[float, int]:
@@ -131,8 +135,8 @@ class LocalModel:
             yield from self._answer_smaller(batch)
 
     def _job(self, place: int, body: dict[str, Any]) -> Job:
-        described = (body.get("response_format") or {}).get("json_schema") or {}
-        messages = with_schema_in_words(body["messages"], described.get("schema"))  # nothing constrains the reply here
+        schema = ((body.get("response_format") or {}).get("json_schema") or {}).get("schema")
+        messages = with_schema_in_words(body["messages"], schema)  # said too where a grammar holds the reply to it
         text = self.prompt(messages)
         stop = body.get("stop") or ()
         return Job(
@@ -143,6 +147,7 @@ class LocalModel:
             top_logprobs=int(body.get("top_logprobs") or 0) if body.get("logprobs") else 0,
             wants_json="response_format" in body,
             stop=(stop,) if isinstance(stop, str) else tuple(stop),
+            schema=schema,
         )
 
     def prompt(self, messages: Sequence[Mapping[str, str]]) -> str:
@@ -195,6 +200,7 @@ class LocalModel:
             rows = [[pad] * (width - len(job.tokens)) + job.tokens for job in batch]
             mask = [[0] * (width - len(job.tokens)) + [1] * len(job.tokens) for job in batch]
             record = _Logprobs(batch[0].top_logprobs)
+            holding = [_Held(self._grammar_tokens, batch, before)] if self._holds(batch) else []
             temperature = batch[0].temperature
             sampling = {"do_sample": True, "temperature": temperature} if temperature else _GREEDY
             torch.manual_seed(0)
@@ -204,12 +210,22 @@ class LocalModel:
                 max_new_tokens=max(job.max_tokens for job in batch),
                 pad_token_id=pad,
                 stopping_criteria=[_Finished(self.tokenizer, batch, before)],
-                logits_processor=[record] if record.count else [],
+                logits_processor=[*holding, record] if record.count else holding,
                 **sampling,
             )
         written = output[:, before:].tolist()
         seconds = (time.perf_counter() - begun) / len(batch)
         return [self._reply(job, written[row], record, row, seconds) for row, job in enumerate(batch)]
+
+    def _holds(self, batch: Sequence[Job]) -> bool:
+        return holds_replies_to_schemas() and not self.is_seq2seq and any(job.schema for job in batch)
+
+    @cached_property
+    def _grammar_tokens(self) -> Any:
+        """The tokenizer as the grammars know it."""
+        from llguidance.hf import from_tokenizer
+
+        return from_tokenizer(self.tokenizer, n_vocab=self.model.config.vocab_size)
 
     def _reply(self, job: Job, tokens: list[int], record: _Logprobs, row: int, seconds: float) -> Reply:
         ends = set(_end_tokens(self.model, self.tokenizer))
@@ -220,6 +236,11 @@ class LocalModel:
         text = text[: min(stopped)] if stopped else text
         cut = length >= job.max_tokens and not stopped and not (job.wants_json and has_whole_json(text))
         return Reply(text, len(job.tokens), len(kept), cut, seconds, record.of(row, kept, self.tokenizer))
+
+
+def holds_replies_to_schemas() -> bool:
+    """Whether the package is there that lets only tokens through that lead to JSON of a schema."""
+    return find_spec("llguidance") is not None
 
 
 _GREEDY: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
@@ -261,6 +282,45 @@ class _Finished:
         if token not in self.pieces:
             self.pieces[token] = "}" in self.tokenizer.decode([token])
         return self.pieces[token]
+
+
+class _Held:
+    """Lets a row write only what its schema allows; a schema that no grammar can be made of holds nothing."""
+
+    def __init__(self, tokens: Any, batch: Sequence[Job], width: int) -> None:
+        import torch
+        from llguidance import LLExecutor, LLMatcher
+
+        self.width = width
+        self.executor = LLExecutor()
+        self.matchers: dict[int, Any] = {}
+        grammars: dict[str, str] = {}
+        for row, job in enumerate(batch):
+            if job.schema:
+                told = json.dumps(job.schema)
+                if told not in grammars:  # little room for blanks, or a small model writes nothing else
+                    overrides = {"whitespace_pattern": r"[ \n]?"}
+                    grammars[told] = LLMatcher.grammar_from_json_schema(told, overrides=overrides)
+                matcher = LLMatcher(tokens, grammars[told])
+                if not matcher.is_error():
+                    self.matchers[row] = matcher
+        self.allowed = torch.full((len(batch), (tokens.vocab_size + 31) // 32), -1, dtype=torch.int32)
+        self.bits = torch.arange(32, dtype=torch.int32)
+
+    def __call__(self, ids: Any, scores: Any) -> Any:
+        if ids.shape[1] > self.width:
+            for row, token in enumerate(ids[:, -1].tolist()):
+                matcher = self.matchers.get(row)
+                if matcher is not None and (matcher.is_stopped() or not matcher.consume_token(token)):
+                    del self.matchers[row]  # it has written all, and is filled up
+                    self.allowed[row] = -1
+        if self.matchers:
+            rows = [(matcher, row) for row, matcher in self.matchers.items()]
+            size, count = self.allowed.shape[1] * 4, len(self.allowed)
+            self.executor.unsafe_compute_mask_ptr(rows, self.allowed.data_ptr(), size, count)
+        bits = (self.allowed.to(scores.device).unsqueeze(2) >> self.bits.to(scores.device)) & 1
+        allowed = bits.reshape(len(scores), -1)[:, : scores.shape[1]].bool()
+        return scores.masked_fill(~allowed, float("-inf"))
 
 
 class _Logprobs:

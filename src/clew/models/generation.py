@@ -18,8 +18,19 @@ from clew.models.batch_runner import LocalModel
 from clew.models.protocol import Beams, Completion, Request, Usage
 
 LogProbs = NDArray[np.floating[Any]]
-Advance = Callable[[Sequence[int], Sequence[int]], LogProbs]
-"""The parents of the live beams among the last ones, and the token each has taken → log-probabilities of the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextTokens:
+    """Log-probabilities of the next token, a row a beam; tokens that no beam would take may lack."""
+
+    tokens: NDArray[np.int64]
+    """In ascending order."""
+    log_probs: LogProbs
+
+
+Advance = Callable[[Sequence[int], Sequence[int]], NextTokens]
+"""The parents of the live beams among the last ones, and the token each has taken → what may come next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +47,9 @@ class Hypothesis:
 
 
 def diverse_beams(
-    first: LogProbs, advance: Advance, beams: Beams, ends: frozenset[int], most_tokens: int
+    first: NextTokens, advance: Advance, beams: Beams, ends: frozenset[int], most_tokens: int
 ) -> list[Hypothesis]:
-    """The best replies found, best first, each once; `first` holds the log-probabilities of the first token.
+    """The best replies found, best first, each once; `first` has one row.
 
     At every step the groups choose one after another, and a token costs `penalty` for each beam of an earlier group
     that has just taken it. The penalty decides who goes on, and is no part of a reply's score.
@@ -46,14 +57,14 @@ def diverse_beams(
     each = max(1, beams.width // max(1, beams.groups))
     live: list[list[tuple[Hypothesis, int]]] = [[(Hypothesis((), 0.0), 0)] for _ in range(max(1, beams.groups))]
     finished: list[dict[tuple[int, ...], Hypothesis]] = [{} for _ in live]
-    rows = first.reshape(1, -1)
+    rows = first
     for length in range(1, most_tokens + 1):
-        taken = np.zeros(rows.shape[1])
+        taken = np.zeros(len(rows.tokens))
         grown: list[list[tuple[Hypothesis, int]]] = []
         for group, own in enumerate(live):
             chosen = _grown(own, rows, beams.penalty * taken, ends, each, finished[group])
             for hypothesis, _ in chosen:
-                taken[hypothesis.tokens[-1]] += 1
+                taken[np.searchsorted(rows.tokens, hypothesis.tokens[-1])] += 1
             grown.append(chosen if len(finished[group]) < each else [])
         live = grown
         flat = [pair for own in live for pair in own]
@@ -74,7 +85,7 @@ def diverse_beams(
 
 def _grown(
     own: Sequence[tuple[Hypothesis, int]],
-    rows: LogProbs,
+    rows: NextTokens,
     penalty: LogProbs,
     ends: frozenset[int],
     each: int,
@@ -83,15 +94,15 @@ def _grown(
     """The best continuations of a group; those that end are put among the finished."""
     if not own:
         return []
-    plain = np.stack([hypothesis.score + rows[place] for hypothesis, place in own])
+    plain = np.stack([hypothesis.score + rows.log_probs[place] for hypothesis, place in own])
     judged = (plain - penalty).ravel()
     most = min(len(judged), each + len(ends) * len(own))
     best = np.argpartition(-judged, most - 1)[:most]
     chosen = []
     for flat in best[np.lexsort((best, -judged[best]))].tolist():
-        row, token = divmod(flat, rows.shape[1])
+        row, column = divmod(flat, len(rows.tokens))
         parent, place = own[row]
-        score = float(plain[row, token])
+        token, score = int(rows.tokens[column]), float(plain[row, column])
         if token in ends:
             if parent.tokens:  # an empty reply is none
                 finished.setdefault(parent.tokens, Hypothesis(parent.tokens, score))
@@ -158,7 +169,7 @@ def _searched(local: LocalModel, ids: Any, request: Request) -> list[list[int]]:
     state = model(**{name: ids}, use_cache=True, **fixed)
     cache = state.past_key_values
 
-    def advance(parents: Sequence[int], tokens: Sequence[int]) -> LogProbs:
+    def advance(parents: Sequence[int], tokens: Sequence[int]) -> NextTokens:
         nonlocal cache
         cache.reorder_cache(torch.tensor(parents, device=local.device))
         if local.is_seq2seq:
@@ -169,16 +180,23 @@ def _searched(local: LocalModel, ids: Any, request: Request) -> list[list[int]]:
         fed = torch.tensor(tokens, device=local.device).reshape(-1, 1)
         state = model(**{name: fed}, past_key_values=cache, use_cache=True, **more)
         cache = state.past_key_values
-        return _log_probs(state.logits[:, -1])
+        return _next_tokens(state.logits[:, -1], most)
 
     ends = model.generation_config.eos_token_id
     found = frozenset(ends if isinstance(ends, list) else [ends]) | {local.tokenizer.eos_token_id}
     kept = frozenset(int(token) for token in found if token is not None)
-    hypotheses = diverse_beams(_log_probs(state.logits[0, -1]), advance, request.beams, kept, request.max_tokens)
+    most = (
+        2 * request.beams.width + len(kept) * request.beams.width
+    )  # a group's own, its ends, and those that cost more
+    first = _next_tokens(state.logits[:1, -1], most)
+    hypotheses = diverse_beams(first, advance, request.beams, kept, request.max_tokens)
     return [list(one.tokens) for one in hypotheses]
 
 
-def _log_probs(logits: Any) -> LogProbs:
+def _next_tokens(logits: Any, most: int) -> NextTokens:
+    """The tokens that are among the `most` likely of any row: what a search may take, computed where the model is."""
     import torch
 
-    return np.asarray(torch.log_softmax(logits.float(), dim=-1).cpu().numpy())
+    log_probs = torch.log_softmax(logits.float(), dim=-1)
+    tokens = torch.unique(torch.topk(log_probs, min(most, log_probs.shape[-1]), dim=-1).indices)
+    return NextTokens(tokens.cpu().numpy(), log_probs[:, tokens].cpu().numpy())

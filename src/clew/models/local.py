@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 
 from clew.core.errors import MissingExtraError, NotFoundError, ReplyError
-from clew.models.batch_runner import LocalModel
+from clew.models.batch_runner import LocalModel, holds_replies_to_schemas
 from clew.models.chat_replies import read_chat_reply
 from clew.models.generation import several_replies
 from clew.models.model_card import CARD, check_card
@@ -85,7 +85,7 @@ class GgufModel:
 
 @dataclass(frozen=True)
 class HuggingFaceModel:
-    """Loads on first use; nothing constrains its replies, so the schema is put into the prompt in words."""
+    """Loads on first use; the schema is put into the prompt in words, and held to where llguidance is installed."""
 
     spec: str
     """FOLDER, or FOLDER#file.gguf."""
@@ -111,9 +111,11 @@ class HuggingFaceModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Nothing holds its replies to a schema; its most likely replies can be searched for by beams."""
+        """Its most likely replies can be searched for by beams."""
         called = f"{self._folder.resolve().name} {self.spec.partition('#')[2]}"  # either may say how large it is
-        return replace(capabilities_by_name(called, self.context_tokens, logprobs=True), beams=True)
+        held = holds_replies_to_schemas()
+        known = capabilities_by_name(called, self.context_tokens, logprobs=True, json_schema=held)
+        return replace(known, beams=True)
 
     @cached_property
     def _model(self) -> LocalModel:
