@@ -4,9 +4,10 @@
 
 The lexicon: IBM model 1 (Brown et al., 1993) both ways on Mintaka's development questions beside their translations
 (CC BY 4.0) and on data/languages/templates.txt; a pair counts where the geometric mean of both ways is high enough.
-Common words are written down in data/languages/words.txt, which goes before (`^` before a word: where a question
-begins with it). The nearest words: English words that
-stand in two or more questions, names aside, with their vectors in eight bits.
+Everyday words and phrases with their forms are written down in data/languages/lexicon (a file a language), common words
+of questions in data/languages/words.txt (`^` before a word: where a question begins with it); the latter goes before
+the former, and both before what is learned. The nearest words: English words that stand in two or more questions, names
+aside, with their vectors in eight bits.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import gzip
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -99,10 +100,18 @@ def written(code: str) -> dict[str, str]:
         english, *forms = line.split("|")
         for form in forms[CODES.index(code)].split():
             first, spelled = FIRST if form.startswith(FIRST) else "", form.removeprefix(FIRST).replace("_", " ")
-            plain = joined(tokenise(spelled))
-            is_other = plain != spelled and plain in stop_words(code)  # French "né" is not "ne"
-            found.setdefault(first + (spelled.casefold() if is_other else plain), english)
+            found.setdefault(first + _key(spelled, code, found), english)
+    for line in (DATA / "lexicon" / f"{code}.tsv").read_text("utf-8").splitlines():
+        spelled, english = line.split("\t")
+        found.setdefault(_key(spelled, code, found), english)
     return found
+
+
+def _key(spelled: str, code: str, known: Container[str]) -> str:
+    """A word without its accents, but where it would be another then: French "né" is not "ne"."""
+    plain = joined(tokenise(spelled))
+    is_other = plain != spelled and (plain in stop_words(code) or plain in known)
+    return spelled.casefold() if is_other else plain
 
 
 def common(mintaka: Sequence[dict], schema_questions: Path) -> list[str]:
