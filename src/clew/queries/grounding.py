@@ -40,14 +40,6 @@ class Grounding:
         """The nodes as a set."""
         return NodeSet.of([link.node for link in self.links]) if self.links else EMPTY
 
-    def in_words(self) -> str:
-        """How the constant was understood, in a few words."""
-        if not self.links:
-            return f"“{self.constant.text}” names nothing in this base"
-        first = self.links[0]
-        more = f" and {len(self.links) - 1} more" if len(self.links) > 1 else ""
-        return f"“{self.constant.text}” → {first.alias}{more} ({first.how} match, {first.score:.2f})"
-
 
 Groundings = Mapping[Constant, Grounding]
 

@@ -34,11 +34,6 @@ class PhraseVectors:
         self._known: dict[str, NDArray[np.float32]] = {}
         self._lock = Lock()
 
-    @property
-    def dimension(self) -> int:
-        """The length of a vector."""
-        return self._embedder.dimension
-
     def of(self, phrases: Sequence[str]) -> NDArray[np.float32]:
         """One unit vector per phrase."""
         with self._lock:
