@@ -96,26 +96,21 @@ def make_benchmark(
     writers: Writers | None = None,
     *,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
-    say: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Make the questions, check every gate, and write the files; what is finished already is not made again."""
     writers = writers or Writers()
     refuse_foreign(folder, (LOG,), "benchmark of `clew synth`", "name a new folder with --out")
     kb = tools.local
-    say("templates")
     plan, steps, remarks = prepare(tools, wanted, writers)
-    say("questions")
     done = synthesise(steps, plan, ProgressLog(folder / LOG), progress, _model_check(writers.ledger))
     if not done.rows:
         why = "; ".join(f"{reason}: {count}" for reason, count in done.turned_down.most_common(3))
         raise InputError(f"no question could be made over {kb.folder.name} ({why})")
     if len(done.rows) < wanted.count:
         remarks.append(f"{wanted.count} questions were asked for; the base gave {len(done.rows)} different ones")
-    say("gates")
     gates = violations(kb, done.rows)
     if failed := {gate: ids for gate, ids in gates.items() if ids}:
         raise AssertionError(f"questions that fail a gate were about to be written: {failed}")
-    say("files")
     made = _made(tools, wanted, done, steps, gates, remarks)
     write_benchmark(folder, made)
     return Report(folder, made)

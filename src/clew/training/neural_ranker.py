@@ -19,6 +19,7 @@ from clew.models.onnx_runtime import quantize
 from clew.training.labelled import FloatArray, Table, hit_at_1
 
 Pairs = Sequence[tuple[str, str]]
+READ_AT_ONCE = 128
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,14 @@ class TrainedEncoder:
     tokenizer: Any
     validation: tuple[float, ...] = ()
 
-    def predict(self, pairs: Pairs, batch: int = 128) -> FloatArray:
+    def predict(self, pairs: Pairs) -> FloatArray:
         """One number per pair, in full precision."""
         device = next(self.model.parameters()).device
         self.model.eval()
         found = [np.empty(0)]
         with self.torch.inference_mode():
-            for first in range(0, len(pairs), batch):
-                fed = _tensors(self.torch, self.tokenizer, pairs[first : first + batch], device)
+            for first in range(0, len(pairs), READ_AT_ONCE):
+                fed = _tensors(self.torch, self.tokenizer, pairs[first : first + READ_AT_ONCE], device)
                 found.append(self.model(**fed).squeeze(-1).float().cpu().numpy())
         return np.concatenate(found).astype(np.float64)
 

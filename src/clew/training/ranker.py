@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,6 @@ from clew.training.labelled import Importance, LabelledPool, Table, hit_at_1, pe
 from clew.training.neural_ranker import NeuralSettings, fit_encoder
 from clew.training.table_rankers import TreeSettings, fit_linear, fit_logistic, fit_trees
 
-Say = Callable[[str], None]
 EMBEDDED = frozenset({"text", "g2t", "match"})
 """Feature groups that read vectors."""
 NEURAL_FEATURES = ("text", "g2t", "highlight")
@@ -55,8 +54,6 @@ def train_ranker(
     schema: Schema,
     embedder: Embedder,
     data: Mapping[str, Any],
-    *,
-    say: Say = lambda _: None,
 ) -> TrainedRanker:
     """Train one ranker; validation questions choose its settings, and nothing else is looked at."""
     types, relations = schema_of(schema)
@@ -64,13 +61,10 @@ def train_ranker(
         kind=settings.kind, features=settings.features, embedder="", node_types=types, relations=relations
     )
     if settings.kind == "neural":
-        return _train_neural(settings, train, validation, card, data, say)
+        return _train_neural(settings, train, validation, card, data)
     pipeline = FeaturePipeline(settings.features, embedder)
-    say("features")
     table, watched = (Table.of([pipeline.matrix(pool.pool) for pool in pools], pools) for pools in (train, validation))
-    say(f"{settings.kind} ranker")
-    fitted = fit_table(settings, pipeline.columns, table, watched, say)
-    say("importance")
+    fitted = fit_table(settings, pipeline.columns, table, watched)
     importance = permutation_importance(watched, pipeline.columns, fitted.model.predict, seed=settings.seed)
     told = {
         **fitted.told,
@@ -98,12 +92,10 @@ class FittedTable:
     own_importance: Mapping[str, float] = field(default_factory=dict)
 
 
-def fit_table(
-    settings: RankerSettings, columns: Sequence[str], table: Table, watched: Table, say: Say = lambda _: None
-) -> FittedTable:
+def fit_table(settings: RankerSettings, columns: Sequence[str], table: Table, watched: Table) -> FittedTable:
     """Fit a linear, logistic or CatBoost ranker; `watched` rows choose its settings."""
     if settings.kind == "catboost":
-        fit = fit_trees(table, watched, settings.trees, say)
+        fit = fit_trees(table, watched, settings.trees)
         trees = fit.trees
         own: dict[str, float] = {}
         for column, value in zip(columns, fit.importance.tolist(), strict=True):
@@ -130,7 +122,6 @@ def _train_neural(
     validation: Sequence[LabelledPool],
     card: RankerCard,
     data: Mapping[str, Any],
-    say: Say,
 ) -> TrainedRanker:
     unknown = [name for name in settings.features if name not in NEURAL_FEATURES]
     if unknown:
@@ -141,7 +132,7 @@ def _train_neural(
         for pools in (train, validation)
     )
     tables = [Table.of([np.empty((len(pool.right), 0)) for pool in pools], pools) for pools in (train, validation)]
-    fit = fit_encoder(pairs, tables[0], watched, tables[1], replace(settings.neural, marks=HIGHLIGHT), say)
+    fit = fit_encoder(pairs, tables[0], watched, tables[1], replace(settings.neural, marks=HIGHLIGHT))
     told = {
         "validation_hit@1": max(fit.validation),
         "epochs": list(fit.validation),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -81,12 +81,7 @@ class TreeFit:
     importance: FloatArray
 
 
-def fit_trees(
-    train: Table,
-    validation: Table,
-    settings: TreeSettings = TreeSettings(),
-    say: Callable[[str], None] = lambda _: None,
-) -> TreeFit:
+def fit_trees(train: Table, validation: Table, settings: TreeSettings = TreeSettings()) -> TreeFit:
     """Search the grid; every fit stops early by the validation questions."""
     try:
         import catboost
@@ -96,7 +91,6 @@ def fit_trees(
     watching = catboost.Pool(validation.rows, validation.right.astype(np.float64))
     best: tuple[float, Any, dict[str, float]] | None = None
     for rate, depth in product(settings.learning_rates, settings.depths):
-        say(f"learning rate {rate}, depth {depth}")
         model = catboost.CatBoostRegressor(
             loss_function="RMSE",
             learning_rate=rate,

@@ -23,6 +23,8 @@ from clew.queries.relation_paths import RelationPath
 MOST_EMBEDDED = 300
 """Of more candidates only so many are embedded, those that share most words with the question: a hub has thousands."""
 CACHED = 50_000
+K1, B = 1.2, 0.75
+"""The usual constants of BM25."""
 Filter = Literal["aligned", "lexical", "semantic", "rrf", "random", "none"]
 
 
@@ -76,7 +78,7 @@ def prefilter(
     return [place for place, _ in reciprocal_rank_fusion(rankings, k=kept)]
 
 
-def lexical(question: str, documents: Sequence[str], k1: float = 1.2, b: float = 0.75) -> list[float]:
+def lexical(question: str, documents: Sequence[str]) -> list[float]:
     """BM25 of a question over a few short texts."""
     bags = [Counter(stem(word) for word in document.split()) for document in documents]
     terms = [stem(word) for word in re.findall(r"\w+", question.lower())]
@@ -84,15 +86,9 @@ def lexical(question: str, documents: Sequence[str], k1: float = 1.2, b: float =
     seen = Counter(term for bag in bags for term in bag)
     scores = []
     for bag in bags:
-        weight = k1 * (1 - b + b * bag.total() / usual)
-        scores.append(
-            sum(
-                np.log(1 + (len(bags) - seen[term] + 0.5) / (seen[term] + 0.5))
-                * bag[term]
-                * (k1 + 1)
-                / (bag[term] + weight)
-                for term in terms
-                if bag[term]
-            )
-        )
-    return [float(score) for score in scores]
+        weight = K1 * (1 - B + B * bag.total() / usual)
+        known = [term for term in terms if bag[term]]
+        rarity = [np.log(1 + (len(bags) - seen[term] + 0.5) / (seen[term] + 0.5)) for term in known]
+        parts = [rare * bag[term] * (K1 + 1) / (bag[term] + weight) for term, rare in zip(known, rarity, strict=True)]
+        scores.append(float(sum(parts)))
+    return scores
