@@ -34,7 +34,7 @@ from clew.methods.focus.writing import DOUBTED, written
 from clew.methods.protocol import Method
 from clew.methods.role_choice import ParserName, can_write, parser_for, reader_of, reranker_for
 from clew.queries.claims import Claim
-from clew.queries.descriptions import description
+from clew.queries.sentences import description
 from clew.roles.rerank import KeepOrder, Reranker, RerankerName
 from clew.toolbox import Toolbox
 

@@ -14,7 +14,7 @@ from clew.core.types import Answer, Candidate, Direction, Fact, Judgement, NodeS
 from clew.index.protocol import Names
 from clew.kb.protocol import KnowledgeBase
 from clew.queries.certificates import certificate
-from clew.queries.path_claims import claim_of_paths, claim_of_walks
+from clew.queries.claims import claim_of_paths, claim_of_walks
 from clew.queries.relation_paths import Explorer, Move, RelationPath
 from clew.reading.topics import Topic
 
