@@ -14,8 +14,7 @@ from clew.core.errors import InputError, NotFoundError
 from clew.core.texts import asked_text
 from clew.core.trace import Recorder, recording
 from clew.core.types import Answer
-from clew.methods.options import describe_options, parse_options
-from clew.methods.protocol import Method
+from clew.methods.protocol import Method, describe_options, parse_options
 from clew.queries.sentences import sentence
 from clew.toolbox import Toolbox
 

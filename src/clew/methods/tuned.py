@@ -11,8 +11,7 @@ from clew.core.errors import CorruptError
 from clew.core.folders import refuse_link
 from clew.kb.sealed import TUNED
 from clew.methods.catalog import create, method_class
-from clew.methods.options import plain_options
-from clew.methods.protocol import Method
+from clew.methods.protocol import Method, plain_options
 
 
 class Tuned(BaseModel):
