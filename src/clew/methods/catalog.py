@@ -26,7 +26,7 @@ METHODS: dict[str, str | type[Method]] = {
     "vector_search": "stark.retrievers:VectorSearch",
     "multi_vector_search": "stark.retrievers:MultiVectorSearch",
     "hybrid": "stark.retrievers:Hybrid",
-    "llm_reranker": "stark.llm_reranker:LlmReranker",
+    "llm_reranker": "stark.retrievers:LlmReranker",
     "subgraph_reranking": "subgraph_reranking.method:SubgraphReranking",
     "aligned_paths": "paths.aligned_paths:AlignedPaths",
     "qa_gnn": "paths.qa_gnn:QaGnn",
