@@ -23,7 +23,6 @@ from typing import Literal
 from clew.core.types import Answer
 from clew.methods.paths.aligned_paths import ranker_of
 from clew.methods.paths.asking import Group, answers_from, is_answered, is_enough, pick_entities
-from clew.methods.paths.entity_search import Prune, grow_walks
 from clew.methods.paths.execution import (
     Scored,
     Trail,
@@ -36,7 +35,7 @@ from clew.methods.paths.execution import (
 from clew.methods.paths.judges import LikenessJudge, Mode, ModelJudge, Shown, best_places
 from clew.methods.paths.prefilter import Filter, PhraseVectors
 from clew.methods.paths.refining import answer_refined
-from clew.methods.paths.search import Asked, PathSearch, Stop, grow
+from clew.methods.paths.search import Asked, PathSearch, Prune, Stop, grow, grow_walks
 from clew.methods.protocol import WITHOUT_MODEL, Method
 from clew.reading.topic_mask import mask_topic, mask_topics
 from clew.reading.topics import Topic, Topics, find_topics
