@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,6 @@ class Report:
 
     folder: Path
     made: Made
-    remarks: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """As `clew synth --json` prints it."""
@@ -132,8 +131,7 @@ def prepare(tools: Toolbox, wanted: Wanted, writers: Writers) -> tuple[Plan, Ste
     plan = Plan(wanted.count, templates, texts, roles=wanted.askers, seed=wanted.seed, spare=spare)
     if writers.writer is None:
         return plan, model_free_steps(tools, sampler), remarks
-    steps = (product_steps if wanted.of_products else model_steps)(tools, sampler, writers)
-    return plan, steps, remarks
+    return plan, model_steps(tools, sampler, writers, of_products=wanted.of_products), remarks
 
 
 def estimate_benchmark(tools: Toolbox, wanted: Wanted, model: EstimatingModel) -> Estimate:
@@ -175,29 +173,22 @@ def model_free_steps(tools: Toolbox, sampler: Sampler) -> Steps:
     return Steps(kb, sampler, PhraseExtractor(kb, lexical), GrammarFuser(kb.schema), judges)
 
 
-def model_steps(tools: Toolbox, sampler: Sampler, writers: Writers) -> Steps:
-    """A model extracts and drafts, one rewrites, several judge."""
+def model_steps(tools: Toolbox, sampler: Sampler, writers: Writers, *, of_products: bool) -> Steps:
+    """A model extracts and drafts, one rewrites, several judge.
+
+    For products: hard and soft requirements, less what buyers contradict, filtered one by one.
+    """
     kb, writer = tools.local, writers.writer
     assert writer is not None
+    extractor = ProductExtractor if of_products else ModelExtractor
+    fuser = ProductFuser if of_products else ModelFuser
+    judges = product_judges if of_products else model_judges
     return Steps(
         kb,
         sampler,
-        ModelExtractor(kb, writer, writers.trusting),
-        ModelFuser(kb.schema, tools.names, writer, writers.rewriter or writer, writers.trusting),
-        model_judges(kb, writers.judges or (writer,)),
-    )
-
-
-def product_steps(tools: Toolbox, sampler: Sampler, writers: Writers) -> Steps:
-    """The same for products: hard and soft requirements, less what buyers contradict, filtered one by one."""
-    kb, writer = tools.local, writers.writer
-    assert writer is not None
-    return Steps(
-        kb,
-        sampler,
-        ProductExtractor(kb, writer, writers.trusting),
-        ProductFuser(kb.schema, tools.names, writer, writers.rewriter or writer, writers.trusting),
-        product_judges(kb, writers.judges or (writer,)),
+        extractor(kb, writer, writers.trusting),
+        fuser(kb.schema, tools.names, writer, writers.rewriter or writer, writers.trusting),
+        judges(kb, writers.judges or (writer,)),
     )
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from clew.core.disk import write_whole
 from clew.core.errors import CorruptError
 from clew.core.notations import parse_json
 from clew.synthesis.statistics import Statistics, distribution_plot
@@ -69,9 +70,7 @@ class ProgressLog:
 def write_atomically(file: Path, text: str) -> None:
     """Beside, then renamed into place: a reader sees the old file or the new one."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f".{file.name}.partial")
-    beside.write_text(text, "utf-8", errors="replace")
-    beside.replace(file)
+    write_whole(file, text.encode("utf-8", "replace"))
 
 
 NAMES = ("train", "val", "test")
