@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 Ids = list[int]
 """The tokens of a text."""
@@ -24,10 +24,10 @@ class Descent:
     say: Callable[[str], None]
 
     @classmethod
-    def start(cls, torch: Any, seed: int, say: Callable[[str], None]) -> Descent:
-        """On a GPU where there is one."""
+    def start(cls, torch: Any, seed: int, say: Callable[[str], None], **more: Any) -> Self:
+        """On a GPU where there is one; `more` is what a kind of training holds beside."""
         torch.manual_seed(seed)
-        return cls(torch, "cuda" if torch.cuda.is_available() else "cpu", random.Random(seed), say)
+        return cls(torch, "cuda" if torch.cuda.is_available() else "cpu", random.Random(seed), say, **more)
 
     def descend(
         self,
@@ -68,16 +68,25 @@ class Descent:
 
     def vectors(self, encoder: Any, texts: Sequence[Ids]) -> Any:
         """Unit vectors of texts: the means of the encoder's states."""
-        torch = self.torch
-        ids = torch.zeros((len(texts), max(map(len, texts))), dtype=torch.int64)
-        for row, text in enumerate(texts):
-            ids[row, : len(text)] = torch.as_tensor(text)
-        ids = ids.to(self.device)
+        ids = self.padded(texts)
         mask = (ids != 0).long()
-        with torch.autocast(self.device, dtype=torch.bfloat16, enabled=self.device == "cuda"):
+        with self.halved():
             states = encoder(input_ids=ids, attention_mask=mask).last_hidden_state.float()
         means = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-        return torch.nn.functional.normalize(means, dim=1)
+        return self.torch.nn.functional.normalize(means, dim=1)
+
+    def padded(self, texts: Sequence[Ids]) -> Any:
+        """Texts of tokens as rows of one length."""
+        longest = max(map(len, texts))
+        return self.tensor([[*ids, *[0] * (longest - len(ids))] for ids in texts])
+
+    def tensor(self, values: Any) -> Any:
+        """Numbers on the device."""
+        return self.torch.as_tensor(values).to(self.device, non_blocking=True)
+
+    def halved(self) -> Any:
+        """Half the precision, on a GPU."""
+        return self.torch.autocast(self.device, dtype=self.torch.bfloat16, enabled=self.device == "cuda")
 
 
 def parts(whole: list[int], size: int) -> list[list[int]]:
