@@ -267,7 +267,7 @@ def qa_gnn(
 ) -> None:
     """Train the network that passes messages through a graph (extra `train`; minutes with a GPU, hours without)."""
     from clew.evaluation.graph_lessons import graph_lessons
-    from clew.training.qa_gnn.fitting import GraphSettings, train_graph_network
+    from clew.training.qa_gnn import GraphSettings, train_graph_network
 
     open_torch()  # what is missing is said before anything is read
     refuse_foreign(output, ("card.json",), "the weights of a graph network")
