@@ -15,7 +15,6 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,7 +31,7 @@ from clew.training.folds import names_of_fold, parse_fold
 from clew.training.gradient import Descent, Ids, parts
 from clew.training.passages.examples import Question, Source, read_source
 from clew.training.passages.network import passage_heads, passage_network, teacher_network
-from clew.training.reader.network import PACKAGE, EncoderSize, open_torch, start_encoder
+from clew.training.reader.network import EncoderSize, open_torch, start_card, start_encoder
 
 Pair = tuple[Ids, Ids, int]
 """A question, what is known already, and the place of a passage."""
@@ -387,7 +386,7 @@ def split_sources(
         read.append(read_source(source, out / "steps", seed))
     kept, left = [one for one in read if one.name not in own], [one for one in read if one.name in own]
     card: dict[str, Any] = {
-        "start": {"name": "all-MiniLM-L6-v2", "package": f"{PACKAGE} {version(PACKAGE)}", "licence": "Apache-2.0"},
+        "start": start_card(),
         "teacher": None if teacher is None else str(teacher),
         "trained_on": {one.name: len(one.questions) for one in kept},
         "left_out": left_out,

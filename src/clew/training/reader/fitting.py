@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -440,9 +439,8 @@ def train_reader(
     left: Schemas = []
     if left_out is not None:
         schemas, left = split(schemas, *parse_fold(left_out), seed)
-    package = f"{networks.PACKAGE} {version(networks.PACKAGE)}"
     card: dict[str, Any] = {
-        "start": {"name": "all-MiniLM-L6-v2", "package": package, "licence": "Apache-2.0"},
+        "start": networks.start_card(),
         "sources": [str(source) for source in sources],
         "questions": {one.name: len(one.examples) for one in schemas},
         "left_out": left_out,

