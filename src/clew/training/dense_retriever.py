@@ -19,9 +19,8 @@ from clew.models.embedding.onnx import CHARACTERS_PER_TOKEN
 from clew.models.embedding.passage_embedder import ENCODER, QUESTIONS
 from clew.models.embedding.words import open_tokenizer
 from clew.models.model_card import digest_of_files, write_card
-from clew.training.contrast import Asked, Contrast, ContrastSettings
 from clew.training.exporting import export_encoder
-from clew.training.gradient import Descent
+from clew.training.gradient import Asked, Contrast, ContrastSettings, Descent
 from clew.training.reader.network import EncoderSize, open_torch, start_card, start_encoder, word_table
 
 LONGEST = 256
