@@ -19,7 +19,8 @@ from clew.core.types import NodeSet
 from clew.methods.paths.asking import Group
 from clew.methods.paths.execution import Step, Trail
 from clew.methods.paths.judges import Mode, PathJudge, Shown, select
-from clew.methods.paths.prefilter import Filter, PhraseVectors, path_text, prefilter
+from clew.methods.paths.prefilter import Filter, path_text, prefilter
+from clew.models.protocol import Embedder
 from clew.queries.relation_paths import Explorer, Hop, Lead, Move, RelationPath
 from clew.reading.topics import Topic
 
@@ -48,10 +49,10 @@ class PathSearch:
         parts = tuple(move.in_words() for move in path.moves)
         return Shown(topic, parts if self.whole else parts[-1:])
 
-    def filter_paths(self, question: str, paths: Sequence[RelationPath], vectors: PhraseVectors) -> list[RelationPath]:
+    def filter_paths(self, question: str, paths: Sequence[RelationPath], embedder: Embedder) -> list[RelationPath]:
         """The paths that a judge gets to see."""
         texts = list(map(path_text, paths))
-        return [paths[at] for at in prefilter(question, texts, self.filtered, self.filter, vectors, self.seed)]
+        return [paths[at] for at in prefilter(question, texts, self.filtered, self.filter, embedder, self.seed)]
 
     def tournament(self, paths: Sequence[RelationPath], topics: Sequence[str], judge: PathJudge) -> list[RelationPath]:
         """The best `width` paths, best first; topics[i] is what the topic of paths[i] is called."""
@@ -72,7 +73,7 @@ class Asked:
 
 
 def grow(
-    search: PathSearch, explorer: Explorer, topic: NodeSet, asked: Asked, vectors: PhraseVectors, *, final: bool
+    search: PathSearch, explorer: Explorer, topic: NodeSet, asked: Asked, embedder: Embedder, *, final: bool
 ) -> list[RelationPath]:
     """Hop by hop from the topic; a kept path competes with the paths that continue it.
 
@@ -84,7 +85,7 @@ def grow(
     for depth in range(search.depth):
         with span("tournament", depth=depth + 1) as opened:
             grown = [longer for path in kept or [RelationPath(topic)] for longer in _longer(explorer, path)]
-            shown = search.filter_paths(asked.question, grown, vectors)
+            shown = search.filter_paths(asked.question, grown, embedder)
             pool = [*kept, *(path for path in shown if path not in kept)]
             winners = search.tournament(pool, [called] * len(pool), asked.judge)
             opened.note(candidates=len(grown), shown=len(shown), best=[path.in_words() for path in winners])
@@ -142,7 +143,7 @@ def grow_walks(
     explorer: Explorer,
     topics: Sequence[Topic],
     asked: Asked,
-    vectors: PhraseVectors,
+    embedder: Embedder,
     prune: Prune,
     enough: Callable[[Sequence[Trail]], bool] | None = None,
 ) -> list[Walk]:
@@ -156,13 +157,13 @@ def grow_walks(
                 for lead in explorer.leads(NodeSet.of([walk.trail.end])):
                     if _reached(explorer, walk, lead):
                         onward.setdefault(walk.path.then(lead.hop), []).append((walk, lead))
-            shown = search.filter_paths(asked.question, list(onward), vectors)
+            shown = search.filter_paths(asked.question, list(onward), embedder)
             called = [asked.label(int(path.topic.array[0])) for path in shown]
             chains = search.tournament(shown, called, asked.judge)  # 2
             grown = [
                 longer for chain in chains for walk, lead in onward[chain] for longer in _steps(explorer, walk, lead)
             ]
-            kept = _pruned(search, grown, asked, vectors, prune)  # 3
+            kept = _pruned(search, grown, asked, embedder, prune)  # 3
             opened.note(chains=[path.in_words() for path in chains], entities=len(grown), kept=len(kept))
         if not kept:
             break
@@ -183,11 +184,9 @@ def explored(walk: Walk, label: Callable[[int], str]) -> str:
     return " ".join(named)
 
 
-def _pruned(
-    search: PathSearch, walks: Sequence[Walk], asked: Asked, vectors: PhraseVectors, prune: Prune
-) -> list[Walk]:
+def _pruned(search: PathSearch, walks: Sequence[Walk], asked: Asked, embedder: Embedder, prune: Prune) -> list[Walk]:
     texts = [f"{path_text(walk.path)} {asked.label(walk.trail.end)}" for walk in walks]
-    few = [walks[at] for at in prefilter(asked.question, texts, search.filtered, search.filter, vectors, search.seed)]
+    few = [walks[at] for at in prefilter(asked.question, texts, search.filtered, search.filter, embedder, search.seed)]
     groups: dict[str, list[Walk]] = {}
     for walk in few:
         groups.setdefault(explored(walk, asked.label), []).append(walk)
