@@ -20,6 +20,7 @@ from clew.methods.subgraph_reranking.rankers import (
     ranked,
 )
 from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
+from clew.models.embedding.onnx import file_digest
 from clew.models.embedding.opening import HashEmbedder
 from clew.training.labelled import LabelledPool, Table, hit_at_1, permutation_importance, split_of
 from clew.training.ranker import RankerSettings, train_ranker
@@ -166,7 +167,7 @@ def reseal(folder, extra=None):
     card.pop("digest")
     for name in card["files"]:
         file = folder / name
-        card["files"][name] = {"size": file.stat().st_size, "sha256": ranker_file._digest(file)}
+        card["files"][name] = {"size": file.stat().st_size, "sha256": file_digest(file)}
     if extra:
         card["files"][extra] = {"size": 1, "sha256": ""}
     (folder / "ranker.json").write_text(json.dumps({**card, "digest": ranker_file._seal(card)}))
