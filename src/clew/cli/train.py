@@ -31,10 +31,10 @@ from clew.toolbox import Toolbox
 from clew.training.dense_retriever import DenseSettings
 from clew.training.feedback import confirm
 from clew.training.feedback import learn as learn_from_confirmed
+from clew.training.networks import open_torch
 from clew.training.neural_ranker import NeuralSettings
 from clew.training.own_base import fit_to_base
 from clew.training.ranker import RankerSettings
-from clew.training.reader.network import open_torch
 from clew.training.table_rankers import TreeSettings
 
 Weights = Annotated[Path, typer.Option("--out", "-o", help="The folder for the weights.")]

@@ -21,7 +21,7 @@ from clew.models.embedding.words import open_tokenizer
 from clew.models.model_card import digest_of_files, write_card
 from clew.training.exporting import export_encoder
 from clew.training.gradient import Asked, Contrast, ContrastSettings, Descent
-from clew.training.reader.network import EncoderSize, open_torch, start_card, start_encoder, word_table
+from clew.training.networks import EncoderSize, open_torch, start_card, start_encoder, word_table
 
 LONGEST = 256
 """Tokens of a question or a document."""

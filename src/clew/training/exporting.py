@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from clew.models.embedding.words import DIMENSION
 from clew.models.model_card import digest_of_files, write_card
 from clew.models.onnx_runtime import quantize
-from clew.training.reader.network import word_table
+from clew.training.networks import word_table
 
 HEADS = "heads.npz"
 

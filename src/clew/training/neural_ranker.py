@@ -17,7 +17,7 @@ import numpy as np
 from clew.core.errors import InputError, MissingExtraError
 from clew.training.exporting import export_int8
 from clew.training.labelled import FloatArray, Table, hit_at_1
-from clew.training.reader.network import published_encoder
+from clew.training.networks import published_encoder
 
 Pairs = Sequence[tuple[str, str]]
 READ_AT_ONCE = 128

@@ -24,7 +24,7 @@ from clew.reading.graph_network import ENCODER, LONGEST, Places
 from clew.training.exporting import export_network
 from clew.training.folds import names_of_fold, parse_fold
 from clew.training.gradient import Descent
-from clew.training.reader.network import EncoderSize, open_torch, start_encoder
+from clew.training.networks import EncoderSize, open_torch, start_encoder
 
 Say = Callable[[str], None]
 SAID_EVERY = 200

@@ -29,9 +29,16 @@ from clew.reading.encoders import Floats
 from clew.training.exporting import export_network
 from clew.training.folds import names_of_fold, parse_fold
 from clew.training.gradient import Descent, Ids, parts
+from clew.training.networks import (
+    EncoderSize,
+    open_torch,
+    passage_heads,
+    passage_network,
+    start_card,
+    start_encoder,
+    teacher_network,
+)
 from clew.training.passages.examples import Question, Source, read_source
-from clew.training.passages.network import passage_heads, passage_network, teacher_network
-from clew.training.reader.network import EncoderSize, open_torch, start_card, start_encoder
 
 Pair = tuple[Ids, Ids, int]
 """A question, what is known already, and the place of a passage."""

@@ -28,10 +28,10 @@ from clew.reading.plan import Wording
 from clew.reading.proposals import Proposer
 from clew.reading.reader import BUDGET, PLANS
 from clew.reading.scoring import HEADS, Labels, Scorer, masked, shared_words
+from clew.training import networks
 from clew.training.exporting import export_network
 from clew.training.folds import names_of_fold, parse_fold
 from clew.training.gradient import Descent, Ids
-from clew.training.reader import network as networks
 from clew.training.reader.examples import Example, Hops, Lesson, SchemaExamples, normal, read_sources
 
 Tokens = Callable[[Sequence[str]], list[Ids]]
