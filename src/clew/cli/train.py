@@ -34,8 +34,7 @@ from clew.training.feedback import learn as learn_from_confirmed
 from clew.training.networks import open_torch
 from clew.training.neural_ranker import NeuralSettings
 from clew.training.own_base import fit_to_base
-from clew.training.ranker import RankerSettings
-from clew.training.table_rankers import TreeSettings
+from clew.training.ranker import RankerSettings, TreeSettings
 
 Weights = Annotated[Path, typer.Option("--out", "-o", help="The folder for the weights.")]
 LeftOut = Annotated[

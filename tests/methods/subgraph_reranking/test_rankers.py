@@ -23,8 +23,7 @@ from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.models.embedding.onnx import file_digest
 from clew.models.embedding.opening import HashEmbedder
 from clew.training.labelled import LabelledPool, Table, hit_at_1, permutation_importance, split_of
-from clew.training.ranker import RankerSettings, train_ranker
-from clew.training.table_rankers import TreeSettings, fit_linear, fit_logistic, fit_trees
+from clew.training.ranker import RankerSettings, TreeSettings, fit_linear, fit_logistic, fit_trees, train_ranker
 from conftest import build_graph, tables
 
 EMBEDDER = HashEmbedder(16)
