@@ -49,11 +49,6 @@ class Trail:
         return node == self.start or any(step.end == node for step in self.steps)
 
 
-def leads(kb: KnowledgeBase, trail: Trail) -> list[RelationUse]:
-    """The relations that go on from the end of a trail, both directions."""
-    return list(kb.relations(NodeSet.of([trail.end])))
-
-
 def extend(kb: KnowledgeBase, trail: Trail, use: RelationUse, rng: random.Random) -> list[Trail]:
     """The trail by one step over a relation to every new neighbour, or to a sample of very many."""
     reached = [n for n in kb.neighbors(NodeSet.of([trail.end]), use.relation, use.direction) if not trail.visits(n)]
