@@ -33,9 +33,8 @@ from clew.kb.rdf_export import statements
 from clew.kb.tables import Piece, Problems, Tables
 from clew.methods.focus.tiers import finished, tiers, united, unrestricted
 from clew.queries.certificates import certificate
-from clew.queries.claims import Claim, as_block
+from clew.queries.claims import Claim, as_block, claim_of_paths
 from clew.queries.grounding import ground, pose
-from clew.queries.path_claims import claim_of_paths
 from clew.queries.relation_paths import Explorer, RelationPath
 from clew.queries.solutions import solve
 

@@ -24,6 +24,7 @@ from statistics import mean, median
 
 import numpy as np
 import pypdfium2
+from passage_graphs import seed_neighbours, structural_questions
 
 import clew
 from clew.building import build
@@ -35,8 +36,6 @@ from clew.documents.graph.edges import density
 from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.comparison import bootstrap
 from clew.evaluation.plots import Axis, Series, line_plot
-from clew.evaluation.seed_neighbours import seed_neighbours
-from clew.evaluation.structural_questions import structural_questions
 from clew.evaluation.summary import by_type
 from clew.methods.catalog import create
 from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting, search_of

@@ -138,8 +138,7 @@ def train(given):
     from clew.methods.subgraph_reranking.rankers import RandomOrder, SemanticRanker, SourceOrder
     from clew.models.embedding.onnx import OnnxEmbedder
     from clew.training.labelled import Table, permutation_importance
-    from clew.training.ranker import RankerSettings, fit_table
-    from clew.training.table_rankers import TreeSettings
+    from clew.training.ranker import RankerSettings, TreeSettings, fit_table
 
     lines = read_pools(given.work)
     pools = [labelled(line) for line in lines]

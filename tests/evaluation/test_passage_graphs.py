@@ -1,5 +1,7 @@
 """What the graph of passages is worth: neighbours of the seeds, and structures that questions name."""
 
+import sys
+
 import pytest
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate
@@ -12,11 +14,12 @@ from clew.datasets.questions import Question
 from clew.documents import EdgeOptions, corpus_tables
 from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.judging import structures_in
-from clew.evaluation.seed_neighbours import seed_neighbours
-from clew.evaluation.structural_questions import structural_questions
 from clew.methods.catalog import create
 from clew.toolbox import Toolbox
-from conftest import tables
+from conftest import ROOT, tables
+
+sys.path.append(str(ROOT / "benchmarks"))
+from passage_graphs import seed_neighbours, structural_questions
 
 
 class Text:

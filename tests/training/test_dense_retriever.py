@@ -36,7 +36,7 @@ def garden(tmp_path_factory):
 def trained(garden, tmp_path_factory):
     for package in ("torch", "transformers", "onnx"):
         pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
-    from clew.training.reader.network import EncoderSize
+    from clew.training.networks import EncoderSize
 
     settings = DenseSettings(epochs=12, rate=2e-3, questions=8, wrong=4, size=EncoderSize(1, 4, 64))
     weights = tmp_path_factory.mktemp("dense") / "weights"

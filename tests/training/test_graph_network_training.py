@@ -66,8 +66,8 @@ def test_lessons_hold_both_ways_of_every_edge_and_masked_questions(tools: Toolbo
 def test_what_is_trained_in_seconds_answers_and_numpy_says_what_torch_says(tools: Toolbox, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the extra `train` is not installed")
     pytest.importorskip("onnx", reason="the extra `train` is not installed")
-    from clew.training.qa_gnn.fitting import GraphFitting, GraphSettings, train_graph_network
-    from clew.training.reader.network import EncoderSize
+    from clew.training.networks import EncoderSize
+    from clew.training.qa_gnn import GraphFitting, GraphSettings, train_graph_network
 
     pytest.importorskip("torch").set_num_threads(1)  # several are slower where the machine is busy
     lessons = graph_lessons(tools, "makes", asked(), 0.25, 0)
@@ -99,8 +99,8 @@ def test_what_is_trained_in_seconds_answers_and_numpy_says_what_torch_says(tools
 def test_nothing_to_learn_from_is_said(tools: Toolbox, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the extra `train` is not installed")
     pytest.importorskip("onnx", reason="the extra `train` is not installed")
-    from clew.training.qa_gnn.fitting import GraphSettings, train_graph_network
-    from clew.training.reader.network import EncoderSize
+    from clew.training.networks import EncoderSize
+    from clew.training.qa_gnn import GraphSettings, train_graph_network
 
     lessons = graph_lessons(tools, "makes", [], 0.0, 0)
     settings = GraphSettings(layers=1, width=8, steps=2, size=EncoderSize(1, 4, 64))

@@ -26,7 +26,6 @@ from clew.training.language import (
     Lora,
     Tuning,
     batches,
-    merge_saved,
     open_language_model,
     tokenised,
 )
@@ -85,6 +84,8 @@ def written(path, rows):
 
 @pytest.mark.filterwarnings("ignore")
 def test_graphs_are_told_by_a_model_that_was_trained_from_nothing(start, tmp_path):
+    from safetensors.torch import load_file
+
     file = written(tmp_path / "told.jsonl", [ADA] * 20)
     out = tmp_path / "out"
     course = Course(start, out, "0/10", "CC0", quick(), lambda _: None)
@@ -99,11 +100,13 @@ def test_graphs_are_told_by_a_model_that_was_trained_from_nothing(start, tmp_pat
     assert outcome.value == ADA["text"]
     assert not [*out.glob("*.bin"), *out.glob("steps")]
 
-    local = open_language_model(start)  # what travels is small: the same model again from the thin matrices alone
-    merge_saved(local, out / LORA)
     again = dict(HuggingFaceModel(str(out))._model.model.named_parameters())
-    for name, part in local.model.named_parameters():
-        assert abs(part - again[name]).max() < 0.02, name
+    scale = course.tuning.alpha / course.tuning.rank
+    kept = load_file(out / LORA)  # what travels is small: the start and the thin matrices are the same model
+    for name, part in open_language_model(start).model.named_parameters():
+        layer = name.removesuffix(".weight")
+        thin = kept[f"{layer}.up"].float() @ kept[f"{layer}.down"].float() if f"{layer}.up" in kept else 0
+        assert abs(part + scale * thin - again[name]).max() < 0.02, name
 
     weights = out / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"!")
@@ -185,7 +188,7 @@ def test_the_loss_counts_the_reply_alone(start, tmp_path):
     assert float(descent._loss(told).detach()) == pytest.approx(by_hand, rel=1e-4)
 
 
-def test_thin_matrices_change_nothing_at_first_and_belong_to_one_model(start, tmp_path):
+def test_thin_matrices_change_nothing_at_first(start):
     import torch
 
     local = open_language_model(start)
@@ -193,16 +196,11 @@ def test_thin_matrices_change_nothing_at_first_and_belong_to_one_model(start, tm
     before = local.model(ids).logits
     lora = Lora(local.model, 4, 8.0)
     assert torch.equal(local.model(ids).logits, before)
-    lora.save(tmp_path / LORA)
     torch.nn.init.ones_(lora.weights["model.layers.0.mlp.up_proj.up"])
     changed = local.model(ids).logits
     lora.merge()
     assert not torch.allclose(changed, before)
     assert torch.allclose(local.model(ids).logits, changed, atol=0.2)
-    other = open_language_model(start)
-    del other.model.model.layers[1]
-    with pytest.raises(InputError, match="another model"):
-        merge_saved(other, tmp_path / LORA)
 
 
 def test_what_is_missing_is_said(start, tmp_path, run):

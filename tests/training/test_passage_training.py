@@ -165,8 +165,8 @@ def test_a_part_that_does_not_exist_is_refused(told):
 def test_training_lowers_the_loss_and_writes_what_reads_the_same(house, tmp_path):
     for package in ("torch", "transformers", "onnx"):
         pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
+    from clew.training.networks import EncoderSize
     from clew.training.passages.fitting import Fitting, Settings, fit_passages, measure
-    from clew.training.reader.network import EncoderSize
 
     settings = Settings(epochs=2, rate=1e-3, size=EncoderSize(1, 4, 64))
     figures = fit_passages([house], tmp_path, settings, {"seed": 0}, lambda _: None)
@@ -189,8 +189,8 @@ def test_a_teacher_is_heard_and_its_judgement_is_kept(house, tmp_path):
         pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
     from transformers import BertConfig, BertForSequenceClassification
 
+    from clew.training.networks import EncoderSize
     from clew.training.passages.fitting import Settings, fit_passages
-    from clew.training.reader.network import EncoderSize
 
     shape = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     BertForSequenceClassification(BertConfig(num_labels=1, **shape)).save_pretrained(tmp_path / "teacher")
@@ -213,8 +213,8 @@ def test_an_embedder_is_trained_and_opened_by_its_folder(house, tmp_path):
 
     from clew.core.errors import ModelError
     from clew.models.embedding.opening import open_embedder
+    from clew.training.networks import EncoderSize
     from clew.training.next_passage import EmbedderSettings, fit_next_passage, measure_next
-    from clew.training.reader.network import EncoderSize
 
     shape = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     BertForSequenceClassification(BertConfig(num_labels=1, **shape)).save_pretrained(tmp_path / "teacher")

@@ -58,8 +58,8 @@ def test_a_schema_that_stands_in_the_sources_twice_is_refused(source):
 def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, tmp_path):
     for package in ("torch", "transformers", "onnx"):
         pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
+    from clew.training.networks import EncoderSize
     from clew.training.reader.fitting import Settings, fit_reader, measure
-    from clew.training.reader.network import EncoderSize
 
     steps = {"epochs": 4, "choice_epochs": 2, "batch": 4, "together": 1, "choice_batch": 4, "rate": 3e-4}
     settings, schemas, out = Settings(**steps, size=EncoderSize(1, 4, 64)), read_sources([source]), tmp_path / "out"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +21,7 @@ from clew.evaluation.rankers import PoolMaker, RankerReport, train_on_questions
 from clew.kb.manifest import is_base
 from clew.kb.paths import PathLimits
 from clew.methods.subgraph_reranking.method import graph_writer, open_source
-from clew.methods.subgraph_reranking.ranker_file import Texts
+from clew.methods.subgraph_reranking.ranker_file import Kind, Texts
 from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.models.opening import open_model
 from clew.reading.fitted import forget
@@ -31,11 +30,10 @@ from clew.toolbox import Toolbox
 from clew.training.dense_retriever import DenseSettings
 from clew.training.feedback import confirm
 from clew.training.feedback import learn as learn_from_confirmed
+from clew.training.networks import open_torch
 from clew.training.neural_ranker import NeuralSettings
 from clew.training.own_base import fit_to_base
-from clew.training.ranker import RankerSettings
-from clew.training.reader.network import open_torch
-from clew.training.table_rankers import TreeSettings
+from clew.training.ranker import RankerSettings, TreeSettings
 
 Weights = Annotated[Path, typer.Option("--out", "-o", help="The folder for the weights.")]
 LeftOut = Annotated[
@@ -46,22 +44,13 @@ Seed = Annotated[int, typer.Option("--seed", help="Of the folds and the training
 Minutes = Annotated[float | None, typer.Option("--minutes", min=0.01, help="Train no longer than this.")]
 
 
-class RankerKind(StrEnum):
-    """The rankers that can be trained."""
-
-    linear = "linear"
-    logistic = "logistic"
-    catboost = "catboost"
-    neural = "neural"
-
-
 def ranker(
     questions: Annotated[
         str, typer.Option("--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="Questions with answers.")
     ],
     output: Annotated[Path, typer.Option("--out", "-o", help="The folder for the ranker.")],
     kb: Annotated[Path | None, typer.Option("--kb", help="The base; by default the one the data set brings.")] = None,
-    kind: Annotated[RankerKind, typer.Option("--ranker", help="What to train.")] = RankerKind.logistic,
+    kind: Annotated[Kind, typer.Option("--ranker", help="What to train.")] = "logistic",
     features: Annotated[
         str, typer.Option("--features", help="Of text, graph, g2t, match, source; neural: text or g2t,highlight.")
     ] = "text,graph,g2t",
@@ -99,7 +88,7 @@ def ranker(
         graph_writer(tools, texts),
     )
     settings = RankerSettings(
-        kind.value,
+        kind,
         tuple(part.strip() for part in features.split(",") if part.strip()),
         trees=TreeSettings((0.1,), (6,), seed=seed) if quick else TreeSettings(seed=seed),
         neural=NeuralSettings(encoder, epochs=epochs, seed=seed),
@@ -267,7 +256,7 @@ def qa_gnn(
 ) -> None:
     """Train the network that passes messages through a graph (extra `train`; minutes with a GPU, hours without)."""
     from clew.evaluation.graph_lessons import graph_lessons
-    from clew.training.qa_gnn.fitting import GraphSettings, train_graph_network
+    from clew.training.qa_gnn import GraphSettings, train_graph_network
 
     open_torch()  # what is missing is said before anything is read
     refuse_foreign(output, ("card.json",), "the weights of a graph network")

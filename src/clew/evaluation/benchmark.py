@@ -9,24 +9,47 @@ from pathlib import Path
 from typing import Literal
 
 from clew.core.errors import InputError, NotFoundError, PendingError, StorageError
-from clew.core.types import NodeRef
+from clew.core.types import Answer, NodeRef, Ranking
 from clew.core.workers import Workers
 from clew.datasets.base import dataset_base, question_base
 from clew.datasets.questions import Dataset, Match, Question
 from clew.documents.graph.build import EdgeOptions
-from clew.evaluation.golden_passages import GoldenPassages
 from clew.evaluation.judging import NamesOf
 from clew.evaluation.rows import Row
 from clew.evaluation.run_folder import Setup, identity
 from clew.evaluation.runs import Answering, Run, evaluate, judged
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.catalog import ask, create
+from clew.methods.knowledge_graph_prompting.answer import answer_from_passages
 from clew.methods.protocol import Method
+from clew.methods.role_choice import reader_for
 from clew.models.protocol import LanguageModel
 from clew.toolbox import Toolbox
 
 WITH_A_MODEL = 8
 """Questions under way at once where a model answers; without one they go one by one, so that latencies are a user's."""
+
+
+@dataclass(frozen=True)
+class GoldenPassages(Method):
+    """The gold passages of each question: what a perfect retrieval would give the reader.
+
+    Gold is known to the evaluation alone, so this method can be evaluated and never asked.
+    """
+
+    name = "golden_passages"
+    gold: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> GoldenPassages:
+        """Those of a data set."""
+        return cls({question.text: question.passages for question in dataset.questions})
+
+    def answer(self, question: str, tools: Toolbox) -> Answer:
+        """The gold passages, in their order, read."""
+        nodes = [tools.kb.find(key) for key in self.gold.get(question, ())]
+        ranking = Ranking.of(nodes, list(range(len(nodes), 0, -1)))
+        return answer_from_passages(tools.stored, question, ranking, reader_for(tools))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ class Interval:
     high: float
 
 
-def bootstrap(values: Sequence[float], seed: int = 0, resamples: int = RESAMPLES) -> Interval:
+def bootstrap(values: Sequence[float], seed: int = 0) -> Interval:
     """The percentile bootstrap of the mean (Efron 1979).
 
     Resampling n values with replacement draws how often each distinct value occurs from a multinomial distribution:
@@ -33,14 +33,12 @@ def bootstrap(values: Sequence[float], seed: int = 0, resamples: int = RESAMPLES
     distinct, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
     if len(distinct) == 1:
         return Interval(float(distinct[0]), float(distinct[0]))
-    drawn = np.random.default_rng(seed).multinomial(len(values), counts / len(values), size=resamples)
+    drawn = np.random.default_rng(seed).multinomial(len(values), counts / len(values), size=RESAMPLES)
     low, high = np.percentile(drawn @ distinct / len(values), (2.5, 97.5))
     return Interval(float(low), float(high))
 
 
-def randomisation_test(
-    ours: Sequence[float], theirs: Sequence[float], seed: int = 0, resamples: int = RESAMPLES
-) -> float:
+def randomisation_test(ours: Sequence[float], theirs: Sequence[float], seed: int = 0) -> float:
     """The two-sided p-value of a paired difference in means, the two systems swapped at random for each question.
 
     Fisher 1935; recommended for retrieval by Smucker, Allan and Carterette 2007.
@@ -50,11 +48,11 @@ def randomisation_test(
     if not len(sizes):
         return 1.0
     # Of c differences of one size, those that keep their sign are binomial: no question needs a coin of its own.
-    kept = np.random.default_rng(seed).binomial(counts, 0.5, size=(resamples, len(counts)))
+    kept = np.random.default_rng(seed).binomial(counts, 0.5, size=(RESAMPLES, len(counts)))
     sums = (2 * kept - counts) @ sizes
     observed = abs(float(differences.sum()))
     as_extreme = int(np.count_nonzero(np.abs(sums) >= observed - 1e-9))
-    return (as_extreme + 1) / (resamples + 1)
+    return (as_extreme + 1) / (RESAMPLES + 1)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

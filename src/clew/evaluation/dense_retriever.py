@@ -19,7 +19,7 @@ from clew.evaluation.comparison import bootstrap, randomisation_test
 from clew.evaluation.metrics import hit, recall, reciprocal_rank
 from clew.index.vectors import VectorIndex
 from clew.methods.answering import answer_nodes, nearest, vectors_of
-from clew.methods.stark.dense_retriever import FORMAT, dense_vectors
+from clew.methods.stark.retrievers import FORMAT, dense_vectors
 from clew.models.model_card import write_card
 from clew.toolbox import Toolbox
 from clew.training.dense_retriever import DenseSettings, Labelled, fit_dense

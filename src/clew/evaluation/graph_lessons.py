@@ -16,8 +16,7 @@ from clew.reading.graph_network import HopPlaces, masked_question
 from clew.reading.topics import find_topics
 from clew.reading.vocabulary import Vocabulary
 from clew.toolbox import Toolbox
-from clew.training.qa_gnn.fitting import Lessons
-from clew.training.qa_gnn.network import GraphBase, GraphQuestion
+from clew.training.qa_gnn import GraphBase, GraphQuestion, Lessons
 
 
 def graph_base(kb: ArrayKnowledgeBase, name: str) -> GraphBase:
@@ -59,7 +58,7 @@ def graph_questions(tools: Toolbox, questions: Sequence[Question]) -> list[Graph
         start = {int(node) for topic in topics for node in topic.nodes}
         if answers - start:
             text = masked_question(one.text, topics, kinds)
-            made.append(GraphQuestion(text, tuple(sorted(start)), tuple(sorted(answers - start)), one.type or ""))
+            made.append(GraphQuestion(text, tuple(sorted(start)), tuple(sorted(answers - start))))
     return made
 
 

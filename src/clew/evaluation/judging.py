@@ -72,11 +72,7 @@ def _squeezed(name: str) -> str:
     return normalise_name(name).replace(" ", "")
 
 
-def _as_it_is(name: str) -> str:
-    return name
-
-
-_FORMS: Mapping[Match, Callable[[str], str]] = {"key": _as_it_is, "strict": normalise_name, "lenient": _squeezed}
+_FORMS: Mapping[Match, Callable[[str], str]] = {"key": str, "strict": normalise_name, "lenient": _squeezed}
 
 
 PRIMARY: Mapping[Kind, str] = {"retrieval": "hit@1", "graph": "hit@1", "documents": "recall@5"}

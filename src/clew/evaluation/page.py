@@ -227,8 +227,7 @@ def _failure(row: Row) -> str:
     if row.error:
         facts.append(("error", row.error))
     shown = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts)
-    lines = [trace_text(line.depth, line.name, line.seconds, line.details, line.error) for line in row.trace]
-    trace = f"<pre>{escape(chr(10).join(lines))}</pre>" if lines else ""
+    trace = f"<pre>{escape(chr(10).join(map(trace_text, row.trace)))}</pre>" if row.trace else ""
     kind = f" · {row.type}" if row.type else ""
     return (
         f"<details><summary><b>{escape(row.question)}</b> <small>{escape(row.id + kind)} · {escape(places)}</small>"

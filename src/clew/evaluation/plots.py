@@ -193,7 +193,7 @@ class Bar:
     deviation: float = 0.0
 
 
-def bar_plot(title: str, bars: Sequence[Bar], unit: str = "") -> str:
+def bar_plot(title: str, bars: Sequence[Bar]) -> str:
     """An SVG with one row per bar, negative values to the left of the line."""
     low = min([0.0, *(bar.value - bar.deviation for bar in bars)])
     high = max([0.0, *(bar.value + bar.deviation for bar in bars)])
@@ -214,7 +214,7 @@ def bar_plot(title: str, bars: Sequence[Bar], unit: str = "") -> str:
         start, end = sorted((across(0), across(bar.value)))
         box = f'x="{start:.1f}" y="{middle - 7:.1f}" width="{max(end - start, 0.5):.1f}" height="14"'
         whisker = f"M{across(bar.value - bar.deviation):.1f} {middle:.1f}H{across(bar.value + bar.deviation):.1f}"
-        number = f"{bar.value:.3g}{unit}"
+        number = f"{bar.value:.3g}"
         parts.append(f'<text class="end" x="{BAR_LEFT - 8}" y="{middle + 4:.1f}">{escape(bar.label)}</text>')
         parts.append(f"<rect {box}><title>{escape(bar.label)}: {number}</title></rect>")
         if bar.deviation:

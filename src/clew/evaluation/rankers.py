@@ -91,7 +91,6 @@ def first_right(pool: LabelledPool, scores: FloatArray) -> int | None:
     return next((place for place, which in enumerate(ranked(scores)) if pool.right[which]), None)
 
 
-Say = Callable[[str], None]
 SHARES = (0.6, 0.15, 0.25)
 
 
@@ -156,13 +155,10 @@ def train_on_questions(
     *,
     source: str,
     texts: Texts = "facts",
-    shares: tuple[float, float, float] = SHARES,
-    say: Say = lambda _: None,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> RankerReport:
     """Train on most questions, choose settings on some, and report on the rest; the ranker is saved in `out`."""
-    say("candidates and subgraphs")
-    splits = split_pools(list(maker.pools(dataset.questions, progress)), shares, settings.seed)
+    splits = split_pools(list(maker.pools(dataset.questions, progress)), seed=settings.seed)
     counts = {name: len(pools) for name, pools in splits.items()}
     if not all(counts.values()):
         told = ", ".join(f"{count} {name}" for name, count in counts.items())
@@ -177,10 +173,9 @@ def train_on_questions(
         "seed": settings.seed,
         "version": __version__,
     }
-    trained = train_ranker(settings, splits["train"], splits["validation"], schema, embedder, data, say=say)
+    trained = train_ranker(settings, splits["train"], splits["validation"], schema, embedder, data)
     parts = replace(trained.parts, card=trained.parts.card.model_copy(update={"texts": texts}))
     save_ranker(out, parts)
-    say("test questions")
     ranker = load_ranker(out, schema, embedder, judged=False)
     test, held_out = splits["test"], [*splits["validation"], *splits["test"]]
     before, after = (_curve(one, test, maker.candidates) for one in (SourceOrder(), ranker))

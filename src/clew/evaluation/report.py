@@ -10,7 +10,7 @@ from typing import Any
 from clew.core.errors import InputError
 from clew.evaluation.comparison import Comparison, compare
 from clew.evaluation.judging import PRIMARY
-from clew.evaluation.rows import Row
+from clew.evaluation.rows import Row, TraceLine
 from clew.evaluation.run_folder import Setup, find_runs, read_rows, read_setup
 from clew.evaluation.runs import Run
 from clew.evaluation.summary import Summary, by_type, metric_values, summarise
@@ -149,12 +149,12 @@ def failure_json(row: Row) -> dict[str, Any]:
         "metrics": dict(row.metrics),
         "error": row.error,
         "fallbacks": [f"{f.step}: {f.reason}; {f.instead}" for f in row.fallbacks],
-        "trace": [trace_text(line.depth, line.name, line.seconds, line.details, line.error) for line in row.trace],
+        "trace": list(map(trace_text, row.trace)),
     }
 
 
-def trace_text(depth: int, name: str, seconds: float | None, details: str, error: str | None) -> str:
+def trace_text(line: TraceLine) -> str:
     """A line of a trace, indented by its depth."""
-    time = "" if seconds is None else f" {1000 * seconds:.1f} ms"
-    wrong = "" if error is None else f" ! {error}"
-    return "  " * depth + name + time + (f" — {details}" if details else "") + wrong
+    time = "" if line.seconds is None else f" {1000 * line.seconds:.1f} ms"
+    wrong = "" if line.error is None else f" ! {line.error}"
+    return "  " * line.depth + line.name + time + (f" — {line.details}" if line.details else "") + wrong

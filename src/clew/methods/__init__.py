@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from clew.methods.paths.think_on_graph import ThinkOnGraph
     from clew.methods.paths.tournament_on_path import TournamentOnPath
     from clew.methods.protocol import Method
-    from clew.methods.stark.llm_reranker import LlmReranker
-    from clew.methods.stark.retrievers import Bm25, Hybrid, MultiVectorSearch, VectorSearch
+    from clew.methods.stark.retrievers import Bm25, Hybrid, LlmReranker, MultiVectorSearch, VectorSearch
     from clew.methods.subgraph_reranking.method import SubgraphReranking
 
 __all__ = [

@@ -14,8 +14,7 @@ from clew.core.errors import InputError, NotFoundError
 from clew.core.texts import asked_text
 from clew.core.trace import Recorder, recording
 from clew.core.types import Answer
-from clew.methods.options import describe_options, parse_options
-from clew.methods.protocol import Method
+from clew.methods.protocol import Method, describe_options, parse_options
 from clew.queries.sentences import sentence
 from clew.toolbox import Toolbox
 
@@ -27,7 +26,7 @@ METHODS: dict[str, str | type[Method]] = {
     "vector_search": "stark.retrievers:VectorSearch",
     "multi_vector_search": "stark.retrievers:MultiVectorSearch",
     "hybrid": "stark.retrievers:Hybrid",
-    "llm_reranker": "stark.llm_reranker:LlmReranker",
+    "llm_reranker": "stark.retrievers:LlmReranker",
     "subgraph_reranking": "subgraph_reranking.method:SubgraphReranking",
     "aligned_paths": "paths.aligned_paths:AlignedPaths",
     "qa_gnn": "paths.qa_gnn:QaGnn",

@@ -18,6 +18,8 @@ from clew.queries.problem import Attributes, Constraint, Filter, Graph, Problem,
 EdgeTypes = Literal["ignore", "prefer", "strict"]
 DirectionRule = Literal["any", "strict"]
 Unmatched = Literal["vector", "drop"]
+LINKED = 12
+"""Nodes that a name may stand for, the likeliest first."""
 SURE = 0.95
 """From this similarity on a fuzzy match counts as the same name."""
 
@@ -40,42 +42,31 @@ class Grounding:
         """The nodes as a set."""
         return NodeSet.of([link.node for link in self.links]) if self.links else EMPTY
 
-    def in_words(self) -> str:
-        """How the constant was understood, in a few words."""
-        if not self.links:
-            return f"“{self.constant.text}” names nothing in this base"
-        first = self.links[0]
-        more = f" and {len(self.links) - 1} more" if len(self.links) > 1 else ""
-        return f"“{self.constant.text}” → {first.alias}{more} ({first.how} match, {first.score:.2f})"
-
 
 Groundings = Mapping[Constant, Grounding]
 
 
-def ground(
-    query: TripletQuery, names: Names, *, unmatched: Unmatched = "vector", near: int = 1, k: int = 12
-) -> Groundings:
+def ground(query: TripletQuery, names: Names, *, unmatched: Unmatched = "vector") -> Groundings:
     """Exact names first, inside the stated type before outside it; then near names; then the nearest by meaning.
 
-    Deviation from the paper: an alias of several nodes stands for all of them, and `near` gives the number of nodes
-    that a name without an exact match stands for.
+    Deviation from the paper: an alias of several nodes stands for all of them.
     """
-    return {constant: _ground(constant, names, unmatched, near, k) for constant in query.constants()}
+    return {constant: _ground(constant, names, unmatched) for constant in query.constants()}
 
 
-def _ground(constant: Constant, names: Names, unmatched: Unmatched, near: int, k: int) -> Grounding:
-    inside = names.link(constant.text, type=constant.type, k=k)
+def _ground(constant: Constant, names: Names, unmatched: Unmatched) -> Grounding:
+    inside = names.link(constant.text, type=constant.type, k=LINKED)
     exact = [link for link in inside if link.how == "exact"]
     anywhere: Sequence[Link] = ()
     if not exact and constant.type is not None:
-        anywhere = [link for link in names.link(constant.text, k=k) if link.how == "exact"]
+        anywhere = [link for link in names.link(constant.text, k=LINKED) if link.how == "exact"]
         exact = list(anywhere)
     spelled = [link for link in exact if link.score == 1.0]
     exact = spelled or exact  # a name spelled just so is meant before one that differs in case or accents
     if exact:
         return Grounding(constant, tuple(exact), tuple(link for link in inside if link not in exact))
     sure = [link for link in inside if link.how == "fuzzy" and link.score >= SURE]
-    chosen = tuple(sure[:near]) or (tuple(inside[:near]) if unmatched == "vector" else ())
+    chosen = tuple(sure[:1]) or (tuple(inside[:1]) if unmatched == "vector" else ())
     return Grounding(constant, chosen, tuple(link for link in inside if link not in chosen))
 
 

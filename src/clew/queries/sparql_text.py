@@ -13,9 +13,9 @@ from clew.kb.protocol import KnowledgeBase
 from clew.kb.sparql import SparqlKnowledgeBase
 from clew.kb.sparql_schema import LABEL
 from clew.queries.claims import TARGET, Block, Claim, Named, Requirement
-from clew.queries.conditions import Check, checks
 from clew.queries.finishing import NUMBER
 from clew.queries.hierarchies import follows
+from clew.queries.problem import Check, checks
 from clew.queries.relation_paths import OPAQUE
 
 MOST_RELATIONS = 500

@@ -13,7 +13,6 @@ from clew.queries.problem import Constraint, Domains, Graph, Problem
 
 Pairs = NDArray[np.int64]
 """Pairs of nodes packed into one number each, sorted and different: first << 32 | second."""
-LOW = (1 << 32) - 1
 
 
 def pairs(graph: Graph, constraint: Constraint, variable: str, domain: NodeSet, partners: NodeSet) -> Pairs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,6 @@ class Report:
 
     folder: Path
     made: Made
-    remarks: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """As `clew synth --json` prints it."""
@@ -96,26 +95,21 @@ def make_benchmark(
     writers: Writers | None = None,
     *,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
-    say: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Make the questions, check every gate, and write the files; what is finished already is not made again."""
     writers = writers or Writers()
     refuse_foreign(folder, (LOG,), "benchmark of `clew synth`", "name a new folder with --out")
     kb = tools.local
-    say("templates")
     plan, steps, remarks = prepare(tools, wanted, writers)
-    say("questions")
     done = synthesise(steps, plan, ProgressLog(folder / LOG), progress, _model_check(writers.ledger))
     if not done.rows:
         why = "; ".join(f"{reason}: {count}" for reason, count in done.turned_down.most_common(3))
         raise InputError(f"no question could be made over {kb.folder.name} ({why})")
     if len(done.rows) < wanted.count:
         remarks.append(f"{wanted.count} questions were asked for; the base gave {len(done.rows)} different ones")
-    say("gates")
     gates = violations(kb, done.rows)
     if failed := {gate: ids for gate, ids in gates.items() if ids}:
         raise AssertionError(f"questions that fail a gate were about to be written: {failed}")
-    say("files")
     made = _made(tools, wanted, done, steps, gates, remarks)
     write_benchmark(folder, made)
     return Report(folder, made)
@@ -137,8 +131,7 @@ def prepare(tools: Toolbox, wanted: Wanted, writers: Writers) -> tuple[Plan, Ste
     plan = Plan(wanted.count, templates, texts, roles=wanted.askers, seed=wanted.seed, spare=spare)
     if writers.writer is None:
         return plan, model_free_steps(tools, sampler), remarks
-    steps = (product_steps if wanted.of_products else model_steps)(tools, sampler, writers)
-    return plan, steps, remarks
+    return plan, model_steps(tools, sampler, writers, of_products=wanted.of_products), remarks
 
 
 def estimate_benchmark(tools: Toolbox, wanted: Wanted, model: EstimatingModel) -> Estimate:
@@ -180,29 +173,22 @@ def model_free_steps(tools: Toolbox, sampler: Sampler) -> Steps:
     return Steps(kb, sampler, PhraseExtractor(kb, lexical), GrammarFuser(kb.schema), judges)
 
 
-def model_steps(tools: Toolbox, sampler: Sampler, writers: Writers) -> Steps:
-    """A model extracts and drafts, one rewrites, several judge."""
+def model_steps(tools: Toolbox, sampler: Sampler, writers: Writers, *, of_products: bool) -> Steps:
+    """A model extracts and drafts, one rewrites, several judge.
+
+    For products: hard and soft requirements, less what buyers contradict, filtered one by one.
+    """
     kb, writer = tools.local, writers.writer
     assert writer is not None
+    extractor = ProductExtractor if of_products else ModelExtractor
+    fuser = ProductFuser if of_products else ModelFuser
+    judges = product_judges if of_products else model_judges
     return Steps(
         kb,
         sampler,
-        ModelExtractor(kb, writer, writers.trusting),
-        ModelFuser(kb.schema, tools.names, writer, writers.rewriter or writer, writers.trusting),
-        model_judges(kb, writers.judges or (writer,)),
-    )
-
-
-def product_steps(tools: Toolbox, sampler: Sampler, writers: Writers) -> Steps:
-    """The same for products: hard and soft requirements, less what buyers contradict, filtered one by one."""
-    kb, writer = tools.local, writers.writer
-    assert writer is not None
-    return Steps(
-        kb,
-        sampler,
-        ProductExtractor(kb, writer, writers.trusting),
-        ProductFuser(kb.schema, tools.names, writer, writers.rewriter or writer, writers.trusting),
-        product_judges(kb, writers.judges or (writer,)),
+        extractor(kb, writer, writers.trusting),
+        fuser(kb.schema, tools.names, writer, writers.rewriter or writer, writers.trusting),
+        judges(kb, writers.judges or (writer,)),
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -37,6 +37,7 @@ class PhraseExtractor:
         return distinctive_phrase(self.kb, self.rarity, draft.gold, others, draft.rng("textual"))
 
 
+Said = TypeVar("Said")
 EXTRACT, EXTRACT_PRODUCT = (Prompt.load("clew.synthesis.prompts", name) for name in ("extract", "extract_product"))
 MOST = 3
 """Properties a model is asked for."""
@@ -105,22 +106,17 @@ class ModelExtractor:
 
     def extract(self, drafts: Sequence[Draft]) -> list[TextualRequirement | None]:
         """One requirement per draft that wants one; None where no property passed."""
-        wanting = [place for place, draft in enumerate(drafts) if draft.with_text]
-        found: list[TextualRequirement | None] = [None] * len(drafts)
-        outcomes = ask(self.model, [self._ask(drafts[place]) for place in wanting], role="extract")
-        for place, outcome in zip(wanting, outcomes, strict=True):
-            if outcome.value is None:
-                trace.fallback("extract", outcome.problem or "no reply", "the question has no textual requirement")
-                continue
-            kept = self._checked(drafts[place], outcome.value)
-            found[place] = TextualRequirement(kept[:TAKEN], "model") if kept else None
-        return found
+        return _extracted(self.model, drafts, self._ask, self._taken)
 
     def _ask(self, draft: Draft) -> Ask[list[_Property]]:
         filled = EXTRACT.fill(
             role=draft.role, instruction=instruction(draft.role), most=MOST, **_described(self.kb, draft)
         )
         return Ask(filled, _read, schema=SCHEMA, max_tokens=300, seed=draft.seed)
+
+    def _taken(self, draft: Draft, said: list[_Property]) -> TextualRequirement | None:
+        kept = self._checked(draft, said)
+        return TextualRequirement(kept[:TAKEN], "model") if kept else None
 
     def _checked(self, draft: Draft, found: list[_Property]) -> tuple[Property, ...]:
         if self.trusting:
@@ -139,27 +135,36 @@ class ProductExtractor(ModelExtractor):
 
     def extract(self, drafts: Sequence[Draft]) -> list[TextualRequirement | None]:
         """One requirement per draft that wants one; None where none passed."""
-        wanting = [place for place, draft in enumerate(drafts) if draft.with_text]
-        found: list[TextualRequirement | None] = [None] * len(drafts)
-        outcomes = ask(self.model, [self._ask_product(drafts[place]) for place in wanting], role="extract")
-        for place, outcome in zip(wanting, outcomes, strict=True):
-            if outcome.value is None:
-                trace.fallback("extract", outcome.problem or "no reply", "the question has no textual requirement")
-                continue
-            found[place] = self._requirement(drafts[place], outcome.value)
-        return found
+        return _extracted(self.model, drafts, self._ask_product, self._required)
 
     def _ask_product(self, draft: Draft) -> Ask[_Product]:
         filled = EXTRACT_PRODUCT.fill(most=MOST_OF_A_STRENGTH, **_described(self.kb, draft))
         return Ask(filled, _read_product, schema=PRODUCT_SCHEMA, max_tokens=900, seed=draft.seed)
 
-    def _requirement(self, draft: Draft, said: _Product) -> TextualRequirement | None:
+    def _required(self, draft: Draft, said: _Product) -> TextualRequirement | None:
         hard = self._checked(draft, said.hard[:MOST_OF_A_STRENGTH])
         soft = self._checked(draft, said.soft[:MOST_OF_A_STRENGTH])
         kept = (*hard, *(replace(one, strength="soft") for one in soft))
         item = "" if leaks(said.item, names_of(self.kb, draft.gold)) else said.item.strip()
         negative = tuple(one.text for one in said.negative)
         return TextualRequirement(kept, "model", item, negative) if kept else None
+
+
+def _extracted(
+    model: LanguageModel,
+    drafts: Sequence[Draft],
+    asked: Callable[[Draft], Ask[Said]],
+    required: Callable[[Draft, Said], TextualRequirement | None],
+) -> list[TextualRequirement | None]:
+    wanting = [place for place, draft in enumerate(drafts) if draft.with_text]
+    found: list[TextualRequirement | None] = [None] * len(drafts)
+    outcomes = ask(model, [asked(drafts[place]) for place in wanting], role="extract")
+    for place, outcome in zip(wanting, outcomes, strict=True):
+        if outcome.value is None:
+            trace.fallback("extract", outcome.problem or "no reply", "the question has no textual requirement")
+        else:
+            found[place] = required(drafts[place], outcome.value)
+    return found
 
 
 def _described(kb: KnowledgeBase, draft: Draft) -> dict[str, str]:

@@ -182,9 +182,10 @@ class ModelFuser:
         tasks = [_told(task, outcome) for task, outcome in zip(tasks, drafted, strict=True)]
         first = [Outcome(None if one.value is None else one.value.question, one.problem) for one in drafted]
         second = self._rewritten(tasks, first)
+        stages: dict[How, list[Outcome[str]]] = {"model rewrite": second, "model draft": first}
         wordings = [
             (place, how, text)
-            for how, outcomes in (("model rewrite", second), ("model draft", first))
+            for how, outcomes in stages.items()
             for place, outcome in enumerate(outcomes)
             if (text := outcome.value) is not None
         ]
@@ -195,7 +196,7 @@ class ModelFuser:
         for (place, how, text), outcome in zip(fit, said, strict=True):
             if (outcome.value or 0.0) >= 0.5 and place not in chosen:
                 used = tasks[place].used
-                chosen[place] = Wording(text, _how(how), plain[place].relational, first[place].value, used=used)
+                chosen[place] = Wording(text, how, plain[place].relational, first[place].value, used=used)
         return [chosen.get(place) or self._fallen_back(tasks[place], first[place]) for place in range(len(tasks))]
 
     def _rewritten(self, tasks: Sequence[_Task], first: Sequence[Outcome[str]]) -> list[Outcome[str]]:
@@ -323,7 +324,3 @@ def _read(completion: Completion) -> str:
     if not question or len(question) > LONGEST:
         raise ReplyError(f"expected one question of at most {LONGEST} characters")
     return question
-
-
-def _how(text: str) -> How:
-    return "model rewrite" if text == "model rewrite" else "model draft"

@@ -21,6 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import rustworkx
+
+from clew.core.disk import write_whole
 from clew.core.errors import CorruptError
 from clew.core.notations import parse_json
 from clew.synthesis.statistics import Statistics, distribution_plot
@@ -69,9 +72,7 @@ class ProgressLog:
 def write_atomically(file: Path, text: str) -> None:
     """Beside, then renamed into place: a reader sees the old file or the new one."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f".{file.name}.partial")
-    beside.write_text(text, "utf-8", errors="replace")
-    beside.replace(file)
+    write_whole(file, text.encode("utf-8", "replace"))
 
 
 NAMES = ("train", "val", "test")
@@ -99,24 +100,13 @@ def by_entity(rows: Sequence[Row], seed: int) -> Split:
 
 def _groups(rows: Sequence[Row], members: Callable[[Row], Sequence[str]]) -> list[list[str]]:
     """Questions joined wherever they share a member."""
-    parent: dict[str, str] = {}
-
-    def root(name: str) -> str:
-        parent.setdefault(name, name)
-        while parent[name] != name:
-            parent[name] = parent[parent[name]]
-            name = parent[name]
-        return name
-
-    for row in rows:
-        first, *others = [f"member {name}" for name in members(row)] or [f"question {row['id']}"]
-        for other in others:
-            parent[root(other)] = root(first)
-    groups: dict[str, list[str]] = {}
-    for row in rows:
-        own = [f"member {name}" for name in members(row)] or [f"question {row['id']}"]
-        groups.setdefault(root(own[0]), []).append(row["id"])
-    return list(groups.values())
+    graph: rustworkx.PyGraph[int, None] = rustworkx.PyGraph()
+    graph.add_nodes_from(range(len(rows)))
+    first: dict[str, int] = {}
+    for place, row in enumerate(rows):
+        graph.add_edges_from_no_data([(first.setdefault(name, place), place) for name in members(row)])
+    joined = sorted(map(sorted, rustworkx.connected_components(graph)))
+    return [[rows[place]["id"] for place in group] for group in joined]
 
 
 def _dealt(groups: list[list[str]], rng: random.Random) -> Split:

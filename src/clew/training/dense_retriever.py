@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,9 @@ from clew.models.embedding.onnx import CHARACTERS_PER_TOKEN
 from clew.models.embedding.passage_embedder import ENCODER, QUESTIONS
 from clew.models.embedding.words import open_tokenizer
 from clew.models.model_card import digest_of_files, write_card
-from clew.training.contrast import Asked, Contrast, ContrastSettings
 from clew.training.exporting import export_encoder
-from clew.training.gradient import Descent
-from clew.training.reader.network import PACKAGE, EncoderSize, open_torch, start_encoder, word_table
+from clew.training.gradient import Asked, Contrast, ContrastSettings, Descent
+from clew.training.networks import EncoderSize, open_torch, start_card, start_encoder, word_table
 
 LONGEST = 256
 """Tokens of a question or a document."""
@@ -93,7 +91,7 @@ def fit_dense(
     whole = card | {
         "words": word_table(),
         **digests,
-        "start": {"name": "all-MiniLM-L6-v2", "package": f"{PACKAGE} {version(PACKAGE)}", "licence": "Apache-2.0"},
+        "start": start_card(),
         "settings": asdict(settings),
         "losses": losses,
     }

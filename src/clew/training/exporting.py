@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from clew.models.embedding.words import DIMENSION
 from clew.models.model_card import digest_of_files, write_card
 from clew.models.onnx_runtime import quantize
-from clew.training.reader.network import word_table
+from clew.training.networks import word_table
 
 HEADS = "heads.npz"
 
@@ -60,17 +60,23 @@ def export_encoder(torch: Any, encoder: Any, file: Path, *, is_pooled: bool) -> 
                 states = states[0] if isinstance(states, tuple) else states  # before transformers 5
             return states.mean(1) if is_pooled else states
 
-    network = FromWords().to("cpu").eval()
+    fed = {"vectors": torch.zeros(1, 12, DIMENSION), "types": torch.zeros(1, 12, dtype=torch.int64)}
+    export_int8(torch, FromWords().to("cpu").eval(), fed, file, is_pooled=is_pooled)
+
+
+def export_int8(torch: Any, network: Any, fed: Mapping[str, Any], file: Path, *, is_pooled: bool) -> None:
+    """Write a network as int8 ONNX that takes batches of any length; pooled, it gives one result for each text."""
     axes = {0: "batch", 1: "length"}
     with tempfile.TemporaryDirectory() as scratch:
+        exact = Path(scratch) / "exact.onnx"
         torch.onnx.export(
             network,
-            (torch.zeros(1, 12, DIMENSION), torch.zeros(1, 12, dtype=torch.int64)),
-            str(Path(scratch) / "exact.onnx"),
+            tuple(fed.values()),
+            str(exact),
             dynamo=False,
             opset_version=17,
-            input_names=["vectors", "types"],
+            input_names=list(fed),
             output_names=["out"],
-            dynamic_axes={"vectors": axes, "types": axes, "out": {0: "batch"} if is_pooled else axes},
+            dynamic_axes={**dict.fromkeys(fed, axes), "out": {0: "batch"} if is_pooled else axes},
         )
-        quantize(Path(scratch) / "exact.onnx", file)
+        quantize(exact, file)

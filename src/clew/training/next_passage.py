@@ -24,13 +24,11 @@ from clew.models.embedding.passage_embedder import ENCODER, PassageEmbedder, ask
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN
 from clew.models.model_card import add_figures
 from clew.models.passages.network import SEMICOLON
-from clew.training.contrast import Asked, Contrast, ContrastSettings
 from clew.training.exporting import export_network
-from clew.training.gradient import Ids
+from clew.training.gradient import Asked, Contrast, ContrastSettings, Ids
+from clew.training.networks import EncoderSize, start_encoder, teacher_network
 from clew.training.passages.examples import Source
 from clew.training.passages.fitting import Fitting, Lesson, Lessons, Settings, Tokens, split_sources, tokenised
-from clew.training.passages.network import teacher_network
-from clew.training.reader.network import EncoderSize, start_encoder
 
 LONGEST = 256
 PASSAGE_TYPE: Ids = [1006, 6019, 1007]

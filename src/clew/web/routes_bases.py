@@ -22,7 +22,7 @@ from clew.core.wire import (
     TypeReply,
 )
 from clew.methods import catalog
-from clew.methods.options import plain_options
+from clew.methods.protocol import plain_options
 from clew.web.examples import examples
 from clew.web.serving import Served, ServedBase, runnable
 from clew.web.state import BaseOf, GrantOf, StateOf

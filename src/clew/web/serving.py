@@ -18,8 +18,7 @@ from clew.core.wire import AskRequest
 from clew.kb.manifest import MANIFEST
 from clew.methods import catalog
 from clew.methods.answering import READABLE
-from clew.methods.options import parse_options, plain_options
-from clew.methods.protocol import Method
+from clew.methods.protocol import Method, parse_options, plain_options
 from clew.models.opening import open_model
 from clew.models.protocol import LanguageModel
 from clew.models.wrappers import Ledger

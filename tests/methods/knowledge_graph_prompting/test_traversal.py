@@ -14,7 +14,7 @@ from clew.core.trace import Recorder
 from clew.core.types import Passage, Path
 from clew.datasets.questions import Dataset, Question
 from clew.documents import EdgeOptions, corpus_tables
-from clew.evaluation.golden_passages import GoldenPassages
+from clew.evaluation.benchmark import GoldenPassages
 from clew.evidence_drawing import draw_evidence
 from clew.methods.catalog import ask, create
 from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting, search_of

@@ -91,30 +91,30 @@ def test_without_a_tournament_five_paths_are_scored_per_prompt():
 def test_the_semantic_filter_embeds_whole_paths():
     seen = []
 
-    class Vectors:
-        def of(self, phrases):
+    class Embedding:
+        def embed(self, phrases, *, role):
             import numpy as np
 
             seen.extend(phrases)
             return np.eye(2, dtype=np.float32)[[1 if "genre" in phrase else 0 for phrase in phrases]]
 
     texts = ["directed by has genre", "directed by"]
-    assert prefilter("genre?", texts, 1, "semantic", Vectors()) == [0]
+    assert prefilter("genre?", texts, 1, "semantic", Embedding()) == [0]
     assert "directed by has genre" in seen
 
 
 def test_of_thousands_of_candidates_only_those_that_share_words_are_embedded():
     embedded = []
 
-    class Vectors:
-        def of(self, phrases):
+    class Embedding:
+        def embed(self, phrases, *, role):
             import numpy as np
 
             embedded.extend(phrases)
             return np.ones((len(phrases), 1), dtype=np.float32)
 
     texts = [f"thing {number}" for number in range(MOST_EMBEDDED + 50)] + ["the genre of it"]
-    kept = prefilter("which genre?", texts, MOST_EMBEDDED, "semantic", Vectors())
+    kept = prefilter("which genre?", texts, MOST_EMBEDDED, "semantic", Embedding())
     assert len(texts) - 1 in kept  # the last of all, and yet among those that are embedded
     assert len(embedded) == MOST_EMBEDDED + 1
 

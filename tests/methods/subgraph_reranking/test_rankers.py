@@ -20,10 +20,10 @@ from clew.methods.subgraph_reranking.rankers import (
     ranked,
 )
 from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
+from clew.models.embedding.onnx import file_digest
 from clew.models.embedding.opening import HashEmbedder
 from clew.training.labelled import LabelledPool, Table, hit_at_1, permutation_importance, split_of
-from clew.training.ranker import RankerSettings, train_ranker
-from clew.training.table_rankers import TreeSettings, fit_linear, fit_logistic, fit_trees
+from clew.training.ranker import RankerSettings, TreeSettings, fit_linear, fit_logistic, fit_trees, train_ranker
 from conftest import build_graph, tables
 
 EMBEDDER = HashEmbedder(16)
@@ -166,7 +166,7 @@ def reseal(folder, extra=None):
     card.pop("digest")
     for name in card["files"]:
         file = folder / name
-        card["files"][name] = {"size": file.stat().st_size, "sha256": ranker_file._digest(file)}
+        card["files"][name] = {"size": file.stat().st_size, "sha256": file_digest(file)}
     if extra:
         card["files"][extra] = {"size": 1, "sha256": ""}
     (folder / "ranker.json").write_text(json.dumps({**card, "digest": ranker_file._seal(card)}))

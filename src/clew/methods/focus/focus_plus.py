@@ -29,12 +29,11 @@ from clew.index.tokens import terms
 from clew.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
 from clew.methods.focus.evidence import explained_share, weighed, with_query
 from clew.methods.focus.tiers import Tier, asks_more, finished, tiers, united, unrestricted
-from clew.methods.focus.two_readings import CERTAIN, read_twice
-from clew.methods.focus.writing import DOUBTED, written
+from clew.methods.focus.with_model import CERTAIN, DOUBTED, read_twice, written
 from clew.methods.protocol import Method
 from clew.methods.role_choice import ParserName, can_write, parser_for, reader_of, reranker_for
 from clew.queries.claims import Claim
-from clew.queries.descriptions import description
+from clew.queries.sentences import description
 from clew.roles.rerank import KeepOrder, Reranker, RerankerName
 from clew.toolbox import Toolbox
 

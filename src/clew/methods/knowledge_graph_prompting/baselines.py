@@ -7,7 +7,7 @@ two_hop_dense       MDR: a beam over two hops, question and first passage embedd
 iterative_passages  IRCoT: a model thinks aloud after two examples; each sentence is searched for
 no_passages         the model alone: the floor
 
-The ceiling, the gold passages themselves, is a part of the evaluation (`clew.evaluation.golden_passages`).
+The ceiling, the gold passages themselves, is a part of the evaluation (`clew.evaluation.benchmark`).
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
@@ -130,7 +131,7 @@ def pick_chains(
     asks = [
         Ask(
             TOP_RELATIONS.fill(keep=count, example=example, question=question, options=_indexed(chunk)),
-            _indexes(len(chunk), count),
+            partial(read_indexes, options=len(chunk), keep=count),
             max_tokens=LISTED,
         )
         for chunk, count in zip(chunks, counts, strict=True)
@@ -145,7 +146,7 @@ def pick_entities(model: LanguageModel, question: str, groups: Sequence[Group], 
         shown.append(f"Explored Path: {group.explored}\nCandidate-Entities:\n{_indexed(group.entities, first)}")
         first += len(group.entities)
     filled = TOP_ENTITIES.fill(keep=keep, question=question, groups="\n---\n".join(shown))
-    one = Ask(filled, _indexes(first, keep), max_tokens=LISTED)
+    one = Ask(filled, partial(read_indexes, options=first, keep=keep), max_tokens=LISTED)
     [kept] = _settled(model, [one], "choose", lambda _: list(range(min(keep, first))))
     return kept
 
@@ -201,7 +202,10 @@ def answers_from(model: LanguageModel, question: str, facts: Sequence[str], memo
 
 
 def _rated(model: LanguageModel, filled: Sequence[tuple[Message, ...]], counts: Sequence[int]) -> list[list[float]]:
-    asks = [Ask(messages, _scores(count), max_tokens=LISTED) for messages, count in zip(filled, counts, strict=True)]
+    asks = [
+        Ask(messages, partial(read_scores, options=count), max_tokens=LISTED)
+        for messages, count in zip(filled, counts, strict=True)
+    ]
     return _settled(model, asks, "score", lambda place: [0.0] * counts[place])
 
 
@@ -212,14 +216,6 @@ def _settled(model: LanguageModel, asks: Sequence[Ask[T]], role: str, instead: C
             trace.fallback(role, outcome.problem or "no reply", "the given order stands")
         settled.append(instead(place) if outcome.value is None else outcome.value)
     return settled
-
-
-def _scores(options: int) -> Callable[[Completion], list[float]]:
-    return lambda completion: read_scores(completion, options)
-
-
-def _indexes(options: int, keep: int) -> Callable[[Completion], list[int]]:
-    return lambda completion: read_indexes(completion, options, keep)
 
 
 def _relevant(is_first: bool) -> Callable[[Completion], bool]:

@@ -14,7 +14,7 @@ from clew.core.types import Answer, Candidate, Direction, Fact, Judgement, NodeS
 from clew.index.protocol import Names
 from clew.kb.protocol import KnowledgeBase
 from clew.queries.certificates import certificate
-from clew.queries.path_claims import claim_of_paths, claim_of_walks
+from clew.queries.claims import claim_of_paths, claim_of_walks
 from clew.queries.relation_paths import Explorer, Move, RelationPath
 from clew.reading.topics import Topic
 
@@ -47,11 +47,6 @@ class Trail:
     def visits(self, node: int) -> bool:
         """Whether the walk has been at a node."""
         return node == self.start or any(step.end == node for step in self.steps)
-
-
-def leads(kb: KnowledgeBase, trail: Trail) -> list[RelationUse]:
-    """The relations that go on from the end of a trail, both directions."""
-    return list(kb.relations(NodeSet.of([trail.end])))
 
 
 def extend(kb: KnowledgeBase, trail: Trail, use: RelationUse, rng: random.Random) -> list[Trail]:

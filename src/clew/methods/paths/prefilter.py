@@ -6,11 +6,9 @@ import random
 import re
 from collections import Counter
 from collections.abc import Sequence
-from threading import Lock
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew.core.schema import words_of
 from clew.core.types import Ranking
@@ -22,34 +20,9 @@ from clew.queries.relation_paths import RelationPath
 
 MOST_EMBEDDED = 300
 """Of more candidates only so many are embedded, those that share most words with the question: a hub has thousands."""
-CACHED = 50_000
+K1, B = 1.2, 0.75
+"""The usual constants of BM25."""
 Filter = Literal["aligned", "lexical", "semantic", "rrf", "random", "none"]
-
-
-class PhraseVectors:
-    """Vectors of short phrases, each computed once."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._known: dict[str, NDArray[np.float32]] = {}
-        self._lock = Lock()
-
-    @property
-    def dimension(self) -> int:
-        """The length of a vector."""
-        return self._embedder.dimension
-
-    def of(self, phrases: Sequence[str]) -> NDArray[np.float32]:
-        """One unit vector per phrase."""
-        with self._lock:
-            missing = [phrase for phrase in dict.fromkeys(phrases) if phrase not in self._known]
-            if missing:
-                if len(self._known) > CACHED:
-                    self._known.clear()
-                    missing = list(dict.fromkeys(phrases))
-                vectors = self._embedder.embed(missing, role="query")
-                self._known.update(zip(missing, vectors, strict=True))
-            return np.stack([self._known[phrase] for phrase in phrases])
 
 
 def path_text(path: RelationPath) -> str:
@@ -58,7 +31,7 @@ def path_text(path: RelationPath) -> str:
 
 
 def prefilter(
-    question: str, texts: Sequence[str], kept: int, how: Filter, vectors: PhraseVectors, seed: int = 0
+    question: str, texts: Sequence[str], kept: int, how: Filter, embedder: Embedder, seed: int = 0
 ) -> list[int]:
     """The positions of the `kept` texts most like the question, best first; each text is embedded as a whole.
 
@@ -66,7 +39,7 @@ def prefilter(
     """
     if how in ("semantic", "rrf") and len(texts) > MOST_EMBEDDED:
         first = sorted(best_places(lexical(question, texts), MOST_EMBEDDED))
-        kept_of = prefilter(question, [texts[place] for place in first], kept, how, vectors, seed)
+        kept_of = prefilter(question, [texts[place] for place in first], kept, how, embedder, seed)
         return [first[place] for place in kept_of]
     places = range(len(texts))
     if how == "random":
@@ -77,11 +50,12 @@ def prefilter(
     if how in ("lexical", "rrf"):
         rankings.append(Ranking.of(places, lexical(question, texts)))
     if how in ("semantic", "rrf"):
-        rankings.append(Ranking.of(places, (vectors.of(list(texts)) @ vectors.of([question])[0]).tolist()))
+        cosines = embedder.embed(texts, role="query") @ embedder.embed([question], role="query")[0]
+        rankings.append(Ranking.of(places, cosines.tolist()))
     return [place for place, _ in reciprocal_rank_fusion(rankings, k=kept)]
 
 
-def lexical(question: str, documents: Sequence[str], k1: float = 1.2, b: float = 0.75) -> list[float]:
+def lexical(question: str, documents: Sequence[str]) -> list[float]:
     """BM25 of a question over a few short texts."""
     bags = [Counter(stem(word) for word in document.split()) for document in documents]
     terms = [stem(word) for word in re.findall(r"\w+", question.lower())]
@@ -89,15 +63,9 @@ def lexical(question: str, documents: Sequence[str], k1: float = 1.2, b: float =
     seen = Counter(term for bag in bags for term in bag)
     scores = []
     for bag in bags:
-        weight = k1 * (1 - b + b * bag.total() / usual)
-        scores.append(
-            sum(
-                np.log(1 + (len(bags) - seen[term] + 0.5) / (seen[term] + 0.5))
-                * bag[term]
-                * (k1 + 1)
-                / (bag[term] + weight)
-                for term in terms
-                if bag[term]
-            )
-        )
-    return [float(score) for score in scores]
+        weight = K1 * (1 - B + B * bag.total() / usual)
+        known = [term for term in terms if bag[term]]
+        rarity = [np.log(1 + (len(bags) - seen[term] + 0.5) / (seen[term] + 0.5)) for term in known]
+        parts = [rare * bag[term] * (K1 + 1) / (bag[term] + weight) for term, rare in zip(known, rarity, strict=True)]
+        scores.append(float(sum(parts)))
+    return scores

@@ -25,7 +25,7 @@ from clew.methods.paths.execution import MOST_SHOWN, Step, Trail, nothing_found,
 from clew.methods.protocol import Method
 from clew.methods.role_choice import reader_parser
 from clew.queries.certificates import certificate
-from clew.queries.path_claims import claim_of_walks
+from clew.queries.claims import claim_of_walks
 from clew.reading.encoders import Floats
 from clew.reading.graph_network import SHIPPED_GRAPH, GraphNetwork, GraphReader, Told
 from clew.reading.topics import find_topics

@@ -69,8 +69,8 @@ def _begun_anew(
             onward = RelationPath(left, path.hops[count:])
             reached = explorer.execute(onward)
             if len(reached):
-                said = " and ".join([*(f"{one.attribute} {one.comparison} {one.value}" for one in conditions)])
-                said = " and ".join(part for part in (said, str(best) if best is not None else "") if part)
+                wishes = [f"{one.attribute} {one.comparison} {one.value}" for one in conditions]
+                said = " and ".join(wishes if best is None else [*wishes, str(best)])
                 first = " ".join(move.in_words() for hop in path.hops[:count] for move in hop)
                 return Refined([onward], reached, notes=(f"of what {first} leads to, those {said}: {len(left)}",))
     return Refined([path], ends)

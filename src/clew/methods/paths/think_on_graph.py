@@ -23,7 +23,7 @@ from clew.core.trace import span
 from clew.core.types import Answer, NodeSet, RelationUse
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.paths.asking import answers_from, is_enough, rate_entities, rate_relations
-from clew.methods.paths.execution import Trail, answer_read, extend, in_words, leads, nothing_found, paths, triples
+from clew.methods.paths.execution import Trail, answer_read, extend, in_words, nothing_found, paths, triples
 from clew.methods.paths.judges import best_places
 from clew.methods.protocol import WITHOUT_MODEL, Method
 from clew.methods.role_choice import chooser_for, reader_for
@@ -72,7 +72,7 @@ class ThinkOnGraph(Method):
 
     def _relations(self, question: str, trails: Sequence[Trail], rng: random.Random, tools: Toolbox) -> list[Rated]:
         kb = tools.kb
-        uses = [leads(kb, trail) for trail in trails]
+        uses = [list(kb.relations(NodeSet.of([trail.end]))) for trail in trails]
         ends = [ref.name for ref in kb.refs([trail.end for trail in trails])]
         grown: list[Rated] = []
         for trail, use, scores in zip(trails, uses, self._rated_relations(question, ends, uses, tools), strict=True):

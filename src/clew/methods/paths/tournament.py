@@ -86,17 +86,6 @@ class PairwiseTournament:
         return (merged + list(left[i:]) + list(right[j:]))[: self.k]
 
 
-def most_comparisons(n: int, k: int) -> int:
-    """The most comparisons a pairwise tournament of n candidates for k places can need."""
-    total = 0
-    runs = [1] * n
-    while len(runs) > 1:
-        pairs = [(runs[place], runs[place + 1]) for place in range(0, len(runs) - 1, 2)]
-        total += sum(min(k, a + b - 1) for a, b in pairs)
-        runs = [min(k, a + b) for a, b in pairs] + runs[len(pairs) * 2 :]
-    return total
-
-
 def _in_lockstep(
     merges: Sequence[Generator[tuple[T, T], bool, list[T]]], first_is_better: FirstIsBetter[T]
 ) -> list[list[T]]:

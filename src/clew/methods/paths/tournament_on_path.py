@@ -23,7 +23,6 @@ from typing import Literal
 from clew.core.types import Answer
 from clew.methods.paths.aligned_paths import ranker_of
 from clew.methods.paths.asking import Group, answers_from, is_answered, is_enough, pick_entities
-from clew.methods.paths.entity_search import Prune, grow_walks
 from clew.methods.paths.execution import (
     Scored,
     Trail,
@@ -34,14 +33,19 @@ from clew.methods.paths.execution import (
     triples,
 )
 from clew.methods.paths.judges import LikenessJudge, Mode, ModelJudge, Shown, best_places
-from clew.methods.paths.prefilter import Filter, PhraseVectors
+from clew.methods.paths.prefilter import Filter
 from clew.methods.paths.refining import answer_refined
-from clew.methods.paths.search import Asked, PathSearch, Stop, grow
+from clew.methods.paths.search import Asked, PathSearch, Prune, Stop, grow, grow_walks
 from clew.methods.protocol import WITHOUT_MODEL, Method
+from clew.models.embedding.opening import CachedEmbedder
+from clew.models.protocol import Embedder
 from clew.reading.topic_mask import mask_topic, mask_topics
 from clew.reading.topics import Topic, Topics, find_topics
 from clew.roles.score import FusedScorer
 from clew.toolbox import Toolbox
+
+CACHED = 50_000
+"""Phrases whose vectors are kept for a base: a hub has thousands."""
 
 
 @dataclass(frozen=True)
@@ -149,17 +153,17 @@ class TournamentOnPath(Method):
         return Asked(shown, label, judge, lambda candidate: is_answered(model, shown, candidate))
 
     def _paths(self, question: str, topic: Topic, asked: Asked, tools: Toolbox) -> Scored:
-        search, ranker, vectors = self._search, ranker_of(tools), phrase_vectors(tools)
+        search, ranker, embedder = self._search, ranker_of(tools), phrase_embedder(tools)
         if search.filter == "aligned":
             ranked = {
                 one.path: one for one in ranker.rank(mask_topic(question, [topic.text]), topic.nodes, search.depth)
             }
-            few = search.filter_paths(asked.question, list(ranked), vectors)
+            few = search.filter_paths(asked.question, list(ranked), embedder)
             called = [asked.label(int(topic.nodes.array[0]))] * len(few)
             best = search.tournament(few, called, asked.judge)
             return [(path, ranked[path].score, ranked[path].ends) for path in best]
         kept = grow(
-            search, ranker.explorer, topic.nodes, asked, vectors, final=self.system == 2 and tools.model is not None
+            search, ranker.explorer, topic.nodes, asked, embedder, final=self.system == 2 and tools.model is not None
         )
         return [(path, 1.0 / (1 + place), ranker.explorer.execute(path)) for place, path in enumerate(kept)]
 
@@ -175,8 +179,9 @@ class TournamentOnPath(Method):
             def enough(trails: Sequence[Trail]) -> bool:
                 return is_enough(model, asked.question, triples(kb, trails, asked.label), self.memory)
 
-        vectors = phrase_vectors(tools)
-        walks = grow_walks(self._search, ranker.explorer, topics, asked, vectors, prune, enough)  # 2 to 6
+        walks = grow_walks(
+            self._search, ranker.explorer, topics, asked, phrase_embedder(tools), prune, enough
+        )  # 2 to 6
         trails = [walk.trail for walk in walks]
         if not trails and not self.memory:
             return Answer(question, notes=(nothing_found(True),))
@@ -189,9 +194,9 @@ class TournamentOnPath(Method):
         return answer_read(kb, question, self.name, trails, read, tools.names if self.memory else None)  # 7
 
 
-def phrase_vectors(tools: Toolbox) -> PhraseVectors:
-    """Vectors of the phrases that paths are shown in, each computed once for a base."""
-    return tools.keep("phrase vectors", lambda: PhraseVectors(tools.embedder))
+def phrase_embedder(tools: Toolbox) -> Embedder:
+    """Embeds the phrases that paths are shown in, each once for a base."""
+    return tools.keep("phrase embedder", lambda: CachedEmbedder(tools.embedder, CACHED))
 
 
 def _labels(tools: Toolbox, masked: Mapping[int, str]) -> Callable[[int], str]:

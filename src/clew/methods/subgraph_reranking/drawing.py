@@ -34,7 +34,7 @@ class Place:
     row: float
 
 
-def layered_layout(layers: Sequence[int], links: Sequence[tuple[int, int]], tallest: int = TALLEST) -> list[Place]:
+def layered_layout(layers: Sequence[int], links: Sequence[tuple[int, int]]) -> list[Place]:
     """A place for each node, given its layer and which nodes are linked."""
     count = len(layers)
     linked = np.zeros((count, count))
@@ -55,7 +55,7 @@ def layered_layout(layers: Sequence[int], links: Sequence[tuple[int, int]], tall
     column = 0
     for group in groups:
         ordered = sorted(group, key=lambda node: heights[node])
-        columns = -(-len(group) // tallest)
+        columns = -(-len(group) // TALLEST)
         rows = -(-len(group) // columns)
         for rank, node in enumerate(ordered):
             # neighbours in height stand side by side, each column half a row lower than the one before
@@ -105,7 +105,7 @@ class _Line:
     backwards: bool
 
 
-def draw_subgraph(kb: KnowledgeBase, subgraph: Subgraph, title: str = "") -> str:
+def draw_subgraph(kb: KnowledgeBase, subgraph: Subgraph) -> str:
     """The subgraph from left (question entities) to right (candidate), relations on the edges and in a legend."""
     names = [ref.name for ref in kb.refs(subgraph.nodes)]
     lines = _lines(subgraph)
@@ -113,16 +113,14 @@ def draw_subgraph(kb: KnowledgeBase, subgraph: Subgraph, title: str = "") -> str
     boxes = _boxes(names, layers, layered_layout(layers, [(line.one, line.other) for line in lines]))
     left = min(box.x - box.width / 2 for box in boxes) - MARGIN
     right = max(box.x + box.width / 2 for box in boxes) + MARGIN
-    top = min(box.y - box.height / 2 for box in boxes) - MARGIN - (24 if title else 0)
+    top = min(box.y - box.height / 2 for box in boxes) - MARGIN
     bottom = max(box.y + box.height / 2 for box in boxes) + MARGIN
     labels = [relation_labels(kb)[name] for name in kb.schema.relation_names]
     legend, legend_height = _legend(subgraph, labels, left + MARGIN, bottom, right - left - 2 * MARGIN)
     size = f"{left:.0f} {top:.0f} {right - left:.0f} {bottom - top + legend_height:.0f}"
-    about = escape(title or f"From {', '.join(names[: len(subgraph.entities)])} to {names[-1]}", quote=True)
+    about = escape(f"From {', '.join(names[: len(subgraph.entities)])} to {names[-1]}", quote=True)
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{size}" width="{right - left:.0f}" role="img"'
     parts = [f'{opening} class="clew-graph" aria-label="{about}"><title>{about}</title><style>{_style()}</style>']
-    if title:
-        parts.append(f'<text class="heading" x="{left + MARGIN:.0f}" y="{top + 22:.0f}">{escape(title)}</text>')
     drawn, written = _edges(lines, boxes, labels, _colours(subgraph))
     parts += [*drawn, *written, *_nodes(subgraph, names, boxes), *legend]
     return "".join(parts) + "</svg>\n"

@@ -198,12 +198,8 @@ def _read(completion: Completion) -> str:
 
 
 def _problem(check: Faithfulness) -> str:
-    parts = [f"{what} {', '.join(names[:3])}" for what, names in _faults(check) if names]
-    return "the written text " + " and ".join(parts)
-
-
-def _faults(check: Faithfulness) -> list[tuple[str, tuple[str, ...]]]:
-    return [("leaves out", check.missing), ("invents", check.strangers)]
+    faults = {"leaves out": check.missing, "invents": check.strangers}
+    return "the written text " + " and ".join(f"{what} {', '.join(own[:3])}" for what, own in faults.items() if own)
 
 
 def _plain(text: str) -> str:

@@ -33,6 +33,7 @@ from clew.methods.subgraph_reranking.rankers import (
     OnnxScorer,
     Ranker,
 )
+from clew.models.embedding.onnx import file_digest
 from clew.models.protocol import Embedder
 
 FORMAT = 1
@@ -91,7 +92,7 @@ def save_ranker(folder: Path, parts: RankerParts) -> RankerCard:
     for name, content in parts.files.items():
         (folder / name).write_bytes(content)
     names = [*(f"{name}.npy" for name in parts.arrays), *parts.files]
-    files = {name: _File(size=(folder / name).stat().st_size, sha256=_digest(folder / name)) for name in names}
+    files = {name: _File(size=(folder / name).stat().st_size, sha256=file_digest(folder / name)) for name in names}
     card = parts.card.model_copy(update={"files": files})
     body = card.model_dump(mode="json")
     text = json.dumps({**body, "digest": _seal(body)}, ensure_ascii=False, indent=1, sort_keys=True)
@@ -166,7 +167,7 @@ def _check_file(folder: Path, name: str, facts: _File) -> None:
     file = folder / name
     if Path(name).name != name or not file.is_file():
         raise CorruptError(f"{file} is missing or lies outside the ranker's folder: get the ranker again")
-    if file.stat().st_size != facts.size or _digest(file) != facts.sha256:
+    if file.stat().st_size != facts.size or file_digest(file) != facts.sha256:
         raise CorruptError(f"{file} was cut or altered (its digest differs): train the ranker again, or get it again")
 
 
@@ -185,8 +186,3 @@ def _require(folder: Path, holds: bool) -> None:
 
 def _seal(body: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 
 from clew.methods.subgraph_reranking.features import SEPARATOR, FeaturePipeline, FloatArray, Pool
 from clew.methods.subgraph_reranking.graph_to_text import highlight
+from clew.models.embedding.onnx import CHARACTERS_PER_TOKEN
 from clew.models.onnx_runtime import open_session
 from clew.models.protocol import Embedder
-
-CHARACTERS_PER_TOKEN = 16
-"""Far more than any language needs: no time is lost on the end of a very long text."""
 
 
 @dataclass(frozen=True)
@@ -111,29 +109,28 @@ class SemanticRanker:
     embedder: Embedder
     name: str = "semantic"
 
+    def texts(self, pool: Pool) -> Sequence[str]:
+        """What is compared with the question."""
+        return pool.names
+
     def scores(self, pool: Pool) -> FloatArray:
-        """Cosines."""
+        """Cosines; ties keep the order of the source."""
         if not len(pool):
             return np.empty(0)
         question = self.embedder.embed([pool.question], role="query")[0]
-        cosines = self.embedder.embed(pool.names, role="document") @ question
+        cosines = self.embedder.embed(self.texts(pool), role="document") @ question
         return np.asarray(cosines, dtype=np.float64)
 
 
 @dataclass(frozen=True)
-class MatchRanker:
+class MatchRanker(SemanticRanker):
     """The cosine of the question and the relations that lead to the candidate: what can be had without training."""
 
-    embedder: Embedder
     name: str = "match"
 
-    def scores(self, pool: Pool) -> FloatArray:
-        """Cosines; ties, which are frequent, keep the order of the source."""
-        if not len(pool):
-            return np.empty(0)
-        question = self.embedder.embed([pool.question], role="query")[0]
-        cosines = self.embedder.embed(pool.path_texts, role="document") @ question
-        return np.asarray(cosines, dtype=np.float64)
+    def texts(self, pool: Pool) -> Sequence[str]:
+        """The relations of the clearest path."""
+        return pool.path_texts
 
 
 class TabularModel(Protocol):
@@ -201,20 +198,12 @@ class FeatureRanker:
         return self.model.predict(self.pipeline.matrix(pool))
 
 
-class TextScorer(Protocol):
-    """A fine-tuned sentence encoder with a regression head."""
-
-    def score(self, texts: Sequence[tuple[str, str]]) -> FloatArray:
-        """One number per pair of texts, which the encoder reads with its separator between them."""
-        ...
-
-
 @dataclass(frozen=True)
 class NeuralRanker:
     """Reads question and candidate, with the subgraph in words where `graph`, the candidate marked where `marked`."""
 
     name: str
-    scorer: TextScorer
+    scorer: OnnxScorer
     graph: bool = True
     marked: bool = True
 

@@ -53,11 +53,6 @@ class Subgraph:
         """Whether every shortest path is in it, rather than the first of very many."""
         return all(found.complete for found in self.paths)
 
-    @cached_property
-    def position(self) -> dict[int, int]:
-        """Node → its place in `nodes`."""
-        return {node: place for place, node in enumerate(self.nodes.tolist())}
-
     @property
     def triples(self) -> list[tuple[int, int, int]]:
         """The edges as head, relation code and tail."""

@@ -15,7 +15,6 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,9 +29,16 @@ from clew.reading.encoders import Floats
 from clew.training.exporting import export_network
 from clew.training.folds import names_of_fold, parse_fold
 from clew.training.gradient import Descent, Ids, parts
+from clew.training.networks import (
+    EncoderSize,
+    open_torch,
+    passage_heads,
+    passage_network,
+    start_card,
+    start_encoder,
+    teacher_network,
+)
 from clew.training.passages.examples import Question, Source, read_source
-from clew.training.passages.network import passage_heads, passage_network, teacher_network
-from clew.training.reader.network import PACKAGE, EncoderSize, open_torch, start_encoder
 
 Pair = tuple[Ids, Ids, int]
 """A question, what is known already, and the place of a passage."""
@@ -169,8 +175,7 @@ class Fitting(Descent):
     @classmethod
     def open(cls, settings: Settings, lessons: Lessons, steps: Path, say: Callable[[str], None]) -> Fitting:
         """On a GPU where there is one."""
-        start = Descent.start(open_torch(), settings.seed, say)
-        return cls(start.torch, start.device, start.rng, say, settings, lessons, steps)
+        return cls.start(open_torch(), settings.seed, say, settings=settings, lessons=lessons, steps=steps)
 
     def fit(self, teacher: Path | None) -> tuple[Any, list[float]]:
         """The trained network and its loss in each epoch."""
@@ -215,7 +220,7 @@ class Fitting(Descent):
         size = self.settings.distillation_batch
 
         def loss(batch: Sequence[int]) -> Any:
-            told = self.torch.as_tensor(scores[list(batch)], device=self.device)
+            told = self.tensor(scores[list(batch)])
             return ((self._read(network, [pairs[at] for at in batch])[0] - told) ** 2).mean()
 
         epochs, rate = self.settings.distillation_epochs, self.settings.distillation_rate
@@ -262,14 +267,14 @@ class Fitting(Descent):
                 marks[first : last + 1] = 1
                 telling.append(functional.binary_cross_entropy_with_logits(said[:, 0], marks))
                 if answer is not None and answer[1] < length:
-                    short.append(sum(functional.cross_entropy(said[:, 1 + k], self._tensor(answer[k])) for k in (0, 1)))
-        total = functional.binary_cross_entropy_with_logits(relevance, self._tensor(truth))
+                    short.append(sum(functional.cross_entropy(said[:, 1 + k], self.tensor(answer[k])) for k in (0, 1)))
+        total = functional.binary_cross_entropy_with_logits(relevance, self.tensor(truth))
         for losses, weight in ((listed, 1.0), (telling, TELLING), (short, SHORT)):
             if losses:
                 total = total + weight * torch.stack(losses).mean()
         known = [at for at, key in enumerate(keys) if key in soft]
         if known:
-            told = self._tensor([soft[keys[at]] for at in known])
+            told = self.tensor([soft[keys[at]] for at in known])
             total = total + TAUGHT * ((relevance[known] - told) ** 2).mean()
         return total
 
@@ -290,12 +295,9 @@ class Fitting(Descent):
         for row, (one, passage, _, _) in enumerate(read):
             ids[row, : len(one)] = one
             types[row, passage : len(one)] = 1
-        with self.torch.autocast(self.device, dtype=self.torch.bfloat16, enabled=self.device == "cuda"):
-            relevance, words = network(self._tensor(ids), self._tensor(types))
+        with self.halved():
+            relevance, words = network(self.tensor(ids), self.tensor(types))
         return relevance, words, [(text, length) for _, _, text, length in read]
-
-    def _tensor(self, values: Any) -> Any:
-        return self.torch.as_tensor(values, device=self.device)
 
 
 def _keep(file: Path, write: Callable[[IO[bytes]], None]) -> None:
@@ -391,7 +393,7 @@ def split_sources(
         read.append(read_source(source, out / "steps", seed))
     kept, left = [one for one in read if one.name not in own], [one for one in read if one.name in own]
     card: dict[str, Any] = {
-        "start": {"name": "all-MiniLM-L6-v2", "package": f"{PACKAGE} {version(PACKAGE)}", "licence": "Apache-2.0"},
+        "start": start_card(),
         "teacher": None if teacher is None else str(teacher),
         "trained_on": {one.name: len(one.questions) for one in kept},
         "left_out": left_out,

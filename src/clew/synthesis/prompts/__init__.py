@@ -1,1 +1,0 @@
-"""Prompts of the construction, one file per step."""

@@ -1,1 +1,0 @@
-"""Templates that ship with Clew: those of STaRK's MAG and PRIME."""

@@ -1,1 +1,0 @@
-"""Trains the network that passes messages through a graph as a question asks."""
