@@ -11,10 +11,9 @@ from typing import Any
 from clew.core.disk import write_whole
 from clew.core.folders import refuse_link
 from clew.documents.extracted import Block, Cells, Extracted, TextLine
-from clew.documents.formats.builder import AnchoredBlock
 from clew.kb.sealed import KEPT_TEXT, sealed_text, unsealed_text
 
-VERSION = 4
+VERSION = 5
 """Raised whenever a reader extracts something else than before."""
 
 
@@ -87,8 +86,7 @@ def from_json(content: bytes) -> Extracted:
 
 
 def _block(raw: dict[str, Any]) -> Block:
-    values = {**raw, "cells": _cells(raw["cells"])}
-    return AnchoredBlock(**values) if "anchor" in raw else Block(**values)
+    return Block(**{**raw, "cells": _cells(raw["cells"])})
 
 
 def _cells(raw: dict[str, Any] | None) -> Cells | None:

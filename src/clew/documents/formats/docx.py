@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
-from clew.documents.formats.builder import DocumentBuilder
+from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.grid import Cell, spread, with_one_header
 from clew.documents.formats.list_numbers import ListLevel, ListNumbers
 from clew.documents.formats.packed import Package, unpacked
@@ -141,7 +141,7 @@ class _Walk:
             element.tag in {"lastRenderedPageBreak", "pageBreakBefore"} or _is_page_break(element)
             for element in document.iter()
         )
-        self.builder = DocumentBuilder(page=1 if breaks else None)
+        self.builder = TextBuilder(page=1 if breaks else None)
         self.title = ""
         self._parts = parts
         self._caption = ""

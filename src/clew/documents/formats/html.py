@@ -1,4 +1,4 @@
-"""HTML with the standard library: headings, questions, paragraphs, lists, tables, anchors; menus are skipped."""
+"""HTML with the standard library: headings, questions, paragraphs, lists, tables; menus are skipped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clew.documents.extracted import Extracted
-from clew.documents.formats.builder import DocumentBuilder
+from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.encoding import read_text
 from clew.documents.formats.grid import Cell, spread, with_one_header
 from clew.documents.formats.markup import BLOCKS, Node, parsed
@@ -33,7 +33,7 @@ def read_html(file: Path) -> Extracted:
 def read_page(text: str) -> Extracted:
     """A page that was read already."""
     root = parsed(text)
-    builder = DocumentBuilder()
+    builder = TextBuilder()
     HtmlWalk(builder).add(root)
     if not builder.blocks:  # a menu without an end takes all that follows with it
         HtmlWalk(builder, SKIPPED - {"nav", "head", "object"}).add(root)
@@ -75,12 +75,11 @@ class _Line:
 
 
 class HtmlWalk:
-    """One walk over a page, adding its blocks; the anchor of a block is the id seen last, its own included."""
+    """One walk over a page, adding its blocks."""
 
-    def __init__(self, builder: DocumentBuilder, skipped: frozenset[str] = SKIPPED, anchors: str = "") -> None:
+    def __init__(self, builder: TextBuilder, skipped: frozenset[str] = SKIPPED) -> None:
         self.builder = builder
         self._skipped = skipped
-        self._anchors = anchors
         self._line = _Line()
         self._level = 0
         self._term = ""
@@ -100,7 +99,6 @@ class HtmlWalk:
                 continue
             elif child.tag in BLOCKS:
                 self._flush()
-                self._note_anchor(child)
                 self._add_block(child)
                 self._flush()
             else:
@@ -113,8 +111,7 @@ class HtmlWalk:
             self._heading(self._plain(node), self._level)
         elif node.tag == "pre":
             self._end_term()
-            self._note_inner_anchors(node)
-            self.builder.preformatted("".join(_texts(node, self._skipped)))
+            self.builder.preformatted(self._plain(node))
         elif node.tag == "table":
             self._table(node)
         elif node.tag == "dt" and _is_link(node):
@@ -137,11 +134,9 @@ class HtmlWalk:
             return
         if node.tag in BLOCKS:  # a block inside <a> or <b>
             self._flush()
-            self._note_anchor(node)
             self._add_block(node)
             self._flush()
             return
-        self._note_anchor(node)
         if node.tag == "br":
             self._line.pieces.append(" ")
         bold = bold or node.tag in BOLD
@@ -193,17 +188,7 @@ class HtmlWalk:
         self.builder.heading(PERMALINK.sub("", text), min(level, DEEPEST_HEADING))
 
     def _plain(self, node: Node) -> str:
-        self._note_inner_anchors(node)
         return "".join(_texts(node, self._skipped))
-
-    def _note_anchor(self, node: Node) -> None:
-        name = node.attributes.get("id") or (node.attributes.get("name") if node.tag == "a" else "")
-        if name:
-            self.builder.anchor = self._anchors + name
-
-    def _note_inner_anchors(self, node: Node) -> None:
-        for inner in _walk(node):
-            self._note_anchor(inner)
 
     def _table(self, table: Node) -> None:
         rows = list(_rows(table))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from clew.documents.extracted import Block, Cells, Extracted, Kind
-from clew.documents.formats.builder import AnchoredBlock, first_heading
+from clew.documents.formats.builder import first_heading
 
 LONGEST_LINE = 400
 """Longer lines are never headings, rules or rows: no pattern is tried on them."""
@@ -59,7 +59,6 @@ class Found:
     """The blocks of a text as they are found."""
 
     lines: Lines
-    anchor: str = ""
     page: int | None = None
     blocks: list[Block] = field(default_factory=list)
 
@@ -80,8 +79,7 @@ class Found:
     def add(self, kind: Kind, start: int, end: int, level: int = 0, cells: Cells | None = None) -> None:
         """A span of the text; an empty one is left out."""
         if start < end:
-            values = (kind, start, end, self.page, level, cells)
-            self.blocks.append(AnchoredBlock(*values, self.anchor) if self.anchor else Block(*values))
+            self.blocks.append(Block(kind, start, end, self.page, level, cells))
 
     def first_heading(self) -> str:
         """The title, where a heading is one."""

@@ -7,7 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from clew.documents.extracted import Extracted, Kind, Place, TextBuilder, cells_of, markdown
+from clew.documents.extracted import Extracted, Kind, cells_of, markdown
+from clew.documents.formats.builder import Place, TextBuilder
 from clew.documents.formats.pdf_blocks import PageBlock, code_lines, page_blocks
 from clew.documents.formats.pdf_continued import rows_over_pages, with_continued_tables
 from clew.documents.formats.pdf_headings import heading_level, learn_styles

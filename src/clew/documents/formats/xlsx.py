@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
-from clew.documents.formats.builder import DocumentBuilder
+from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.grid import Sheet, parts
 from clew.documents.formats.number_format import BUILT_IN, Shown, general, shown_by
 from clew.documents.formats.packed import Package, strip_namespaces, unpacked
@@ -21,7 +21,7 @@ ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
 def read_xlsx(file: Path) -> Extracted:
     """Raises SourceError for a damaged or encrypted workbook, and for one without cells."""
-    builder = DocumentBuilder(page=0)
+    builder = TextBuilder(page=0)
     notes = []
     with unpacked(file, "workbook") as package:
         main = package.main_part("xl/workbook.xml")
@@ -41,7 +41,7 @@ def read_xlsx(file: Path) -> Extracted:
     return builder.extracted(title, notes=notes)
 
 
-def add_sheet(builder: DocumentBuilder, name: str, sheet: Sheet) -> None:
+def add_sheet(builder: TextBuilder, name: str, sheet: Sheet) -> None:
     """The sheet's name as heading, then its tables and texts; an empty sheet adds nothing."""
     found = list(parts(sheet))
     if found:
