@@ -10,8 +10,8 @@ from clew.documents.extracted import Extracted
 from clew.documents.formats import READERS
 from clew.documents.formats.grid import Cell, Sheet, parts, spread, with_one_header
 from clew.documents.formats.list_numbers import ListLevel, ListNumbers, written
-from clew.documents.formats.number_format import shown_by
 from clew.documents.formats.plain_text import read_plain_text
+from clew.documents.formats.xlsx import shown_by
 from conftest import DATA
 
 

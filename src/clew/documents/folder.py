@@ -16,8 +16,7 @@ from clew.documents.cache import ExtractedCache, content_key, digest_of, from_js
 from clew.documents.extracted import Extracted
 from clew.documents.passages import outline
 from clew.documents.processes import ReadingProcesses, ReadingWorkers
-from clew.documents.reading import check_file, reason
-from clew.documents.reading_process import replied
+from clew.documents.reading import check_file, reason, replied
 from clew.documents.rows import DocumentOptions, OutlinedFile, document_tables
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.tables import Tables

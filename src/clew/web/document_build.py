@@ -9,7 +9,8 @@ from pathlib import Path
 from clew.building import build
 from clew.core.errors import ClewError
 from clew.core.limits import limit_memory, limit_seconds
-from clew.documents import DocumentOptions, read_folder
+from clew.documents.folder import read_folder
+from clew.documents.rows import DocumentOptions
 
 MEMORY = 8 << 30
 """Bytes of address space after which a build fails instead of taking the machine with it."""

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import documents_made as made
-from clew.documents import build_documents
+from clew.documents.building import build_documents
 from clew.documents.extracted import cells_of, markdown
 from clew.methods.knowledge_graph_prompting.table_answer import AskedTable
 from clew.methods.knowledge_graph_prompting.table_base import TableBase

@@ -13,7 +13,8 @@ from clew.core.errors import InputError
 from clew.core.trace import Recorder
 from clew.core.types import Passage, Path
 from clew.datasets.questions import Dataset, Question
-from clew.documents import EdgeOptions, corpus_tables
+from clew.documents.corpus import corpus_tables
+from clew.documents.graph.build import EdgeOptions
 from clew.evaluation.golden_passages import GoldenPassages
 from clew.evidence_drawing import draw_evidence
 from clew.methods.catalog import ask, create

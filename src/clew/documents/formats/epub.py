@@ -8,10 +8,9 @@ from xml.etree.ElementTree import Element
 from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
-from clew.documents.formats.encoding import decoded
-from clew.documents.formats.html import HtmlWalk
-from clew.documents.formats.markup import parsed
+from clew.documents.formats.html import HtmlWalk, parsed
 from clew.documents.formats.packed import Package, resolve, text_of, unpacked
+from clew.documents.formats.text_file import decoded
 
 
 def read_epub(file: Path) -> Extracted:

@@ -11,7 +11,7 @@ from clew.core.errors import SourceError
 from clew.core.notations import parse_json
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
-from clew.documents.formats.encoding import read_text
+from clew.documents.formats.text_file import read_text
 
 
 def read_json(file: Path) -> Extracted:

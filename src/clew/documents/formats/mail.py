@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from clew.core.errors import ClewError, SourceError
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
-from clew.documents.formats.encoding import decoded, unix
 from clew.documents.formats.html import read_page
+from clew.documents.formats.text_file import decoded, unix
 
 Readers = Mapping[str, Callable[[Path], Extracted]]
 FROM = re.compile(rb"^From \S.*\d\d:\d\d.*\n", re.MULTILINE)

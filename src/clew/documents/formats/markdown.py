@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 from clew.documents.extracted import Extracted, cells_of
-from clew.documents.formats.encoding import read_text
-from clew.documents.formats.lines import Found, Lines
+from clew.documents.formats.text_file import Found, Lines, read_text
 
 ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*(?:\{#[\w.:-]+[^}]*\})?[ \t]*$")
 SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")

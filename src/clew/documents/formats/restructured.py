@@ -9,8 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from clew.documents.extracted import Extracted, cells_of
-from clew.documents.formats.encoding import read_text
-from clew.documents.formats.lines import Found, Lines
+from clew.documents.formats.text_file import Found, Lines, read_text
 
 ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{1,}\s*$")
 LABEL = re.compile(r"\s*\.\. _`?[^`:]+`?:\s*$")
