@@ -1,4 +1,4 @@
-"""Tables in Markdown read back, and their typed columns: numbers, dates, yes or no, categories and texts, and the column that names the rows.
+"""Tables read back from Markdown: columns of numbers, dates, yes or no, categories, texts, and which names the rows.
 
 What is no part of the table proper is set right first: a header that is missing or stands in two rows, a column of row
 numbers, rows of totals. A table with a column for each year also has a long form, one row for each year.
