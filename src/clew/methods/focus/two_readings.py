@@ -9,7 +9,7 @@ from clew.core.roles import Parse
 from clew.core.types import Value
 from clew.methods.focus.tiers import finished
 from clew.methods.role_choice import reader_of, reader_parser
-from clew.roles.query import ModelQueryParser
+from clew.roles.parse import ModelQueryParser
 from clew.toolbox import Toolbox
 
 CERTAIN = 0.9
