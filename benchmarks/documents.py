@@ -32,8 +32,7 @@ from clew.datasets.base import question_base
 from clew.datasets.load import load_dataset
 from clew.documents.building import build_documents
 from clew.documents.corpus import corpus_tables
-from clew.documents.graph.build import EdgeOptions
-from clew.documents.graph.edges import density
+from clew.documents.graph.edges import EdgeOptions, density
 from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.comparison import bootstrap
 from clew.evaluation.plots import Axis, Series, line_plot

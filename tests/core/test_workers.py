@@ -19,7 +19,7 @@ from clew.core.workers import Workers, hired
 from clew.documents import folder as reading
 from clew.documents.building import build_documents
 from clew.documents.folder import read_folder
-from clew.documents.graph.build import EdgeOptions
+from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
 from clew.models.scripted import ScriptedModel
 from clew.toolbox import Toolbox

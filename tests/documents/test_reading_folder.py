@@ -19,7 +19,7 @@ from clew.core.errors import MissingExtraError
 from clew.documents import folder, processes, reading
 from clew.documents.building import build_documents
 from clew.documents.folder import read_folder
-from clew.documents.graph.build import EdgeOptions
+from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
 
 PLAIN = DocumentOptions(edges=EdgeOptions(()))

@@ -10,7 +10,7 @@ from clew.core.errors import InputError
 from clew.core.types import Answer, Candidate, NodeRef, Passage
 from clew.datasets.questions import Question
 from clew.documents.corpus import corpus_tables
-from clew.documents.graph.build import EdgeOptions
+from clew.documents.graph.edges import EdgeOptions
 from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.judging import structures_in
 from clew.evaluation.seed_neighbours import seed_neighbours

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from clew.documents.graph.build import EdgeOptions, passage_graph
+from clew.documents.graph.build import passage_graph
+from clew.documents.graph.edges import EdgeOptions
 from clew.documents.graph.entity import known_entities, subjects
 from clew.documents.passages import PASSAGE_LENGTH, Outline, PrintedLine
 from clew.kb.schema_file import SchemaEdits, TypeEdit

@@ -407,9 +407,7 @@ def _held(wanted: dict[str, float], sentence: _Sentence) -> frozenset[str]:
 
 
 def check_claims(
-    claims: Sequence[CitedClaim],
-    sources: Sequence[Source],
-    embedder: Embedder | None,
+    claims: Sequence[CitedClaim], sources: Sequence[Source], embedder: Embedder | None = None
 ) -> tuple[list[CitedClaim], list[str]]:
     """The claims with their support and the sentences that give it, and what was changed in their citations."""
     sentences = [_sentences(place, source) for place, source in enumerate(sources)]
@@ -432,9 +430,7 @@ def check_claims(
 
 
 def _check(
-    claims: Sequence[CitedClaim],
-    sentences: Sequence[Sequence[_Sentence]],
-    embedder: Embedder | None,
+    claims: Sequence[CitedClaim], sentences: Sequence[Sequence[_Sentence]], embedder: Embedder | None
 ) -> list[CitedClaim]:
     evidence = [
         gather(claim.text, [one for citation in claim.citations for one in sentences[citation]]) for claim in claims

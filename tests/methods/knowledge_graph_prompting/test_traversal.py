@@ -14,7 +14,7 @@ from clew.core.trace import Recorder
 from clew.core.types import Passage, Path
 from clew.datasets.questions import Dataset, Question
 from clew.documents.corpus import corpus_tables
-from clew.documents.graph.build import EdgeOptions
+from clew.documents.graph.edges import EdgeOptions
 from clew.evaluation.golden_passages import GoldenPassages
 from clew.evidence_drawing import draw_evidence
 from clew.methods.catalog import ask, create
