@@ -8,8 +8,8 @@ import pytest
 import formats_made as made
 from clew.documents.extracted import Extracted
 from clew.documents.formats import READERS
+from clew.documents.formats.docx import ListLevel, ListNumbers, written
 from clew.documents.formats.grid import Cell, Sheet, parts, spread, with_one_header
-from clew.documents.formats.list_numbers import ListLevel, ListNumbers, written
 from clew.documents.formats.plain_text import read_plain_text
 from clew.documents.formats.xlsx import shown_by
 from conftest import DATA

@@ -14,7 +14,7 @@ from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.grid import Sheet, parts
-from clew.documents.formats.packed import Package, strip_namespaces, unpacked
+from clew.documents.formats.packed import Package, strip_namespaces, unpacked, whole_number
 
 REFERENCE = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7})")
 ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -71,10 +71,10 @@ def _formats(package: Package, related: dict[str, tuple[str, str]], workbook: El
     styles = package.optional(next((name for kind, name in related.values() if kind == "styles"), ""))
     codes = dict(BUILT_IN)
     for code in styles.iter("numFmt"):
-        codes[_whole(code.get("numFmtId", ""))] = code.get("formatCode", "")
+        codes[whole_number(code.get("numFmtId", ""))] = code.get("formatCode", "")
     properties = workbook.find("workbookPr")
     from_1904 = properties is not None and properties.get("date1904") in {"1", "true"}
-    used = [_whole(style.get("numFmtId", "")) for style in styles.findall("cellXfs/xf")]
+    used = [whole_number(style.get("numFmtId", "")) for style in styles.findall("cellXfs/xf")]
     known = {one: shown_by(codes.get(one, ""), from_1904=from_1904) for one in set(used)}
     return [known[one] for one in used]
 
@@ -86,7 +86,7 @@ def _read_sheet(content: bytes, strings: list[str], formats: list[Shown]) -> She
         tag = element.tag.rpartition("}")[2]
         if event == "start":
             if tag == "row":
-                row, column = _whole(element.get("r", "")) or row + 1, 0
+                row, column = whole_number(element.get("r", "")) or row + 1, 0
         elif tag == "c":
             reference = element.get("r", "")
             row, column = _place(reference) if reference else (row, column + 1)
@@ -118,7 +118,7 @@ def _shown(cell: Element, strings: list[str], formats: list[Shown]) -> str:
     number = float(value)
     if number != number or number in (float("inf"), float("-inf")):
         return value
-    style = _whole(cell.get("s", ""))
+    style = whole_number(cell.get("s", ""))
     return (formats[style] if style < len(formats) else general)(number)
 
 
@@ -130,10 +130,6 @@ def _place(reference: str) -> tuple[int, int]:
     for letter in found.group(1):
         column = column * 26 + ord(letter) - 64
     return int(found.group(2)), column
-
-
-def _whole(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 BUILT_IN = {1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 14: "yyyy-mm-dd"}
