@@ -80,9 +80,8 @@ def from_json(content: bytes) -> Extracted:
     """What `to_json` wrote."""
     raw = json.loads(content)
     blocks = tuple(_block(block) for block in raw["blocks"])
-    lines, sizes = tuple(TextLine(**line) for line in raw["lines"]), tuple(map(tuple, raw["sizes"]))
-    labels = tuple(raw["labels"])
-    return Extracted(raw["title"], raw["text"], blocks, raw["pages"], tuple(raw["notes"]), lines, labels, sizes)
+    lines, labels = tuple(TextLine(**line) for line in raw["lines"]), tuple(raw["labels"])
+    return Extracted(raw["title"], raw["text"], blocks, raw["pages"], tuple(raw["notes"]), lines, labels)
 
 
 def _block(raw: dict[str, Any]) -> Block:

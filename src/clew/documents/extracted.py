@@ -60,8 +60,6 @@ class Extracted:
     """Where each line is printed, so that a quotation can be marked; empty where the format has no pages."""
     labels: tuple[str, ...] = ()
     """What the pages are called, such as iv or A-3; empty where they are called 1, 2, 3."""
-    sizes: tuple[tuple[float, float], ...] = ()
-    """Width and height of each page in points; empty where the format has no pages."""
 
 
 def cells_of(rows: Sequence[Sequence[str]], caption: str = "") -> Cells | None:

@@ -46,7 +46,6 @@ class ReadFolder:
 
     tables: Tables
     edits: SchemaEdits
-    files: int
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -85,7 +84,7 @@ def read_folder(
         reasons = "; ".join(f"{one.file}: {one.reason}" for one in skipped[:5])
         raise SourceError(f"none of the {len(found)} files holds text that can be read. {reasons}".rstrip())
     tables, edits = document_tables(outlined, options, lambda what: progress(what, len(found), len(found)), embedder)
-    return ReadFolder(tables, edits, len(outlined), tuple(skipped))
+    return ReadFolder(tables, edits, tuple(skipped))
 
 
 def _read_all(

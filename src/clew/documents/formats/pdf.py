@@ -70,7 +70,6 @@ def assembled(read: ReadPages) -> Extracted:
         tuple(read.notes),
         tuple(builder.lines),
         read.labels,
-        tuple(read.sizes),
     )
 
 
