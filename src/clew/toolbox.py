@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import time
 from collections.abc import Callable, Hashable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import parse_qsl
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.core import trace
-from clew.core.errors import EmbedderMismatch, InputError, LockedError, NotFoundError, StorageError
+from clew.core.errors import EmbedderMismatch, InputError, NotFoundError
 from clew.core.roles import TripletParser
 from clew.core.texts import MOST_ASKED, asked_text
 from clew.core.types import NodeSet, Ranking
@@ -39,8 +35,7 @@ from clew.index.vector_store import VectorStore, remembered_embedder
 from clew.index.vectors import EmbedBatches, VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.bolt import is_graph_address
-from clew.kb.description import describe
-from clew.kb.manifest import MANIFEST, is_base
+from clew.kb.description import describe, described_schema
 from clew.kb.protocol import KnowledgeBase
 from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.opening import (
@@ -52,19 +47,13 @@ from clew.models.embedding.opening import (
     trusted_embedder,
 )
 from clew.models.protocol import Embedder, LanguageModel
-from clew.postgres import is_address
+from clew.models.settings import Settings
+from clew.remote_bases import RemoteAddress, is_remote, open_remote, open_stored
 
-if TYPE_CHECKING:  # an extra
-    from clew.kb.bolt import BoltServer
+if TYPE_CHECKING:  # extras
     from clew.kb.remote import RemoteKnowledgeBase
-    from clew.kb.sparql_endpoint import SparqlEndpoint
-    from clew.kb.sparql_schema import Reading
-    from clew.kb.tables import Tables
     from clew.postgres.knowledge_base import PostgresKnowledgeBase
 
-REMOTE = "sparql+"
-KEPT_GRAPH = 86_400.0
-"""Seconds for which what was read of the nodes of a graph database is used, where their number is the same."""
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
 """Called with how much is done, and of how much."""
@@ -88,15 +77,9 @@ class Toolbox:
         cls, folder: str | Path, *, model: LanguageModel | None = None, embedder: str | Embedder | None = None
     ) -> Toolbox:
         """The tools for the knowledge base in a folder, or at an address: postgresql://…, sparql+http://…, bolt://…."""
-        if is_address(folder):
-            from clew.postgres.knowledge_base import PostgresKnowledgeBase
-
-            return PostgresToolbox(PostgresKnowledgeBase.open(str(folder)), model, embedder)
-        if str(folder).startswith(REMOTE):
+        if is_remote(folder):
             return RemoteToolbox(open_remote(str(folder)), model, embedder)
-        if is_graph_address(folder):
-            return RemoteToolbox(open_graph(str(folder)), model, embedder)
-        return cls(ArrayKnowledgeBase.open(folder), model, embedder)
+        return stored_tools(open_stored(folder), model, embedder)
 
     @property
     def identity(self) -> str:
@@ -104,8 +87,19 @@ class Toolbox:
         return self.stored.identity
 
     def describe(self) -> dict[str, Any]:
-        """Counts, schema, degrees, size and where the data came from."""
-        return describe(self.local)
+        """Counts, schema, degrees, size, where the data came from, and where texts and vectors are."""
+        place = str(self.local.folder)
+        vectors = {"place": Settings.load().vectors or place, "complete": have_all_vectors(self.local)}
+        return {"kind": "folder", **describe(self.local), "texts": place, "vectors": vectors}
+
+    @property
+    def described(self) -> StoredKnowledgeBase:
+        """What knows the names, texts and groups of all nodes."""
+        return self.stored
+
+    def opens(self, view: str | Path) -> str | Path:
+        """What opens this base as far as a view of what describes its nodes goes."""
+        return view
 
     @property
     def place(self) -> str | Path:
@@ -160,6 +154,8 @@ class Toolbox:
         The old vectors stay in use until all new ones are there, so that a kill in between changes nothing.
         """
         tools = cls.open(folder)
+        if isinstance(tools, RemoteToolbox):
+            tools = tools.texts
         embedder = open_embedder(spec)
         embed = embedding_by(workers, spec, embedder.name)
         if isinstance(tools, PostgresToolbox):
@@ -223,7 +219,12 @@ class Toolbox:
     @cached_property
     def names(self) -> Names:
         """Every alias of every node."""
-        return open_names(self.local, vectors=OpenedWhenAsked(lambda: self.vectors), lexical=self.lexical)
+        return self.names_in(None)
+
+    def names_in(self, graph: KnowledgeBase | None) -> Names:
+        """The same, where `graph` has the edges of the nodes."""
+        vectors = OpenedWhenAsked(lambda: self.vectors)
+        return open_names(self.local, vectors=vectors, lexical=self.lexical, graph=graph)
 
     def find_node(self, text: str) -> int:
         """A node by key, or else by name; where several bear the name, the error lists them."""
@@ -313,8 +314,12 @@ class PostgresToolbox(ToolboxElsewhere):
         return self.kb
 
     def describe(self) -> dict[str, Any]:
-        """Counts, schema, degrees, size and where the data came from."""
-        return self.database.describe()
+        """Counts, schema, degrees, size, where the data came from, and where texts and vectors are."""
+        from clew.postgres.vectors import have_all_vectors
+
+        place = str(self.database.address)
+        vectors = {"place": place, "complete": have_all_vectors(self.database)}
+        return {"kind": "postgresql", **self.database.describe(), "texts": place, "vectors": vectors}
 
     @property
     def place(self) -> str:
@@ -336,9 +341,8 @@ class PostgresToolbox(ToolboxElsewhere):
         store = PostgresVectorStore(self.database, self.embedder, self._embedder_spec)
         return PostgresVectors(self.database, self.embedder, store, self.lexical)
 
-    @cached_property
-    def names(self) -> Names:
-        """Every alias of every node."""
+    def names_in(self, graph: KnowledgeBase | None) -> Names:
+        """Every alias of every node; `graph` has the edges where the base itself has none."""
         from clew.postgres.names import PostgresNameTable, PostgresTrigrams
 
         return index_names(
@@ -347,6 +351,7 @@ class PostgresToolbox(ToolboxElsewhere):
             PostgresTrigrams(self.database),
             vectors=OpenedWhenAsked(lambda: self.vectors),
             lexical=self.lexical,
+            graph=graph,
         )
 
     @property
@@ -366,7 +371,7 @@ class PostgresToolbox(ToolboxElsewhere):
 
 @dataclass(frozen=True)
 class RemoteToolbox(ToolboxElsewhere):
-    """The tools for a base in a store elsewhere: its graph there, names, words and vectors as read here."""
+    """The tools for a graph in a store elsewhere: names, words and vectors are those of what describes its nodes."""
 
     @property
     def remote(self) -> RemoteKnowledgeBase:
@@ -376,32 +381,59 @@ class RemoteToolbox(ToolboxElsewhere):
         assert isinstance(self.kb, RemoteKnowledgeBase)
         return self.kb
 
-    @property
-    def local(self) -> ArrayKnowledgeBase:
-        """Only its graph is elsewhere, but nothing is kept that could be changed."""
-        raise InputError(f"{self.kb!r} is remote: this needs a knowledge base in a folder, built with `clew build`")
+    @cached_property
+    def texts(self) -> Toolbox:
+        """The tools for what describes its nodes, in a folder or in PostgreSQL."""
+        if self.remote.described is None:
+            raise InputError(
+                f"{self.kb!r} is too large to read its texts when it is asked: words and meanings can be searched "
+                "where `clew build … --nodes-only` has read them (docs/sources.md)"
+            )
+        return stored_tools(self.remote.described, None, self.embedder_given)
 
     @property
-    def described(self) -> ArrayKnowledgeBase:
+    def described(self) -> StoredKnowledgeBase:
         """What was read of its nodes."""
-        if self.remote.described is None:
-            raise InputError(f"{self.kb!r} is too large to read its texts: words and meanings cannot be searched there")
-        return self.remote.described
+        return self.texts.stored
+
+    def describe(self) -> dict[str, Any]:
+        """Counts, schema, and where the graph, its texts and its vectors are; None for what was not counted."""
+        schema = self.kb.schema
+        edges = sum(relation.count for relation in schema.relations)
+        told = {"texts": None, "vectors": None} if self.remote.described is None else self.texts.describe()
+        return {
+            "kind": "bolt" if is_graph_address(self.place) else "sparql",
+            "graph": self.remote.address,
+            "nodes": None if self.remote.described is None else self.described.count,
+            "edges": edges or None,
+            **described_schema(schema),
+            "texts": told["texts"],
+            "vectors": told["vectors"],
+        }
 
     @property
     def place(self) -> str:
         """What `open` takes to open this base again: it is not to be shown."""
         return self.remote.place
 
-    @cached_property
-    def lexical(self) -> LexicalIndex:
-        """BM25 over the node documents."""
-        return open_lexical(self.described)
+    def opens(self, view: str | Path) -> str:
+        """The same graph, with the nodes of the view alone."""
+        return RemoteAddress.parse(self.place).described_by(str(view), is_part=True)
 
     @cached_property
+    def embedder(self) -> Embedder:
+        """Texts to vectors; queries are remembered."""
+        return super().embedder if self.remote.described is None else self.texts.embedder
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        """BM25 over the node documents."""
+        return self.texts.lexical
+
+    @property
     def vectors(self) -> VectorIndex:
         """Vectors of the node documents, computed when they are first needed."""
-        return open_vectors(self.described, self.embedder, self.lexical, spec=self._embedder_spec)
+        return self.texts.vectors
 
     @cached_property
     def names(self) -> Names:
@@ -411,20 +443,31 @@ class RemoteToolbox(ToolboxElsewhere):
 
         if isinstance(self.kb, SparqlKnowledgeBase) and self.kb.described is None:
             return RemoteNames(self.kb)
-        vectors = OpenedWhenAsked(lambda: self.vectors)
-        return open_names(self.described, vectors=vectors, lexical=self.lexical, graph=self.kb)
+        return self.texts.names_in(self.kb)
 
     @property
     def identity(self) -> str:
-        """The address of the endpoint."""
-        return repr(self.kb)
+        """The address of the graph, and what describes its nodes."""
+        return repr(self.kb) if self.remote.described is None else f"{self.kb!r} {self.described.identity}"
 
     @property
     def _embedder_spec(self) -> str:
+        if self.remote.described is not None:
+            return self.texts._embedder_spec
         given = self.embedder_given
-        if given is None:
-            return DEFAULT if self.remote.described is None else embedder_of(self.described)
-        return given if isinstance(given, str) else given.name
+        return DEFAULT if given is None else given if isinstance(given, str) else given.name
+
+    @property
+    def remembered_embedder(self) -> str | None:
+        """The embedder that the vectors of its texts come from; None where there are none."""
+        return None if self.remote.described is None else self.texts.remembered_embedder
+
+
+def stored_tools(
+    kb: StoredKnowledgeBase, model: LanguageModel | None = None, embedder: str | Embedder | None = None
+) -> Toolbox:
+    """The tools for a base that Clew keeps, in a folder or in PostgreSQL."""
+    return (Toolbox if isinstance(kb, ArrayKnowledgeBase) else PostgresToolbox)(kb, model, embedder)
 
 
 @dataclass(frozen=True)
@@ -460,88 +503,3 @@ class OpenedWhenAsked:
     def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
         """The k best nodes."""
         return self.open().search(query, k, among=among)
-
-
-def open_remote(address: str) -> KnowledgeBase:
-    """A base behind `sparql+http://HOST/query`; after # how to read it, such as #shape=wikidata&language=de."""
-    from clew.kb.sparql import SparqlKnowledgeBase
-    from clew.kb.sparql_endpoint import SparqlEndpoint
-    from clew.kb.sparql_schema import SHAPES, Reading
-    from clew.models.settings import Settings
-
-    url, _, fragment = address.removeprefix(REMOTE).partition("#")
-    given = dict(parse_qsl(fragment))
-    shape = given.pop("shape", "")
-    if shape and shape not in SHAPES:
-        raise InputError(f"{address}: no shape {shape!r}; there are: {', '.join(SHAPES)}")
-    settings = {"label", "comment", "type", "language"}
-    noise = {"noise": tuple(given.pop("noise").split())} if "noise" in given else {}
-    if given.keys() - settings:
-        there = ", ".join(sorted(settings | {"noise", "shape"}))
-        raise InputError(f"{address}: no setting {min(given.keys() - settings)!r}; there are: {there}")
-    cache = Settings.load().cache_folder
-    reading = replace(SHAPES.get(shape, Reading()), **given, **noise)  # type: ignore[arg-type]  # texts, and a tuple
-    endpoint = SparqlEndpoint(url, cache / "sparql.sqlite")
-    return SparqlKnowledgeBase(endpoint, reading, lambda: described_nodes(endpoint, reading, cache / "endpoints"))
-
-
-def described_nodes(endpoint: SparqlEndpoint, reading: Reading, folder: Path) -> ArrayKnowledgeBase | None:
-    """What describes the nodes of a small endpoint, kept in a folder as long as its answers are; else None."""
-    from clew.kb.sparql_nodes import can_be_read, read_nodes
-
-    def read() -> Tables | None:
-        if not can_be_read(endpoint, reading):
-            return None
-        try:
-            return read_nodes(endpoint, reading)
-        except StorageError as error:
-            why = f"what describes them could not be read ({error})"
-            trace.fallback("nodes", why, "names are looked up one by one")
-            return None
-
-    return _kept_base(folder, f"{endpoint.url}\n{reading!r}", endpoint.politeness.keep, read)
-
-
-def open_graph(address: str) -> KnowledgeBase:
-    """A base in a graph database at `bolt://USER@HOST:7687/DATABASE`, or `neo4j://…`."""
-    from clew.kb.bolt import BoltServer, GraphAddress
-    from clew.kb.cypher import CypherKnowledgeBase
-    from clew.models.settings import Settings
-
-    settings = Settings.load()
-    server = BoltServer(GraphAddress(settings.with_login(address)))
-    return CypherKnowledgeBase(server, lambda: described_graph(server, settings.cache_folder / "graphs"))
-
-
-def described_graph(server: BoltServer, folder: Path) -> ArrayKnowledgeBase | None:
-    """What describes the nodes of a graph database, kept for who asks: others may see others of them."""
-    from clew.kb.cypher import count_nodes, made_of, read_description
-
-    count = count_nodes(server)
-    who = f"{server.address}\n{server.address.user}"
-    return _kept_base(
-        folder, who, KEPT_GRAPH, lambda: read_description(server), lambda kept: made_of(kept)["nodes"] == count
-    )
-
-
-def _kept_base(
-    folder: Path,
-    what: str,
-    seconds: float,
-    read: Callable[[], Tables | None],
-    is_current: Callable[[ArrayKnowledgeBase], bool] = lambda _: True,
-) -> ArrayKnowledgeBase | None:
-    """The base that is kept of something read, or a new one where it is too old; None where it cannot be read."""
-    place = folder / hashlib.sha256(what.encode()).hexdigest()[:16]
-    if is_base(place) and (place / MANIFEST).stat().st_mtime > time.time() - seconds:
-        kept = ArrayKnowledgeBase.open(place)
-        if is_current(kept):
-            return kept
-    tables = read()
-    if tables is None:
-        return None
-    with suppress(LockedError):  # another process has read them as well, and keeps them
-        from clew.building import build  # reads of files what is seldom needed here
-
-        build(tables, place)
-    return ArrayKnowledgeBase.open(place) if is_base(place) else None
