@@ -31,8 +31,9 @@ from clew.building import build
 from clew.core.types import NodeSet, Ranking
 from clew.datasets.base import question_base
 from clew.datasets.load import load_dataset
-from clew.documents import EdgeOptions, build_documents, corpus_tables
-from clew.documents.graph.edges import density
+from clew.documents.building import build_documents
+from clew.documents.corpus import corpus_tables
+from clew.documents.graph.edges import EdgeOptions, density
 from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.comparison import bootstrap
 from clew.evaluation.plots import Axis, Series, line_plot

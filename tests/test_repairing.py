@@ -8,7 +8,7 @@ import pytest
 import clew
 from clew.building import build, check, update
 from clew.core.errors import CorruptError, NotFoundError
-from clew.documents import build_documents
+from clew.documents.building import build_documents
 from clew.index.build import vectors_are_behind
 from clew.index.disk_vectors import rows_files
 from clew.kb.arrays import ArrayKnowledgeBase

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clew.core import errors
     from clew.core.types import Answer, Candidate, Evidence, Fact, Fallback, Judgement, NodeRef, Passage, Path
     from clew.core.unchecked import Unchecked
-    from clew.documents import DocumentOptions
+    from clew.documents.rows import DocumentOptions
     from clew.kb.sources import (
         SourceOptions,
         from_database,
@@ -77,7 +77,7 @@ _WHERE = {
     **dict.fromkeys(("Embedder", "LanguageModel"), "clew.models.protocol"),
     "Budget": "clew.models.wrappers",
     "Client": "clew.client",
-    "DocumentOptions": "clew.documents",
+    "DocumentOptions": "clew.documents.rows",
     "Unchecked": "clew.core.unchecked",
 }
 

@@ -30,7 +30,7 @@ from clew.toolbox import Toolbox
 if TYPE_CHECKING:  # imported where they are used: most programs ask one kind of thing
     from clew.building import BuildReport
     from clew.datasets.questions import Dataset
-    from clew.documents import DocumentOptions
+    from clew.documents.rows import DocumentOptions
     from clew.evaluation.page import Evaluation
     from clew.exploring import Found, ShownSubgraph
     from clew.kb.sources import SourceOptions
@@ -302,7 +302,8 @@ def build(
     """
     from clew.building import build as build_base
     from clew.building import into
-    from clew.documents import DocumentOptions, build_documents, hold_documents
+    from clew.documents.building import build_documents, hold_documents
+    from clew.documents.rows import DocumentOptions
     from clew.kb.schema_file import schema_edits
     from clew.kb.sources import is_url, read_sources
     from clew.kb.sources.categories import with_categories

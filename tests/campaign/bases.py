@@ -8,7 +8,7 @@ from pathlib import Path
 import documents_made
 import formats_made
 from clew.building import build
-from clew.documents import build_documents
+from clew.documents.building import build_documents
 from clew.kb.manifest import LOCK, read_manifest
 from clew.toolbox import Toolbox
 from conftest import tables

@@ -21,7 +21,7 @@ from clew.cli.synth import synth
 from clew.cli.train import RankerKind, ranker
 from clew.core.errors import ClewError, InputError
 from clew.core.wire_team import UserChange
-from clew.documents import build_documents
+from clew.documents.building import build_documents
 from clew.kb.manifest import read_manifest
 from clew.kb.sources.delta import Delta
 from clew.methods.catalog import method_names

@@ -21,7 +21,7 @@ import clew
 from clew.building import build, check, update
 from clew.core.errors import ClewError
 from clew.documents.folder import from_reply
-from clew.documents.reading_process import replied
+from clew.documents.reading import replied
 from clew.kb.manifest import LOCK
 from clew.kb.sources import SourceOptions, read_sources
 from clew.kb.sparql import SparqlKnowledgeBase

@@ -14,7 +14,7 @@ import pytest
 
 from clew.building import build, check, update
 from clew.core.errors import CorruptError, StorageError, UntrustedEmbedder
-from clew.documents import build_documents
+from clew.documents.building import build_documents
 from clew.index.vector_store import VectorStore
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.sources.delta import Delta

@@ -7,7 +7,7 @@ import pytest
 
 import clew
 from clew.core.types import Passage
-from clew.documents import build_documents
+from clew.documents.building import build_documents
 
 ASKED = 15
 FIRST = 10

@@ -12,10 +12,12 @@ from clew.building import build
 from clew.core.errors import SourceError
 from clew.core.trace import recording
 from clew.core.types import Passage
-from clew.documents import DocumentOptions, EdgeOptions, build_documents, hold_documents
 from clew.documents import folder as folder_module
+from clew.documents.building import build_documents, hold_documents
 from clew.documents.folder import from_reply
 from clew.documents.formats import READERS
+from clew.documents.graph.edges import EdgeOptions
+from clew.documents.rows import DocumentOptions
 from clew.kb.storage import read_manifest
 from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
 from clew.toolbox import Toolbox

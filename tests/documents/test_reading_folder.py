@@ -16,21 +16,16 @@ import clew
 import documents_made
 import formats_made as made
 from clew.core.errors import MissingExtraError
-from clew.documents import (
-    DocumentOptions,
-    EdgeOptions,
-    build_documents,
-    folder,
-    processes,
-    read_folder,
-    reading,
-    reading_process,
-)
+from clew.documents import folder, processes, reading
+from clew.documents.building import build_documents
+from clew.documents.folder import read_folder
+from clew.documents.graph.edges import EdgeOptions
+from clew.documents.rows import DocumentOptions
 
 PLAIN = DocumentOptions(edges=EdgeOptions(()))
 SLOW = """
 import sys, time, os
-from clew.documents import reading_process as r
+from clew.documents import reading as r
 read = r.replied
 def replied(file):
     if "slow" in file.name: time.sleep(60)
@@ -112,11 +107,11 @@ def test_files_that_take_too_long_or_end_their_reader_are_left_out(tmp_path, apa
     monkeypatch.setattr(processes, "COMMAND", ("-c", SLOW))
     monkeypatch.setattr(processes, "seconds_for", lambda size: 3)
     read = read_folder([tmp_path], PLAIN, jobs=2)
-    assert read.files == 2
     assert [(one.file, one.reason.split(":")[0]) for one in read.skipped] == [
         ("crash.txt", "the file could not be read"),
         ("slow.txt", "the file took too long to read"),
     ]
+    assert {"a.txt", "z.txt"} <= set(read.tables.nodes[0].table["key"].to_pylist())
 
 
 def test_a_stop_keeps_what_was_read_and_leaves_no_process(tmp_path, apart, monkeypatch):
@@ -191,7 +186,7 @@ def test_a_process_whose_parent_is_gone_ends(tmp_path):
 
 def test_readers_import_nothing_heavy():
     heavy = "{'pyarrow', 'pandas', 'pydantic'}"
-    check = f"import sys, clew.documents.reading_process; print({heavy} & set(sys.modules))"
+    check = f"import sys, clew.documents.reading; print({heavy} & set(sys.modules))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     found = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, env=environment, check=True)
     assert found.stdout.strip() == "set()"
@@ -212,7 +207,7 @@ def test_what_a_reader_runs_into_is_a_reason(tmp_path, monkeypatch, error, reaso
 
     monkeypatch.setitem(reading.READERS, ".txt", fail)
     (tmp_path / "a.txt").write_text("text")
-    assert reason in reading_process.replied(tmp_path / "a.txt").decode()
+    assert reason in reading.replied(tmp_path / "a.txt").decode()
 
 
 TEXTS = {".md": "# Note {0}\n\nNote {0} names {1}.\n", ".txt": "NOTE\n\n{1} has {0}.\n", ".csv": "a,b\n{0},{1}\n"}

@@ -10,7 +10,7 @@ import clew
 from clew.core.errors import ModelError
 from clew.core.roles import Reading, Source
 from clew.reading.vocabulary import Vocabulary
-from clew.roles.query import ModelQueryParser
+from clew.roles.parse import ModelQueryParser
 from clew.roles.read import ModelReader
 from clew.roles.rewrite import Exchange, rewrite
 from clew.roles.wordings import word

@@ -10,8 +10,7 @@ from clew.core import unchecked
 from clew.core.roles import Reading, Source
 from clew.core.trace import Recorder, recording
 from clew.models.protocol import Capabilities, Completion
-from clew.roles.read import ModelReader
-from clew.roles.sentences_so_far import sentences_so_far
+from clew.roles.read import ModelReader, sentences_so_far
 
 signs = st.text(st.sampled_from('ab \\"{}:,ué😀\n\t�/'), max_size=12)
 sentences = st.lists(st.tuples(signs, st.lists(st.integers(1, 30), max_size=3)), max_size=4)

@@ -15,9 +15,10 @@ from clew.cli.options import AnyBase, AsJson, Ray
 from clew.cli.output import err, out, print_json, progress_bar, stages
 from clew.core.errors import InputError
 from clew.core.workers import Workers, hired
-from clew.documents import DocumentOptions, EdgeOptions, build_documents, hold_documents
-from clew.documents.graph.build import DEFAULT_KINDS
+from clew.documents.building import build_documents, hold_documents
+from clew.documents.graph.edges import DEFAULT_KINDS, EdgeOptions
 from clew.documents.passages import PASSAGE_LENGTH
+from clew.documents.rows import DocumentOptions
 from clew.kb.schema_file import schema_edits
 from clew.kb.sources import SourceOptions, is_url, parse_columns, read_sources
 from clew.kb.sources.categories import with_categories

@@ -20,7 +20,7 @@ from clew.core.errors import InputError, PendingError
 from clew.core.workers import hired
 from clew.datasets.load import load_dataset
 from clew.datasets.questions import Dataset
-from clew.documents.graph.build import EdgeOptions
+from clew.documents.graph.edges import EdgeOptions
 from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.judging import PRIMARY
 from clew.evaluation.page import Table, comparison_table, costs, overview, report_page, type_table

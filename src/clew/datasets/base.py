@@ -16,7 +16,7 @@ from clew.building import Say, build
 from clew.core.errors import CorruptError, FormatError, InputError, LockedError
 from clew.datasets.questions import Dataset, Paragraph
 from clew.documents.corpus import corpus_tables
-from clew.documents.graph.build import EdgeOptions
+from clew.documents.graph.edges import EdgeOptions
 from clew.index.build import open_lexical, open_names
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import FORMAT, MANIFEST

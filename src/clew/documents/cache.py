@@ -11,10 +11,9 @@ from typing import Any
 from clew.core.disk import write_whole
 from clew.core.folders import refuse_link
 from clew.documents.extracted import Block, Cells, Extracted, TextLine
-from clew.documents.formats.builder import AnchoredBlock
 from clew.kb.sealed import KEPT_TEXT, sealed_text, unsealed_text
 
-VERSION = 4
+VERSION = 5
 """Raised whenever a reader extracts something else than before."""
 
 
@@ -81,14 +80,12 @@ def from_json(content: bytes) -> Extracted:
     """What `to_json` wrote."""
     raw = json.loads(content)
     blocks = tuple(_block(block) for block in raw["blocks"])
-    lines, sizes = tuple(TextLine(**line) for line in raw["lines"]), tuple(map(tuple, raw["sizes"]))
-    labels = tuple(raw["labels"])
-    return Extracted(raw["title"], raw["text"], blocks, raw["pages"], tuple(raw["notes"]), lines, labels, sizes)
+    lines, labels = tuple(TextLine(**line) for line in raw["lines"]), tuple(raw["labels"])
+    return Extracted(raw["title"], raw["text"], blocks, raw["pages"], tuple(raw["notes"]), lines, labels)
 
 
 def _block(raw: dict[str, Any]) -> Block:
-    values = {**raw, "cells": _cells(raw["cells"])}
-    return AnchoredBlock(**values) if "anchor" in raw else Block(**values)
+    return Block(**{**raw, "cells": _cells(raw["cells"])})
 
 
 def _cells(raw: dict[str, Any] | None) -> Cells | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["heading", "paragraph", "table", "contents"]
@@ -60,67 +60,6 @@ class Extracted:
     """Where each line is printed, so that a quotation can be marked; empty where the format has no pages."""
     labels: tuple[str, ...] = ()
     """What the pages are called, such as iv or A-3; empty where they are called 1, 2, 3."""
-    sizes: tuple[tuple[float, float], ...] = ()
-    """Width and height of each page in points; empty where the format has no pages."""
-
-
-Place = tuple[int, float, float, float, float]
-"""A page and a box on it: x0, top, x1, bottom."""
-
-
-@dataclass
-class TextBuilder:
-    """Assembles the text of a format that has no plain text of its own, block after block."""
-
-    page: int | None = None
-    blocks: list[Block] = field(default_factory=list)
-    lines: list[TextLine] = field(default_factory=list)
-    _parts: list[str] = field(default_factory=list)
-    _length: int = 0
-
-    def heading(self, text: str, level: int) -> None:
-        """A heading; blank ones are left out."""
-        self._add("heading", " ".join(text.split()), level=level)
-
-    def paragraph(self, text: str) -> None:
-        """A paragraph, its white space made single; blank ones are left out."""
-        self._add("paragraph", " ".join(text.split()))
-
-    def table(self, rows: Sequence[Sequence[str]], caption: str = "") -> None:
-        """A table; the first row is the header. Tables without content are left out."""
-        cells = cells_of(rows, caption)
-        if cells is not None:
-            self._add("table", markdown(cells), cells=cells)
-
-    def printed(
-        self, kind: Kind, pieces: Sequence[tuple[str, Place]], *, level: int = 0, cells: Cells | None = None
-    ) -> None:
-        """A block whose lines have a place on a page; the pieces follow each other without a space."""
-        before = len(self.blocks)
-        self._add(kind, "".join(text for text, _ in pieces), level=level, cells=cells)
-        if len(self.blocks) == before:
-            return
-        start = self.blocks[-1].start
-        for text, (page, *box) in pieces:
-            x0, top, x1, bottom = (round(edge, 1) for edge in box)
-            if text.strip():
-                self.lines.append(TextLine(start, start + len(text.rstrip()), page, x0, top, x1, bottom))
-            start += len(text)
-
-    def text(self) -> str:
-        """All blocks, separated by blank lines."""
-        return "".join(self._parts)
-
-    def _add(self, kind: Kind, text: str, *, level: int = 0, cells: Cells | None = None) -> None:
-        if not text:
-            return
-        if self._parts:
-            self._parts.append("\n\n")
-            self._length += 2
-        start = self._length
-        self._parts.append(text)
-        self._length += len(text)
-        self.blocks.append(Block(kind, start, self._length, self.page, level, cells))
 
 
 def cells_of(rows: Sequence[Sequence[str]], caption: str = "") -> Cells | None:

@@ -16,8 +16,7 @@ from clew.documents.cache import ExtractedCache, content_key, digest_of, from_js
 from clew.documents.extracted import Extracted
 from clew.documents.passages import outline
 from clew.documents.processes import ReadingProcesses, ReadingWorkers
-from clew.documents.reading import check_file, reason
-from clew.documents.reading_process import replied
+from clew.documents.reading import check_file, reason, replied
 from clew.documents.rows import DocumentOptions, OutlinedFile, document_tables
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.tables import Tables
@@ -47,7 +46,6 @@ class ReadFolder:
 
     tables: Tables
     edits: SchemaEdits
-    files: int
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -86,7 +84,7 @@ def read_folder(
         reasons = "; ".join(f"{one.file}: {one.reason}" for one in skipped[:5])
         raise SourceError(f"none of the {len(found)} files holds text that can be read. {reasons}".rstrip())
     tables, edits = document_tables(outlined, options, lambda what: progress(what, len(found), len(found)), embedder)
-    return ReadFolder(tables, edits, len(outlined), tuple(skipped))
+    return ReadFolder(tables, edits, tuple(skipped))
 
 
 def _read_all(

@@ -53,7 +53,6 @@ class TextTable:
     end: int
     page: int | None
     section: int | None
-    rows: int
     lines: tuple[PrintedLine, ...] = ()
 
 
@@ -176,7 +175,7 @@ def _table(
     whole = markdown(cells)
     short = len(whole) <= TABLE_LENGTH
     shown = whole if short else markdown(cells, ())
-    table = TextTable(shown, cells.caption, block.start, block.end, block.page, section, len(cells.rows))
+    table = TextTable(shown, cells.caption, block.start, block.end, block.page, section)
     if short:
         return table, []
     lines = _row_lines(text, block, len(cells.rows))

@@ -17,9 +17,9 @@ from typing import Self
 
 from clew.core.errors import NotFoundError
 from clew.core.workers import Workers
-from clew.documents.reading_process import LENGTH
+from clew.documents.reading import LENGTH
 
-COMMAND = ("-m", "clew.documents.reading_process")
+COMMAND = ("-m", "clew.documents.reading")
 SECONDS = 120
 SECONDS_PER_MEGABYTE = 30
 """How long one file may take: many pages take long, and none takes forever."""

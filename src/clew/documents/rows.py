@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from clew.documents.graph.build import EdgeOptions, passage_graph
+from clew.documents.graph.build import passage_graph
+from clew.documents.graph.edges import EdgeOptions
 from clew.documents.graph.entity import known_entities, subjects
-from clew.documents.passages import PASSAGE_LENGTH, Outline, PrintedLine
+from clew.documents.passages import PASSAGE_LENGTH, Outline, PrintedLine, TextPassage, TextTable
 from clew.kb.schema_file import SchemaEdits, TypeEdit
 from clew.kb.tables import Piece, Tables
 from clew.models.protocol import Embedder
@@ -91,10 +92,13 @@ class _Rows:
         self.nodes.append({"key": key, "type": kind, "name": name, "file": file, "text": "", **values})
         return key
 
-    def add_cited(self, document: int, key: str, kind: str, name: str, file: str, **values: Any) -> str:
+    def add_cited(
+        self, document: int, key: str, kind: str, name: str, file: str, piece: TextPassage | TextTable, **values: Any
+    ) -> str:
         self.passages.append(len(self.nodes))
         self.documents.append(document)
-        return self.add(key, kind, name, file, **values)
+        values |= {"text": piece.text, "page": piece.page, "start": piece.start, "end": piece.end}
+        return self.add(key, kind, name, file, lines=placed(piece.lines), **values)
 
     def join(self, head: str, relation: str, tail: str) -> None:
         self.edges.append((head, relation, tail))
@@ -181,13 +185,9 @@ def _add_file(rows: _Rows, file: OutlinedFile, number: int) -> None:
             "table",
             table.caption or f"{file.title}, table {shown}",
             name,
-            text=table.text,
-            page=table.page,
-            start=table.start,
-            end=table.end,
+            table,
             number=shown,
             section=HEADINGS.join(cut.headings(table.section)),
-            lines=placed(table.lines),
         )
         _place(rows, name, key, "has_table", table.page, table.section)
     before: str | None = None
@@ -199,13 +199,9 @@ def _add_file(rows: _Rows, file: OutlinedFile, number: int) -> None:
             "passage",
             HEADINGS.join((file.title, *headings)),
             name,
-            text=passage.text,
-            page=passage.page,
-            start=passage.start,
-            end=passage.end,
+            passage,
             number=str(place + 1),
             section=HEADINGS.join(headings),
-            lines=placed(passage.lines),
         )
         _place(rows, name, key, "has_passage", passage.page, passage.section)
         if passage.table is not None:

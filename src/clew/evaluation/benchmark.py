@@ -13,7 +13,7 @@ from clew.core.types import Answer, NodeRef, Ranking
 from clew.core.workers import Workers
 from clew.datasets.base import dataset_base, question_base
 from clew.datasets.questions import Dataset, Match, Question
-from clew.documents.graph.build import EdgeOptions
+from clew.documents.graph.edges import EdgeOptions
 from clew.evaluation.judging import NamesOf
 from clew.evaluation.rows import Row
 from clew.evaluation.run_folder import Setup, identity

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core import trace
 from clew.core.errors import ReplyError
@@ -22,6 +22,12 @@ MOST_STARTS = 40
 """Places where JSON might begin that are tried."""
 _FENCE = re.compile(r"```[a-zA-Z]*\s*\n(.*?)(?:\n```|\Z)", re.DOTALL)
 _START = re.compile(r"[{\[]")
+
+
+class Reply(BaseModel):
+    """What a reply holds: types are kept, and what was not asked for is passed over."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -49,6 +55,11 @@ def find_json(text: str) -> Iterator[Any]:
         if value is not None:
             end = value[1]
             yield value[0]
+
+
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema of an object with just these properties."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def read_json(text: str, model: type[M]) -> M:

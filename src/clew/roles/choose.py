@@ -7,34 +7,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, StrictInt
+from pydantic import StrictInt
 
 from clew.core import trace
 from clew.core.errors import ReplyError
 from clew.core.roles import Choice, Chooser, Chosen, Claim, Scorer
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, Outcome, ask, read_json
+from clew.models.structured import Ask, Outcome, Reply, ask, object_schema, read_json
 from clew.models.tokens import chunk_by_tokens, cut_end
 
 PAIR = Prompt.load("clew.roles.prompts", "choose_pair")
 LIST = Prompt.load("clew.roles.prompts", "choose_list")
-PAIR_SCHEMA = {
-    "type": "object",
-    "properties": {"choice": {"type": "string", "enum": ["A", "B"]}},
-    "required": ["choice"],
-    "additionalProperties": False,
-}
+PAIR_SCHEMA = object_schema({"choice": {"type": "string", "enum": ["A", "B"]}})
 REPLY_TOKENS = 200
 
 
-class _Pair(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+class _Pair(Reply):
     choice: Literal["A", "B"]
 
 
-class _List(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+class _List(Reply):
     best: list[StrictInt]
 
 
@@ -226,5 +219,4 @@ def _given(choice: Choice) -> str:
 
 def _list_schema(options: int) -> dict[str, Any]:
     numbers = {"type": "integer", "enum": list(range(1, options + 1))}
-    best = {"type": "array", "items": numbers}
-    return {"type": "object", "properties": {"best": best}, "required": ["best"], "additionalProperties": False}
+    return object_schema({"best": {"type": "array", "items": numbers}})

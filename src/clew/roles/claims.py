@@ -80,6 +80,9 @@ class Weights:
     """What stands in for the likeness in meaning: what supported claims have."""
 
 
+WEIGHTS = Weights()
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """How a claim compares with its evidence."""
@@ -101,10 +104,11 @@ class Comparison:
     cosine: float | None = None
     """The likeness in meaning, where there is an embedder."""
 
-    def support(self, weights: Weights) -> float:
+    def support(self) -> float:
         """0..1; a number that the evidence does not hold is never made up for."""
         if self.numbers:
             return 0.0
+        weights = WEIGHTS
         cosine = weights.cosine_without_embedder if self.cosine is None else self.cosine
         total = (
             weights.constant + weights.recall * self.recall + weights.cosine * cosine + weights.weakest * self.weakest
@@ -403,22 +407,17 @@ def _held(wanted: dict[str, float], sentence: _Sentence) -> frozenset[str]:
 
 
 def check_claims(
-    claims: Sequence[CitedClaim],
-    sources: Sequence[Source],
-    embedder: Embedder | None = None,
-    weights: Weights = Weights(),
+    claims: Sequence[CitedClaim], sources: Sequence[Source], embedder: Embedder | None = None
 ) -> tuple[list[CitedClaim], list[str]]:
     """The claims with their support and the sentences that give it, and what was changed in their citations."""
     sentences = [_sentences(place, source) for place, source in enumerate(sources)]
-    checked = _check(claims, sentences, embedder, weights)
+    checked = _check(claims, sentences, embedder)
     notes: list[str] = []
     weak = [place for place, claim in enumerate(checked) if not claim.is_supported]
     others = [
         (place, source) for place in weak for source in range(len(sources)) if claims[place].citations != (source,)
     ]
-    tried = _check(
-        [replace(claims[place], citations=(source,)) for place, source in others], sentences, embedder, weights
-    )
+    tried = _check([replace(claims[place], citations=(source,)) for place, source in others], sentences, embedder)
     for place in weak:
         own = [claim for (tried_for, _), claim in zip(others, tried, strict=True) if tried_for == place]
         best = max(own, key=lambda claim: (claim.support, sources[claim.citations[0]].text), default=None)
@@ -431,10 +430,7 @@ def check_claims(
 
 
 def _check(
-    claims: Sequence[CitedClaim],
-    sentences: Sequence[Sequence[_Sentence]],
-    embedder: Embedder | None,
-    weights: Weights,
+    claims: Sequence[CitedClaim], sentences: Sequence[Sequence[_Sentence]], embedder: Embedder | None
 ) -> list[CitedClaim]:
     evidence = [
         gather(claim.text, [one for citation in claim.citations for one in sentences[citation]]) for claim in claims
@@ -444,7 +440,7 @@ def _check(
     for claim, chosen, cosine in zip(claims, evidence, cosines, strict=True):
         headings = " ".join(dict.fromkeys(one.heading for one in chosen))
         comparison = compare(claim.text, [one.text for one in chosen], headings)
-        support = replace(comparison, cosine=cosine).support(weights) if chosen else 0.0
+        support = replace(comparison, cosine=cosine).support() if chosen else 0.0
         if any(_is_copied(claim.text, one.text) for citation in claim.citations for one in sentences[citation]):
             support = 1.0
         spans = tuple(_span(claim.text, citation, chosen, sentences[citation]) for citation in claim.citations)

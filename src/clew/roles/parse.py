@@ -1,28 +1,29 @@
 """Parsing a question into triplets by a model: the prompt shows the schema, the reply is held against it.
 
 Step 1 of 4StepFocus: the model sees the question, all node types and all relations, and returns triplets and the
-target variable. Deviation from the paper: structured JSON instead of text split at commas.
+target variable. Deviation from the paper: structured JSON instead of text split at commas. A model that is large enough
+is asked for a query of any form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from clew.core import trace
 from clew.core.query import TripletQuery, Variable
 from clew.core.roles import Parse, TripletParser
-from clew.core.schema import Relation, Schema
+from clew.core.schema import NodeType, Relation, Schema
 from clew.index.tokens import terms
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, ask
+from clew.models.structured import Ask, ask, object_schema
 from clew.models.tokens import count_tokens
-from clew.roles.triplet_replies import ORDERED, RARE_PAIR, read_triplets, salvage_triplets
+from clew.roles.triplet_replies import ORDERED, RARE_PAIR, read_query, read_triplets, salvage_query, salvage_triplets
 
 PROMPT = Prompt.load("clew.roles.prompts", "parse")
-COMPARISONS = ["=", "!=", "<", "<=", ">", ">=", "contains"]
+QUERY = Prompt.load("clew.roles.prompts", "query")
 
 
 @dataclass(frozen=True)
@@ -76,12 +77,13 @@ class ModelParser:
 
 def describe_types(schema: Schema) -> str:
     """One line per node type."""
-    lines = []
-    for kind in schema.node_types:
-        about = [kind.label] if kind.label != kind.name else []
-        about += [kind.description] if kind.description else []
-        lines.append(f"- {kind.name}" + (f" ({'; '.join(about)})" if about else ""))
-    return "\n".join(lines)
+    return "\n".join(map(describe_type, schema.node_types))
+
+
+def describe_type(kind: NodeType) -> str:
+    """Its name, and what the schema says about it."""
+    about = [text for text in (kind.label if kind.label != kind.name else "", kind.description) if text]
+    return f"- {kind.name}" + (f" ({'; '.join(about)})" if about else "")
 
 
 def describe_relations(schema: Schema, question: str, tokens: int) -> str:
@@ -141,26 +143,21 @@ def reply_schema(schema: Schema) -> dict[str, Any]:
         "absent": {"type": "array", "items": triplet},
     }
     if schema.attribute_types:
-        condition = object_schema(
-            {
-                "variable": text,
-                "attribute": {"enum": list(schema.attribute_types)},
-                "comparison": {"enum": COMPARISONS},
-                "value": {"type": ["string", "number", "boolean"]},
-            }
-        )
+        condition = condition_schema({"enum": list(schema.attribute_types)})
         parts["conditions"] = {"type": "array", "items": condition}
     return object_schema(parts)
 
 
-def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
-    """The JSON schema of an object with just these properties."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+def condition_schema(attribute: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema of a condition."""
+    return object_schema(
+        {
+            "variable": {"type": "string"},
+            "attribute": attribute,
+            "comparison": {"enum": ["=", "!=", "<", "<=", ">", ">=", "contains"]},
+            "value": {"type": ["string", "number", "boolean"]},
+        }
+    )
 
 
 SURE = 0.6
@@ -180,3 +177,73 @@ class ReaderFirst:
         required = parse.query.triplets or parse.query.conditions or parse.query.among
         is_sure = bool(required) and (parse.certainty is None or parse.certainty >= SURE)
         return parse if is_sure else self.model.parse(question, schema)
+
+
+MOST_VALUES, LONGEST_VALUE = 12, 30
+"""Of a category, values that are shown."""
+
+
+@dataclass(frozen=True)
+class ModelQueryParser:
+    """Asks a model for a query; None where its reply cannot be used, which the trace says."""
+
+    model: LanguageModel
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The values of attributes that have but few."""
+
+    def parse(self, question: str, schema: Schema) -> Parse | None:
+        """The query in the model's reply, checked against the schema."""
+        filled = QUERY.fill(
+            question=question,
+            types="\n".join(self._type(kind, schema) for kind in schema.node_types),
+            relations=describe_relations(schema, question, self.model.context_tokens // 2),
+        )
+
+        def read(completion: Completion) -> Parse:
+            return read_query(completion.text, question, schema)
+
+        def salvage(completion: Completion) -> Parse:
+            return salvage_query(completion.text, question, schema)
+
+        asked = Ask(filled, read, salvage=salvage, schema=query_schema(schema), max_tokens=900)
+        [outcome] = ask(self.model, [asked], role="parse")
+        if outcome.value is None:
+            trace.fallback("parse", outcome.problem or "no reply", "read without the model")
+        return outcome.value
+
+    def _type(self, kind: NodeType, schema: Schema) -> str:
+        return describe_type(kind) + "".join(f"\n    {self._attribute(name, schema)}" for name in kind.attributes)
+
+    def _attribute(self, name: str, schema: Schema) -> str:
+        values = [value for value in self.values.get(name, ()) if len(value) <= LONGEST_VALUE]
+        shown = f": {', '.join(values[:MOST_VALUES])}{', …' if len(values) > MOST_VALUES else ''}" if values else ""
+        return f"{name} ({schema.attribute_types.get(name, 'text')}){shown}"
+
+
+def query_schema(schema: Schema) -> dict[str, Any]:
+    """The JSON schema of a reply: relations, types and attributes are among those that exist."""
+    text, flag = {"type": "string"}, {"type": "boolean"}
+    relation = {"enum": list(schema.relation_names)} if schema.relation_names else text
+    triplets = {"type": "array", "items": object_schema({"head": text, "relation": relation, "tail": text})}
+    attribute = {"enum": list(schema.attribute_types)} if schema.attribute_types else text
+    variable = object_schema({"name": text, "type": {"enum": list(schema.type_names)}})
+    best = object_schema(
+        {"most": flag, "attribute": text, "relation": text, "answer_is": {"enum": ["", "head", "tail"]}}
+    )
+    return object_schema(
+        {
+            "thinking": text,
+            "answerable": flag,
+            "asks": {"enum": ["list", "count", "yes_no", "value", "describe"]},
+            "answer": text,
+            "variables": {"type": "array", "items": variable},
+            "triplets": triplets,
+            "absent": triplets,
+            "any_of": {"type": "array", "items": triplets},
+            "conditions": {"type": "array", "items": condition_schema(attribute)},
+            "among": {"type": "array", "items": text},
+            "attribute": text,
+            "best": {"anyOf": [best, {"type": "null"}]},
+            "text": text,
+        }
+    )

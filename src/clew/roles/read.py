@@ -18,17 +18,17 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, m
 from clew.core import trace, unchecked
 from clew.core.errors import ReplyError
 from clew.core.roles import CitedClaim, Read, Reader, Reading, Source
+from clew.core.texts import whole_text
 from clew.models.passages import PassageNetwork
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, Embedder, LanguageModel, Message, Request
-from clew.models.structured import Ask, ask, find_json, read_json
+from clew.models.structured import LONGEST, Ask, Reply, ask, find_json, object_schema, read_json
 from clew.models.tokens import count_request_tokens, count_tokens, cut_to_question
 from clew.reading.extraction.asked import Asked
 from clew.reading.extraction.clues import Candidate, Evidence
 from clew.reading.extraction.comparing import compared
 from clew.reading.language.proper_names import sentences
 from clew.roles.claims import check_claims
-from clew.roles.sentences_so_far import sentences_so_far
 
 
 @lru_cache(maxsize=1)
@@ -115,18 +115,13 @@ NO_ANSWER = frozenset({"", "unknown", "none", "n/a", "not found", "no answer", "
 LONGEST_ANSWER = 400
 
 
-class _Read(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+class _Read(Reply):
     answer: str | int | float
     passages: list[StrictInt] = Field(default_factory=list)
 
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"answer": {"type": "string"}, "passages": {"type": "array", "items": {"type": "integer"}}},
-    "required": ["answer", "passages"],
-    "additionalProperties": False,
-}
+_TEXT, _NUMBERS = {"type": "string"}, {"type": "array", "items": {"type": "integer"}}
+SCHEMA = object_schema({"answer": _TEXT, "passages": _NUMBERS})
 
 
 def read_answer(completion: Completion, sources: int) -> Read:
@@ -194,19 +189,9 @@ class _Written(BaseModel):
 
 
 def _schema(*, thinking: bool) -> dict[str, Any]:
-    sentence = {
-        "type": "object",
-        "properties": {"text": {"type": "string"}, "passages": {"type": "array", "items": {"type": "integer"}}},
-        "required": ["text", "passages"],
-        "additionalProperties": False,
-    }
-    properties: dict[str, Any] = {"thinking": {"type": "string"}} if thinking else {}
-    properties |= {
-        "sentences": {"type": "array", "items": sentence},
-        "found": {"type": "boolean"},
-        "missing": {"type": "string"},
-    }
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    cited = {"type": "array", "items": object_schema({"text": _TEXT, "passages": _NUMBERS})}
+    properties = {"sentences": cited, "found": {"type": "boolean"}, "missing": _TEXT}
+    return object_schema({"thinking": _TEXT, **properties} if thinking else properties)
 
 
 def _form(*, thinking: bool) -> str:
@@ -361,3 +346,45 @@ class ModelReader:
 def _shown(source: Source) -> str:
     heading = source.heading()
     return f"{heading}\n{source.text}" if heading else source.text
+
+
+_BEGIN = re.compile(r'"sentences"\s*:\s*\[')
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)"?|[\[\]{}:,]', re.DOTALL)
+_HALF_A_PAIR = re.compile("[\ud800-\udbff]$")
+_CITATION = re.compile(r"\s*\[[\d,; ]*(?:\]|$)")
+
+
+def sentences_so_far(reply: str) -> str:
+    """What is written of `{"sentences": [{"text": "…", "passages": […]}, …]}`, without the JSON and its citations.
+
+    Nothing of a reply in another form, and nothing of the thoughts before the sentences.
+    """
+    reply = reply[:LONGEST]
+    begin = _BEGIN.search(reply)
+    said: list[str] = []
+    depth, key, is_value = 0, "", False
+    for token in _TOKEN.finditer(reply, begin.end()) if begin else ():
+        sign = token[0][0]
+        if sign in "[{":
+            depth += 1
+        elif sign in "]}":
+            depth -= 1
+            if depth < 0:
+                break
+        if sign != '"':
+            is_value = sign == ":"
+        elif depth == 0 or (depth == 1 and is_value and key == "text"):
+            said.append(_decoded(token[1]))
+        elif not is_value:
+            key = token[1]
+    return " ".join(" ".join(_CITATION.sub("", whole_text(text)) for text in said).split())
+
+
+def _decoded(written: str) -> str:
+    """A JSON string without its quotes; what cannot be read at its end is not written to the end yet."""
+    for whole in (written, written[: max(written.rfind("\\"), 0)]):
+        try:
+            return _HALF_A_PAIR.sub("", str(json.loads(f'"{whole}"', strict=False)))
+        except ValueError:
+            continue
+    return ""

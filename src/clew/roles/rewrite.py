@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from clew.core import trace
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, ask, read_json
+from clew.models.structured import Ask, Reply, ask, object_schema, read_json
 
 PROMPT = Prompt.load("clew.roles.prompts", "rewrite")
 LONGEST_QUESTION = 1000
 LONGEST_ANSWER = 300
 """Characters of an earlier answer that are shown."""
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"question": {"type": "string"}},
-    "required": ["question"],
-    "additionalProperties": False,
-}
+SCHEMA = object_schema({"question": {"type": "string"}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +27,7 @@ class Exchange:
     answer: str
 
 
-class _Rewritten(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+class _Rewritten(Reply):
     question: str = Field(min_length=1, max_length=LONGEST_QUESTION)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from clew.core import trace
 from clew.core.errors import ReplyError
@@ -18,23 +18,17 @@ from clew.core.roles import Claim, Score
 from clew.index.tokens import terms
 from clew.models.prompts import Prompt
 from clew.models.protocol import Alternatives, Completion, Embedder, LanguageModel
-from clew.models.structured import Ask, ask, read_json
+from clew.models.structured import Ask, Reply, ask, object_schema, read_json
 from clew.models.tokens import cut_to_question
 
 STATED = Prompt.load("clew.roles.prompts", "score")
 YES_NO = Prompt.load("clew.roles.prompts", "score_yes_no")
-SCHEMA = {
-    "type": "object",
-    "properties": {"score": {"type": "number"}},
-    "required": ["score"],
-    "additionalProperties": False,
-}
+SCHEMA = object_schema({"score": {"type": "number"}})
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 SHORT_REPLY = 80
 
 
-class _Score(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+class _Score(Reply):
     score: float = Field(ge=0, le=1, allow_inf_nan=False)
 
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from clew.core.errors import ReplyError
 from clew.core.query import Asks, Best, Comparison, Condition, Constant, Term, Triplet, TripletQuery, Variable
 from clew.core.roles import Parse, Rejected
 from clew.core.schema import Schema
 from clew.index.tokens import stop_words, terms, tokenise
-from clew.models.structured import read_json
+from clew.models.structured import Reply, read_json
 
 MOST_TRIPLETS = 20
 RARE_PAIR = 0.02
@@ -23,29 +23,25 @@ ORDERED = ("integer", "number", "date")
 """The kinds of attributes of which one value can be less than another."""
 
 
-class _Lenient(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
-
-
-class _Variable(_Lenient):
+class _Variable(Reply):
     name: str
     type: str
 
 
-class _Triplet(_Lenient):
+class _Triplet(Reply):
     head: str
     relation: str
     tail: str
 
 
-class _Condition(_Lenient):
+class _Condition(Reply):
     variable: str
     attribute: str
     comparison: Comparison
     value: str | int | float | bool
 
 
-class _Reply(_Lenient):
+class _Triplets(Reply):
     names: list[str] = Field(default_factory=list, max_length=MOST_TRIPLETS)
     answer: str
     variables: list[_Variable] = Field(default_factory=list)
@@ -54,7 +50,7 @@ class _Reply(_Lenient):
     conditions: list[_Condition] = Field(default_factory=list, max_length=MOST_TRIPLETS)
 
 
-class _Best(_Lenient):
+class _Best(Reply):
     most: bool
     attribute: str = ""
     relation: str = ""
@@ -66,7 +62,7 @@ ASKS: Mapping[str, Asks] = {
 }  # fmt: skip
 
 
-class _Query(_Reply):
+class _Query(_Triplets):
     """A query of any form."""
 
     answer: str = ""
@@ -146,12 +142,12 @@ def _best(said: _Best | None, reading: _Reading, kind: str | None) -> Best | Non
 
 def read_triplets(text: str, question: str, schema: Schema) -> Parse:
     """The query of a reply; raises ReplyError naming everything in it that the schema does not know."""
-    return _whole(_build(read_json(text, _Reply), question, schema))
+    return _whole(_build(read_json(text, _Triplets), question, schema))
 
 
 def salvage_triplets(text: str, question: str, schema: Schema) -> Parse:
     """The part of a reply that the schema knows, with the rest as rejected pieces; raises where nothing is left."""
-    parse = _build(read_json(text, _Reply), question, schema)
+    parse = _build(read_json(text, _Triplets), question, schema)
     if not parse.query.triplets and not parse.query.conditions and parse.query.target.type is None:
         raise ReplyError("nothing in the reply fits the schema")
     return parse
@@ -231,7 +227,7 @@ class _Reading:
         return tuple(kept)
 
 
-def _build(reply: _Reply, question: str, schema: Schema) -> Parse:
+def _build(reply: _Triplets, question: str, schema: Schema) -> Parse:
     reading = _Reading(schema, {})
     for variable in reply.variables:
         name, kind = variable.name.lstrip("? "), _known(variable.type, schema.type_names)

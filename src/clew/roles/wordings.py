@@ -6,14 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from clew.core import trace
 from clew.core.errors import ModelError
 from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, ask, read_json
-from clew.roles.parse import object_schema
+from clew.models.structured import Ask, Reply, ask, object_schema, read_json
 
 PROMPT = Prompt.load("clew.roles.prompts", "wordings")
 QUESTIONS = 5
@@ -40,14 +37,12 @@ class Wanted:
     words: str
 
 
-class _Asked(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+class _Asked(Reply):
     number: int
     questions: list[str]
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+class _AllAsked(Reply):
     asked: list[_Asked]
 
 
@@ -86,7 +81,7 @@ def _ask(types: str, part: Sequence[Wanted]) -> Ask[dict[int, list[str]]]:
     listed = "\n".join(f"{place}. {one.words}" for place, one in enumerate(part, 1))
 
     def read(completion: Completion) -> dict[int, list[str]]:
-        return {one.number: one.questions for one in read_json(completion.text, _Reply).asked}
+        return {one.number: one.questions for one in read_json(completion.text, _AllAsked).asked}
 
     filled = PROMPT.fill(types=types, many=QUESTIONS, wanted=listed)
     return Ask(filled, read, schema=SCHEMA, max_tokens=TOKENS * len(part))

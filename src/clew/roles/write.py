@@ -7,9 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict
+from typing import Literal
 
 from clew.core import trace
 from clew.core.errors import InputError, ReplyError
@@ -17,7 +15,7 @@ from clew.core.roles import Draft, Writer, Written
 from clew.index.tokens import stop_words, terms, tokenise
 from clew.models.prompts import Prompt
 from clew.models.protocol import Beams, Completion, LanguageModel
-from clew.models.structured import Ask, Outcome, ask, read_json
+from clew.models.structured import Ask, Outcome, Reply, ask, object_schema, read_json
 from clew.models.tokens import count_tokens, cut_to_question
 from clew.reading.language.proper_names import proper_names
 
@@ -29,29 +27,17 @@ LONGEST_EVIDENCE = 1000
 LONGEST_ANSWER = 200
 
 
-class _Next(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+class _Next(Reply):
     enough: bool = False
     next: str = ""
 
 
-class _Answers(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+class _Answers(Reply):
     answers: list[str | int | float]
 
 
-NEXT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"enough": {"type": "boolean"}, "next": {"type": "string"}},
-    "required": ["enough", "next"],
-    "additionalProperties": False,
-}
-ANSWERS_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"answers": {"type": "array", "items": {"type": "string"}}},
-    "required": ["answers"],
-    "additionalProperties": False,
-}
+NEXT_SCHEMA = object_schema({"enough": {"type": "boolean"}, "next": {"type": "string"}})
+ANSWERS_SCHEMA = object_schema({"answers": {"type": "array", "items": {"type": "string"}}})
 
 
 def read_next(completion: Completion) -> tuple[str, ...]:

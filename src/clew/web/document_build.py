@@ -15,7 +15,8 @@ from threading import Thread
 from clew.building import build, into
 from clew.core.errors import ClewError, LockedError
 from clew.core.limits import limit_memory, limit_seconds
-from clew.documents import DocumentOptions, read_folder
+from clew.documents.folder import read_folder
+from clew.documents.rows import DocumentOptions
 
 MEMORY = 8 << 30
 """Bytes of address space after which a build fails instead of taking the machine with it."""

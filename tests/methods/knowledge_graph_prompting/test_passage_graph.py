@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.documents.graph.edges import most_shared, nearest_edges
+from clew.documents.graph.edges import EdgeOptions, most_shared, nearest_edges
 from clew.documents.graph.entity import entity_edges, mention_edges, subjects
 from clew.documents.graph.tfidf import tfidf_edges
 from clew.reading.language.phrase_matcher import matcher
@@ -46,7 +46,7 @@ def test_most_shared_equals_comparing_all_pairs(features, most):
 def test_nearest_edges_equal_sorting_all_similarities(count, neighbours, seed, is_asked):
     both = np.random.default_rng(seed).standard_normal((2, count, 8)).astype(np.float32)
     vectors, asking = both / np.linalg.norm(both, axis=2, keepdims=True)
-    edges = nearest_edges(vectors, neighbours=neighbours, asking=asking if is_asked else None)
+    edges = nearest_edges(vectors, "knn", neighbours, asking if is_asked else None)
     near = (asking if is_asked else vectors) @ vectors.T
     expected = set()
     for a in range(count):
@@ -62,13 +62,15 @@ def test_keywords_of_several_words_join_passages_and_everyday_words_do_not():
         "The cat sat.",
         "The dog ran.",
     ]
-    edges = tfidf_edges(pa.array(texts, pa.large_string()), np.arange(4, dtype=np.int32))
+    edges = tfidf_edges(pa.array(texts, pa.large_string()), np.arange(4, dtype=np.int32), EdgeOptions())
     assert as_triples(edges) == {(0, 1, "weather stations")}
 
 
 def test_a_keyword_in_too_many_passages_joins_none():
     texts = pa.array(["pump"] * 6 + ["valve"] * 2, pa.large_string())
-    assert as_triples(tfidf_edges(texts, np.arange(8, dtype=np.int32), passages=5)) == {(6, 7, "valve")}
+    assert as_triples(tfidf_edges(texts, np.arange(8, dtype=np.int32), EdgeOptions(most_passages=5))) == {
+        (6, 7, "valve")
+    }
 
 
 def test_names_join_passages_also_by_acronym():
@@ -77,7 +79,7 @@ def test_names_join_passages_also_by_acronym():
         "In 1948 the World Health Organization was founded.",
         "Later, WHO moved.",
     ]
-    joined = as_triples(entity_edges(texts, [0, 1, 0]))
+    joined = as_triples(entity_edges(texts, [0, 1, 0], EdgeOptions()))
     assert joined == {
         (0, 1, "World Health Organization"),
         (0, 2, "World Health Organization"),

@@ -3,7 +3,7 @@
 import pytest
 
 from clew.core.roles import Draft, Reading, Source
-from clew.methods.knowledge_graph_prompting.chain_of_thought import next_thought
+from clew.methods.knowledge_graph_prompting.baselines import next_thought
 from clew.roles.read import ModelReader
 from clew.roles.write import ModelWriter
 from prompts_sent import Sends, matches_golden

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.documents import build_documents
+from clew.documents.building import build_documents
 from clew.documents.rows import DocumentOptions
 from clew.methods.knowledge_graph_prompting.answer import LONGEST_QUOTE, SIDE_BY_SIDE, gone_on, sharing_places
 from clew.toolbox import Toolbox

@@ -8,7 +8,7 @@ from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate
 
 from clew.core.trace import recording
 from clew.core.types import Passage
-from clew.documents import build_documents
+from clew.documents.building import build_documents
 from clew.methods.knowledge_graph_prompting.method import structure_of
 from clew.methods.role_choice import reader_for
 from clew.toolbox import Toolbox

@@ -10,14 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import documents_made as made
-from clew.documents import build_documents
+from clew.documents.building import build_documents
 from clew.documents.extracted import cells_of, markdown
-from clew.methods.knowledge_graph_prompting.table_answer import AskedTable
-from clew.methods.knowledge_graph_prompting.table_base import TableBase
-from clew.methods.knowledge_graph_prompting.table_cells import Row, Table, date, number, read_table
-from clew.methods.knowledge_graph_prompting.table_columns import columns_of, long_form, panel_of, scale_of
-from clew.methods.knowledge_graph_prompting.table_execution import best, compared
-from clew.methods.knowledge_graph_prompting.tables import TableReader
+from clew.methods.knowledge_graph_prompting.table_base import TableBase, best, compared
+from clew.methods.knowledge_graph_prompting.table_columns import (
+    Row,
+    Table,
+    columns_of,
+    date,
+    long_form,
+    number,
+    panel_of,
+    read_table,
+    scale_of,
+)
+from clew.methods.knowledge_graph_prompting.tables import AskedTable, TableReader
 from clew.reading.quantities import Quantity, quantities
 from clew.toolbox import Toolbox
 

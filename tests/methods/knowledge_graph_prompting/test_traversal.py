@@ -13,7 +13,8 @@ from clew.core.errors import InputError
 from clew.core.trace import Recorder
 from clew.core.types import Passage, Path
 from clew.datasets.questions import Dataset, Question
-from clew.documents import EdgeOptions, corpus_tables
+from clew.documents.corpus import corpus_tables
+from clew.documents.graph.edges import EdgeOptions
 from clew.evaluation.benchmark import GoldenPassages
 from clew.evidence_drawing import draw_evidence
 from clew.methods.catalog import ask, create
@@ -25,7 +26,7 @@ from clew.methods.knowledge_graph_prompting.passages import (
     text_of,
     tf_idf_ranking,
 )
-from clew.methods.knowledge_graph_prompting.traversal import Hop, best_gains, traverse
+from clew.methods.knowledge_graph_prompting.traversal import Hop, best_paths, traverse
 from clew.models.embedding.passage_embedder import asking_on
 from clew.models.protocol import Completion
 from clew.toolbox import Toolbox
@@ -87,7 +88,7 @@ def test_a_beam_goes_on_from_the_most_promising_paths_alone(graph, beam):
     found = traverse([Hop(0, 1.0, 1.0)], rank, branching=5, hops=4, budget=100, beam=beam)
     assert all(len(worths) <= beam for worths in asked[1:])
     assert all(worths == sorted(worths, reverse=True) for worths in asked[1:])
-    gains = best_gains(found)
+    gains = {node: path.gain for node, path in best_paths(found).items()}
     for node, gain in gains.items():
         assert gain == max(path.gain for path in found if path.nodes[-1] == node and len(path.nodes) > 1)
 

@@ -1,12 +1,12 @@
-"""Assembles what a reader finds, with the anchor of each block and the title the reader settles on."""
+"""Assembles what a reader finds, block after block, under the title the reader settles on."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from clew.documents.extracted import Block, Cells, Extracted, Kind, TextBuilder
+from clew.documents.extracted import Block, Cells, Extracted, Kind, TextLine, cells_of, markdown
 from clew.documents.formats.grid import with_caption
 
 NO_TITLES = re.compile(
@@ -14,13 +14,8 @@ NO_TITLES = re.compile(
     re.IGNORECASE,
 )
 """What programs write where the author gave no title."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnchoredBlock(Block):
-    """A block with the id of its own element or of the nearest one before it."""
-
-    anchor: str = ""
+Place = tuple[int, float, float, float, float]
+"""A page and a box on it: x0, top, x1, bottom."""
 
 
 def first_heading(text: str, blocks: Sequence[Block]) -> str:
@@ -32,10 +27,22 @@ def first_heading(text: str, blocks: Sequence[Block]) -> str:
 
 
 @dataclass
-class DocumentBuilder(TextBuilder):
-    """A `TextBuilder` that also takes preformatted text, anchors and whole extracted files."""
+class TextBuilder:
+    """The text of a format that has no plain text of its own; blank headings and paragraphs are left out."""
 
-    anchor: str = ""
+    page: int | None = None
+    blocks: list[Block] = field(default_factory=list)
+    lines: list[TextLine] = field(default_factory=list)
+    _parts: list[str] = field(default_factory=list)
+    _length: int = 0
+
+    def heading(self, text: str, level: int) -> None:
+        """A heading, its white space made single."""
+        self._add("heading", " ".join(text.split()), level=level)
+
+    def paragraph(self, text: str) -> None:
+        """A paragraph, its white space made single."""
+        self._add("paragraph", " ".join(text.split()))
 
     def preformatted(self, text: str) -> None:
         """A paragraph that keeps its line breaks and its spaces."""
@@ -43,12 +50,29 @@ class DocumentBuilder(TextBuilder):
         self._add("paragraph", "\n".join(lines).strip("\n"))
 
     def table(self, rows: Sequence[Sequence[str]], caption: str = "") -> None:
-        """A table; a first row that is one wide cell is its caption, the next one its header."""
+        """A table, unless it is empty; a first row that is one wide cell is its caption, the next one its header."""
         if rows:
             rows, caption = with_caption(rows, caption)
-        super().table(rows, caption)
+        cells = cells_of(rows, caption)
+        if cells is not None:
+            self._add("table", markdown(cells), cells=cells)
 
-    def append(self, other: Extracted, deeper: int = 0) -> None:
+    def printed(
+        self, kind: Kind, pieces: Sequence[tuple[str, Place]], *, level: int = 0, cells: Cells | None = None
+    ) -> None:
+        """A block whose lines have a place on a page; the pieces follow each other without a space."""
+        before = len(self.blocks)
+        self._add(kind, "".join(text for text, _ in pieces), level=level, cells=cells)
+        if len(self.blocks) == before:
+            return
+        start = self.blocks[-1].start
+        for text, (page, *box) in pieces:
+            x0, top, x1, bottom = (round(edge, 1) for edge in box)
+            if text.strip():
+                self.lines.append(TextLine(start, start + len(text.rstrip()), page, x0, top, x1, bottom))
+            start += len(text)
+
+    def append(self, other: Extracted, deeper: int) -> None:
         """The blocks of another file, its headings some levels deeper."""
         for block in other.blocks:
             text = other.text[block.start : block.end]
@@ -59,21 +83,27 @@ class DocumentBuilder(TextBuilder):
             else:
                 self.preformatted(text)
 
+    def text(self) -> str:
+        """All blocks, separated by blank lines."""
+        return "".join(self._parts)
+
+    def first_heading(self) -> str:
+        """The title, where a heading is one."""
+        return first_heading(self.text(), self.blocks)
+
     def extracted(self, *titles: str, notes: Iterable[str] = ()) -> Extracted:
         """Everything added, under the first of the titles that says something."""
         tidy = (" ".join(title.split()) for title in titles)
         title = next((title for title in tidy if not NO_TITLES.fullmatch(title)), "")
         return Extracted(title, self.text(), tuple(self.blocks), self.page or 0, tuple(notes))
 
-    def first_heading(self) -> str:
-        """The heading that opens the text, where no other one is on its level: a title, not the first of several."""
-        return first_heading(self.text(), self.blocks)
-
     def _add(self, kind: Kind, text: str, *, level: int = 0, cells: Cells | None = None) -> None:
-        before = len(self.blocks)
-        super()._add(kind, text, level=level, cells=cells)
-        if self.anchor and len(self.blocks) > before:
-            last = self.blocks[-1]
-            self.blocks[-1] = AnchoredBlock(
-                last.kind, last.start, last.end, last.page, last.level, last.cells, self.anchor
-            )
+        if not text:
+            return
+        if self._parts:
+            self._parts.append("\n\n")
+            self._length += 2
+        start = self._length
+        self._parts.append(text)
+        self._length += len(text)
+        self.blocks.append(Block(kind, start, self._length, self.page, level, cells))

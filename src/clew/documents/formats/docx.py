@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +11,9 @@ from xml.etree.ElementTree import Element
 
 from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
-from clew.documents.formats.builder import DocumentBuilder
+from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.grid import Cell, spread, with_one_header
-from clew.documents.formats.list_numbers import ListLevel, ListNumbers
-from clew.documents.formats.packed import Package, unpacked
+from clew.documents.formats.packed import Package, unpacked, whole_number
 
 CAPTION = re.compile(r"\s*table\s+\S+", re.IGNORECASE)
 HEADING = re.compile(r"heading (\d)")
@@ -83,7 +83,10 @@ def _styles(root: Element) -> dict[str, _Style]:
         name = lists and _value(lists[0], "pPr/numPr/numId")
         depth = next((_value(one, "pPr/numPr/ilvl") for one in line if _value(one, "pPr/numPr/ilvl")), "0")
         found[style_id] = _Style(
-            _value(style, "name").lower(), next((level for level in levels if level), 0), name or "", _whole(depth)
+            _value(style, "name").lower(),
+            next((level for level in levels if level), 0),
+            name or "",
+            whole_number(depth),
         )
     return found
 
@@ -91,7 +94,7 @@ def _styles(root: Element) -> dict[str, _Style]:
 def _own_level(style: Element) -> int:
     outline = _value(style, "pPr/outlineLvl")
     if outline:
-        return 1 + _whole(outline) if _whole(outline) < 9 else 0
+        return 1 + whole_number(outline) if whole_number(outline) < 9 else 0
     name = _value(style, "name").lower()
     heading = HEADING.fullmatch(name)
     return int(heading.group(1)) if heading else int(name == "title")
@@ -101,8 +104,10 @@ def _levels(root: Element) -> dict[tuple[str, int], ListLevel]:
     abstract = {}
     for one in root.iter("abstractNum"):
         abstract[one.get("abstractNumId", "")] = {
-            _whole(level.get("ilvl", "0")): ListLevel(
-                _value(level, "numFmt") or "decimal", _value(level, "lvlText"), _whole(_value(level, "start") or "1")
+            whole_number(level.get("ilvl", "0")): ListLevel(
+                _value(level, "numFmt") or "decimal",
+                _value(level, "lvlText"),
+                whole_number(_value(level, "start") or "1"),
             )
             for level in one.iter("lvl")
         }
@@ -116,10 +121,6 @@ def _levels(root: Element) -> dict[tuple[str, int], ListLevel]:
 def _value(element: Element, path: str) -> str:
     found = element.find(path)
     return "" if found is None else found.get("val", "")
-
-
-def _whole(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 @dataclass
@@ -141,7 +142,7 @@ class _Walk:
             element.tag in {"lastRenderedPageBreak", "pageBreakBefore"} or _is_page_break(element)
             for element in document.iter()
         )
-        self.builder = DocumentBuilder(page=1 if breaks else None)
+        self.builder = TextBuilder(page=1 if breaks else None)
         self.title = ""
         self._parts = parts
         self._caption = ""
@@ -221,7 +222,7 @@ class _Walk:
         own = None if properties is None else properties.find("numPr")
         if own is not None:
             return self._parts.numbers.next(
-                _value(own, "numId") or (style.list_name if style else ""), _whole(_value(own, "ilvl"))
+                _value(own, "numId") or (style.list_name if style else ""), whole_number(_value(own, "ilvl"))
             )
         if style is not None and style.list_name:
             return self._parts.numbers.next(style.list_name, style.list_depth)
@@ -301,7 +302,7 @@ class _Walk:
                 if merge is not None and merge.get("val") != "restart" and lines:
                     text = lines[-1][len(line)] if len(line) < len(lines[-1]) else text
                 text = " ".join((text, *(" ".join("".join(box.itertext()).split()) for box in read.boxes)))
-                line += spread([[Cell(text, _whole(_value(cell, "tcPr/gridSpan")) or 1)]])[0]
+                line += spread([[Cell(text, whole_number(_value(cell, "tcPr/gridSpan")) or 1)]])[0]
                 inner += [(line[0], table) for table in cell.findall("tbl")]
             lines.append(line)
         return lines, inner
@@ -310,7 +311,7 @@ class _Walk:
 def _level(properties: Element | None, style: _Style | None) -> int:
     outline = "" if properties is None else _value(properties, "outlineLvl")
     if outline:
-        return 1 + _whole(outline) if _whole(outline) < 9 else 0
+        return 1 + whole_number(outline) if whole_number(outline) < 9 else 0
     return 0 if style is None else style.level
 
 
@@ -325,3 +326,58 @@ def _below(parent: Element, tag: str) -> Iterator[Element]:
             yield child
         elif child.tag in {"sdt", "sdtContent", "ins", "customXml", "smartTag"}:
             yield from _below(child, tag)
+
+
+ROMAN = {1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l", 40: "xl", 10: "x", 9: "ix"}
+ROMAN |= {5: "v", 4: "iv", 1: "i"}
+HOLE = re.compile(r"%(\d)")
+
+
+def written(number: int, style: str) -> str:
+    """A number as a list shows it: 3, c, iii."""
+    if style.lower().endswith("letter"):
+        text = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 % 8 + 1)
+    elif style.lower().endswith("roman"):
+        text, left = "", number % 4000
+        for value, letters in ROMAN.items():
+            text += letters * (left // value)
+            left %= value
+    else:
+        return str(number)
+    return text.upper() if style.startswith("upper") else text
+
+
+@dataclass(frozen=True, slots=True)
+class ListLevel:
+    """How one level of a list is numbered: in which style, in which words, from which number on."""
+
+    style: str
+    pattern: str
+    start: int = 1
+
+
+@dataclass
+class ListNumbers:
+    """Counts the paragraphs of every list; a new item on one level begins the levels below anew."""
+
+    levels: dict[tuple[str, int], ListLevel]
+    _counts: dict[str, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
+
+    def next(self, name: str, depth: int) -> str:
+        """The number of the next paragraph of a list on a level; nothing for bullets."""
+        level = self.levels.get((name, depth))
+        if level is None:
+            return ""
+        counts = self._counts[name]
+        counts[depth] = counts.get(depth, level.start - 1) + 1
+        for deeper in [other for other in counts if other > depth]:
+            del counts[deeper]
+        if level.style in {"bullet", "none"}:
+            return ""
+
+        def shown(hole: re.Match[str]) -> str:
+            at = int(hole.group(1)) - 1
+            above = self.levels.get((name, at), level)
+            return written(counts.get(at, above.start), above.style)
+
+        return HOLE.sub(shown, level.pattern)

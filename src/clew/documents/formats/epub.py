@@ -1,22 +1,21 @@
-"""EPUB: the chapters in the order of the spine, read as HTML; anchors name the chapter's file too."""
+"""EPUB: the chapters in the order of the spine, read as HTML."""
 
 from __future__ import annotations
 
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
-from clew.documents.formats.builder import DocumentBuilder
-from clew.documents.formats.encoding import decoded
-from clew.documents.formats.html import HtmlWalk
-from clew.documents.formats.markup import parsed
+from clew.documents.formats.builder import TextBuilder
+from clew.documents.formats.html import HtmlWalk, parsed
 from clew.documents.formats.packed import Package, resolve, text_of, unpacked
+from clew.documents.formats.text_file import decoded
 
 
 def read_epub(file: Path) -> Extracted:
     """Raises SourceError for a damaged book and for one that is locked."""
-    builder = DocumentBuilder()
+    builder = TextBuilder()
     with unpacked(file, "EPUB") as package:
         root = package.xml("META-INF/container.xml").find(".//rootfile")
         if root is None:
@@ -28,8 +27,7 @@ def read_epub(file: Path) -> Extracted:
         if any(f'"{name}"'.encode() in locked for name in chapters):
             raise SourceError("the EPUB is encrypted: its shop has locked it", file=file)
         for name in chapters:
-            builder.anchor = PurePosixPath(name).name
-            HtmlWalk(builder, anchors=f"{builder.anchor}#").add(parsed(decoded(package.content(name))))
+            HtmlWalk(builder).add(parsed(decoded(package.content(name))))
         title = text_of(book.find("metadata/title"))
     if not builder.blocks:
         raise SourceError("the EPUB holds no text", file=file)

@@ -1,17 +1,17 @@
-"""HTML with the standard library: headings, questions, paragraphs, lists, tables, anchors; menus are skipped."""
+"""HTML with the standard library: headings, questions, paragraphs, lists, tables; menus are skipped."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html.parser import HTMLParser
 from pathlib import Path
 
 from clew.documents.extracted import Extracted
-from clew.documents.formats.builder import DocumentBuilder
-from clew.documents.formats.encoding import read_text
+from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.grid import Cell, spread, with_one_header
-from clew.documents.formats.markup import BLOCKS, Node, parsed
+from clew.documents.formats.text_file import read_text
 
 SKIPPED_TAGS = "script style template noscript svg nav head button select textarea iframe object audio video"
 SKIPPED = frozenset(SKIPPED_TAGS.split())
@@ -33,7 +33,7 @@ def read_html(file: Path) -> Extracted:
 def read_page(text: str) -> Extracted:
     """A page that was read already."""
     root = parsed(text)
-    builder = DocumentBuilder()
+    builder = TextBuilder()
     HtmlWalk(builder).add(root)
     if not builder.blocks:  # a menu without an end takes all that follows with it
         HtmlWalk(builder, SKIPPED - {"nav", "head", "object"}).add(root)
@@ -75,12 +75,11 @@ class _Line:
 
 
 class HtmlWalk:
-    """One walk over a page, adding its blocks; the anchor of a block is the id seen last, its own included."""
+    """One walk over a page, adding its blocks."""
 
-    def __init__(self, builder: DocumentBuilder, skipped: frozenset[str] = SKIPPED, anchors: str = "") -> None:
+    def __init__(self, builder: TextBuilder, skipped: frozenset[str] = SKIPPED) -> None:
         self.builder = builder
         self._skipped = skipped
-        self._anchors = anchors
         self._line = _Line()
         self._level = 0
         self._term = ""
@@ -100,7 +99,6 @@ class HtmlWalk:
                 continue
             elif child.tag in BLOCKS:
                 self._flush()
-                self._note_anchor(child)
                 self._add_block(child)
                 self._flush()
             else:
@@ -113,8 +111,7 @@ class HtmlWalk:
             self._heading(self._plain(node), self._level)
         elif node.tag == "pre":
             self._end_term()
-            self._note_inner_anchors(node)
-            self.builder.preformatted("".join(_texts(node, self._skipped)))
+            self.builder.preformatted(self._plain(node))
         elif node.tag == "table":
             self._table(node)
         elif node.tag == "dt" and _is_link(node):
@@ -137,11 +134,9 @@ class HtmlWalk:
             return
         if node.tag in BLOCKS:  # a block inside <a> or <b>
             self._flush()
-            self._note_anchor(node)
             self._add_block(node)
             self._flush()
             return
-        self._note_anchor(node)
         if node.tag == "br":
             self._line.pieces.append(" ")
         bold = bold or node.tag in BOLD
@@ -193,17 +188,7 @@ class HtmlWalk:
         self.builder.heading(PERMALINK.sub("", text), min(level, DEEPEST_HEADING))
 
     def _plain(self, node: Node) -> str:
-        self._note_inner_anchors(node)
         return "".join(_texts(node, self._skipped))
-
-    def _note_anchor(self, node: Node) -> None:
-        name = node.attributes.get("id") or (node.attributes.get("name") if node.tag == "a" else "")
-        if name:
-            self.builder.anchor = self._anchors + name
-
-    def _note_inner_anchors(self, node: Node) -> None:
-        for inner in _walk(node):
-            self._note_anchor(inner)
 
     def _table(self, table: Node) -> None:
         rows = list(_rows(table))
@@ -264,3 +249,83 @@ def _texts(node: Node, skipped: frozenset[str]) -> Iterator[str]:
 def _span(cell: Node, name: str) -> int:
     text = cell.attributes.get(name, "1").strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 1
+
+
+# Lenient HTML as a tree: end tags may be missing, tags may cross, nothing nests deeper than a bound.
+
+VOID_TAGS = "area base br col embed hr img input link meta param source track wbr"
+VOID = frozenset(VOID_TAGS.split())
+BLOCK_TAGS = """
+address article aside blockquote body caption center dd details div dl dt fieldset figure figcaption footer form header
+hr html li main menu ol p pre section summary table tbody td tfoot th thead tr ul h1 h2 h3 h4 h5 h6
+"""
+BLOCKS = frozenset(BLOCK_TAGS.split())
+ENDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "li": (frozenset({"li"}), frozenset({"ul", "ol", "menu"})),
+    "dt": (frozenset({"dt", "dd"}), frozenset({"dl"})),
+    "dd": (frozenset({"dt", "dd"}), frozenset({"dl"})),
+    "td": (frozenset({"td", "th"}), frozenset({"tr", "table"})),
+    "th": (frozenset({"td", "th"}), frozenset({"tr", "table"})),
+    "tr": (frozenset({"tr"}), frozenset({"table"})),
+    **dict.fromkeys(("thead", "tbody", "tfoot"), (frozenset({"thead", "tbody", "tfoot"}), frozenset({"table"}))),
+}
+"""Tag → the open tags it ends, and those beyond which it does not look for them."""
+DEEPEST = 150
+
+
+@dataclass(slots=True)
+class Node:
+    """An element with its children in order, texts among them."""
+
+    tag: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    children: list[Node | str] = field(default_factory=list)
+
+
+class _Tree(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = Node("root")
+        self._open = [self.root]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """A new element ends those that cannot hold it."""
+        if tag in ENDS:
+            self._end(*ENDS[tag])
+        elif tag in BLOCKS:
+            self._end(frozenset({"p"}), BLOCKS - {"p"})
+        node = Node(tag, {name: value or "" for name, value in attrs})
+        self._open[-1].children.append(node)
+        if tag not in VOID and len(self._open) < DEEPEST:
+            self._open.append(node)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """`<a id="x"/>` holds nothing."""
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID and self._open[-1].tag == tag:
+            self._open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        """End the element, and what was left open inside; an end tag without a start is passed over."""
+        self._end(frozenset({tag}), frozenset({"table"}) if tag != "table" else frozenset())
+
+    def handle_data(self, data: str) -> None:
+        """Text of the innermost element."""
+        self._open[-1].children.append(data)
+
+    def _end(self, ended: frozenset[str], beyond: frozenset[str]) -> None:
+        for place in range(len(self._open) - 1, 0, -1):
+            tag = self._open[place].tag
+            if tag in ended:
+                del self._open[place:]
+                return
+            if tag in beyond:
+                return
+
+
+def parsed(text: str) -> Node:
+    """The tree of a page or a part of one."""
+    tree = _Tree()
+    tree.feed(text)
+    tree.close()
+    return tree.root

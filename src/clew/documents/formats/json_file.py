@@ -10,8 +10,8 @@ from typing import Any
 from clew.core.errors import SourceError
 from clew.core.notations import parse_json
 from clew.documents.extracted import Extracted
-from clew.documents.formats.builder import DocumentBuilder
-from clew.documents.formats.encoding import read_text
+from clew.documents.formats.builder import TextBuilder
+from clew.documents.formats.text_file import read_text
 
 
 def read_json(file: Path) -> Extracted:
@@ -22,7 +22,7 @@ def read_json(file: Path) -> Extracted:
         raise SourceError(f"the JSON is damaged: {error.msg}", file=file, line=error.lineno) from error
     except (RecursionError, ValueError) as error:
         raise SourceError("the JSON nests too deep or holds a number too long", file=file) from error
-    builder = DocumentBuilder()
+    builder = TextBuilder()
     _add(builder, content, ())
     if not builder.blocks:
         raise SourceError("the JSON holds no values", file=file)
@@ -30,7 +30,7 @@ def read_json(file: Path) -> Extracted:
     return builder.extracted(title if isinstance(title, str) else "")
 
 
-def _add(builder: DocumentBuilder, value: Any, path: tuple[str, ...]) -> None:
+def _add(builder: TextBuilder, value: Any, path: tuple[str, ...]) -> None:
     """A table, or the entries of an object under their key, or lines."""
     if _is_table(value):
         columns = list(dict.fromkeys(name for record in value for name in record))

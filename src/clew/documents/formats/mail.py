@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 
 from clew.core.errors import ClewError, SourceError
 from clew.documents.extracted import Extracted
-from clew.documents.formats.builder import DocumentBuilder
-from clew.documents.formats.encoding import decoded, unix
+from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.html import read_page
+from clew.documents.formats.text_file import decoded, unix
 
 Readers = Mapping[str, Callable[[Path], Extracted]]
 FROM = re.compile(rb"^From \S.*\d\d:\d\d.*\n", re.MULTILINE)
@@ -27,7 +27,7 @@ MOST_DEFECTS = (MessageError, LookupError, ValueError, AttributeError, TypeError
 
 def read_mail(file: Path, readers: Readers) -> Extracted:
     """One message (.eml) or many (.mbox); raises SourceError where there is none."""
-    builder = DocumentBuilder()
+    builder = TextBuilder()
     notes: list[str] = []
     first = ""
     content = file.read_bytes()
@@ -55,12 +55,11 @@ def _messages(content: bytes) -> Iterator[bytes]:
         yield content[content.index(b"\n", start) + 1 : stop]
 
 
-def _add(builder: DocumentBuilder, message: EmailMessage, subject: str, notes: list[str], readers: Readers) -> None:
+def _add(builder: TextBuilder, message: EmailMessage, subject: str, notes: list[str], readers: Readers) -> None:
     lines = [f"{name}: {value}" for name in HEADERS if (value := _header(message, name))]
     body = message.get_body(("plain", "html"))
     if not lines and not subject and body is None:
         return
-    builder.anchor = _header(message, "Message-ID").strip("<>")
     builder.heading(subject or "(no subject)", 1)
     builder.preformatted("\n".join(lines))
     if body is not None:
@@ -74,7 +73,7 @@ def _add(builder: DocumentBuilder, message: EmailMessage, subject: str, notes: l
         _add_attachment(builder, part, notes, readers)
 
 
-def _add_attachment(builder: DocumentBuilder, part: EmailMessage, notes: list[str], readers: Readers) -> None:
+def _add_attachment(builder: TextBuilder, part: EmailMessage, notes: list[str], readers: Readers) -> None:
     name = part.get_filename() or ""
     ending = PurePosixPath(name).suffix.lower()
     content = part.get_payload(decode=True)

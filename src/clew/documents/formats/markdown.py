@@ -6,10 +6,9 @@ import re
 from pathlib import Path
 
 from clew.documents.extracted import Extracted, cells_of
-from clew.documents.formats.encoding import read_text
-from clew.documents.formats.lines import Found, Lines
+from clew.documents.formats.text_file import Found, Lines, read_text
 
-ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*(?:\{#([\w.:-]+)[^}]*\})?[ \t]*$")
+ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*(?:\{#[\w.:-]+[^}]*\})?[ \t]*$")
 SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
@@ -17,7 +16,7 @@ CELL = re.compile(r"(?<!\\)\|")
 ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,4}[.)])[ \t]+\S")
 HTML_HEADING = re.compile(r"\s*<h([1-6])[^>]*>([^<]+)</h[1-6]>\s*$", re.IGNORECASE)
 BOLD_QUESTION = re.compile(r"\s*(?:\*\*|__)(?=\S)(.{5,250}\?)(?:\*\*|__)\s*$")
-ANCHOR = re.compile(r"""\s*<a\s+(?:id|name)=["']?([^"'>\s]+)["']?[^>]*>\s*(?:</a>)?\s*$""", re.IGNORECASE)
+ANCHOR = re.compile(r"""\s*<a\s+(?:id|name)=["']?[^"'>\s]+["']?[^>]*>\s*(?:</a>)?\s*$""", re.IGNORECASE)
 TITLE = re.compile(r"""title:\s*["']?(.+?)["']?\s*$""", re.IGNORECASE)
 MARKS = re.compile(r"[*_`]+|!?\[([^\]]*)\]\([^)]*\)")
 LONGEST_CAPTION = 200
@@ -56,16 +55,13 @@ class _Scan:
         if not line.strip():
             return row + 1
         if heading := ATX.match(line):
-            if heading.group(3):
-                self.found.anchor = heading.group(3)
             if heading.group(2):
                 self._heading(row, len(heading.group(1)), heading.span(2))
             return row + 1
         if heading := HTML_HEADING.match(line):
             self._heading(row, int(heading.group(1)), heading.span(2))
             return row + 1
-        if anchor := ANCHOR.match(line):
-            self.found.anchor = anchor.group(1)
+        if ANCHOR.match(line):
             return row + 1
         if fence := FENCE.match(line):
             return self._take_code(row, fence.group(1))

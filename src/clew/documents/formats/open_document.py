@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
-from clew.documents.formats.builder import DocumentBuilder
+from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.docx import CAPTION
 from clew.documents.formats.grid import Cell, Sheet, spread, with_one_header
 from clew.documents.formats.packed import Package, text_of, unpacked
@@ -82,7 +82,7 @@ class _Styles:
 
 class _Walk:
     def __init__(self, styles: _Styles) -> None:
-        self.builder = DocumentBuilder()
+        self.builder = TextBuilder()
         self.title = ""
         self._styles = styles
         self._caption = ""

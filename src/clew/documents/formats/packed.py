@@ -132,6 +132,11 @@ def strip_namespaces(element: Element) -> None:
             element.attrib[f"r:{local}" if space.endswith("/relationships") else local] = element.attrib.pop(name)
 
 
+def whole_number(text: str, otherwise: int = 0) -> int:
+    """A number as attributes write it; anything else is taken for `otherwise`."""
+    return int(text) if text.isascii() and text.isdigit() else otherwise
+
+
 def text_of(element: Element | None) -> str:
     """All text inside an element."""
     return "" if element is None else "".join(element.itertext())

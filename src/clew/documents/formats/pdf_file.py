@@ -1,32 +1,46 @@
-"""Reading a PDF with pdfium, page by page and within bounds; a bad page never loses the others.
-
-pdfium is not thread-safe: the file is read under PDFIUM, one file at a time in each process.
-"""
+"""Reading a PDF with pdfium, page by page and within bounds; a bad page never loses the others."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import RLock
 
 import pypdfium2 as pdfium
 
 from clew.core.errors import SourceError
-from clew.documents.formats.pdf_direct import PDFIUM
+from clew.documents.formats.pdf_headings import Entry
 from clew.documents.formats.pdf_lines import Line, lines_in_reading_order
 from clew.documents.formats.pdf_ocr import recognised_words
-from clew.documents.formats.pdf_outline import Entry
 from clew.documents.formats.pdf_page import Sheet
 from clew.documents.formats.pdf_ruled import ruled_tables
-from clew.documents.formats.pdf_text import ReadPages
 from clew.documents.formats.pdf_unruled import rows_and_tables
 from clew.documents.formats.pdf_words import read_sheet
 
+PDFIUM = RLock()
+"""Held around every use of pdfium, which keeps its state in globals and is not thread-safe."""
 MOST_PAGES = 5000
 """Pages read of one file; the rest is noted."""
 MOST_SECONDS = 300.0
 """Time for the pages of one file; the pages after it are noted."""
 MOST_ENTRIES = 5000
 """Bookmarks used of one outline."""
+
+
+@dataclass
+class ReadPages:
+    """The pages of a file as lines, and what the file says about itself."""
+
+    count: int = 0
+    title: str = ""
+    entries: list[Entry] = field(default_factory=list)
+    labels: tuple[str, ...] = ()
+    pages: list[list[Line]] = field(default_factory=list)
+    sizes: list[tuple[float, float]] = field(default_factory=list)
+    images: list[int] = field(default_factory=list)
+    """Pages that are only a picture, and were not recognised."""
+    notes: list[str] = field(default_factory=list)
 
 
 def read_pages(file: Path, *, with_tables: bool) -> ReadPages:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -74,10 +74,18 @@ class Segment:
     __slots__ = ("bottom", "order", "table", "top", "words", "x0", "x1")
 
     def __init__(self, words: list[Word], order: int, table: Table | None = None) -> None:
-        boxes: Sequence[Word | Box] = words if table is None else [table.box]
         self.words, self.order, self.table = words, order, table
-        self.x0, self.x1 = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
-        self.top, self.bottom = min(box.top for box in boxes), max(box.bottom for box in boxes)
+        self.x0, self.top, self.x1, self.bottom = box_around(words) if table is None else table.box
+
+
+def box_around(parts: Collection[Word | Box | Segment]) -> Box:
+    """The smallest box that holds all the parts."""
+    return Box(
+        min(part.x0 for part in parts),
+        min(part.top for part in parts),
+        max(part.x1 for part in parts),
+        max(part.bottom for part in parts),
+    )
 
 
 RowsAndTables = Callable[[Sequence[list[Segment]]], Iterator[list[Segment] | Table]]
@@ -235,12 +243,7 @@ def line_of(words: Sequence[Word], column: tuple[float, float]) -> Line:
     for word in words:
         weights[word.font] += len(word.text)
     font = weights.most_common(1)[0][0] if len(weights) > 1 else words[0].font
-    box = Box(
-        min(word.x0 for word in words),
-        min(word.top for word in words),
-        max(word.x1 for word in words),
-        max(word.bottom for word in words),
-    )
+    box = box_around(words)
     counted = weights.total() - (len(words[0].text) if words[0].text.isdecimal() and not words[0].font.mono else 0)
     mono = font.mono and sum(count for one, count in weights.items() if one.mono) > 0.85 * counted
     text = spaced(words) if mono else " ".join(word.text for word in words)

@@ -28,8 +28,7 @@ def render_page(
 ) -> bytes:
     """The page (from 1) as PNG; boxes are x0, top, x1, bottom in points from its top left."""
     try:
-        from clew.documents.formats.pdf_direct import PDFIUM
-        from clew.documents.formats.pdf_file import open_pdf
+        from clew.documents.formats.pdf_file import PDFIUM, open_pdf
     except ImportError as error:
         raise MissingExtraError("pypdfium2", "documents") from error
     with PDFIUM:

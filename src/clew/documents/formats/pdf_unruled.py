@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
-from clew.documents.formats.pdf_lines import MARKER, Segment, Table, rows_of, segments_of
+from clew.documents.formats.pdf_lines import MARKER, Segment, Table, box_around, rows_of, segments_of
 from clew.documents.formats.pdf_page import Box, Word
 
 LEADERS = (". . .", "....", "……", "_____")
@@ -112,7 +112,7 @@ def aligned_table(rows: Sequence[Sequence[Segment]], *, ruled: bool) -> Table | 
     if len(columns) < 2:
         return None
     grid = [placed(row, columns) for row in cells]
-    boxes = [_box(row) for row in rows]
+    boxes = [box_around(row) for row in rows]
     grid, boxes = _unwrapped(grid, boxes)
     texts = [tuple(cell_text(cell) for cell in row) for row in grid]
     if not (_looks_ruled(texts) if ruled else _looks_like_table(texts)):
@@ -144,10 +144,6 @@ def placed(row: Sequence[Cell], columns: Sequence[tuple[float, float]]) -> list[
         overlaps = [min(x1, right) - max(x0, left) for left, right in columns]
         found[overlaps.index(max(overlaps))] += words
     return found
-
-
-def _box(row: Sequence[Segment]) -> Box:
-    return Box(min(s.x0 for s in row), min(s.top for s in row), max(s.x1 for s in row), max(s.bottom for s in row))
 
 
 def _unwrapped(grid: Sequence[list[list[Word]]], boxes: Sequence[Box]) -> tuple[list[list[list[Word]]], list[Box]]:

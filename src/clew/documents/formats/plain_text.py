@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 from clew.documents.extracted import Extracted
-from clew.documents.formats.encoding import read_text
-from clew.documents.formats.lines import Found, Lines
+from clew.documents.formats.text_file import Found, Lines, read_text
 
 UNDERLINE = re.compile(r"[ \t]*([=\-~*#^\"'+_])\1{2,}[ \t]*$")
 TOP_MARKS = "=*#"

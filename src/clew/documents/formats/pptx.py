@@ -8,9 +8,9 @@ from xml.etree.ElementTree import Element
 
 from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
-from clew.documents.formats.builder import DocumentBuilder
+from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.grid import Cell, spread
-from clew.documents.formats.packed import Package, unpacked
+from clew.documents.formats.packed import Package, unpacked, whole_number
 
 TITLES = frozenset({"title", "ctrTitle"})
 LEFT_OUT = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
@@ -19,7 +19,7 @@ LEFT_OUT = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
 
 def read_pptx(file: Path) -> Extracted:
     """Raises SourceError for a damaged or encrypted file."""
-    builder = DocumentBuilder(page=0)
+    builder = TextBuilder(page=0)
     with unpacked(file, "PPTX") as package:
         main = package.main_part("ppt/presentation.xml")
         related = package.related(main)
@@ -35,7 +35,7 @@ def read_pptx(file: Path) -> Extracted:
     return builder.extracted(title, opening)
 
 
-def _add_slide(builder: DocumentBuilder, package: Package, name: str) -> None:
+def _add_slide(builder: TextBuilder, package: Package, name: str) -> None:
     slide = package.xml(name)
     shapes = list(_shapes(slide))
     for shape in shapes:
@@ -90,14 +90,13 @@ def _paragraphs(shape: Element) -> Iterator[str]:
 def _rows(table: Element) -> list[list[str]]:
     return spread(
         [
-            Cell(" ".join(_paragraphs(cell)), _span(cell, "gridSpan"), _span(cell, "rowSpan"))
+            Cell(
+                " ".join(_paragraphs(cell)),
+                whole_number(cell.get("gridSpan", ""), 1),
+                whole_number(cell.get("rowSpan", ""), 1),
+            )
             for cell in row.iter("tc")
             if not {"hMerge", "vMerge"} & cell.attrib.keys()
         ]
         for row in table.iter("tr")
     )
-
-
-def _span(cell: Element, name: str) -> int:
-    text = cell.get(name, "1")
-    return int(text) if text.isascii() and text.isdigit() else 1

@@ -9,11 +9,10 @@ from itertools import zip_longest
 from pathlib import Path
 
 from clew.documents.extracted import Extracted, cells_of
-from clew.documents.formats.encoding import read_text
-from clew.documents.formats.lines import Found, Lines
+from clew.documents.formats.text_file import Found, Lines, read_text
 
 ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{1,}\s*$")
-LABEL = re.compile(r"\s*\.\. _`?([^`:]+)`?:\s*$")
+LABEL = re.compile(r"\s*\.\. _`?[^`:]+`?:\s*$")
 DIRECTIVE = re.compile(r"\s*\.\. (?:\|[^|]+\| )?([\w:.+-]+?)::(?:\s+(.*))?$")
 OPTION = re.compile(r"\s*:[\w -]+:(?:\s|$)")
 ITEM = re.compile(r"\s*(?:[-*+•]|(?:\d{1,3}|[a-zA-Z#])[.)]|\((?:\d{1,3}|[a-z])\))\s+\S")
@@ -64,10 +63,7 @@ class _Scan:
             return self._take_table(row, self._simple_end(row), _simple_cells)
         if (taken := self._take_section(row)) is not None:
             return taken
-        if line.startswith(":orphan:"):
-            return row + 1
-        if label := LABEL.match(line):
-            self.found.anchor = label.group(1).strip().lower()
+        if line.startswith(":orphan:") or LABEL.match(line):
             return row + 1
         if directive := DIRECTIVE.match(line):
             return self._take_directive(row, directive.group(1).lower(), directive.group(2) or "")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
-from clew.documents.formats.builder import DocumentBuilder
-from clew.documents.formats.encoding import read_text
+from clew.documents.formats.builder import TextBuilder
+from clew.documents.formats.text_file import read_text
 
 DELIMITERS = ",;\t|"
 SAMPLE = 20
@@ -33,7 +33,7 @@ def read_separated(file: Path) -> Extracted:
     width = Counter(map(len, rows[: 10 * SAMPLE])).most_common(1)[0][0]
     filled = [sum(bool(cell.strip()) for cell in row) for row in rows[:SAMPLE]]
     first = next((place for place, count in enumerate(filled) if count > 1), 0) if width > 1 else 0
-    builder = DocumentBuilder()
+    builder = TextBuilder()
     builder.table(rows[first:], ". ".join(" ".join(row).strip() for row in rows[:first]))
     return builder.extracted()
 

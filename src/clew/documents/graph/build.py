@@ -3,42 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from clew.core.errors import InputError
 from clew.core.types import IntArray
-from clew.documents.graph.edges import PassageEdges, nearest_edges
+from clew.documents.graph.edges import EdgeOptions, PassageEdges, nearest_edges
 from clew.documents.graph.entity import entity_edges, mention_edges
 from clew.documents.graph.tfidf import tfidf_edges
 from clew.models.embedding.passage_embedder import asking_on
 from clew.models.protocol import Embedder
-
-KINDS = ("tfidf", "entity", "mentions", "knn", "mdr")
-DEFAULT_KINDS = ("tfidf", "entity", "mentions")
-
-
-@dataclass(frozen=True, slots=True)
-class EdgeOptions:
-    """Which kinds of edges to build, and how dense."""
-
-    kinds: tuple[str, ...] = DEFAULT_KINDS
-    neighbours: int = 20
-    """Neighbours by shared keywords or names that each passage asks for."""
-    nearest: int = 10
-    """Neighbours by vector that each passage asks for."""
-    keywords: int = 50
-    """Keywords per document."""
-    most_passages: int = 50
-    """A keyword or name that more passages have joins none of them."""
-
-    def __post_init__(self) -> None:
-        """Refuse kinds that do not exist."""
-        for kind in self.kinds:
-            if kind not in KINDS:
-                raise InputError(f"no kind of edges {kind!r}; there are: {', '.join(KINDS)}")
 
 
 def passage_graph(
@@ -58,24 +33,9 @@ def passage_graph(
     for kind in dict.fromkeys(options.kinds):
         say(f"{kind} edges")
         if kind == "tfidf":
-            built.append(
-                tfidf_edges(
-                    pa.array(texts, pa.large_string()),
-                    documents,
-                    keywords=options.keywords,
-                    passages=options.most_passages,
-                    neighbours=options.neighbours,
-                )
-            )
+            built.append(tfidf_edges(pa.array(texts, pa.large_string()), documents, options))
         elif kind == "entity":
-            built.append(
-                entity_edges(
-                    _titled_once(names, texts, documents),
-                    documents.tolist(),
-                    passages=options.most_passages,
-                    neighbours=options.neighbours,
-                )
-            )
+            built.append(entity_edges(_titled_once(names, texts, documents), documents.tolist(), options))
         elif kind == "mentions":
             built.append(mention_edges(texts, owners, titles))
         else:
@@ -84,7 +44,7 @@ def passage_graph(
             vectors = embedder.embed(whole, role="document")
             said = [asking_on(name, text) for name, text in zip(names, texts, strict=True)] if kind == "mdr" else []
             asking = embedder.embed(said, role="query") if said else None
-            built.append(nearest_edges(np.asarray(vectors), kind, neighbours=options.nearest, asking=asking))
+            built.append(nearest_edges(np.asarray(vectors), kind, options.nearest, asking))
     return built
 
 

@@ -1,4 +1,4 @@
-"""Edges between passages, and how those are found that share most or lie nearest."""
+"""Edges between passages: which kinds there are, and how those are found that share most or lie nearest."""
 
 from __future__ import annotations
 
@@ -9,8 +9,33 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from clew.core.errors import InputError
 from clew.core.types import IntArray
 from clew.kb.adjacency import positions
+
+KINDS = ("tfidf", "entity", "mentions", "knn", "mdr")
+DEFAULT_KINDS = ("tfidf", "entity", "mentions")
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeOptions:
+    """Which kinds of edges to build, and how dense."""
+
+    kinds: tuple[str, ...] = DEFAULT_KINDS
+    neighbours: int = 20
+    """Neighbours by shared keywords or names that each passage asks for."""
+    nearest: int = 10
+    """Neighbours by vector that each passage asks for."""
+    keywords: int = 50
+    """Keywords per document; 50 as in the paper."""
+    most_passages: int = 50
+    """A keyword or name that more passages have joins none of them."""
+
+    def __post_init__(self) -> None:
+        """Refuse kinds that do not exist."""
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise InputError(f"no kind of edges {kind!r}; there are: {', '.join(KINDS)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +128,14 @@ def _strongest(
     rows, others = pairs // count, pairs % count
     order = np.lexsort((others, -values, rows))
     rows, others = rows[order], others[order]
-    starts = np.flatnonzero(np.append(True, rows[1:] != rows[:-1])) if len(rows) else np.empty(0, dtype=np.int64)
-    rank = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
-    rows, others = rows[rank < most], others[rank < most]
+    best = places_in_groups(rows) < most
+    rows, others = rows[best], others[best]
     return np.asarray(np.minimum(rows, others) * count + np.maximum(rows, others))
+
+
+def places_in_groups(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each of some sorted numbers, how many equal ones stand before it."""
+    return np.arange(len(groups)) - groups.searchsorted(groups)
 
 
 def _reasons(
@@ -134,17 +163,12 @@ def _reasons(
     return totals, heaviest
 
 
-NEIGHBOURS = 10
 BLOCK_VALUES = 16_000_000
 """Similarities held at a time."""
 
 
 def nearest_edges(
-    vectors: NDArray[np.float32],
-    relation: str = "knn",
-    *,
-    neighbours: int = NEIGHBOURS,
-    asking: NDArray[np.float32] | None = None,
+    vectors: NDArray[np.float32], relation: str, neighbours: int, asking: NDArray[np.float32] | None = None
 ) -> PassageEdges:
     """Join each passage with the others whose unit vectors are nearest; each pair once, head < tail.
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from clew.core.types import NodeSet
-from clew.documents.graph.edges import PassageEdges, most_shared
+from clew.documents.graph.edges import EdgeOptions, PassageEdges, most_shared
 from clew.index.tokens import stop_words
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.tables import Piece
@@ -59,16 +59,11 @@ def subjects(titles: Sequence[str], texts: Sequence[str]) -> list[tuple[str, int
     return [(name, place) for name, place in found if name is not None]
 
 
-MOST_PASSAGES = 50
-"""A name in more passages than this says nothing about them."""
-MOST_NEIGHBOURS = 20
 OF_THE_DOCUMENT = re.compile(r"(tables?|figures?|fig|pages?|sections?|chapters?|equations?|appendix)( [a-z]?\d+)?$")
 """Capitalised, but the name of a part of the document."""
 
 
-def entity_edges(
-    texts: Sequence[str], documents: Sequence[int], *, passages: int = MOST_PASSAGES, neighbours: int = MOST_NEIGHBOURS
-) -> PassageEdges:
+def entity_edges(texts: Sequence[str], documents: Sequence[int], options: EdgeOptions) -> PassageEdges:
     """Join passages by the rare names they share; `documents` tells in which document an acronym was explained."""
     surface: dict[str, Counter[str]] = {}
     places, names = [], []
@@ -82,10 +77,12 @@ def entity_edges(
             names.append(numbers.setdefault(key, len(numbers)))
     columns = np.array([places, names], dtype=np.int32).reshape(2, -1)
     counts = np.bincount(columns[1], minlength=len(numbers))
-    useful = (counts >= 2) & (counts <= passages)
+    useful = (counts >= 2) & (counts <= options.most_passages)
     weights = np.where(useful, 1 / np.log1p(np.maximum(counts, 1)), 0).astype(np.float32)
     kept = useful[columns[1]]
-    heads, tails, totals, because = most_shared(columns[0][kept], columns[1][kept], weights, len(texts), neighbours)
+    heads, tails, totals, because = most_shared(
+        columns[0][kept], columns[1][kept], weights, len(texts), options.neighbours
+    )
     written = [min(forms.items(), key=lambda form: (-form[1], form[0]))[0] for forms in surface.values()]
     return PassageEdges("entity", heads, tails, totals, [written[number] for number in because.tolist()])
 

@@ -10,15 +10,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.core.types import IntArray
-from clew.documents.graph.edges import PassageEdges, most_shared
+from clew.documents.graph.edges import EdgeOptions, PassageEdges, most_shared, places_in_groups
 from clew.index.tokens import stem_all, stop_words, tokenise_column
 
-KEYWORDS = 50
-"""Keywords per document, as in the paper."""
 LONGEST = 4
 """Words in a keyword at most."""
-MOST_PASSAGES = 50
-MOST_NEIGHBOURS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +28,7 @@ class _Words:
     telling: NDArray[np.bool_]
 
 
-def tfidf_edges(
-    texts: pa.Array,
-    documents: IntArray,
-    *,
-    keywords: int = KEYWORDS,
-    passages: int = MOST_PASSAGES,
-    neighbours: int = MOST_NEIGHBOURS,
-) -> PassageEdges:
+def tfidf_edges(texts: pa.Array, documents: IntArray, options: EdgeOptions) -> PassageEdges:
     """Join passages by their documents' best keywords of one to four words; `documents` numbers each one's document."""
     words = _read(texts)
     owners: list[IntArray] = []
@@ -53,15 +42,17 @@ def tfidf_edges(
         last = length - 1
         whole = words.passages[: len(codes)] == words.passages[last:]
         places = np.flatnonzero(whole & words.telling[: len(codes)] & words.telling[last:])
-        shared = _shared(codes[places], passages, words.passages[places])
+        shared = _shared(codes[places], options.most_passages, words.passages[places])
         owners.append(words.passages[places[shared]])
         grams.append(codes[places[shared]])
         examples.append(places[shared] * (LONGEST + 1) + length)
     owner, gram, example = np.concatenate(owners), np.concatenate(grams), np.concatenate(examples)
     _, first, feature = np.unique(gram, return_index=True, return_inverse=True)
     count = len(texts)
-    kept, weights = _keywords(owner, feature, documents, len(first), keywords)
-    heads, tails, totals, because = most_shared(owner[kept], feature[kept].astype(np.int32), weights, count, neighbours)
+    kept, weights = _keywords(owner, feature, documents, len(first), options.keywords)
+    heads, tails, totals, because = most_shared(
+        owner[kept], feature[kept].astype(np.int32), weights, count, options.neighbours
+    )
     return PassageEdges("tfidf", heads, tails, totals, _written(words, example[first][because]))
 
 
@@ -116,11 +107,8 @@ def _keywords(
     idf = np.log1p(amount / np.maximum(np.bincount(key, minlength=features), 1)).astype(np.float32)
     score = np.bincount(place, minlength=len(pairs)) * idf[key]
     order = np.lexsort((key, -score, document))
-    ordered = document[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else np.empty(0, np.int64)
-    rank = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
     best = np.zeros(len(pairs), dtype=np.bool_)
-    best[order] = rank < most
+    best[order] = places_in_groups(document[order]) < most
     return best[place], idf
 
 

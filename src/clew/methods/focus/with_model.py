@@ -13,7 +13,7 @@ from clew.core.roles import Parse, Reading, Source
 from clew.core.types import Answer, Candidate, Evidence, Judgement, Passage, Path, Value
 from clew.methods.focus.tiers import finished
 from clew.methods.role_choice import reader_of, reader_parser
-from clew.roles.query import ModelQueryParser
+from clew.roles.parse import ModelQueryParser
 from clew.roles.read import ModelReader
 from clew.toolbox import Toolbox
 

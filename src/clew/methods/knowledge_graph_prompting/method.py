@@ -41,7 +41,6 @@ from clew.methods.knowledge_graph_prompting.passages import (
     PassageSearch,
     tf_idf_ranking,
 )
-from clew.methods.knowledge_graph_prompting.reasoning_paths import pairs_to_read, with_paths
 from clew.methods.knowledge_graph_prompting.structure_answer import StructureAnswers
 from clew.methods.knowledge_graph_prompting.tables import LEAST, TableReader
 from clew.methods.knowledge_graph_prompting.traversal import (
@@ -53,7 +52,9 @@ from clew.methods.knowledge_graph_prompting.traversal import (
     Traverser,
     Walk,
     fused,
+    pairs_to_read,
     walk,
+    with_paths,
 )
 from clew.methods.protocol import Method
 from clew.methods.role_choice import can_write, reader_for

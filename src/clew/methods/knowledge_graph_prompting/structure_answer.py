@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.roles import Reader
-from clew.core.types import Answer, Candidate, Evidence, Node, Passage, Ranking
+from clew.core.types import Answer, Candidate, Passage, Ranking
 from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.knowledge_graph_prompting import summaries
-from clew.methods.knowledge_graph_prompting.answer import NOT_FOUND, READ, cite, quotation, read_passages
+from clew.methods.knowledge_graph_prompting.answer import NOT_FOUND, READ, cite, quotation, read_passages, whole
 from clew.methods.knowledge_graph_prompting.close_reading import fitting_row, telling_sentences, told
 from clew.methods.knowledge_graph_prompting.passages import PassageSearch
 from clew.methods.knowledge_graph_prompting.structure_facts import Fact, fact, heading_quote
@@ -126,10 +127,10 @@ class StructureAnswers:
         else:
             return None
         own = self.library.outline.map(parts[0].document)
-        whole = [self._whole_quote(node) for node in parts[0].nodes]
-        if located and sum(len(quote.text) for quote in whole) <= SHORT:
-            text = "\n".join([parts[0].name, *(quote.text for quote in whole)])
-            return replace(self._ranked(locator, located), text=text, evidence=tuple(whole))
+        quoted = [self._whole_quote(node) for node in parts[0].nodes]
+        if located and sum(len(quote.text) for quote in quoted) <= SHORT:
+            text = "\n".join([parts[0].name, *(quote.text for quote in quoted)])
+            return replace(self._ranked(locator, located), text=text, evidence=tuple(quoted))
         opening = summaries.OPENING if located else 0.0  # documents open with titles, dates and licences
         chosen = summaries.central(self._sentences(own, parts[0]), self._embed, SUMMARY, opening)
         if len(chosen) < 2:  # a table, a figure or a listing: its own words
@@ -219,17 +220,14 @@ class StructureAnswers:
         return Part("document", own.title, own.node, 0, own.end, None, nodes, nodes, own.node)
 
     def _sentences(self, own: DocumentMap, part: Part) -> list[summaries.Sentence]:
-        return summaries.sentences_of(self._headed(own, part.core or part.nodes))
-
-    def _headed(self, own: DocumentMap, nodes: Sequence[int]) -> list[tuple[Node, str]]:
-        """Nodes with the headings that they stand under."""
+        """The sentences of a part, each with the heading that it stands under."""
         starts = [heading.start for heading in own.headings]
         places = dict(zip(own.readable.tolist(), own.starts.tolist(), strict=True))
-        found = []
-        for node in nodes:
-            place = int(np.searchsorted(starts, places.get(node, 0), side="right")) - 1
-            found.append((self.kb.node(node), own.headings[place].title if place >= 0 else own.title))
-        return found
+        headed = []
+        for node in part.core or part.nodes:
+            place = bisect_right(starts, places.get(node, 0)) - 1
+            headed.append((self.kb.node(node), own.headings[place].title if place >= 0 else own.title))
+        return summaries.sentences_of(headed)
 
     @property
     def _embed(self) -> summaries.Embed | None:
@@ -247,9 +245,9 @@ class StructureAnswers:
     def _read(self, locator: Locator, located: Sequence[Located], reader: Reader) -> Answer:
         """The passages of the parts, best first, and what they say."""
         answer = self._ranked(locator, located)
-        looked_up = self._from_tables(locator.rest, located)
+        looked_up = self.tables.answer(locator.rest, [node for one in located for node in one.part.core])
         if looked_up is not None:
-            return replace(answer, text=looked_up[0], evidence=looked_up[1])
+            return replace(answer, text=looked_up.text, evidence=self.tables.quotes(looked_up))
         nodes = [candidate.node.id for candidate in answer.candidates[:READ]]
         items = [one for one in located if one.part.kind == "item"]
         if items and (len(items) == 1 or items[0].reference.label is not None):
@@ -315,13 +313,7 @@ class StructureAnswers:
         )
 
     def _whole_quote(self, node: int) -> Passage:
-        content = self.kb.node(node)
-        return quotation(content, 0, len(content.text))
-
-    def _from_tables(self, question: str, located: Sequence[Located]) -> tuple[str, tuple[Evidence, ...]] | None:
-        """An answer looked up in the named tables, or in the tables of a named page or section."""
-        found = self.tables.answer(question, [node for one in located for node in one.part.core])
-        return None if found is None else (found.text, self.tables.quotes(found))
+        return whole(self.kb.node(node))
 
     def _query(self, located: Sequence[Located]) -> dict[str, object]:
         found = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clew.core.types import NodeRef, Passage
+from clew.core.types import Passage
 from clew.index.tokens import terms
 from clew.methods.knowledge_graph_prompting.answer import most_telling
 from clew.methods.knowledge_graph_prompting.structure_locate import Located, Locator, figures, top_level
@@ -52,8 +52,7 @@ def heading_quote(own: DocumentMap, heading: Heading) -> Passage:
     """A heading as a quotation."""
     node = own.node if heading.node is None else heading.node
     [ref] = own.kb.refs([node])
-    shown = NodeRef(ref.id, ref.key, ref.name, ref.type)
-    return Passage(shown, heading.title, own.file, heading.page, heading.start, heading.start + len(heading.title))
+    return Passage(ref, heading.title, own.file, heading.page, heading.start, heading.start + len(heading.title))
 
 
 def _named(locator: Locator) -> DocumentMap | None:

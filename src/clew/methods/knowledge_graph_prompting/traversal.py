@@ -2,13 +2,14 @@
 
 `traverse` is Algorithm 1 and pure: the graph and whoever ranks the neighbours come in as callables. The traversers rank
 neighbours by the evidence a path lacks, by words, by meaning, or by what a model writes as the next evidence. `walk`
-joins the two, and `fused` ranks everything visited.
+joins the two, `fused` ranks everything visited, and `with_paths` shows which passage led to which, and by what.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 
 from clew.core import trace
 from clew.core.roles import Draft, Writer
-from clew.core.types import IntArray, Ranking
+from clew.core.types import Answer, Fact, IntArray, Path, Ranking
 from clew.index.vectors import VectorIndex
+from clew.kb.protocol import KnowledgeBase
 from clew.methods.knowledge_graph_prompting.passages import AskedPassages, PassageGraph, added_share
 from clew.models.protocol import Embedder
 
@@ -71,14 +73,14 @@ def traverse(
     return found
 
 
-def best_gains(paths: Sequence[ReasoningPath]) -> dict[int, float]:
-    """For every passage visited after a seed the best gain with which it was."""
-    gains: dict[int, float] = {}
+def best_paths(paths: Sequence[ReasoningPath]) -> dict[int, ReasoningPath]:
+    """For each passage that a walk came to after a seed, the path that gained most."""
+    best: dict[int, ReasoningPath] = {}
     for path in paths:
-        if len(path.nodes) > 1:
-            node = path.nodes[-1]
-            gains[node] = max(gains.get(node, path.gain), path.gain)
-    return gains
+        last = path.nodes[-1]
+        if len(path.nodes) > 1 and (last not in best or path.gain > best[last].gain):
+            best[last] = path
+    return best
 
 
 FLOOR = 0.2
@@ -233,9 +235,45 @@ def hops_from(
 
 def fused(asked: AskedPassages, paths: Sequence[ReasoningPath], k: int) -> Ranking:
     """The pool and everything visited: how well each fits by itself, and the best gain with which it was reached."""
-    gains = best_gains(paths)
+    gains = {node: path.gain for node, path in best_paths(paths).items()}
     visited = np.fromiter(gains, dtype=np.int32, count=len(gains))
     nodes = np.union1d(asked.pool.nodes, visited).astype(np.int32)
     most = max(gains.values(), default=0.0)
     reached = np.array([max(gains.get(node, 0.0), 0.0) for node in nodes.tolist()])
     return Ranking.of(nodes, asked.prior(nodes) + TRAVERSED * reached / (most if most > 0 else 1.0), k)
+
+
+PATHS_SHOWN = 10
+"""Paths that the trace shows."""
+
+
+def as_evidence(kb: KnowledgeBase, graph: PassageGraph, path: ReasoningPath) -> Path:
+    """The steps of a path as facts: the relation is the kind of edge that was walked."""
+    refs = kb.refs(path.nodes)
+    return Path(tuple(Fact(one, graph.kind(one.id, other.id), other) for one, other in pairwise(refs)))
+
+
+def with_paths(kb: KnowledgeBase, graph: PassageGraph, answer: Answer, paths: Sequence[ReasoningPath]) -> Answer:
+    """The answer with the path to each passage that the walk came to, beside its quotation."""
+    best = best_paths(paths)
+    with trace.span("reasoning paths") as span:
+        led = {
+            one.node.id: as_evidence(kb, graph, best[one.node.id]) for one in answer.candidates if one.node.id in best
+        }
+        span.note(paths=[path.in_words() for path in list(led.values())[:PATHS_SHOWN]])
+    candidates = tuple(
+        replace(one, evidence=(*one.evidence, led[one.node.id])) if one.node.id in led else one
+        for one in answer.candidates
+    )
+    return replace(answer, candidates=candidates)
+
+
+def pairs_to_read(paths: Sequence[ReasoningPath], ranked: Sequence[int], count: int) -> list[tuple[int, ...]]:
+    """The paths to read as the paper shows them, its "path pairs": the most promising first, then single passages.
+
+    Where fewer paths than `count` have a second passage, the best passages that are on none follow.
+    """
+    led = sorted((path for path in paths if len(path.nodes) > 1), key=lambda path: -path.worth)
+    chosen = list(dict.fromkeys(path.nodes for path in led))[:count]
+    read = {node for nodes in chosen for node in nodes}
+    return (chosen + [(node,) for node in ranked if node not in read])[:count]

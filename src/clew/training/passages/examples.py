@@ -20,7 +20,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from clew.core.errors import NotFoundError, SourceError
 from clew.core.types import Node
 from clew.documents.building import build_documents
-from clew.documents.graph.build import EdgeOptions
+from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import HEADINGS, DocumentOptions
 from clew.methods.knowledge_graph_prompting.passages import PassageSearch
 from clew.reading.language.proper_names import sentence_spans

@@ -1,11 +1,48 @@
-"""A text by its lines, and the blocks found in it; spans count characters of the text as it is."""
+"""A text file whatever its encoding, its lines, and the blocks found in them; spans count characters of the text."""
 
 from __future__ import annotations
 
+import codecs
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from clew.core.errors import SourceError
 from clew.documents.extracted import Block, Cells, Extracted, Kind
-from clew.documents.formats.builder import AnchoredBlock, first_heading
+from clew.documents.formats.builder import first_heading
+
+MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?([\w.:-]{3,20})""", re.IGNORECASE)
+
+
+def read_text(file: Path) -> str:
+    """The file's text with Unix line ends; a file with zero bytes in it is no text."""
+    content = file.read_bytes()
+    if b"\0" in content[:65536] and not content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise SourceError("this is not text: it holds zero bytes", file=file)
+    return decoded(content)
+
+
+def decoded(content: bytes) -> str:
+    """Bytes as text: by their mark, as UTF-8, as they declare, or as Western European."""
+    for mark, encoding in MARKS:
+        if content.startswith(mark):
+            return unix(content.decode(encoding, errors="replace"))
+    try:
+        return unix(content.decode("utf-8"))
+    except UnicodeDecodeError:
+        declared = DECLARED.search(content[:2048])
+        name = declared.group(1).decode("ascii") if declared else "cp1252"
+        try:
+            return unix(content.decode(name, errors="replace"))
+        except (LookupError, UnicodeError, ValueError):
+            return unix(content.decode("cp1252", errors="replace"))
+
+
+def unix(text: str) -> str:
+    """Line ends as one character, and none that only some programs see as such."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
 
 LONGEST_LINE = 400
 """Longer lines are never headings, rules or rows: no pattern is tried on them."""
@@ -59,7 +96,6 @@ class Found:
     """The blocks of a text as they are found."""
 
     lines: Lines
-    anchor: str = ""
     page: int | None = None
     blocks: list[Block] = field(default_factory=list)
 
@@ -80,8 +116,7 @@ class Found:
     def add(self, kind: Kind, start: int, end: int, level: int = 0, cells: Cells | None = None) -> None:
         """A span of the text; an empty one is left out."""
         if start < end:
-            values = (kind, start, end, self.page, level, cells)
-            self.blocks.append(AnchoredBlock(*values, self.anchor) if self.anchor else Block(*values))
+            self.blocks.append(Block(kind, start, end, self.page, level, cells))
 
     def first_heading(self) -> str:
         """The title, where a heading is one."""
