@@ -7,8 +7,15 @@ if TYPE_CHECKING:
     from clew.kb.sources.databases import is_url
     from clew.kb.sources.delta import Delta, apply_delta, read_delta
     from clew.kb.sources.files import SourceOptions, parse_columns
-    from clew.kb.sources.objects import from_networkx, from_tables, to_arrow, to_networkx, write_graphml
-    from clew.kb.sources.pyg import from_pyg, to_pyg
+    from clew.kb.sources.objects import (
+        from_networkx,
+        from_pyg,
+        from_tables,
+        to_arrow,
+        to_networkx,
+        to_pyg,
+        write_graphml,
+    )
     from clew.kb.sources.read import from_database, read_sources
 
 __all__ = [
@@ -32,8 +39,10 @@ _WHERE = {
     "databases": ("is_url",),
     "delta": ("Delta", "apply_delta", "read_delta"),
     "files": ("SourceOptions", "parse_columns"),
-    "objects": ("from_networkx", "from_tables", "to_arrow", "to_networkx", "write_graphml"),
-    "pyg": ("from_pyg", "to_pyg"),
+    "objects": (
+        *("from_networkx", "from_pyg", "from_tables"),
+        *("to_arrow", "to_networkx", "to_pyg", "write_graphml"),
+    ),
     "read": ("from_database", "read_sources"),
 }
 
