@@ -1,4 +1,4 @@
-"""A table as a file holds it → a piece of the knowledge base: roles assigned, keys checked, attributes typed by their content."""
+"""A table as a file holds it → a piece of the base: roles assigned, keys checked, attributes typed by their content."""
 
 from __future__ import annotations
 
