@@ -13,7 +13,7 @@ from clew.core.errors import InputError
 from clew.curation.checks import check_data
 from clew.curation.duplicates import LEAST, find_duplicates, groups
 from clew.curation.merging import merge as merge_groups
-from clew.curation.undo import undo as undo_change
+from clew.curation.merging import undo as undo_change
 from clew.kb.storage import sweep
 from clew.toolbox import Toolbox
 
