@@ -17,14 +17,12 @@ from clew.core import unchecked
 from clew.core.errors import ModelError, OutageError, ReplyError
 from clew.core.trace import Failure, within
 from clew.models.batch_runner import with_schema_in_words
-from clew.models.chat_events import StreamedReply
-from clew.models.chat_replies import error_in_words, read_chat_reply
+from clew.models.chat_replies import StreamedReply, error_in_words, read_chat_reply, room_to_think
 from clew.models.model_names import capabilities_by_name
 from clew.models.prices import FREE, Price
 from clew.models.protocol import Capabilities, Completion, Request
 from clew.models.reply_store import digest
 from clew.models.settings import NO_KEY, Secret
-from clew.models.thoughts import room_to_think
 
 if TYPE_CHECKING:
     import httpx

@@ -28,14 +28,13 @@ from clew.models.batch import BatchFolder
 from clew.models.breaker import Breaking
 from clew.models.capabilities import Memory, Probed, remembered
 from clew.models.local import GgufModel, HuggingFaceModel
-from clew.models.local_servers import PORTS, START
 from clew.models.model_names import can_chat
 from clew.models.openai_chat import OpenAIChat
 from clew.models.prices import FREE, EstimatingModel, Price, PriceTable
 from clew.models.protocol import Capabilities, LanguageModel
 from clew.models.reply_store import ReplyStore
 from clew.models.scripted import ScriptedModel
-from clew.models.settings import NO_KEY, OPENAI_URL, NamedModel, Secret, Settings
+from clew.models.settings import NO_KEY, OPENAI_URL, PORTS, START, NamedModel, Secret, Settings
 from clew.models.wrappers import Budgeted, Cached, Ledger, Limited, Retrying, Traced
 
 DETECTION_SECONDS = 0.5
