@@ -14,6 +14,7 @@ from clew.api import open as open_base
 from clew.cli.options import (
     AsJson,
     EmbedderOption,
+    EstimateOnly,
     Exclude,
     Fix,
     Groups,
@@ -21,9 +22,12 @@ from clew.cli.options import (
     MaxCost,
     MaxSeconds,
     MaxTokens,
+    Method,
     Model,
     Options,
     RelationFix,
+    Shown,
+    TraceFile,
     TypeFix,
     assignments,
     corrections,
@@ -51,8 +55,8 @@ def ask(
             show_default=False,
         ),
     ],
-    method: Annotated[str, typer.Option("--method", "-m", help="How to answer; see `clew methods`.")] = DEFAULT_METHOD,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many answers to show.")] = 10,
+    method: Method = DEFAULT_METHOD,
+    k: Shown = 10,
     option: Options = None,
     fix: Fix = None,
     exclude: Exclude = None,
@@ -65,10 +69,8 @@ def ask(
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
     max_seconds: MaxSeconds = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only say what it would cost, spending nothing.")
-    ] = False,
-    trace: Annotated[Path | None, typer.Option("--trace", help="Write the steps to this file as JSON lines.")] = None,
+    estimate: EstimateOnly = False,
+    trace: TraceFile = None,
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="FILE", help="Draw the paths behind the answers into this file.")
     ] = None,

@@ -20,8 +20,10 @@ from clew.cli.options import (
     MaxCost,
     MaxSeconds,
     MaxTokens,
+    Method,
     Model,
     Options,
+    Shown,
     assignments,
     group_names,
 )
@@ -38,8 +40,8 @@ HELP = (
 
 def chat(
     base: AnyBase,
-    method: Annotated[str, typer.Option("--method", "-m", help="How to answer; see `clew methods`.")] = DEFAULT_METHOD,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many answers to show.")] = 5,
+    method: Method = DEFAULT_METHOD,
+    k: Shown = 5,
     option: Options = None,
     model: Model = "none",
     embedder: EmbedderOption = None,

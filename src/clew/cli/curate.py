@@ -85,11 +85,9 @@ def dedup(
         with stages("merging") as say:
             report = merge_groups(base, found, say=say)
         told = f"merged into {len(found):,}: {report.nodes:,} nodes, {report.edges:,} edges; --undo takes it back"
+    elif pairs:
+        told = f"{len(pairs):,} pairs in {len(found):,} groups; --merge makes each group one node"
     else:
-        told = (
-            f"{len(pairs):,} pairs in {len(found):,} groups; --merge makes each group one node"
-            if pairs
-            else "no duplicates found"
-        )
+        told = "no duplicates found"
     if not as_json:
-        out.print(told if pairs else "no duplicates found", markup=False)
+        out.print(told, markup=False)

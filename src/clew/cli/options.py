@@ -10,7 +10,6 @@ import typer
 from clew.core.errors import InputError
 from clew.kb.bolt import SCHEMES as GRAPHS
 from clew.kb.bolt import GraphAddress, is_graph_address
-from clew.kb.stored import StoredKnowledgeBase
 from clew.postgres import SCHEMES as POSTGRES
 from clew.postgres import is_address
 from clew.toolbox import Toolbox
@@ -40,6 +39,10 @@ Options = Annotated[
     list[str] | None,
     typer.Option("--option", "-O", metavar="NAME=VALUE", help="An option of the method; `clew methods` lists them."),
 ]
+Method = Annotated[str, typer.Option("--method", "-m", help="How to answer; see `clew methods`.")]
+Shown = Annotated[int, typer.Option("-k", min=1, help="How many answers to show.")]
+EstimateOnly = Annotated[bool, typer.Option("--estimate", help="Only say what it would cost, spending nothing.")]
+TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write the steps to this file as JSON lines.")]
 Fix = Annotated[
     list[str] | None,
     typer.Option("--fix", metavar="NAME=KEY", help="What a name in the question stands for; again for several nodes."),
@@ -89,11 +92,6 @@ Ray = Annotated[
 ]
 
 
-def open_base(place: str | Path) -> StoredKnowledgeBase:
-    """Open a knowledge base named on the command line."""
-    return Toolbox.open(place).stored
-
-
 def assignments(given: list[str] | None, flag: str = "--option") -> dict[str, str]:
     """`["k=5"]` → `{"k": "5"}`."""
     pairs = {}
@@ -135,8 +133,3 @@ def shown_place(base: str | Path) -> str:
     from clew.postgres.connection import Address
 
     return str(Address.parse(str(base)))
-
-
-def find_node(tools: Toolbox, text: str) -> int:
-    """A node by key, or else by name."""
-    return tools.find_node(text)
