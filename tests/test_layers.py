@@ -13,6 +13,7 @@ LAYERS = [
     {"index"},
     {"postgres"},
     {"building"},
+    {"remote_bases"},
     {"toolbox"},
     {"views"},
     {"queries", "curation"},

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import time
 from collections.abc import Callable, Hashable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import parse_qsl
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.core import trace
-from clew.core.errors import EmbedderMismatch, InputError, LockedError, NotFoundError, StorageError
+from clew.core.errors import EmbedderMismatch, InputError, NotFoundError
 from clew.core.roles import TripletParser
 from clew.core.texts import MOST_ASKED, asked_text
 from clew.core.types import NodeSet, Ranking
@@ -38,9 +34,7 @@ from clew.index.protocol import Index, Names
 from clew.index.vector_store import VectorStore, remembered_embedder
 from clew.index.vectors import EmbedBatches, VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.bolt import is_graph_address
 from clew.kb.description import describe
-from clew.kb.manifest import MANIFEST, is_base
 from clew.kb.protocol import KnowledgeBase
 from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.opening import (
@@ -53,18 +47,12 @@ from clew.models.embedding.opening import (
 )
 from clew.models.protocol import Embedder, LanguageModel
 from clew.postgres import is_address
+from clew.remote_bases import is_remote, open_remote
 
 if TYPE_CHECKING:  # an extra
-    from clew.kb.bolt import BoltServer
     from clew.kb.remote import RemoteKnowledgeBase
-    from clew.kb.sparql_endpoint import SparqlEndpoint
-    from clew.kb.sparql_schema import Reading
-    from clew.kb.tables import Tables
     from clew.postgres.knowledge_base import PostgresKnowledgeBase
 
-REMOTE = "sparql+"
-KEPT_GRAPH = 86_400.0
-"""Seconds for which what was read of the nodes of a graph database is used, where their number is the same."""
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
 """Called with how much is done, and of how much."""
@@ -92,10 +80,8 @@ class Toolbox:
             from clew.postgres.knowledge_base import PostgresKnowledgeBase
 
             return PostgresToolbox(PostgresKnowledgeBase.open(str(folder)), model, embedder)
-        if str(folder).startswith(REMOTE):
+        if is_remote(folder):
             return RemoteToolbox(open_remote(str(folder)), model, embedder)
-        if is_graph_address(folder):
-            return RemoteToolbox(open_graph(str(folder)), model, embedder)
         return cls(ArrayKnowledgeBase.open(folder), model, embedder)
 
     @property
@@ -266,8 +252,11 @@ class Toolbox:
 
     @property
     def _embedder_spec(self) -> str:
-        if self.embedder_given is not None:
-            return self.embedder_given if isinstance(self.embedder_given, str) else self.embedder_given.name
+        given = self.embedder_given
+        return self._own_embedder() if given is None else given if isinstance(given, str) else given.name
+
+    def _own_embedder(self) -> str:
+        """The one the base remembers, or the one that ships for what it holds."""
         return embedder_of(self.local)
 
     @property
@@ -349,10 +338,7 @@ class PostgresToolbox(ToolboxElsewhere):
             lexical=self.lexical,
         )
 
-    @property
-    def _embedder_spec(self) -> str:
-        if self.embedder_given is not None:
-            return self.embedder_given if isinstance(self.embedder_given, str) else self.embedder_given.name
+    def _own_embedder(self) -> str:
         made_for = PASSAGES if "passage" in self.kb.schema.type_names else None
         return trusted_embedder(self.remembered_embedder or made_for, self.database.address)
 
@@ -419,12 +405,8 @@ class RemoteToolbox(ToolboxElsewhere):
         """The address of the endpoint."""
         return repr(self.kb)
 
-    @property
-    def _embedder_spec(self) -> str:
-        given = self.embedder_given
-        if given is None:
-            return DEFAULT if self.remote.described is None else embedder_of(self.described)
-        return given if isinstance(given, str) else given.name
+    def _own_embedder(self) -> str:
+        return DEFAULT if self.remote.described is None else embedder_of(self.described)
 
 
 @dataclass(frozen=True)
@@ -460,88 +442,3 @@ class OpenedWhenAsked:
     def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
         """The k best nodes."""
         return self.open().search(query, k, among=among)
-
-
-def open_remote(address: str) -> KnowledgeBase:
-    """A base behind `sparql+http://HOST/query`; after # how to read it, such as #shape=wikidata&language=de."""
-    from clew.kb.sparql import SparqlKnowledgeBase
-    from clew.kb.sparql_endpoint import SparqlEndpoint
-    from clew.kb.sparql_schema import SHAPES, Reading
-    from clew.models.settings import Settings
-
-    url, _, fragment = address.removeprefix(REMOTE).partition("#")
-    given = dict(parse_qsl(fragment))
-    shape = given.pop("shape", "")
-    if shape and shape not in SHAPES:
-        raise InputError(f"{address}: no shape {shape!r}; there are: {', '.join(SHAPES)}")
-    settings = {"label", "comment", "type", "language"}
-    noise = {"noise": tuple(given.pop("noise").split())} if "noise" in given else {}
-    if given.keys() - settings:
-        there = ", ".join(sorted(settings | {"noise", "shape"}))
-        raise InputError(f"{address}: no setting {min(given.keys() - settings)!r}; there are: {there}")
-    cache = Settings.load().cache_folder
-    reading = replace(SHAPES.get(shape, Reading()), **given, **noise)  # type: ignore[arg-type]  # texts, and a tuple
-    endpoint = SparqlEndpoint(url, cache / "sparql.sqlite")
-    return SparqlKnowledgeBase(endpoint, reading, lambda: described_nodes(endpoint, reading, cache / "endpoints"))
-
-
-def described_nodes(endpoint: SparqlEndpoint, reading: Reading, folder: Path) -> ArrayKnowledgeBase | None:
-    """What describes the nodes of a small endpoint, kept in a folder as long as its answers are; else None."""
-    from clew.kb.sparql_nodes import can_be_read, read_nodes
-
-    def read() -> Tables | None:
-        if not can_be_read(endpoint, reading):
-            return None
-        try:
-            return read_nodes(endpoint, reading)
-        except StorageError as error:
-            why = f"what describes them could not be read ({error})"
-            trace.fallback("nodes", why, "names are looked up one by one")
-            return None
-
-    return _kept_base(folder, f"{endpoint.url}\n{reading!r}", endpoint.politeness.keep, read)
-
-
-def open_graph(address: str) -> KnowledgeBase:
-    """A base in a graph database at `bolt://USER@HOST:7687/DATABASE`, or `neo4j://…`."""
-    from clew.kb.bolt import BoltServer, GraphAddress
-    from clew.kb.cypher import CypherKnowledgeBase
-    from clew.models.settings import Settings
-
-    settings = Settings.load()
-    server = BoltServer(GraphAddress(settings.with_login(address)))
-    return CypherKnowledgeBase(server, lambda: described_graph(server, settings.cache_folder / "graphs"))
-
-
-def described_graph(server: BoltServer, folder: Path) -> ArrayKnowledgeBase | None:
-    """What describes the nodes of a graph database, kept for who asks: others may see others of them."""
-    from clew.kb.cypher import count_nodes, made_of, read_description
-
-    count = count_nodes(server)
-    who = f"{server.address}\n{server.address.user}"
-    return _kept_base(
-        folder, who, KEPT_GRAPH, lambda: read_description(server), lambda kept: made_of(kept)["nodes"] == count
-    )
-
-
-def _kept_base(
-    folder: Path,
-    what: str,
-    seconds: float,
-    read: Callable[[], Tables | None],
-    is_current: Callable[[ArrayKnowledgeBase], bool] = lambda _: True,
-) -> ArrayKnowledgeBase | None:
-    """The base that is kept of something read, or a new one where it is too old; None where it cannot be read."""
-    place = folder / hashlib.sha256(what.encode()).hexdigest()[:16]
-    if is_base(place) and (place / MANIFEST).stat().st_mtime > time.time() - seconds:
-        kept = ArrayKnowledgeBase.open(place)
-        if is_current(kept):
-            return kept
-    tables = read()
-    if tables is None:
-        return None
-    with suppress(LockedError):  # another process has read them as well, and keeps them
-        from clew.building import build  # reads of files what is seldom needed here
-
-        build(tables, place)
-    return ArrayKnowledgeBase.open(place) if is_base(place) else None

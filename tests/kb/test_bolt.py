@@ -17,7 +17,8 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.bolt import BoltServer, GraphAddress, Limits, is_graph_address
 from clew.kb.sources.bolt import plain_value
 from clew.models.settings import Settings
-from clew.toolbox import Toolbox, described_graph
+from clew.remote_bases import described_graph
+from clew.toolbox import Toolbox
 
 NODES = [
     {"key": "f1", "type": "film", "name": "Casablanca", "year": 1942, "shown": "1942-11-26", "tags": ["war", "love"]},

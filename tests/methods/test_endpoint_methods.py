@@ -19,7 +19,8 @@ from clew.kb.sparql import SparqlKnowledgeBase
 from clew.kb.sparql_endpoint import Politeness, SparqlEndpoint
 from clew.kb.sparql_schema import Reading
 from clew.methods.catalog import create
-from clew.toolbox import RemoteToolbox, Toolbox, described_nodes
+from clew.remote_bases import described_nodes
+from clew.toolbox import RemoteToolbox, Toolbox
 from sparql_server import FAST, Listening, serving
 
 pytest.importorskip("pyoxigraph")
