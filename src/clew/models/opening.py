@@ -65,7 +65,6 @@ def open_model(
     ledger: Ledger | None = None,
     cache: bool = True,
     concurrency: int | None = None,
-    per_minute: float | None = None,
     settings: Settings | None = None,
 ) -> LanguageModel | None:
     """The model a spec names, traced, cached, budgeted, limited, given up where it is down; None for `none`.
@@ -88,7 +87,7 @@ def open_model(
 
     def limited(model: LanguageModel) -> LanguageModel:
         at_once = concurrency or named.concurrency or adapter.concurrency
-        return Budgeted(Limited(model, at_once, per_minute or named.per_minute, adapter.batch), ledger)
+        return Budgeted(Limited(model, at_once, named.per_minute, adapter.batch), ledger)
 
     if isinstance(adapter.model, OpenAIChat):
         _require_key(named.spec, adapter.model)
