@@ -30,11 +30,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from clew.core.disk import hold, is_shared, share, sync, write_whole
+from clew.core.disk import file_sha256, hold, is_shared, refuse_foreign, refuse_link, share, sync, write_whole
 from clew.core.errors import CorruptError, LockedError, NotFoundError, StorageError
-from clew.core.folders import refuse_foreign, refuse_link
 from clew.kb.manifest import GENERATION, LOCK, MANIFEST, Manifest, is_base, read_manifest
-from clew.kb.sealed import file_sha256, seal_folder
+from clew.kb.sealed import seal_folder
 
 
 class Held:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from clew.core.disk import write_whole
+from clew.core.disk import refuse_link, write_whole
 from clew.core.errors import CorruptError
-from clew.core.folders import refuse_link
 from clew.kb.sealed import TUNED
 from clew.methods.catalog import create, method_class
 from clew.methods.options import plain_options

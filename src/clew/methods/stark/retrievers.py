@@ -18,13 +18,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from clew.core.disk import file_sha256
 from clew.core.types import Answer
 from clew.index.fusion import reciprocal_rank_fusion
 from clew.index.vectors import Aggregation, MultiVectorIndex
 from clew.methods.answering import answer_nodes, answer_with_passages, nearest, vectors_of, words_of
 from clew.methods.protocol import Method
 from clew.methods.stark.dense_retriever import dense_vectors
-from clew.models.embedding.onnx import file_digest
 from clew.models.embedding.passage_embedder import CARD
 from clew.toolbox import Toolbox
 
@@ -65,7 +65,7 @@ class VectorSearch(Method):
 
     def learned(self, tools: Toolbox) -> Mapping[str, Any]:  # noqa: ARG002 - weights lie beside the base
         """The digest of the card of trained encoders, which names theirs."""
-        return {"weights": file_digest(Path(self.weights) / CARD)} if self.weights else {}
+        return {"weights": file_sha256(Path(self.weights) / CARD)} if self.weights else {}
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core.array_files import read_array
+from clew.core.disk import refuse_foreign
 from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, InputError, NotFoundError
-from clew.core.folders import refuse_foreign
 from clew.core.notations import parse_json
 from clew.core.schema import Schema, refuse_other_schema
 from clew.methods.subgraph_reranking.features import FeaturePipeline, FloatArray
