@@ -33,7 +33,7 @@ COMMANDS = {
     "doctor": "clew.cli.doctor:doctor",
     "demo": "clew.cli.demo:demo",
     "ask": "clew.cli.ask:ask",
-    "chat": "clew.cli.chat:chat",
+    "chat": "clew.cli.ask:chat",
     "methods": "clew.cli.ask:methods",
     "models": "clew.cli.models:models",
     "batch run": "clew.cli.models:run",
@@ -60,7 +60,7 @@ COMMANDS = {
     "serve": "clew.cli.serve:serve",
     "users": "clew.cli.serve:users",
     "mcp": "clew.cli.serve:mcp",
-    "completion": "clew.cli.completion:completion",
+    "completion": "clew.cli.doctor:completion",
 }
 """Every command and the function behind it."""
 GROUPS = {

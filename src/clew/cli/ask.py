@@ -1,7 +1,10 @@
-"""`clew ask` and `clew methods`."""
+"""`clew ask`, `clew chat` and `clew methods`."""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +15,7 @@ from rich.markup import escape
 
 from clew.api import open as open_base
 from clew.cli.options import (
+    AnyBase,
     AsJson,
     EmbedderOption,
     EstimateOnly,
@@ -33,7 +37,7 @@ from clew.cli.options import (
     corrections,
     group_names,
 )
-from clew.cli.output import being_written, out, print_json, print_table, say
+from clew.cli.output import being_written, err, out, print_json, print_table, say
 from clew.core.errors import InputError
 from clew.core.trace import Recorder
 from clew.core.types import Answer, Passage
@@ -42,6 +46,7 @@ from clew.models.wrappers import Budget
 
 if TYPE_CHECKING:
     from clew.models.prices import Estimate
+
 
 MOST_EVIDENCE = 3
 
@@ -184,3 +189,69 @@ def methods(as_json: AsJson = False) -> None:
             (name, summary, ", ".join(f"{o} ({v})" for o, v in options.items())) for name, summary, options in rows
         ]
         print_table("", ("method", "what it does", "options"), shown)
+
+
+HELP = (
+    "Ask; a question may lean on those before it (“which of them …”, “what about X”, “why?”). /new forgets, /quit ends."
+)
+
+
+def chat(
+    base: AnyBase,
+    method: Method = DEFAULT_METHOD,
+    k: Shown = 5,
+    option: Options = None,
+    model: Model = "none",
+    embedder: EmbedderOption = None,
+    groups: Groups = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    max_seconds: MaxSeconds = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON for every answer.")] = False,
+) -> None:
+    """Ask questions one after another; each may lean on those before it.
+
+    Questions come from the terminal or, a line each, from standard input.
+    """
+    budget = Budget(max_cost, max_tokens, max_calls, max_seconds)
+    opened = open_base(base, model=model, embedder=embedder, budget=budget, groups=group_names(groups))
+    chosen = opened.method(method, assignments(option))
+    conversation = opened.conversation(chosen)
+    for question in _questions():
+        if question in ("/quit", "/exit"):
+            return
+        if question == "/new":
+            conversation = opened.conversation(chosen)
+            continue
+        try:
+            with nullcontext() if as_json else being_written() as show:
+                answer = conversation.ask(question, Recorder(on_text=show))
+        except InputError as error:  # one bad question does not end the conversation
+            err.print(str(error), markup=False)
+            continue
+        if as_json:
+            shown = answer.to_dict()
+            line = json.dumps({**shown, "answers": shown["answers"][:k]}, ensure_ascii=False, default=str)
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+        else:
+            show_answer(answer, k)
+            out.print()
+
+
+def _questions() -> Iterator[str]:
+    if not sys.stdin.isatty():
+        yield from (line.strip() for line in sys.stdin if line.strip())
+        return
+    import readline  # noqa: F401 - arrows and history in the terminal
+
+    err.print(f"[dim]{HELP}[/dim]")
+    while True:
+        try:
+            question = input("> ").strip()
+        except (EOFError, KeyboardInterrupt):
+            err.print()
+            return
+        if question:
+            yield question

@@ -19,12 +19,8 @@ from clew.kb.tables import EDGE_COLUMNS, Piece, Tables
 
 if TYPE_CHECKING:
     import networkx
-
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
     from torch_geometric.data import Data, HeteroData
+
 
 _RELATION_NAMES = ("relation", "predicate", "edge_type", "type", "label")
 
