@@ -5,6 +5,7 @@ queries differ: they speak of the nodes as the base, or as the endpoint, calls t
 
 usage: python benchmarks/endpoint.py hpo|metaqa DATA --limit 50 --method focus_plus      (needs the package `oxigraph`)
        … --lookup                                    (names are looked up at the endpoint, as at one too large to read)
+       … --texts                                     (names, texts and vectors in PostgreSQL, filled from the endpoint)
        … --at http://127.0.0.1:8890/sparql           (a server that has loaded the base already)
        … --write base.nt                             (the statements such a server has to load)
 """
@@ -32,11 +33,13 @@ from clew.kb.sparql import SparqlKnowledgeBase
 from clew.kb.sparql_endpoint import Politeness, SparqlEndpoint
 from clew.kb.sparql_schema import Reading
 from clew.methods.catalog import create
-from clew.remote_bases import described_nodes
+from clew.remote_bases import described_nodes, open_stored
 from clew.toolbox import RemoteToolbox, Toolbox
-from postgres import hpo, metaqa, told
+from postgres import hpo, metaqa, server, share_vectors, told
 
 METHODS = ("focus_plus", "four_step_focus", "subgraph_reranking", "aligned_paths")
+TEXT_METHODS = {name: {"with_relations": "false"} for name in ("bm25", "vector_search", "hybrid")}
+"""Documents of a graph elsewhere hold no relations."""
 
 
 def main() -> None:
@@ -44,8 +47,11 @@ def main() -> None:
     parser.add_argument("which", choices=["hpo", "metaqa"])
     parser.add_argument("data", type=Path)
     parser.add_argument("--limit", type=int, default=50)
-    parser.add_argument("--method", action="append", choices=METHODS, help="all of them where none is given")
+    parser.add_argument(
+        "--method", action="append", choices=(*METHODS, *TEXT_METHODS), help="all of them where none is given"
+    )
     parser.add_argument("--lookup", action="store_true")
+    parser.add_argument("--texts", action="store_true")
     parser.add_argument("--at", help="the address of a server that holds the base")
     parser.add_argument("--write", type=Path, help="only write the base as N-Triples")
     given = parser.parse_args()
@@ -61,13 +67,25 @@ def main() -> None:
         with oxigraph(folder) if given.at is None else nullcontext(given.at) as address:
             endpoint = SparqlEndpoint(address, politeness=Politeness(per_second=10_000))
             begun = time.perf_counter()
-            nodes = None if given.lookup else described_nodes(endpoint, Reading(), folder / "endpoints")
+            if given.texts:
+                texts = f"{server(folder / 'pg')}#texts"
+                clew.build([f"sparql+{address}"], texts, nodes_only=True)
+                nodes = open_stored(texts)
+            else:
+                nodes = None if given.lookup else described_nodes(endpoint, Reading(), folder / "endpoints")
             result: dict[str, Any] = {"base": given.which, "seconds_to_read": round(time.perf_counter() - begun, 1)}
             tools = (
                 Toolbox.open(folder / "rdf.kb"),
                 RemoteToolbox(SparqlKnowledgeBase(endpoint, describe=lambda: nodes)),
             )
             asked = questions[:: max(1, len(questions) // given.limit)][: given.limit]
+            if given.texts:
+                for question in asked:
+                    for method in given.method or METHODS:
+                        create(method, TEXT_METHODS.get(method)).answer(
+                            question, tools[0]
+                        )  # computes the vectors that matter
+                share_vectors(*tools)
             for method in given.method or METHODS:
                 result[method] = compare(method, tools, endpoint, asked)
                 print(json.dumps({method: result[method]}), file=sys.stderr, flush=True)
@@ -77,13 +95,13 @@ def main() -> None:
 @contextmanager
 def oxigraph(folder: Path):
     """A server of its own for the statements in a folder; yields its address."""
-    server = which("oxigraph", path=str(Path(sys.executable).parent)) or which("oxigraph")
-    assert server is not None, "pip install oxigraph"
-    subprocess.run([server, "load", "--location", folder / "store", "--file", folder / "kb.nt"], check=True)
+    program = which("oxigraph", path=str(Path(sys.executable).parent)) or which("oxigraph")
+    assert program is not None, "pip install oxigraph"
+    subprocess.run([program, "load", "--location", folder / "store", "--file", folder / "kb.nt"], check=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [server, "serve-read-only", "--location", folder / "store", "--bind", f"127.0.0.1:{port}"]
+    command = [program, "serve-read-only", "--location", folder / "store", "--bind", f"127.0.0.1:{port}"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as running:
         try:
             time.sleep(2)
@@ -93,7 +111,7 @@ def oxigraph(folder: Path):
 
 
 def compare(name: str, tools: tuple[Toolbox, Toolbox], endpoint: Any, questions: list[str]) -> dict:
-    method, times, queries = create(name), ([], []), []
+    method, times, queries = create(name, TEXT_METHODS.get(name)), ([], []), []
     ask = endpoint._ask
     sent: list[str] = []
     endpoint._ask = lambda query, *rest: (sent.append(query), ask(query, *rest))[1]  # type: ignore[method-assign]

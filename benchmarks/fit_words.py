@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.index.tokens import is_spaceless, normalise, tokenise
+from clew.index.tokens import is_spaceless, stop_words, tokenise
 from clew.models.embedding.multilingual import MultilingualEmbedder
 from clew.reading.encoders import SHIPPED
-from clew.reading.glossing import FIRST, KANA, LEXICON, NEAREST
+from clew.reading.glossing import FIRST, KANA, LEXICON, NEAREST, joined
 
 parser = argparse.ArgumentParser()
 parser.add_argument("mintaka", type=Path)
@@ -98,8 +98,10 @@ def written(code: str) -> dict[str, str]:
     for line in (DATA / "words.txt").read_text("utf-8").splitlines()[1:]:
         english, *forms = line.split("|")
         for form in forms[CODES.index(code)].split():
-            first = FIRST if form.startswith(FIRST) else ""
-            found.setdefault(first + normalise(form).replace(" ", ""), english)
+            first, spelled = FIRST if form.startswith(FIRST) else "", form.removeprefix(FIRST).replace("_", " ")
+            plain = joined(tokenise(spelled))
+            is_other = plain != spelled and plain in stop_words(code)  # French "né" is not "ne"
+            found.setdefault(first + (spelled.casefold() if is_other else plain), english)
     return found
 
 

@@ -40,7 +40,7 @@ def main() -> None:
             right.append(float(is_right(answer, row["gold"])))
             if code in given.show and not right[-1]:
                 got = answer.candidates[0].node.name if answer.candidates else answer.value
-                print(f"  {row['id']:>2} {row[code]}  got {got}  {answer.text[:60]!r}")
+                print(f"  {row['id']:>2} {row[code]}  got {got}  {(answer.text or '')[:60]!r}")
         mean, found = sum(right) / len(right), bootstrap(right)
         print(f"{code}  {100 * mean:5.1f}  [{100 * found.low:.1f}, {100 * found.high:.1f}]  n {len(right)}", flush=True)
 

@@ -27,6 +27,7 @@ from clew.datasets.load import load_dataset
 from clew.kb.sources.read import read_sources
 from clew.postgres.connection import Address
 from clew.postgres.loading import publish
+from clew.toolbox import Toolbox
 
 HPO_QUESTIONS = Path(__file__).parent / "data" / "hpo_questions.jsonl"
 METAQA = {"1-hop-dev": 67, "2-hop-dev": 67, "3-hop-dev": 66}
@@ -66,9 +67,9 @@ def ask_all(base: clew.Base, questions: list[str]) -> tuple[list[dict[str, Any]]
     return answers, times
 
 
-def share_vectors(embedded: clew.Base, database: clew.Base) -> None:
+def share_vectors(embedded: Toolbox, database: Toolbox) -> None:
     """Give the one the vectors that the other has computed."""
-    source, target = embedded.tools.vectors.store, database.tools.vectors.store
+    source, target = embedded.vectors.store, database.vectors.store
     hashes = np.ascontiguousarray(source._keys()["hash"])
     for first in range(0, len(hashes), PORTION):
         rows = np.arange(first, min(first + PORTION, len(hashes)))
@@ -99,7 +100,7 @@ def main() -> None:
         loaded = time.perf_counter() - begun
         embedded, database = clew.open(folder), clew.open(address.url)
         ask_all(embedded, questions)  # computes the vectors that matter
-        share_vectors(embedded, database)
+        share_vectors(embedded.tools, database.tools)
         theirs, their_times = ask_all(database, questions)
         mine, my_times = ask_all(embedded, questions)
         different = [

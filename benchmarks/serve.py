@@ -146,12 +146,12 @@ def sign_in(file: Path, count: int) -> list[str]:
     """The sessions of so many users of a new team; nobody needs a password here."""
     team, sessions = Team.open(file), []
     for number in range(count):
-        user = team.file.note(
+        user = team.store.note(
             "INSERT INTO user (name, password, is_initial, made) VALUES (?, '', 0, ?)", f"user{number}", time.time()
         )
-        team.file.note("INSERT INTO role VALUES (?, ?, 'admin')", user, EVERY_BASE)
+        team.store.note("INSERT INTO role VALUES (?, ?, 'admin')", user, EVERY_BASE)
         sessions.append(team.sessions.begin(user))
-    team.file.close()
+    team.store.close()
     return sessions
 
 

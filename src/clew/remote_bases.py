@@ -1,15 +1,18 @@
-"""Bases in a store elsewhere, opened by their address: a SPARQL endpoint, or a graph database that speaks Bolt.
+"""Graphs that stay in a store elsewhere, opened by their address, and what describes their nodes.
 
-Their graph is asked where it is. What describes their nodes is read once and kept in the cache as a base of its own.
+The nodes of a graph are read once and kept in the cache of who asks. Or a base describes them that was filled by
+`clew build ADDRESS --nodes-only`, in PostgreSQL or in a folder, for all who ask: `ADDRESS#texts=BASE`. With
+`ADDRESS#only=BASE` the graph has no other nodes than these.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
@@ -17,49 +20,154 @@ from urllib.parse import parse_qsl
 from clew.core import trace
 from clew.core.errors import InputError, LockedError, StorageError
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.bolt import is_graph_address
+from clew.kb.bolt import BoltServer, GraphAddress, is_graph_address
 from clew.kb.manifest import MANIFEST, is_base
-from clew.kb.protocol import KnowledgeBase
+from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.tables import ELEMENT, Tables
+from clew.models.settings import Settings
+from clew.postgres import is_address
 
-if TYPE_CHECKING:  # an extra
-    from clew.kb.bolt import BoltServer
+if TYPE_CHECKING:  # for those who ask an endpoint or a database
+    from clew.kb.remote import RemoteKnowledgeBase
     from clew.kb.sparql_endpoint import SparqlEndpoint
     from clew.kb.sparql_schema import Reading
-    from clew.kb.tables import Tables
 
-SPARQL = "sparql+"
-SETTINGS = frozenset({"comment", "label", "language", "noise", "shape", "type"})
-"""What the address of an endpoint may say about how to read it."""
+REMOTE = "sparql+"
 KEPT_GRAPH = 86_400.0
 """Seconds for which what was read of the nodes of a graph database is used, where their number is the same."""
+SAMPLED = 5
+"""Nodes by which a description is seen to be that of a graph."""
+_DESCRIBED_BY = re.compile("[#&](texts|only)=")
+Describe = Callable[[], StoredKnowledgeBase | None]
 
 
-def is_remote(place: str | Path) -> bool:
-    """Whether a base is in a store elsewhere that is asked as it is."""
-    return str(place).startswith(SPARQL) or is_graph_address(place)
+@dataclass(frozen=True)
+class RemoteAddress:
+    """`sparql+http://HOST/query#SETTINGS` or `bolt://…`, and the base that describes its nodes where one is named."""
+
+    graph: str
+    texts: str | None = None
+    is_part: bool = False
+    """Whether the graph has no other nodes than these."""
+
+    @classmethod
+    def parse(cls, text: str) -> RemoteAddress:
+        """An address as it was given; the base comes last, and needs no quoting."""
+        graph, *named = _DESCRIBED_BY.split(text, maxsplit=1)
+        if not named:
+            return cls(graph)
+        how, texts = named
+        if not texts:
+            raise InputError(f"#{how}= names no base: expected a folder or postgresql://USER@HOST/DATABASE#BASE")
+        return cls(graph, texts, how == "only")
+
+    def described_by(self, texts: str, *, is_part: bool) -> str:
+        """The address of the same graph, its nodes described by a base."""
+        return f"{self.graph}{'&' if '#' in self.graph else '#'}{'only' if is_part else 'texts'}={texts}"
+
+    def __str__(self) -> str:
+        shown = str(GraphAddress(self.graph)) if is_graph_address(self.graph) else self.graph
+        if self.texts is None:
+            return shown
+        return RemoteAddress(shown).described_by(shown_place(self.texts), is_part=self.is_part)
 
 
-def open_remote(address: str) -> KnowledgeBase:
-    """A base at an address of either kind."""
-    return _open_graph(address) if is_graph_address(address) else _open_endpoint(address)
+def is_remote(place: object) -> bool:
+    """Whether something names a graph that stays elsewhere."""
+    return is_graph_address(place) or (isinstance(place, str) and place.startswith(REMOTE))
 
 
-def _open_endpoint(address: str) -> KnowledgeBase:
-    """A base behind `sparql+http://HOST/query`; after # how to read it, such as #shape=wikidata&language=de."""
+def shown_place(place: str | Path) -> str:
+    """Where a base is, as it may be printed: an address may hold a password."""
+    if is_remote(place):
+        return str(RemoteAddress.parse(str(place)))
+    if not is_address(place):
+        return str(place)
+    from clew.postgres.connection import Address
+
+    return str(Address.parse(str(place)))
+
+
+def open_stored(place: str | Path) -> StoredKnowledgeBase:
+    """A base that Clew keeps, in a folder or in PostgreSQL."""
+    if not is_address(place):
+        return ArrayKnowledgeBase.open(place)
+    from clew.postgres.knowledge_base import PostgresKnowledgeBase
+
+    return PostgresKnowledgeBase.open(str(place))
+
+
+def open_remote(text: str) -> RemoteKnowledgeBase:
+    """A graph by its address, with its nodes as a base describes them where one is named."""
+    from clew.kb.remote_part import PartOfGraph
+
+    address = RemoteAddress.parse(text)
+    opened = (_open_graph if is_graph_address(address.graph) else _open_endpoint)(address)
+    if address.texts is not None:
+        opened.place = RemoteAddress(opened.place).described_by(address.texts, is_part=address.is_part)
+    return PartOfGraph(opened) if address.is_part else opened
+
+
+def with_logins(sources: Sequence[str | Path]) -> list[str | Path]:
+    """Sources, those that are graph databases with who asks and the password: they are not to be shown."""
+    settings = Settings.load()
+    for one in sources:
+        if is_remote(one) and not is_graph_address(one):
+            raise InputError(
+                f"{one} is asked where it is, not copied: `clew ask {one}`; --nodes-only makes a base of its texts"
+            )
+    return [settings.with_login(str(one)) if is_graph_address(one) else one for one in sources]
+
+
+def read_remote_nodes(sources: Sequence[str | Path]) -> Tables:
+    """What describes the nodes of a graph, which is the only source, however many they are."""
+    from clew.kb.cypher import read_description
+    from clew.kb.sparql_nodes import read_nodes
+
+    if len(sources) != 1 or not is_remote(sources[0]):
+        raise InputError("--nodes-only reads one graph that stays elsewhere: sparql+http://HOST/query or bolt://…")
+    graph = RemoteAddress.parse(str(sources[0])).graph
+    if is_graph_address(graph):
+        return read_description(_server(graph), however_many=True)
+    endpoint, reading = _endpoint(graph)
+    if reading.claims:
+        raise InputError(f"{graph}: an endpoint of this shape is never read whole, only asked")
+    return read_nodes(endpoint, reading)
+
+
+# SPARQL endpoints
+
+
+def _open_endpoint(address: RemoteAddress) -> RemoteKnowledgeBase:
     from clew.kb.sparql import SparqlKnowledgeBase
+
+    endpoint, reading = _endpoint(address.graph)
+    texts = address.texts
+
+    def describe() -> StoredKnowledgeBase | None:
+        if texts is None:
+            return described_nodes(endpoint, reading, Settings.load().cache_folder / "endpoints")
+        return open_stored(texts)
+
+    opened = SparqlKnowledgeBase(endpoint, reading, describe)
+    opened.place = address.graph
+    return opened
+
+
+def _endpoint(address: str) -> tuple[SparqlEndpoint, Reading]:
+    """The endpoint at `sparql+http://HOST/query`; after # how to read it, such as #shape=wikidata&language=de."""
     from clew.kb.sparql_endpoint import SparqlEndpoint
     from clew.kb.sparql_schema import SHAPES, Reading
-    from clew.models.settings import Settings
 
-    url, _, fragment = address.removeprefix(SPARQL).partition("#")
+    url, _, fragment = address.removeprefix(REMOTE).partition("#")
     given = dict(parse_qsl(fragment))
     shape = given.get("shape", "")
     if shape and shape not in SHAPES:
         raise InputError(f"{address}: no shape {shape!r}; there are: {', '.join(SHAPES)}")
-    if given.keys() - SETTINGS:
-        raise InputError(
-            f"{address}: no setting {min(given.keys() - SETTINGS)!r}; there are: {', '.join(sorted(SETTINGS))}"
-        )
+    unknown = given.keys() - {"label", "comment", "type", "language", "noise", "shape"}
+    if unknown:
+        there = "comment, label, language, noise, only, shape, texts, type"
+        raise InputError(f"{address}: no setting {min(unknown)!r}; there are: {there}")
     usual = SHAPES.get(shape, Reading())
     reading = replace(
         usual,
@@ -69,9 +177,7 @@ def _open_endpoint(address: str) -> KnowledgeBase:
         language=given.get("language", usual.language),
         noise=tuple(given["noise"].split()) if "noise" in given else usual.noise,
     )
-    cache = Settings.load().cache_folder
-    endpoint = SparqlEndpoint(url, cache / "sparql.sqlite")
-    return SparqlKnowledgeBase(endpoint, reading, lambda: described_nodes(endpoint, reading, cache / "endpoints"))
+    return SparqlEndpoint(url, Settings.load().cache_folder / "sparql.sqlite"), reading
 
 
 def described_nodes(endpoint: SparqlEndpoint, reading: Reading, folder: Path) -> ArrayKnowledgeBase | None:
@@ -91,15 +197,48 @@ def described_nodes(endpoint: SparqlEndpoint, reading: Reading, folder: Path) ->
     return _kept_base(folder, f"{endpoint.url}\n{reading!r}", endpoint.politeness.keep, read)
 
 
-def _open_graph(address: str) -> KnowledgeBase:
-    """A base in a graph database at `bolt://USER@HOST:7687/DATABASE`, or `neo4j://…`."""
-    from clew.kb.bolt import BoltServer, GraphAddress
-    from clew.kb.cypher import CypherKnowledgeBase
-    from clew.models.settings import Settings
+# Graph databases
 
-    settings = Settings.load()
-    server = BoltServer(GraphAddress(settings.with_login(address)))
-    return CypherKnowledgeBase(server, lambda: described_graph(server, settings.cache_folder / "graphs"))
+
+def _open_graph(address: RemoteAddress) -> RemoteKnowledgeBase:
+    from clew.kb.cypher import CypherKnowledgeBase
+
+    server = _server(address.graph)
+    texts, is_part = address.texts, address.is_part
+
+    def describe() -> StoredKnowledgeBase | None:
+        if texts is None:
+            return described_graph(server, Settings.load().cache_folder / "graphs")
+        described = open_stored(texts)
+        _check_description(server, described, shown_place(texts), is_part)
+        return described
+
+    return CypherKnowledgeBase(server, describe)
+
+
+def _server(address: str) -> BoltServer:
+    """The database at `bolt://USER@HOST:7687/DATABASE`, or `neo4j://…`."""
+    return BoltServer(GraphAddress(Settings.load().with_login(address)))
+
+
+def _check_description(server: BoltServer, described: StoredKnowledgeBase, texts: str, is_part: bool) -> None:
+    """Refuse a base that does not describe a graph; say where nodes were added to the graph since."""
+    from clew.kb.cypher import count_nodes, made_of
+    from clew.kb.sources.bolt import type_of
+    from clew.kb.sources.files import SourceOptions
+
+    again = f"`clew build {server.address} --nodes-only -o {texts}`"
+    some = [described.count * place // SAMPLED for place in range(SAMPLED)]
+    elements = described.column(ELEMENT)
+    asked = {elements[node]: described.type_of(node) for node in some}
+    query = "UNWIND $nodes AS i MATCH (n) WHERE elementId(n) = i RETURN i, labels(n)"
+    found = [] if None in asked else server.rows(query, nodes=list(asked))
+    if {element: type_of(labels, SourceOptions()) for element, labels in found} != asked:
+        raise InputError(f"{texts} does not describe the nodes of {server.address}: {again} reads them")
+    count = 0 if is_part else count_nodes(server) - made_of(described)["nodes"]
+    if count:
+        why = f"{server.address} has {abs(count):,} nodes {'more' if count > 0 else 'fewer'} than when they were read"
+        trace.fallback("nodes", why, f"those of that time are searched; {again} reads them again")
 
 
 def described_graph(server: BoltServer, folder: Path) -> ArrayKnowledgeBase | None:

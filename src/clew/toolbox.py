@@ -34,7 +34,8 @@ from clew.index.protocol import Index, Names
 from clew.index.vector_store import VectorStore, remembered_embedder
 from clew.index.vectors import EmbedBatches, VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.description import describe
+from clew.kb.bolt import is_graph_address
+from clew.kb.description import describe, described_schema
 from clew.kb.protocol import KnowledgeBase
 from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.opening import (
@@ -46,10 +47,10 @@ from clew.models.embedding.opening import (
     trusted_embedder,
 )
 from clew.models.protocol import Embedder, LanguageModel
-from clew.postgres import is_address
-from clew.remote_bases import is_remote, open_remote
+from clew.models.settings import Settings
+from clew.remote_bases import RemoteAddress, is_remote, open_remote, open_stored
 
-if TYPE_CHECKING:  # an extra
+if TYPE_CHECKING:  # extras
     from clew.kb.remote import RemoteKnowledgeBase
     from clew.postgres.knowledge_base import PostgresKnowledgeBase
 
@@ -76,13 +77,9 @@ class Toolbox:
         cls, folder: str | Path, *, model: LanguageModel | None = None, embedder: str | Embedder | None = None
     ) -> Toolbox:
         """The tools for the knowledge base in a folder, or at an address: postgresql://…, sparql+http://…, bolt://…."""
-        if is_address(folder):
-            from clew.postgres.knowledge_base import PostgresKnowledgeBase
-
-            return PostgresToolbox(PostgresKnowledgeBase.open(str(folder)), model, embedder)
         if is_remote(folder):
             return RemoteToolbox(open_remote(str(folder)), model, embedder)
-        return cls(ArrayKnowledgeBase.open(folder), model, embedder)
+        return stored_tools(open_stored(folder), model, embedder)
 
     @property
     def identity(self) -> str:
@@ -90,8 +87,19 @@ class Toolbox:
         return self.stored.identity
 
     def describe(self) -> dict[str, Any]:
-        """Counts, schema, degrees, size and where the data came from."""
-        return describe(self.local)
+        """Counts, schema, degrees, size, where the data came from, and where texts and vectors are."""
+        place = str(self.local.folder)
+        vectors = {"place": Settings.load().vectors or place, "complete": have_all_vectors(self.local)}
+        return {"kind": "folder", **describe(self.local), "texts": place, "vectors": vectors}
+
+    @property
+    def described(self) -> StoredKnowledgeBase:
+        """What knows the names, texts and groups of all nodes."""
+        return self.stored
+
+    def opens(self, view: str | Path) -> str | Path:
+        """What opens this base as far as a view of what describes its nodes goes."""
+        return view
 
     @property
     def place(self) -> str | Path:
@@ -146,6 +154,8 @@ class Toolbox:
         The old vectors stay in use until all new ones are there, so that a kill in between changes nothing.
         """
         tools = cls.open(folder)
+        if isinstance(tools, RemoteToolbox):
+            tools = tools.texts
         embedder = open_embedder(spec)
         embed = embedding_by(workers, spec, embedder.name)
         if isinstance(tools, PostgresToolbox):
@@ -209,7 +219,12 @@ class Toolbox:
     @cached_property
     def names(self) -> Names:
         """Every alias of every node."""
-        return open_names(self.local, vectors=OpenedWhenAsked(lambda: self.vectors), lexical=self.lexical)
+        return self.names_in(None)
+
+    def names_in(self, graph: KnowledgeBase | None) -> Names:
+        """The same, where `graph` has the edges of the nodes."""
+        vectors = OpenedWhenAsked(lambda: self.vectors)
+        return open_names(self.local, vectors=vectors, lexical=self.lexical, graph=graph)
 
     def find_node(self, text: str) -> int:
         """A node by key, or else by name; where several bear the name, the error lists them."""
@@ -302,8 +317,12 @@ class PostgresToolbox(ToolboxElsewhere):
         return self.kb
 
     def describe(self) -> dict[str, Any]:
-        """Counts, schema, degrees, size and where the data came from."""
-        return self.database.describe()
+        """Counts, schema, degrees, size, where the data came from, and where texts and vectors are."""
+        from clew.postgres.vectors import have_all_vectors
+
+        place = str(self.database.address)
+        vectors = {"place": place, "complete": have_all_vectors(self.database)}
+        return {"kind": "postgresql", **self.database.describe(), "texts": place, "vectors": vectors}
 
     @property
     def place(self) -> str:
@@ -325,9 +344,8 @@ class PostgresToolbox(ToolboxElsewhere):
         store = PostgresVectorStore(self.database, self.embedder, self._embedder_spec)
         return PostgresVectors(self.database, self.embedder, store, self.lexical)
 
-    @cached_property
-    def names(self) -> Names:
-        """Every alias of every node."""
+    def names_in(self, graph: KnowledgeBase | None) -> Names:
+        """Every alias of every node; `graph` has the edges where the base itself has none."""
         from clew.postgres.names import PostgresNameTable, PostgresTrigrams
 
         return index_names(
@@ -336,6 +354,7 @@ class PostgresToolbox(ToolboxElsewhere):
             PostgresTrigrams(self.database),
             vectors=OpenedWhenAsked(lambda: self.vectors),
             lexical=self.lexical,
+            graph=graph,
         )
 
     def _own_embedder(self) -> str:
@@ -352,7 +371,7 @@ class PostgresToolbox(ToolboxElsewhere):
 
 @dataclass(frozen=True)
 class RemoteToolbox(ToolboxElsewhere):
-    """The tools for a base in a store elsewhere: its graph there, names, words and vectors as read here."""
+    """The tools for a graph in a store elsewhere: names, words and vectors are those of what describes its nodes."""
 
     @property
     def remote(self) -> RemoteKnowledgeBase:
@@ -362,32 +381,59 @@ class RemoteToolbox(ToolboxElsewhere):
         assert isinstance(self.kb, RemoteKnowledgeBase)
         return self.kb
 
-    @property
-    def local(self) -> ArrayKnowledgeBase:
-        """Only its graph is elsewhere, but nothing is kept that could be changed."""
-        raise InputError(f"{self.kb!r} is remote: this needs a knowledge base in a folder, built with `clew build`")
+    @cached_property
+    def texts(self) -> Toolbox:
+        """The tools for what describes its nodes, in a folder or in PostgreSQL."""
+        if self.remote.described is None:
+            raise InputError(
+                f"{self.kb!r} is too large to read its texts when it is asked: words and meanings can be searched "
+                "where `clew build … --nodes-only` has read them (docs/sources.md)"
+            )
+        return stored_tools(self.remote.described, None, self.embedder_given)
 
     @property
-    def described(self) -> ArrayKnowledgeBase:
+    def described(self) -> StoredKnowledgeBase:
         """What was read of its nodes."""
-        if self.remote.described is None:
-            raise InputError(f"{self.kb!r} is too large to read its texts: words and meanings cannot be searched there")
-        return self.remote.described
+        return self.texts.stored
+
+    def describe(self) -> dict[str, Any]:
+        """Counts, schema, and where the graph, its texts and its vectors are; None for what was not counted."""
+        schema = self.kb.schema
+        edges = sum(relation.count for relation in schema.relations)
+        told = {"texts": None, "vectors": None} if self.remote.described is None else self.texts.describe()
+        return {
+            "kind": "bolt" if is_graph_address(self.place) else "sparql",
+            "graph": self.remote.address,
+            "nodes": None if self.remote.described is None else self.described.count,
+            "edges": edges or None,
+            **described_schema(schema),
+            "texts": told["texts"],
+            "vectors": told["vectors"],
+        }
 
     @property
     def place(self) -> str:
         """What `open` takes to open this base again: it is not to be shown."""
         return self.remote.place
 
-    @cached_property
-    def lexical(self) -> LexicalIndex:
-        """BM25 over the node documents."""
-        return open_lexical(self.described)
+    def opens(self, view: str | Path) -> str:
+        """The same graph, with the nodes of the view alone."""
+        return RemoteAddress.parse(self.place).described_by(str(view), is_part=True)
 
     @cached_property
+    def embedder(self) -> Embedder:
+        """Texts to vectors; queries are remembered."""
+        return super().embedder if self.remote.described is None else self.texts.embedder
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        """BM25 over the node documents."""
+        return self.texts.lexical
+
+    @property
     def vectors(self) -> VectorIndex:
         """Vectors of the node documents, computed when they are first needed."""
-        return open_vectors(self.described, self.embedder, self.lexical, spec=self._embedder_spec)
+        return self.texts.vectors
 
     @cached_property
     def names(self) -> Names:
@@ -397,16 +443,27 @@ class RemoteToolbox(ToolboxElsewhere):
 
         if isinstance(self.kb, SparqlKnowledgeBase) and self.kb.described is None:
             return RemoteNames(self.kb)
-        vectors = OpenedWhenAsked(lambda: self.vectors)
-        return open_names(self.described, vectors=vectors, lexical=self.lexical, graph=self.kb)
+        return self.texts.names_in(self.kb)
 
     @property
     def identity(self) -> str:
-        """The address of the endpoint."""
-        return repr(self.kb)
+        """The address of the graph, and what describes its nodes."""
+        return repr(self.kb) if self.remote.described is None else f"{self.kb!r} {self.described.identity}"
 
     def _own_embedder(self) -> str:
-        return DEFAULT if self.remote.described is None else embedder_of(self.described)
+        return DEFAULT if self.remote.described is None else self.texts._own_embedder()
+
+    @property
+    def remembered_embedder(self) -> str | None:
+        """The embedder that the vectors of its texts come from; None where there are none."""
+        return None if self.remote.described is None else self.texts.remembered_embedder
+
+
+def stored_tools(
+    kb: StoredKnowledgeBase, model: LanguageModel | None = None, embedder: str | Embedder | None = None
+) -> Toolbox:
+    """The tools for a base that Clew keeps, in a folder or in PostgreSQL."""
+    return (Toolbox if isinstance(kb, ArrayKnowledgeBase) else PostgresToolbox)(kb, model, embedder)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from clew.methods.subgraph_reranking.ranker_file import read_card
 from clew.repairing import repair
 from clew.toolbox import Toolbox
 from clew.training.feedback import learn
-from clew.web.team.file import Actor
+from clew.web.store import Actor
 from clew.web.team.team import Team
 from conftest import EDGES, NODES, tables
 
@@ -115,7 +115,7 @@ class Writers:
         self.team.mkdir()
         team = Team.open(self.team / "users.db")
         team.users.make(Actor("campaign"), "ada", UserChange(roles={"*": "admin"}))
-        team.file.close()
+        team.store.close()
         self.questions = place / "questions.jsonl"
         self.questions.write_text("".join(json.dumps(one) + "\n" for one in ASKED), "utf-8")
         pages = document_base(place / "pages.kb", self.files / "harbour.md")  # short: what is read costs time
@@ -205,7 +205,7 @@ def _add_user(folder: Path) -> None:
     team = Team.open(folder / "users.db")
     with suppress(InputError):  # there already
         team.users.make(Actor("campaign"), "bob", UserChange(roles={"graph": "reader"}))
-    team.file.close()
+    team.store.close()
 
 
 def _users(folder: Path) -> State:
@@ -213,7 +213,7 @@ def _users(folder: Path) -> State:
     team = Team.open(folder / "users.db")
     try:
         roles = {user.name: str(user.roles) for user in team.users.all()}
-        sound = str([tuple(row) for row in team.file.rows("PRAGMA integrity_check")])
+        sound = str([tuple(row) for row in team.store.rows("PRAGMA integrity_check")])
         return roles | {"audit": str([line.about for line in team.audit_log()]), "sound": sound}
     finally:
-        team.file.close()
+        team.store.close()

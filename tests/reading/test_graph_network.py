@@ -152,6 +152,7 @@ def test_auto_picks_it_over_bare_facts_unless_answers_were_confirmed(
     tools = Toolbox.open(own)
     assert auto.choose("Who directed Tin Moon?", tools)[0] == "qa_gnn"
     assert auto.choose("How many films did Ada direct?", tools)[0] == "focus_plus"
+    assert auto.choose("Wer hat bei Tin Moon Regie geführt?", tools)[0] == "focus_plus"  # it knows English alone
     confirm(tools, "Who directed [Tin Moon]?", ["Ben"])
     learn(tools)
     assert auto.choose("Who directed Tin Moon?", Toolbox.open(own))[0] == "aligned_paths"

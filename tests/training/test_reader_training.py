@@ -70,4 +70,4 @@ def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, tmp_p
     options = ["A → directed by → person", "count : film"]
     told = encoders.choose(["who is A ( film ) by"] * 2, options, [-1.0, -2.0], [(0.0, 0.0)] * 2, 260)
     assert np.exp(told).sum() == pytest.approx(1, abs=1e-4)
-    assert measure(schemas, out)["questions"] == 10
+    assert measure(schemas, Encoders(out))["questions"] == 10

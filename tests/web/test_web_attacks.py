@@ -25,7 +25,7 @@ MARKUP = '"><script>alert(1)</script>'
 
 @pytest.fixture
 def team(tmp_path) -> Team:
-    return make_team(tmp_path)
+    return make_team(tmp_path / "team.db")
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_a_session_that_was_brought_along_is_not_signed_in(app, team):
     assert "chosen-by-the-attacker" not in reply.headers["set-cookie"]
     attacker = visitor(app, cookie="clew=chosen-by-the-attacker")
     assert attacker.get("/v1/me").status_code == 401
-    assert team.file.row("SELECT count(*) FROM session")[0] == 1
+    assert team.store.row("SELECT count(*) AS there FROM session")["there"] == 1
 
 
 def test_signing_in_again_ends_the_session_before_and_changes_its_secret(app):
@@ -269,7 +269,7 @@ def test_secrets_are_kept_and_told_nowhere(app, team, tmp_path, capfd):
         repr(app.state.clew.served.settings),
         *capfd.readouterr(),
     ]
-    team.file.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    team.store.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     kept = b"".join(file.read_bytes() for file in tmp_path.glob("team.db*"))
     for secret in (*secrets, wrong):
         assert secret.encode() not in kept
@@ -286,7 +286,7 @@ def test_a_token_in_an_address_opens_nothing(app):
 
 
 def test_who_exists_is_not_told(app, team):
-    team.file.note("UPDATE user SET is_active = 0 WHERE name = 'ed'")
+    team.store.note("UPDATE user SET is_active = 0 WHERE name = 'ed'")
     replies = [visitor(app).sign_in(name, "not the right password") for name in ("rea", "ed", "nobody-at-all")]
     replies.append(visitor(app).sign_in("ed", PASSWORD))
     assert {reply.status_code for reply in replies} == {401}

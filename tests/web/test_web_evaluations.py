@@ -64,7 +64,7 @@ def test_a_server_without_evaluations_says_so(settings):
 
 
 def test_evaluations_are_for_those_who_may_read_all_bases(settings, tmp_path):
-    app = app_of(make_settings(tmp_path, make_team(tmp_path), evaluations=settings.evaluations))
+    app = app_of(make_settings(tmp_path, make_team(tmp_path / "team.db"), evaluations=settings.evaluations))
     statuses = {name: visitor(app, name).get("/v1/evaluations").status_code for name in ("root", "ada", "rea")}
     assert statuses == {"root": 200, "ada": 403, "rea": 403}
 

@@ -72,7 +72,7 @@ def test_what_was_given_to_the_server_and_bad_names_are_refused(settings):
 
 
 def test_only_an_admin_of_all_bases_makes_them_and_a_name_does_not_inherit_roles(tmp_path):
-    team = make_team(tmp_path)
+    team = make_team(tmp_path / "team.db")
     app = app_of(make_settings(tmp_path, team, made=tmp_path / "made", runs=tmp_path / "runs"))
     root = visitor(app, "root")
     for name in ("rea", "ed", "ada"):
@@ -198,7 +198,7 @@ MODELS = {"fast": "http://127.0.0.1:9/v1#secret-name", "slow": "http://127.0.0.1
 
 
 def test_an_admin_says_which_model_answers_by_default(tmp_path):
-    team = make_team(tmp_path)
+    team = make_team(tmp_path / "team.db")
     settings = make_settings(tmp_path, team, models=MODELS)
     app = app_of(settings)
     root, ada, rea = (visitor(app, name) for name in ("root", "ada", "rea"))

@@ -34,7 +34,7 @@ def elsewhere():
 
 @pytest.fixture
 def team(tmp_path):
-    return make_team(tmp_path)
+    return make_team(tmp_path / "team.db")
 
 
 def made(elsewhere, **more) -> Provider:
@@ -147,7 +147,7 @@ def test_a_way_back_works_once_and_for_ten_minutes(app, team):
     refused(again, team, back, "used before")
     late = visitor(app)
     back = leave(late)
-    team.file.note("UPDATE login SET made = made - 700")
+    team.store.note("UPDATE login SET made = made - 700")
     refused(late, team, back, "took too long")
 
 

@@ -16,11 +16,13 @@ import httpx
 import pytest
 
 from clew.building import build
-from clew.core.errors import InputError, SourceError
+from clew.core.errors import InputError, SourceError, StorageError
 from clew.core.wire_team import UserChange
 from clew.kb.visibility import restricted
+from clew.postgres import is_address
+from clew.web.store import SERVER, Actor
 from clew.web.team import passwords
-from clew.web.team.file import SERVER, Actor, TeamFile
+from clew.web.team.file import TeamFile
 from clew.web.team.team import Team
 from conftest import tables
 from team_members import PASSWORD, app_of, make_settings, make_team, visitor
@@ -33,9 +35,18 @@ def keys(run: dict) -> list[str]:
     return [answer["key"] for answer in run["answers"]]
 
 
+@pytest.fixture(params=["file", "database"])
+def place(request, tmp_path) -> str:
+    """Where users are kept."""
+    return request.getfixturevalue("own_database") if request.param == "database" else str(tmp_path / "team.db")
+
+
 @pytest.fixture
-def team(tmp_path) -> Team:
-    return make_team(tmp_path)
+def team(place) -> Team:
+    return make_team(place)
+
+
+in_a_file = pytest.mark.parametrize("place", ["file"], indirect=True)
 
 
 @pytest.fixture
@@ -64,12 +75,12 @@ def as_scrypt(password: str) -> str:
 
 
 def kept_of(team: Team, name: str) -> str:
-    return team.file.row("SELECT password FROM user WHERE name = ?", name)["password"]
+    return team.store.row("SELECT password FROM user WHERE name = ?", name)["password"]
 
 
 def test_a_password_that_was_kept_as_scrypt_still_fits_and_is_kept_as_argon2_from_then_on(app, team):
     old = as_scrypt(PASSWORD)
-    team.file.note("UPDATE user SET password = ? WHERE name = 'rea'", old)
+    team.store.note("UPDATE user SET password = ? WHERE name = 'rea'", old)
     assert visitor(app).sign_in("rea", PASSWORD + "!").status_code == 401
     assert kept_of(team, "rea") == old, "a wrong one changes nothing"
     page = visitor(app)
@@ -84,7 +95,7 @@ def test_one_who_signs_in_at_a_provider_has_no_password_however_that_was_kept(ap
     page = visitor(app)
     page.sign_in("rea")
     for nobody in (passwords.NOBODY, f"scrypt$15$8$3${'A' * 22}==${'A' * 22}=="):
-        team.file.note("UPDATE user SET password = ? WHERE name = 'rea'", nobody)
+        team.store.note("UPDATE user SET password = ? WHERE name = 'rea'", nobody)
         assert not page.get("/v1/me").json()["has_password"]
         assert visitor(app).sign_in("rea", "").status_code in (401, 422)
         assert visitor(app).sign_in("rea").status_code == 401
@@ -204,7 +215,7 @@ def test_a_token_does_what_it_was_made_for(app, team):
     assert reading not in json.dumps(listed)
     assert ed.delete(f"/v1/me/tokens/{listed[0]['id']}").status_code == 204
     assert as_reader.get("/v1/bases").status_code == 401
-    team.file.note("UPDATE token SET ends = ?", time.time() - 1)
+    team.store.note("UPDATE token SET ends = ?", time.time() - 1)
     assert as_writer.get("/v1/bases").status_code == 401, "it has ended"
 
 
@@ -226,7 +237,7 @@ def test_a_quota_ends_at_midnight_and_counts_chat_and_agents(app, team):
     assert rea.get("/v1/me/history").json() == []
     assert rea.post("/v1/bases/open/ask", json=QUESTION).status_code == 429, "who forgets has asked all the same"
     assert rea.get("/v1/me").json()["asks_today"] == 3
-    team.file.note("UPDATE asked SET at = at - 86400")
+    team.store.note("UPDATE asked SET at = at - 86400")
     assert rea.post("/v1/bases/open/ask", json=QUESTION).status_code == 200
 
 
@@ -284,8 +295,8 @@ def test_the_audit_log_says_who_did_what_and_cannot_be_changed(app, team):
     assert log[0]["address"]
     assert root.get("/v1/audit", params={"before": log[0]["id"], "k": 1}).json() == log[1:2]
     for statement in ("UPDATE audit SET actor = 'nobody'", "DELETE FROM audit"):
-        with pytest.raises(sqlite3.Error, match="stays"):
-            team.file.note(statement)
+        with pytest.raises(StorageError, match="stays"):
+            team.store.note(statement)
 
 
 def test_the_file_is_for_its_owner_and_refuses_other_databases(tmp_path):
@@ -304,10 +315,10 @@ def test_the_file_is_for_its_owner_and_refuses_other_databases(tmp_path):
     assert sqlite3.connect(other).execute("SELECT name FROM sqlite_master").fetchall() == [("mine",)]
 
 
-def test_a_change_that_fails_leaves_nothing(tmp_path):
-    file = TeamFile.open(tmp_path / "team.db")
+def test_a_change_that_fails_leaves_nothing(place):
+    file = Team.open(place).store
     with pytest.raises(ZeroDivisionError), file.change(Actor("me"), "a change"):  # noqa: PT012
-        file.note("INSERT INTO user (name, password, is_initial, made) VALUES ('x', 'x', 1, 0)")
+        file.note("INSERT INTO user (name, password, is_initial, made) VALUES ('x', 'x', TRUE, 0)")
         _ = 1 / 0
     assert file.rows("SELECT * FROM user") == []
     assert file.rows("SELECT * FROM audit") == []
@@ -317,42 +328,42 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from clew.core.wire_team import UserChange
-from clew.web.team.file import SERVER
+from clew.web.store import SERVER
 from clew.web.team.team import Team
-team = Team.open(Path(sys.argv[1]))
+team = Team.open(sys.argv[1])
 team.users.make(SERVER, "kept", UserChange(roles={"*": "admin"}))
-with team.file.change(SERVER, "half a change"):
-    team.file.note("DELETE FROM user")
+with team.store.change(SERVER, "half a change"):
+    team.store.note("DELETE FROM user")
     os.kill(os.getpid(), 9)
 """
 
 
-def test_a_killed_server_keeps_what_was_done_and_nothing_half_done(tmp_path):
-    subprocess.run([sys.executable, "-c", KILLED, tmp_path / "team.db"], check=False)
-    team = Team.open(tmp_path / "team.db")
+def test_a_killed_server_keeps_what_was_done_and_nothing_half_done(place):
+    subprocess.run([sys.executable, "-c", KILLED, place], check=False)
+    team = Team.open(place)
     assert [user.name for user in team.users.all()] == ["kept"]
     assert [line.what for line in team.audit_log()] == ["user made"]
-    assert team.file.row("PRAGMA integrity_check")[0] == "ok"
+    if isinstance(team.store, TeamFile):
+        assert team.store.row("PRAGMA integrity_check")["integrity_check"] == "ok"
 
 
 def test_sessions_end_after_a_pause_and_after_a_week(app, team):
     rea = visitor(app, "rea")
     assert rea.get("/v1/me").status_code == 200
-    team.file.note("UPDATE session SET seen = seen - 90000")
+    team.store.note("UPDATE session SET seen = seen - 90000")
     assert rea.get("/v1/me").status_code == 401
     rea.sign_in("rea")
-    team.file.note("UPDATE session SET made = made - 8 * 86400")
+    team.store.note("UPDATE session SET made = made - 8 * 86400")
     assert rea.get("/v1/me").status_code == 401
 
 
-def test_the_command_line_lists_users_and_helps_one_who_forgot(run, tmp_path, team):
-    file = team.file.file
-    assert "root  admin of *" in run("users", file)[1]
-    told = json.loads(run("users", file, "--new-password", "root", "--json")[1])
+def test_the_command_line_lists_users_and_helps_one_who_forgot(run, tmp_path, place, team):
+    assert "root  admin of *" in run("users", place)[1]
+    told = json.loads(run("users", place, "--new-password", "root", "--json")[1])
     assert team.sign_in("root", told["password"], "")
-    assert json.loads(run("users", file, "--json")[1])[0]["name"] == "ada"
+    assert json.loads(run("users", place, "--json")[1])[0]["name"] == "ada"
     assert run("users", tmp_path / "none.db")[0] == 2
-    assert run("users", file, "--new-password", "nobody")[0] == 2
+    assert run("users", place, "--new-password", "nobody")[0] == 2
     assert "one of" in run("serve", tmp_path, "--users", "a", "--token", "0123456789abcdef")[2]
 
 
@@ -403,7 +414,7 @@ import resource, sys
 from pathlib import Path
 from clew.core.errors import StorageError
 from clew.core.wire_team import UserChange
-from clew.web.team.file import SERVER
+from clew.web.store import SERVER
 from clew.web.team.team import Team
 
 file = Path(sys.argv[1])
@@ -427,9 +438,10 @@ assert all(any(name in about for about in told) for name in made), told
 """
 
 
+@in_a_file
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no limits on the size of files")
 def test_a_full_disk_refuses_a_change_whole_and_the_next_one_goes_on(tmp_path, team):
-    team.file.close()
+    team.store.close()
     code = FULL.replace("from clew.web.team.team import Team", CHEAP)
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "team.db"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -442,8 +454,9 @@ clew.web.team.users.hashed = lambda _: "scrypt$15$8$3$AAAA$AAAA"
 """
 
 
+@in_a_file
 def test_a_damaged_file_of_users_is_said_to_be_one(tmp_path, team, run):
-    team.file.close()
+    team.store.close()
     file = tmp_path / "team.db"
     whole = bytearray(file.read_bytes())
     whole[4096:] = bytes(len(whole) - 4096)
@@ -467,12 +480,12 @@ SHARED = """
 import sys
 from pathlib import Path
 from clew.core.wire_team import UserChange
-from clew.web.team.file import Actor
+from clew.web.store import Actor
 from clew.web.team.team import Team, TooManyError
-own, file = sys.argv[1], Path(sys.argv[2])
-team = Team.open(file)
+own, place = sys.argv[1:]
+team = Team.open(place)
 team.users.make_first_admin(Actor(own))
-bob = team.file.row("SELECT id FROM user WHERE name = 'bob'")["id"]
+bob = team.store.row("SELECT id FROM user WHERE name = 'bob'")["id"]
 asked = 0
 for number in range(40):
     team.users.set_member(Actor(own), f"{own}{number}", "bob", "reader")
@@ -487,16 +500,13 @@ print(asked)
 """
 
 
-def test_two_servers_on_one_file_lose_nothing_of_each_other(tmp_path):
-    """Two processes open the file, give roles, make tokens and count questions at once."""
-    team = Team.open(tmp_path / "team.db")
+def test_two_servers_on_one_team_lose_nothing_of_each_other(place):
+    """Two processes open it, give roles, make tokens and count questions at once."""
+    team = Team.open(place)
     team.users.make_first_admin(Actor("me"))
     team.users.make(Actor("me"), "bob", UserChange(asks_per_day=50))
     command = [sys.executable, "-c", SHARED]
-    servers = [
-        subprocess.Popen([*command, name, str(tmp_path / "team.db")], stdout=subprocess.PIPE, text=True)
-        for name in "ab"
-    ]
+    servers = [subprocess.Popen([*command, name, place], stdout=subprocess.PIPE, text=True) for name in "ab"]
     asked = [int(server.communicate(timeout=200)[0]) for server in servers]
     assert [server.returncode for server in servers] == [0, 0]
     bob = team.users.named("bob")
@@ -509,25 +519,24 @@ def test_two_servers_on_one_file_lose_nothing_of_each_other(tmp_path):
 FIRST = """
 import sys
 from pathlib import Path
-from clew.web.team.file import SERVER
+from clew.web.store import SERVER
 from clew.web.team.team import Team
-print(Team.open(Path(sys.argv[1])).users.make_first_admin(SERVER) or "nobody")
+print(Team.open(sys.argv[1]).users.make_first_admin(SERVER) or "nobody")
 """
 
 
-def test_two_servers_may_begin_with_the_same_new_file(tmp_path):
-    for attempt in range(3):
-        file = str(tmp_path / f"{attempt}.db")
-        command = [sys.executable, "-c", FIRST, file]
+def test_two_servers_may_begin_with_the_same_new_team(place):
+    for attempt in range(1 if is_address(place) else 3):
+        command = [sys.executable, "-c", FIRST, place if is_address(place) else f"{place}{attempt}"]
         servers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
         told = [server.communicate(timeout=100)[0].strip() for server in servers]
         assert [server.returncode for server in servers] == [0, 0]
         assert told.count("nobody") == 1, "one of them made the admin"
 
 
-def test_what_one_server_does_another_knows_at_once(tmp_path, team):
+def test_what_one_server_does_another_knows_at_once(tmp_path, place, team):
     settings = make_settings(tmp_path, team)
-    one, other = app_of(settings), app_of(replace(settings, access=Team.open(tmp_path / "team.db")))
+    one, other = app_of(settings), app_of(replace(settings, access=Team.open(place)))
     rea = visitor(one, "rea")
     cookie = f"clew={rea.cookies['clew']}"
     assert visitor(other, cookie=cookie).get("/v1/me").json()["name"] == "rea"
@@ -544,5 +553,5 @@ def test_a_file_of_the_version_before_is_taken_over(tmp_path):
     (tmp_path / "team.db").chmod(0o600)
     team = Team.open(tmp_path / "team.db")
     assert [user.name for user in team.users.all()] == ["kept"]
-    team.file.set_setting(Actor("me"), "a", "b")
-    assert Team.open(tmp_path / "team.db").file.setting("a") == "b"
+    team.store.set_setting(Actor("me"), "a", "b")
+    assert Team.open(tmp_path / "team.db").store.setting("a") == "b"

@@ -7,7 +7,7 @@ import pytest
 from browser_fixtures import HOSTILE, flaws, is_problem
 from clew.building import build
 from clew.web.settings import Limits, ServerSettings
-from clew.web.team.file import SERVER
+from clew.web.store import SERVER
 from clew.web.team.team import Team
 from conftest import tables
 from team_members import PASSWORD

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from clew.building import BuildReport, into, with_logins
+from clew.building import BuildReport, into
 from clew.building import build as build_base
 from clew.building import update as update_base
-from clew.cli.options import AnyBase, AsJson, Ray, shown_place
+from clew.cli.options import AnyBase, AsJson, Ray
 from clew.cli.output import err, out, print_json, progress_bar, stages
 from clew.core.errors import InputError
 from clew.core.workers import Workers, hired
@@ -27,6 +27,7 @@ from clew.kb.sources.read import read_sources
 from clew.kb.visibility import read_rules, restricted
 from clew.models.embedding.opening import SHIPPED
 from clew.models.settings import Settings
+from clew.remote_bases import read_remote_nodes, shown_place, with_logins
 from clew.toolbox import Toolbox
 
 
@@ -95,6 +96,10 @@ Visible = Annotated[
     Path | None,
     typer.Option("--visible", metavar="FILE", help='Who may see what: TOML such as "hr/*" = ["hr", "board"].'),
 ]
+NodesOnly = Annotated[
+    bool,
+    typer.Option("--nodes-only", help="Read names, texts and values of a graph that stays elsewhere: for #texts=KB."),
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used, and list them.")]
 
 
@@ -119,6 +124,7 @@ def build(
     most_megabytes: MostMegabytes = 200,
     entities: Entities = None,
     visible: Visible = None,
+    nodes_only: NodesOnly = False,
     ray: Ray = None,
     as_json: AsJson = False,
 ) -> None:
@@ -157,7 +163,12 @@ def build(
     edits = schema_edits(schema, [*files, *options.nodes, *options.edges, *options.triples])
     with stages("building") as say:
         say("reading")
-        tables = with_categories(restricted(read_sources(with_logins(sources or []), options), rules))
+        if nodes_only:
+            if options != SourceOptions():
+                raise InputError("--nodes-only reads a graph as it is asked: leave out how files are to be read")
+            tables = restricted(read_remote_nodes(sources or []), rules)
+        else:
+            tables = with_categories(restricted(read_sources(with_logins(sources or []), options), rules))
         report = into(output, lambda folder: build_base(tables, folder, edits=edits, skip_bad=skip_bad, say=say), say)
     with hired(ray) as workers:
         finish(report, output, embed, as_json, workers)

@@ -19,25 +19,34 @@ from clew.cli.options import (
     Groups,
     group_names,
     open_tools,
-    shown_place,
 )
 from clew.cli.output import out, print_json, print_plain, print_table, stages
 from clew.core.errors import CorruptError, InputError
 from clew.kb.description import node_page
 from clew.kb.schema_file import write_schema
 from clew.models.embedding.opening import SHIPPED
+from clew.remote_bases import shown_place
 from clew.repairing import repair as repair_base
+
+KINDS = {
+    "folder": "a base in a folder",
+    "postgresql": "a base in PostgreSQL",
+    "sparql": "the graph of a SPARQL endpoint",
+    "bolt": "the graph of a database that speaks Bolt",
+}
 
 
 def info(base: AnyBase, as_json: AsJson = False) -> None:
-    """Show node types, relations, sizes and degrees of a knowledge base."""
+    """Show what a knowledge base is, its types, relations and sizes, and where its texts and vectors come from."""
     tools = open_tools(base)
     facts = tools.describe() | {"embedder": tools.remembered_embedder}
     if as_json:
         print_json(facts)
         return
-    sizes = f"{facts['nodes']:,} nodes, {facts['edges']:,} edges, {facts['bytes'] / 1e6:,.1f} MB"
-    out.print(f"[bold]{shown_place(base)}[/bold]  {sizes}")
+    sizes = [f"{_count(facts[what])} {what}" for what in ("nodes", "edges")]
+    sizes += [f"{facts['bytes'] / 1e6:,.1f} MB"] if "bytes" in facts else []
+    out.print(f"[bold]{shown_place(base)}[/bold]  {', '.join(sizes)}")
+    out.print(f"{KINDS[facts['kind']]}; {_where_searched(facts)}", markup=False)
     print_table(
         "Node types",
         ("type", "nodes", "answers", "attributes", "description"),
@@ -51,14 +60,28 @@ def info(base: AnyBase, as_json: AsJson = False) -> None:
         ("head", "relation", "tail", "edges", "description"),
         [(r["head"], r["name"], r["tail"], r["count"], r["description"]) for r in facts["relations"]],
     )
-    print_table(
-        "Degrees",
-        ("", "mean", "median", "90 %", "largest", "node with most edges"),
-        [(side, d["mean"], d["median"], d["p90"], d["max"], d["most"]) for side, d in facts["degrees"].items()],
-    )
-    for note in facts["notes"]:
+    if "degrees" in facts:  # of a graph elsewhere they are not counted
+        print_table(
+            "Degrees",
+            ("", "mean", "median", "90 %", "largest", "node with most edges"),
+            [(side, d["mean"], d["median"], d["p90"], d["max"], d["most"]) for side, d in facts["degrees"].items()],
+        )
+    for note in facts.get("notes", ()):
         out.print(note, markup=False)
     show_wish(facts["embedder"])
+
+
+def _where_searched(facts: dict[str, Any]) -> str:
+    """Where texts and vectors come from."""
+    if facts["texts"] is None:
+        return "too large to read its texts: names are looked up there, one by one"
+    vectors = facts["vectors"]
+    state = "for all nodes" if vectors["complete"] else "computed as they are needed"
+    return f"names and texts from {facts['texts']}, vectors from {vectors['place']}, {state}"
+
+
+def _count(number: int | None) -> str:
+    return "uncounted" if number is None else f"{number:,}"
 
 
 def schema(base: AnyBase, as_json: AsJson = False) -> None:

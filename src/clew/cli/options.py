@@ -9,9 +9,7 @@ import typer
 
 from clew.core.errors import InputError
 from clew.kb.bolt import SCHEMES as GRAPHS
-from clew.kb.bolt import GraphAddress, is_graph_address
 from clew.postgres import SCHEMES as POSTGRES
-from clew.postgres import is_address
 from clew.toolbox import Toolbox
 
 
@@ -30,7 +28,7 @@ AnyBase = Annotated[
     str,
     typer.Argument(
         metavar="KB",
-        help="A knowledge base, postgresql://…#BASE, sparql+http://HOST/query, or bolt://HOST/DATABASE.",
+        help="A knowledge base, postgresql://…#BASE, sparql+http://HOST/query[#texts=KB], or bolt://HOST/DATABASE[#texts=KB].",
         show_default=False,
     ),
 ]
@@ -122,14 +120,3 @@ def open_tools(folder: str | Path) -> Toolbox:
 def group_names(given: str | None) -> list[str] | None:
     """`"hr, board"` → `["hr", "board"]`; None where everything may be seen."""
     return None if given is None else [group.strip() for group in given.split(",") if group.strip()]
-
-
-def shown_place(base: str | Path) -> str:
-    """Where a base is, as it may be printed: a URL may hold a password."""
-    if is_graph_address(base):
-        return str(GraphAddress(str(base)))
-    if not is_address(base):
-        return str(base)
-    from clew.postgres.connection import Address
-
-    return str(Address.parse(str(base)))

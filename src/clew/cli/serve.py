@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,8 +15,10 @@ from clew.cli.options import AsJson, Groups, group_names
 from clew.cli.output import err, print_json
 from clew.core.errors import InputError, MissingExtraError
 from clew.models.wrappers import Budget
+from clew.postgres import is_address
 
 if TYPE_CHECKING:  # an extra
+    from clew.web.database import DatabaseStore
     from clew.web.team.provider import Provider
     from clew.web.team.team import Team
 
@@ -47,9 +50,20 @@ def serve(
         Path | None,
         typer.Option("--users", metavar="FILE", help="People sign in; the file is made at the first start."),
     ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            "--state",
+            metavar="postgresql://…",
+            help="For several servers: users, runs, bases made on the page and their builds are kept in this database "
+            "and in no file. People sign in, unless --token or --keys says who may.",
+        ),
+    ] = None,
     oidc: Annotated[
         Path | None,
-        typer.Option("--oidc", metavar="FILE", help="With --users: people may sign in at the provider of a TOML file."),
+        typer.Option(
+            "--oidc", metavar="FILE", help="With --users or --state: people may sign in at the provider of a TOML file."
+        ),
     ] = None,
     runs: Annotated[Path | None, typer.Option("--runs", help="Keep finished runs here, so that links last.")] = None,
     made: Annotated[
@@ -58,7 +72,9 @@ def serve(
     source: Annotated[
         list[str] | None,
         typer.Option(
-            "--source", metavar="PLACE", help="With --bases: a file, a folder, or an address that bases may be made of."
+            "--source",
+            metavar="PLACE",
+            help="For bases made on the page: a file, a folder, or an address that bases may be made of.",
         ),
     ] = None,
     evaluations: Annotated[
@@ -83,9 +99,12 @@ def serve(
         from clew.web.running import run
         from clew.web.settings import Limits, ServerSettings, is_loopback, named_bases, named_models, named_places
         from clew.web.sources import Sources
+        from clew.web.team.team import Team
     except ImportError as missing:
         raise MissingExtraError(missing.name or "fastapi", "web") from None
-    if not bases and not documents and made is None:
+    if state is not None:
+        _refuse_files(state, {"--users": users, "--runs": runs, "--bases": made, "--documents": documents or None})
+    if not bases and not documents and made is None and state is None:
         raise InputError("name a knowledge base, or a folder for documents: `clew serve base.kb`")
     if sum(given is not None for given in (token, keys, users)) > 1:
         raise InputError("give one of --token, --keys and --users")
@@ -94,8 +113,11 @@ def serve(
     access: Door = Access() if keys is None else read_keys(keys)
     if token is not None:
         access = Access((Grant("token", digest_of(token), {EVERY_BASE: "admin"}),))
+    shared = None if state is None else _shared(state)
     if users is not None:
-        access = _team(users)
+        access = _team(Team.open(users))
+    elif shared is not None and token is None and keys is None:
+        access = _team(Team.of(shared))
     if access.is_open and not is_loopback(host):
         raise InputError(f"{host} can be reached from elsewhere: give --users, --token or --keys")
     names = ("localhost", "127.0.0.1", "[::1]", host.lower(), *(name.lower() for name in host_name or ()))
@@ -106,10 +128,11 @@ def serve(
         access,
         Limits(per_minute=per_minute),
         names,
-        None if oidc is None else _provider(oidc, has_users=users is not None),
+        None if oidc is None else _provider(oidc, has_users=isinstance(access, Team)),
         runs,
         evaluations,
         made,
+        shared,
         Sources(tuple(source or ())),
         Budget(dollars=max_cost, calls=max_calls),
         workers or min(os.cpu_count() or 1, MOST_WORKERS),
@@ -124,7 +147,7 @@ def serve(
 def _provider(file: Path, *, has_users: bool) -> Provider:
     """Where people sign in."""
     if not has_users:
-        raise InputError("--oidc needs --users FILE: the users that a provider signs in are kept there")
+        raise InputError("--oidc needs --users FILE or --state: the users that a provider signs in are kept there")
     try:
         from clew.web.team.provider import Provider, read_provider
     except ImportError as missing:
@@ -132,12 +155,26 @@ def _provider(file: Path, *, has_users: bool) -> Provider:
     return Provider(read_provider(file))
 
 
-def _team(file: Path) -> Team:
-    """The users of a file; the first start makes an admin and says how to sign in."""
-    from clew.web.team.file import SERVER
-    from clew.web.team.team import Team
+def _refuse_files(state: str, given: Mapping[str, object]) -> None:
+    if not is_address(state):
+        raise InputError("--state names a database: postgresql://USER@HOST/DATABASE")
+    for option, place in given.items():
+        if place is not None:
+            raise InputError(
+                f"with --state all is kept in the database: leave out {option}, and make bases on the page"
+            )
 
-    team = Team.open(file)
+
+def _shared(address: str) -> DatabaseStore:
+    from clew.web.database import DatabaseStore  # an extra
+
+    return DatabaseStore(address)
+
+
+def _team(team: Team) -> Team:
+    """The users; the first start makes an admin and says how to sign in."""
+    from clew.web.store import SERVER
+
     password = team.users.make_first_admin(SERVER)
     if password is not None:
         told = f"The first user is admin, with the password {password}: sign in and choose another one."
@@ -146,7 +183,9 @@ def _team(file: Path) -> Team:
 
 
 def users(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file of `clew serve --users`.")],
+    place: Annotated[
+        str, typer.Argument(metavar="FILE", help="The file of `clew serve --users`, or the database of `--state`.")
+    ],
     new_password: Annotated[
         str | None, typer.Option("--new-password", metavar="NAME", help="Give this user a password to begin with.")
     ] = None,
@@ -154,13 +193,13 @@ def users(
 ) -> None:
     """List the users of a server, or help one who has forgotten the password; all else is done on the page."""
     try:
-        from clew.web.team.file import Actor
+        from clew.web.store import Actor
         from clew.web.team.team import Team
     except ImportError as missing:
         raise MissingExtraError(missing.name or "fastapi", "web") from None
-    if not file.is_file():
-        raise InputError(f"no file of users: {file}")
-    team = Team.open(file)
+    if not is_address(place) and not Path(place).is_file():
+        raise InputError(f"no file of users: {place}")
+    team = Team.open(place)
     if new_password is not None:
         password = team.users.reset_password(Actor("the command line"), new_password)
         if as_json:

@@ -82,6 +82,11 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         """What most of its texts are written in; bases of earlier versions are indexed as English."""
         return str(self.manifest.facts.get("language", "en"))
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What its sources say about themselves."""
+        return tuple(self.manifest.facts["notes"])
+
     @cached_property
     def outward(self) -> Adjacency:
         """The edges of every node from head to tail."""
@@ -178,6 +183,10 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
     def columns(self) -> pa.RecordBatch:
         """The stored columns of all nodes, mapped."""
         return self._nodes
+
+    def column(self, name: str) -> list[Any]:
+        """One stored column of all nodes."""
+        return self.values(self.nodes(), name)
 
     def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
         """The number of edges of each node, both directions together."""

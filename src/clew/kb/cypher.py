@@ -14,14 +14,14 @@ from typing import Any
 from clew.core.errors import InputError
 from clew.core.notations import parse_json
 from clew.core.schema import Relation, Schema
-from clew.core.types import Direction, IntArray, Node, NodeRef, NodeSet
-from clew.kb.arrays import ArrayKnowledgeBase
+from clew.core.types import Direction, NodeSet
 from clew.kb.bolt import BoltServer, Record
 from clew.kb.build import is_hierarchy, kind_of
 from clew.kb.remote import NOTHING, RemoteKnowledgeBase
 from clew.kb.sources.bolt import UNTYPED, edge_piece, plain_value, read_nodes
 from clew.kb.sources.files import SourceOptions
 from clew.kb.sparql_endpoint import pages_of
+from clew.kb.stored import StoredKnowledgeBase
 from clew.kb.tables import EDGE_COLUMNS, ELEMENT, Tables
 
 MOST_READ = 500_000
@@ -39,13 +39,13 @@ def count_nodes(server: BoltServer) -> int:
     return int(count)
 
 
-def read_description(server: BoltServer) -> Tables:
+def read_description(server: BoltServer, *, however_many: bool = False) -> Tables:
     """What describes the nodes of a graph, and as a note, what it is made of."""
     count = count_nodes(server)
-    if count > MOST_READ:
+    if count > MOST_READ and not however_many:
         raise InputError(
             f"{server.address} has {count:,} nodes, and up to {MOST_READ:,} are read to be asked where they are: "
-            f"`clew build {server.address} -o BASE.kb` makes a base of it"
+            f"`clew build {server.address} -o BASE.kb` makes a base of it, with --nodes-only one of its texts"
         )
     nodes = read_nodes(server, SourceOptions(), with_elements=True)
     signatures: dict[tuple[str, str, str], int] = {}
@@ -61,9 +61,9 @@ def read_description(server: BoltServer) -> Tables:
     return Tables(nodes.pieces, (), notes=(json.dumps(made_of),))
 
 
-def made_of(described: ArrayKnowledgeBase) -> Mapping[str, Any]:
+def made_of(described: StoredKnowledgeBase) -> Mapping[str, Any]:
     """The note of such a base."""
-    [note] = described.manifest.facts["notes"]
+    [note] = described.notes
     noted: Mapping[str, Any] = parse_json(note)
     return noted
 
@@ -78,10 +78,10 @@ class CypherKnowledgeBase(RemoteKnowledgeBase):
 
     language = "cypher"
 
-    def __init__(self, server: BoltServer, describe: Callable[[], ArrayKnowledgeBase | None]) -> None:
+    def __init__(self, server: BoltServer, describe: Callable[[], StoredKnowledgeBase | None]) -> None:
         """`describe` gives what `read_description` has read; it is called when first needed."""
         super().__init__(str(server.address), BATCH, describe)
-        self.server = server
+        self.server, self.place = server, server.address.url
         self._properties: dict[tuple[int, int, int], list[Mapping[str, Any]]] = {}
 
     @cached_property
@@ -95,11 +95,6 @@ class CypherKnowledgeBase(RemoteKnowledgeBase):
         return Schema(own.node_types, relations, own.attribute_types, dict(noted["edge_attributes"]))
 
     @property
-    def place(self) -> str:
-        """The address with the password."""
-        return self.server.address.url
-
-    @property
     def key_property(self) -> str | None:
         """The property that holds the keys as they are; None where the ids of elements tell nodes apart."""
         name: str | None = made_of(self._description)["key"]
@@ -109,30 +104,8 @@ class CypherKnowledgeBase(RemoteKnowledgeBase):
         """The ids of the elements that nodes are."""
         return [self._term(node) for node in nodes]
 
-    def _handles(self, described: ArrayKnowledgeBase) -> Iterable[str]:
-        return list(described.columns()[ELEMENT].to_pylist())
-
-    # Nodes
-
-    def node(self, node: int) -> Node:
-        """Everything that was read about one node."""
-        return self._description.node(node)
-
-    def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
-        """Key, name and type of many nodes, in the given order."""
-        return self._description.refs(nodes)
-
-    def find(self, key: str) -> int:
-        """The id of the node with this key."""
-        return self._description.find(key)
-
-    def nodes(self, type: str | None = None) -> NodeSet:
-        """All nodes that were read, or those of one type."""
-        return self._description.nodes(type)
-
-    def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
-        """An attribute of many nodes, None where a node has none."""
-        return self._description.values(nodes, attribute)
+    def _handles(self, described: StoredKnowledgeBase) -> Iterable[str]:
+        return described.column(ELEMENT)
 
     # Edges, in Cypher
 

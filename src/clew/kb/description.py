@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.core.schema import Schema
 from clew.core.types import NodeSet
 from clew.kb.adjacency import Adjacency
 from clew.kb.arrays import ArrayKnowledgeBase
@@ -18,15 +19,22 @@ def describe(kb: ArrayKnowledgeBase) -> dict[str, Any]:
     return {
         "nodes": kb.count,
         "edges": kb.edge_count,
-        "node_types": [asdict(node_type) for node_type in kb.schema.node_types],
-        "relations": [asdict(relation) for relation in kb.schema.relations],
-        "attributes": kb.schema.attribute_types,
-        "edge_attributes": kb.schema.edge_attributes,
+        **described_schema(kb.schema),
         "degrees": {"out": _degrees(kb, kb.outward), "in": _degrees(kb, kb.inward)},
         "bytes": sum(facts["size"] for facts in kb.manifest.files.values()),
         "created": kb.manifest.created,
         "generation": kb.manifest.generation,
         "notes": kb.manifest.facts["notes"],
+    }
+
+
+def described_schema(schema: Schema) -> dict[str, Any]:
+    """Types, relations and attributes."""
+    return {
+        "node_types": [asdict(node_type) for node_type in schema.node_types],
+        "relations": [asdict(relation) for relation in schema.relations],
+        "attributes": schema.attribute_types,
+        "edge_attributes": schema.edge_attributes,
     }
 
 

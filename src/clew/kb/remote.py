@@ -22,8 +22,8 @@ from clew.core.errors import NotFoundError
 from clew.core.schema import NodeType, Schema
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
 from clew.kb import render
-from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import Edges
+from clew.kb.stored import StoredKnowledgeBase
 
 MOST_KEPT = 1_000_000
 """Edges that are kept in memory."""
@@ -54,10 +54,12 @@ class Interned:
 class RemoteKnowledgeBase(ABC):
     """What bases behind an endpoint or a graph database have in common."""
 
-    language: ClassVar[Literal["sparql", "cypher"]]
-    """What its store understands."""
+    language: ClassVar[Literal["sparql", "cypher"] | None]
+    """What its store understands; None where it may not be asked for the whole."""
+    place: str
+    """What opens this base again; it may hold a password."""
 
-    def __init__(self, address: str, batch: int, describe: Callable[[], ArrayKnowledgeBase | None]) -> None:
+    def __init__(self, address: str, batch: int, describe: Callable[[], StoredKnowledgeBase | None]) -> None:
         """`address` may be shown; `batch` nodes are asked for at once; `describe` is called when first needed."""
         self.address, self.batch, self._describe = address, batch, describe
         self._kept: dict[tuple[str | None, Direction, int], Ends] = {}
@@ -68,7 +70,7 @@ class RemoteKnowledgeBase(ABC):
         return f"{type(self).__name__}({self.address!r})"
 
     @cached_property
-    def described(self) -> ArrayKnowledgeBase | None:
+    def described(self) -> StoredKnowledgeBase | None:
         """The nodes without their edges, where they were read; ids are the same here and there."""
         return self._describe()
 
@@ -86,22 +88,9 @@ class RemoteKnowledgeBase(ABC):
     def schema(self) -> Schema:
         """Types and relations with their counts."""
 
-    @property
     @abstractmethod
-    def place(self) -> str:
-        """What opens this base again; it may hold a password."""
-
-    @abstractmethod
-    def _handles(self, described: ArrayKnowledgeBase) -> Iterable[str]:
+    def _handles(self, described: StoredKnowledgeBase) -> Iterable[str]:
         """What the store calls each node that was read."""
-
-    @abstractmethod
-    def node(self, node: int) -> Node:
-        """Name, type, description and attributes of one node."""
-
-    @abstractmethod
-    def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
-        """Key, name and type of many nodes, in the given order."""
 
     @abstractmethod
     def _ends(
@@ -109,23 +98,44 @@ class RemoteKnowledgeBase(ABC):
     ) -> Iterable[tuple[int, int, int]]:
         """The edges of nodes to one side as node, relation's code and other end, to `others` where they are given."""
 
-    @abstractmethod
     def _reached(self, nodes: NodeSet, relation: str | None, side: Direction) -> Iterable[int]:
         """The other ends alone."""
+        return (other for _, _, other in self._ends(nodes, relation, side, None))
 
-    @abstractmethod
     def _counted(self, nodes: NodeSet, side: Direction) -> Iterable[tuple[str, int]]:
-        """How many edges all nodes together have to one side, by relation."""
+        """How many edges all nodes together have to one side, by relation; one may be told several times."""
+        names = self.schema.relation_names
+        return ((names[code], 1) for ends in self._around(nodes, None, side).values() for code, _ in ends)
 
-    @abstractmethod
     def _counted_each(self, nodes: NodeSet, side: Direction) -> Iterable[tuple[int, int]]:
         """How many edges each node has to one side; a node may be told several times."""
+        return ((node, len(ends)) for node, ends in self._around(nodes, None, side).items())
 
     def _carried(self, head: int, code: int, tail: int) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - RDF has none
         """What each of the parallel edges between two nodes carries, as far as these edges were read."""
         return (NOTHING,)
 
-    # Nodes
+    # Nodes, as they are described
+
+    def node(self, node: int) -> Node:
+        """Name, type, description and attributes of one node."""
+        return self._description.node(node)
+
+    def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
+        """Key, name and type of many nodes, in the given order."""
+        return self._description.refs(nodes)
+
+    def find(self, key: str) -> int:
+        """The id of the node with this key."""
+        return self._description.find(key)
+
+    def nodes(self, type: str | None = None) -> NodeSet:
+        """All nodes that were read, or those of one type."""
+        return self._description.nodes(type)
+
+    def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
+        """An attribute of many nodes, None where a node has none."""
+        return self._description.values(nodes, attribute)
 
     def text(self, node: int, *, relations: bool = False) -> str:
         """Name, type and description, and the relations where asked for."""
@@ -146,7 +156,7 @@ class RemoteKnowledgeBase(ABC):
         return render.SEPARATOR.join([lines, *render.relation_lines(groups, totals)])
 
     @property
-    def _description(self) -> ArrayKnowledgeBase:
+    def _description(self) -> StoredKnowledgeBase:
         assert self.described is not None
         return self.described
 

@@ -14,13 +14,13 @@ from typing import Any
 from clew.core.errors import InputError, NotFoundError, SchemaError
 from clew.core.schema import Schema
 from clew.core.types import Direction, IntArray, Node, NodeRef, NodeSet
-from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import Way
 from clew.kb.remote import RemoteKnowledgeBase, each, sides
 from clew.kb.sources.rdf import local_name
 from clew.kb.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, number, pages_of
 from clew.kb.sparql_nodes import attribute_predicates
 from clew.kb.sparql_schema import UNTYPED, VALUE, EndpointSchema, Reading
+from clew.kb.stored import StoredKnowledgeBase
 
 SHORT = re.compile(r"[A-Z]\d+")
 """A node by its short name, as Wikidata gives them."""
@@ -35,11 +35,11 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         self,
         endpoint: SparqlEndpoint,
         reading: Reading | None = None,
-        describe: Callable[[], ArrayKnowledgeBase | None] = lambda: None,
+        describe: Callable[[], StoredKnowledgeBase | None] = lambda: None,
     ) -> None:
         """`describe` gives the nodes without their edges where they can be read; it is called when first needed."""
         super().__init__(endpoint.url, (reading or Reading()).batch, describe)
-        self.endpoint = endpoint
+        self.endpoint, self.place = endpoint, f"sparql+{endpoint.url}"
         self.reading = reading or Reading()
         self._named: dict[int, NodeRef] = {}
 
@@ -48,13 +48,8 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         described = None if self.described is None else self.described.schema
         return EndpointSchema(self.endpoint, self.reading, described)
 
-    @property
-    def place(self) -> str:
-        """The address with its scheme."""
-        return f"sparql+{self.endpoint.url}"
-
-    def _handles(self, described: ArrayKnowledgeBase) -> Iterable[Term]:
-        return map(iri, described.columns()["key"].to_pylist())
+    def _handles(self, described: StoredKnowledgeBase) -> Iterable[Term]:
+        return map(iri, described.column("key"))
 
     @property
     def schema(self) -> Schema:
@@ -234,7 +229,7 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
     @cached_property
     def attributes(self) -> Mapping[str, str]:
         """The IRI of every attribute."""
-        return {} if self.described is None else attribute_predicates(self.described.manifest.facts["notes"])
+        return {} if self.described is None else attribute_predicates(self.described.notes)
 
     def _relation_name(self, predicate: Term) -> str | None:
         """The name of a relation; None where it is noise, or leads to values that are attributes."""

@@ -154,8 +154,12 @@ class EndpointSchema:
             told = self._rows("SELECT ?p (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?p", "?p")
             totals = {content(row["p"]): number(row["n"]) for row in told}
         except StorageError as error:
-            fallback("schema", f"relations could not be counted by type ({error})", "all nodes count as one type")
-            return [(predicate, UNTYPED, UNTYPED, 0) for predicate in sorted(wanted)]
+            why = f"relations could not be counted by type ({error})"
+            if self.described is None:
+                fallback("schema", why, "all nodes count as one type")
+                return [(predicate, UNTYPED, UNTYPED, 0) for predicate in sorted(wanted)]
+            fallback("schema", why, "each is counted by itself")  # without types they would join none of the nodes
+            found, totals = {}, dict.fromkeys(wanted, 1)
         # Virtuoso 7 drops rows of large groups: a relation with too few is counted by itself.
         short = [p for p in sorted(wanted) if sum(n for (q, *_), n in found.items() if q == p) < totals.get(p, 0)]
         for predicate in short[:MOST_RECOUNTED]:

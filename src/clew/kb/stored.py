@@ -45,6 +45,11 @@ class StoredKnowledgeBase(ABC):
     def language(self) -> str:
         """What most of its texts are written in."""
 
+    @property
+    @abstractmethod
+    def notes(self) -> Sequence[str]:
+        """What its sources say about themselves."""
+
     @abstractmethod
     def node(self, node: int) -> Node:
         """Everything stored about one node."""
@@ -85,6 +90,10 @@ class StoredKnowledgeBase(ABC):
     @abstractmethod
     def columns(self) -> pa.RecordBatch:
         """The stored columns of all nodes."""
+
+    @abstractmethod
+    def column(self, name: str) -> list[Any]:
+        """One stored column of all nodes, such as their keys; None where a node has nothing there."""
 
     @abstractmethod
     def degrees(self, nodes: IntArray) -> NDArray[np.int64]:

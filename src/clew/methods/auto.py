@@ -2,7 +2,8 @@
 
 A base of documents gets knowledge_graph_prompting, one of mere texts or with countless relations hybrid retrieval,
 a large endpoint aligned_paths, a graph focus_plus; over bare facts the graph network answers where the reader is not
-sure, or aligned_paths where that has learned from confirmed answers or the facts are not at hand.
+sure, or aligned_paths where that has learned from confirmed answers or the facts are not at hand. The network knows
+English alone: questions in other languages stay with the reader.
 What `clew tune` chose for a base comes before all that. The answer says which it is.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from clew.core.types import Answer
+from clew.index.tokens import ENGLISH, language_of
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.answering import READABLE
@@ -63,7 +65,7 @@ def choose(question: str, tools: Toolbox) -> tuple[str, str]:
         return "aligned_paths", "the base is behind an endpoint that is too large to read its names"
     if is_huge(schema):
         return "hybrid", f"the base has more than {MOST_READ:,} relations or types, too many to read questions over"
-    if not known.has_texts and not schema.attribute_types:
+    if not known.has_texts and not schema.attribute_types and language_of(question) == ENGLISH:
         parse = (tools.parser or reader_parser(tools)).parse(question, schema)
         if parse.query.is_plain and (parse.certainty or 0.0) < SURE:
             is_near = isinstance(tools.kb, StoredKnowledgeBase) and not taught_of(tools)

@@ -132,6 +132,15 @@ def make_current(connection: Connection, generation: Generation) -> None:
     connection.execute("UPDATE clew.base SET generation = %s WHERE id = %s", [generation.id, generation.base])
 
 
+def empty(address: Address) -> None:
+    """Let a base hold nothing any more, not even vectors."""
+    with writing(address) as (connection, base):
+        connection.execute("UPDATE clew.base SET generation = NULL WHERE id = %s", [base])
+        gone = connection.execute("DELETE FROM clew.embedder WHERE base = %s RETURNING id", [base]).fetchall()
+        for (embedder,) in gone:
+            connection.execute(f"DROP TABLE IF EXISTS clew.vectors_{embedder}")
+
+
 def exists(address: Address) -> bool:
     """Whether a base is there."""
     with told_plainly(address), connect(address) as connection:
@@ -156,8 +165,8 @@ def sweep(connection: Connection, base: int) -> None:
     """Remove the generations of a base that are not current, and the views of such, where nobody holds them."""
     old = connection.execute(
         "SELECT g.id, b.parent IS NOT NULL FROM clew.generation g JOIN clew.base b ON b.id = g.base "
-        "LEFT JOIN clew.base p ON p.id = b.parent WHERE (b.id = %s AND g.id <> b.generation) "
-        "OR (p.id = %s AND g.source <> p.generation)",
+        "LEFT JOIN clew.base p ON p.id = b.parent WHERE (b.id = %s AND g.id IS DISTINCT FROM b.generation) "
+        "OR (p.id = %s AND g.source IS DISTINCT FROM p.generation)",
         [base, base],
     ).fetchall()
     for generation, is_view in old:
@@ -174,7 +183,10 @@ def sweep(connection: Connection, base: int) -> None:
 
 
 def migrations() -> list[tuple[int, str, str]]:
-    """Number, scope ("catalog", or "generation" for what is done in each) and SQL of every migration, in order."""
+    """Number, scope and SQL of every migration, in order.
+
+    The scope is "catalog", "generation" for what is done in each, or "server" for what only servers need.
+    """
     found = []
     for file in files("clew.postgres").joinpath("migrations").iterdir():
         if file.name.endswith(".sql"):
@@ -194,14 +206,16 @@ def applied(connection: Connection) -> int:
 
 def check_version(connection: Connection, address: Address) -> None:
     """Refuse what a newer version has written, or an older one that has to be migrated first."""
-    have, want = applied(connection), migrations()[-1][0]
+    have, known = applied(connection), migrations()
+    newest, want = known[-1][0], max(number for number, scope, _ in known if scope != "server")
     if have == 0:
         raise NotFoundError(f"{address} holds no knowledge base: build one with `clew build SOURCE… -o {address}`")
-    if have > want:
-        raise FormatError(f"{address} has tables of version {have}, this version reads {want}: upgrade clew")
+    if have > newest:
+        raise FormatError(f"{address} has tables of version {have}, this version reads {newest}: upgrade clew")
     if have < want:
         raise FormatError(
-            f"{address} has tables of version {have}, this version needs {want}: `clew migrate {address}`"
+            f"{address} has tables of version {have}, this version needs {want}: any `clew build` or `clew update` "
+            "of a base there brings them up to it"
         )
 
 
@@ -221,7 +235,7 @@ def migrate(connection: Connection, address: Address) -> list[int]:
         for number, scope, sql in known:
             if number <= have:
                 continue
-            if scope == "catalog":
+            if scope != "generation":
                 connection.execute(sql.encode())
             else:
                 for (generation,) in connection.execute("SELECT id FROM clew.generation").fetchall():

@@ -16,7 +16,7 @@ from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, 
 from clew.kb.manifest import read_facts
 from clew.kb.protocol import Edges
 from clew.kb.stored import StoredKnowledgeBase
-from clew.kb.tables import GROUPS, NODE_COLUMNS, Tables
+from clew.kb.tables import GROUPS, HIDDEN, NODE_COLUMNS, Tables
 from clew.postgres.catalog import Generation, current, open_database
 from clew.postgres.connection import Address
 from clew.postgres.unloading import decoders, read_columns, read_tables
@@ -68,6 +68,11 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
     def language(self) -> str:
         """What most of its texts are written in."""
         return str(self.generation.facts.get("language", "en"))
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What its sources say about themselves."""
+        return tuple(self.generation.facts["notes"])
 
     def release(self) -> None:
         """Let a writer remove this generation."""
@@ -144,6 +149,12 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
     def columns(self) -> pa.RecordBatch:
         """The columns of all nodes, read once: for bases of documents, whose methods look at all of them."""
         return self._all_columns
+
+    def column(self, name: str) -> list[Any]:
+        """One stored column of all nodes; nothing else of them is read."""
+        if name in NODE_COLUMNS:
+            return [value for (value,) in self.database.rows(f"SELECT {name} FROM nodes ORDER BY id")]
+        return list(self._column(name).tolist()) if name in self._decoders else [None] * self.count
 
     def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
         """The number of edges of each node, both directions together."""
@@ -295,8 +306,8 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
 
     def _node(self, row: tuple[Any, ...]) -> Node:
         node, key, kind, name, aliases, text, told = row
-        attributes = {name: decode(told[name]) for name, decode in self._decoders.items() if name in told}
-        attributes.pop(GROUPS, None)
+        shown = {name: decode for name, decode in self._decoders.items() if name in told and name not in HIDDEN}
+        attributes = {name: decode(told[name]) for name, decode in shown.items()}
         return Node(node, key, self.schema.type_names[kind], name, tuple(aliases), text, attributes)
 
     def _column(self, attribute: str) -> NDArray[Any]:

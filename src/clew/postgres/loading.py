@@ -52,12 +52,12 @@ def publish(
 ) -> Generation:
     """Load the base in a folder as the current state of a base in PostgreSQL; a kill at any moment changes nothing.
 
-    `replacing` is the generation that it was made from: where another one is current by now, nothing is changed. A view
-    shares the vectors of what it is a `view_of`.
+    `replacing` is the generation that it was made from, 0 where there was none: where another one is current by now,
+    nothing is changed. A view shares the vectors of what it is a `view_of`.
     """
     kb = ArrayKnowledgeBase.open(folder)
     with writing(address) as (connection, base):
-        if replacing is not None and current_generation(connection, base) != replacing:
+        if replacing is not None and (current_generation(connection, base) or 0) != replacing:
             raise LockedError(f"{address} was changed by somebody else meanwhile, so nothing was written: run again")
         if replacing is None and view_of is None and not kb.groups:
             refuse_showing(current_facts(connection, base), address)

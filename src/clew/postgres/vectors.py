@@ -1,7 +1,7 @@
 """Vectors of a base in PostgreSQL, by content: a text that was embedded once is never embedded again, by any server.
 
-A table of pgvector for each embedder of a base, shared by all its generations, compared exactly. With an HNSW index on
-`embedding` (docs/scale.md) PostgreSQL uses it where no filter is given.
+A table of pgvector for each embedder of a base, shared by all its generations, compared exactly. An HNSW index on
+`embedding` (docs/scale.md) is used where no filter is given, and never under one: it would filter what it has found.
 """
 
 from __future__ import annotations
@@ -177,11 +177,11 @@ class PostgresVectors(ServedVectors):
         super().__init__(len(kb), kb.text, embedder, store, lexical, rows=rows, is_complete=is_complete, **options)
 
     def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
-        among = "" if nodes is None else "AND r.node = ANY(%s)"
+        among, exactly = ("", "") if nodes is None else ("AND r.node = ANY(%s)", " + 0")  # by no approximate index
         query = (
             f"SELECT array_agg(node) FROM (SELECT r.node FROM {self._table.table} v "
             f"JOIN vector_rows r ON r.vector = v.row AND r.embedder = %s {among} "
-            "ORDER BY v.embedding <#> %s::vector LIMIT %s) AS found"
+            f"ORDER BY (v.embedding <#> %s::vector){exactly} LIMIT %s) AS found"
         )
         asked = "[" + ",".join(map(repr, vector.tolist())) + "]"
         given = [self._table.id, *([] if nodes is None else [nodes]), asked, k]

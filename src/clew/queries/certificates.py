@@ -18,7 +18,7 @@ def certificate(claim: Claim, kb: KnowledgeBase) -> dict[str, str]:
     written = {"form": form(claim), "kind": kind_in_words(kb.schema, claim.type)}
     if claim.attribute is not None:
         written["attribute"] = words_of(claim.attribute)
-    languages = (kb.language,) if isinstance(kb, RemoteKnowledgeBase) else LANGUAGES
+    languages = (kb.language,) if isinstance(kb, RemoteKnowledgeBase) and kb.language else LANGUAGES
     return written | {"text": in_words(claim, kb)} | {name: LANGUAGES[name](claim, kb) for name in languages}
 
 

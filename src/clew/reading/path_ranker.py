@@ -102,7 +102,7 @@ class PathRanker:
         if not len(topic):
             return []
         masked = self.masked(question, topic)
-        encoders = encoders_for(question, [], self.encoders)
+        encoders = encoders_for(question, [], self.encoders, self.vocabulary.words)
         vector = unit(encoders.asked([masked]))[0]
         found = self._explored(vector, topic, depth)  # 1, 2
         if not found:

@@ -205,7 +205,8 @@ class LearnedReader:
 
     def understand(self, question: str, named: Sequence[Named]) -> Understanding:
         """What a question may mean whose names are known."""
-        encoders = encoders_for(question, [(one.start, one.end) for one in named], self.encoders)
+        spans = [(one.start, one.end) for one in named]
+        encoders = encoders_for(question, spans, self.encoders, self.vocabulary.words)
         scorer = replace(self.scorer, encoders=encoders)
         pooled: list[_Option] = []
         for taken, cost in _assignments(named):

@@ -14,9 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.schema import Schema, words_of
+from clew.index.tokens import stop_words, tokenise
 
 LONGEST_DESCRIPTION = 16
 """Words of a description that are read."""
+
+
+SHORTEST = 3
+"""Letters of a word that says something."""
 
 
 def described(label: str, description: str) -> str:
@@ -104,6 +109,15 @@ class Vocabulary:
     def type_texts(self) -> tuple[str, ...]:
         """Each node type."""
         return tuple(map(self.type_text, self.schema.type_names))
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The words of all names, little ones aside, each once."""
+        texts = [self.type_words(name) for name in self.schema.type_names]
+        texts += [words_of(f"{row.display or row.name} {row.inverse}") for row in self.schema.relations]
+        texts += [words_of(one.name) for one in self.attributes]
+        found = dict.fromkeys(token.text for text in texts for token in tokenise(text))
+        return tuple(one for one in found if one.isalpha() and len(one) >= SHORTEST and one not in stop_words())
 
     def type_text(self, name: str) -> str:
         """A node type with its description."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 from fastapi import FastAPI, HTTPException, Request
@@ -22,12 +22,15 @@ from clew.web.asking import Asker, BusyError
 from clew.web.evaluations import Evaluations
 from clew.web.guard import Guard
 from clew.web.openapi import describe
-from clew.web.runs import Metrics, Runs
+from clew.web.runs import Metrics, Runs, StoredRuns
 from clew.web.serving import Served
 from clew.web.settings import ServerSettings
 from clew.web.state import GrantOf, State, StateOf
 from clew.web.team.team import ProviderError, RefusedError, TooManyError
 from clew.web.worker_pool import WorkerEndedError, WorkerPool
+
+if TYPE_CHECKING:  # an extra
+    from clew.web.shared_builds import SharedBuilds
 
 STATIC = {"main.js": "text/javascript", "style.css": "text/css", "icon.svg": "image/svg+xml"}
 STATUS: tuple[tuple[type[ClewError], int], ...] = (
@@ -48,7 +51,9 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 def create_app(settings: ServerSettings) -> FastAPI:
     """A server for these bases."""
-    served, metrics, runs = Served(settings), Metrics(), Runs(settings.runs)
+    served, metrics = Served(settings), Metrics()
+    runs = Runs(settings.runs) if settings.state is None else StoredRuns(settings.state)
+    builds = _shared_builds(served)
     places = {name: base.place for name, base in served.bases.items()}
     workers = WorkerPool(places, settings.groups, settings.workers) if settings.workers > 1 else None
     evaluations = None if settings.evaluations is None else Evaluations(settings.evaluations)
@@ -58,6 +63,8 @@ def create_app(settings: ServerSettings) -> FastAPI:
     async def life(_: FastAPI) -> AsyncIterator[None]:
         for folder in served.document_folders():
             folder.resume()
+        if builds is not None:
+            builds.start()
         if workers is not None:
             workers.start()
         if settings.warm:
@@ -66,6 +73,8 @@ def create_app(settings: ServerSettings) -> FastAPI:
         yield
         for folder in served.document_folders():
             await to_thread.run_sync(folder.close)
+        if builds is not None:
+            await to_thread.run_sync(builds.close)
         if workers is not None:
             await to_thread.run_sync(workers.close)
 
@@ -100,6 +109,16 @@ def create_app(settings: ServerSettings) -> FastAPI:
     describe(app)
     app.add_middleware(Guard, settings=settings, metrics=metrics)
     return app
+
+
+def _shared_builds(served: Served) -> SharedBuilds | None:
+    if served.settings.state is None:
+        return None
+    from clew.web.shared_bases import SharedBases
+    from clew.web.shared_builds import SharedBuilds
+
+    assert isinstance(served.managed, SharedBases)
+    return SharedBuilds(served.managed, served.refresh)
 
 
 def _add_errors(app: FastAPI) -> None:

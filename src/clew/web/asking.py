@@ -76,7 +76,8 @@ class Asker:
 
     async def ask(self, base: ServedBase, request: AskRequest, tell: Tell | None = None) -> bytes:
         """A finished run as JSON; a question that is under way already is joined, and tells its steps to the first."""
-        request = self.served.settled(base, request)
+        if not request.model:
+            request = await to_thread.run_sync(self.served.settled, base, request)
         if request.model != "none":
             return await self._compute(base, request, tell)
         if not base.is_opened:

@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, Literal
 
+from anyio import to_thread
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
@@ -119,13 +120,13 @@ async def complete(asked: ChatRequest, request: Request, state: StateOf, grant: 
     state.served.model(question.model or "none")
     if method and method not in catalog.method_names():
         raise HTTPException(404, f"no method {method[:100]!r}")
-    answered = state.admit(grant, base, question.question)
+    answered = await to_thread.run_sync(state.admit, grant, base, question.question)
     if asked.stream:
         usage = asked.stream_options is not None and asked.stream_options.include_usage
         chunks = _chunks(state, base, question, asked.model, usage, answered)
         return StreamingResponse(chunks, media_type="text/event-stream")
     run = json.loads(await state.asker.ask(base, question))
-    answered(run["run"])
+    await to_thread.run_sync(answered, run["run"])
     text, citations = written(run)
     return JSONResponse(
         {
@@ -205,7 +206,7 @@ async def _chunks(
             yield chunk({"reasoning_content": _continued(shown, content["text"])})
             shown = content["text"]
         if kind == "run":
-            answered(content["run"])
+            await to_thread.run_sync(answered, content["run"])
             text, citations = written(content)
             for line in text.splitlines(keepends=True):
                 yield chunk({"content": line})

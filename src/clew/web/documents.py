@@ -14,10 +14,11 @@ import time
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, Protocol
 
 from clew.core.disk import refuse_foreign
 from clew.core.errors import InputError, NotFoundError
@@ -96,6 +97,68 @@ def _check_packed(content: bytes, part: str) -> None:
         raise InputError("the file is damaged: it cannot be unpacked") from None
 
 
+class Documents(Protocol):
+    """The files of one base, and how its build stands."""
+
+    @property
+    def base(self) -> str | Path:
+        """Where the base is that is built of them."""
+
+    def names(self) -> dict[str, int]:
+        """File → bytes."""
+
+    def indexed(self) -> Mapping[str, Any]:
+        """The files the base was built of, with what tells their content apart."""
+
+    def put(self, name: str, content: bytes) -> str:
+        """Check and keep a file, then build; returns its name as kept."""
+
+    def delete(self, name: str) -> None:
+        """Remove a file, then build; it is kept aside for a while."""
+
+    def deleted(self) -> list[str]:
+        """Files that can be restored."""
+
+    def restore(self, name: str) -> None:
+        """Undo a deletion, then build."""
+
+    def state(self) -> BuildReply:
+        """How the build stands."""
+
+    def folder_with(self, name: str) -> AbstractContextManager[Path]:
+        """A folder that holds this file, if there is one of this name."""
+
+    def resume(self) -> None:
+        """Build what was not built when a server stopped."""
+
+    def close(self, patience: float = 20.0) -> None:
+        """Let a build finish, or stop it after some seconds."""
+
+
+def check_upload(kept: Collection[str], name: str, content: bytes, most_files: int) -> str:
+    """The name of an uploaded file as it is kept; what cannot be one more is refused."""
+    name = checked_name(name)
+    check_content(name, content)
+    if name not in kept and len(kept) >= most_files:
+        raise InputError(f"a base takes {most_files} files at most")
+    return name
+
+
+def followed(process: child_process.Process, tell: Callable[[BuildReply], None]) -> BuildReply:
+    """How a build ended; on the way it is told how it stands."""
+    told: dict[str, Any] = {}
+    assert process.stdout is not None
+    for line in process.stdout:
+        told = json.loads(line)
+        if "stage" in told:
+            tell(BuildReply(state="running", **told))
+    skipped = tuple(told.get("skipped", ()))
+    if process.wait() == 0:
+        return BuildReply(state="idle", skipped=skipped)
+    why = told.get("error", f"the build stopped with status {process.returncode}")
+    return BuildReply(state="failed", error=why, skipped=skipped)
+
+
 class DocumentFolder:
     """Uploads, deletions and builds of one document base; safe for threads."""
 
@@ -130,10 +193,7 @@ class DocumentFolder:
 
     def put(self, name: str, content: bytes) -> str:
         """Check and keep a file, then build; returns its name as kept."""
-        name = checked_name(name)
-        check_content(name, content)
-        if name not in self.names() and len(self.names()) >= self.most_files:
-            raise InputError(f"a base takes {self.most_files} files at most")
+        name = check_upload(self.names(), name, content, self.most_files)
         with tempfile.NamedTemporaryFile(dir=self.files, prefix=".upload-", delete=False) as written:
             written.write(content)
         os.replace(written.name, self.files / name)  # noqa: PTH105 - a plain name inside the folder, checked above
@@ -172,6 +232,10 @@ class DocumentFolder:
         """How the build stands."""
         with self._lock:
             return self._state
+
+    def folder_with(self, name: str) -> AbstractContextManager[Path]:  # noqa: ARG002
+        """The folder of all of them."""
+        return contextlib.nullcontext(self.files)
 
     def resume(self) -> None:
         """Build where the files are not those the base was built of; what was deleted before is gone for good."""
@@ -230,22 +294,17 @@ class DocumentFolder:
         if not begun:
             self._empty()
             return BuildReply(state="idle")
-        told: dict[str, Any] = {}
         folders = map(str, (self.files, self.base, self._cache))
         with child_process.start("clew.web.document_build", *folders, stderr=subprocess.DEVNULL) as process:
             self._process = process
-            assert process.stdout is not None
-            for line in process.stdout:
-                told = json.loads(line)
-                with self._lock:
-                    if "stage" in told:
-                        self._state = BuildReply(state="running", **told)
-        skipped = tuple(told.get("skipped", ()))
-        if process.returncode != 0:
-            why = told.get("error", f"the build stopped with status {process.returncode}")
-            return BuildReply(state="failed", error=why, skipped=skipped)
-        self._built.write_text(json.dumps(begun), "utf-8")
-        return BuildReply(state="idle", skipped=skipped)
+            ended = followed(process, self._tell)
+        if ended.state == "idle":
+            self._built.write_text(json.dumps(begun), "utf-8")
+        return ended
+
+    def _tell(self, state: BuildReply) -> None:
+        with self._lock:
+            self._state = state
 
     def _empty(self) -> None:
         """Without files there is nothing to ask."""

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+from anyio import to_thread
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from clew.core.errors import StorageError
 from clew.web.access import Grant, digest_of
 from clew.web.rates import RateLimiter, network_of
 from clew.web.runs import Metrics
@@ -120,7 +122,7 @@ class Guard:
             await send(message)
 
         try:
-            refusal = self._refusal(scope, headers)
+            refusal = await self._refusal(scope, headers)
             if refusal is not None:
                 await _refuse(sending, *refusal)
                 return
@@ -140,7 +142,7 @@ class Guard:
             if self.settings.log is not None:
                 self.settings.log(_line(scope, status, seconds))
 
-    def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str, dict[str, str]] | None:
+    async def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str, dict[str, str]] | None:
         host = HOST.fullmatch(headers.get("host", ""))
         if "*" not in self.settings.hosts and (host is None or host[1].lower() not in self.settings.hosts):
             return 421, "the server is not addressed by this name: start it with --host-name", {}
@@ -151,7 +153,10 @@ class Guard:
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > self._most_bytes(scope):
             return 413, f"the request is larger than {self._most_bytes(scope):,} bytes", {}
-        grant = scope["clew.grant"] = self.settings.access.grant(headers.get("authorization"), headers.get("cookie"))
+        try:
+            grant = scope["clew.grant"] = await self._grant(headers.get("authorization"), headers.get("cookie"))
+        except StorageError:
+            return 503, "who asks cannot be looked up: where users are kept does not answer", {"retry-after": "2"}
         wait = self.rate.wait(self._client(scope, grant), time.monotonic())
         if wait:
             return 429, "too many requests: wait a little", {"retry-after": str(int(wait) + 1)}
@@ -160,6 +165,13 @@ class Guard:
             if not hmac.compare_digest(told, grant.csrf.encode()):
                 return 403, "x-csrf-token is missing or out of date: GET /v1/me tells it", {}
         return None
+
+    async def _grant(self, authorization: str | None, cookie: str | None) -> Grant | None:
+        """What may be done; users are looked up in a thread, since a file or a database may be slow."""
+        access = self.settings.access
+        if self.settings.team is None or not (authorization or cookie):
+            return access.grant(authorization, cookie)
+        return await to_thread.run_sync(access.grant, authorization, cookie)
 
     def _client(self, scope: Scope, grant: Grant | None) -> bytes:
         """Who is counted: a known user or token, or else the address, so that inventing tokens wins nothing."""

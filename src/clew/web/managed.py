@@ -6,17 +6,51 @@ import json
 import re
 import shutil
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 from clew.core.disk import write_whole
 from clew.core.errors import InputError, NotFoundError
 from clew.core.wire import BaseChange
-from clew.web.documents import KEPT_SECONDS, DocumentFolder
+from clew.web.documents import KEPT_SECONDS, DocumentFolder, Documents
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,49}")
 ABOUT = "about.json"
 MOST = 200
 """Bases that may be made."""
+
+
+class MadeBases(Protocol):
+    """Bases that are made on the page; what is deleted can be restored for an hour."""
+
+    def all(self) -> Mapping[str, Documents]:
+        """Those that are there."""
+
+    def make(self, name: str, about: BaseChange) -> Documents:
+        """A new base, empty."""
+
+    def describe(self, name: str, about: BaseChange) -> None:
+        """Another title or description; what is left out stays."""
+
+    def about(self, name: str) -> dict[str, str]:
+        """Title and description."""
+
+    def delete(self, name: str) -> None:
+        """Put a base aside; nothing may build it any more."""
+
+    def deleted(self) -> list[str]:
+        """Those that can be restored; those deleted long ago are removed here."""
+
+    def restore(self, name: str) -> Documents:
+        """Undo a deletion."""
+
+
+def checked_base_name(name: str) -> str:
+    """The name, where a base may have it."""
+    if NAME.fullmatch(name) is None:
+        raise InputError("a base's name has up to 50 characters: a-z, 0-9, and _ - after the first")
+    return name
 
 
 class ManagedBases:
@@ -32,9 +66,7 @@ class ManagedBases:
 
     def make(self, name: str, about: BaseChange) -> DocumentFolder:
         """A new base, empty."""
-        if NAME.fullmatch(name) is None:
-            raise InputError("a base's name has up to 50 characters: a-z, 0-9, and _ - after the first")
-        if (self.folder / name).exists():
+        if (self.folder / checked_base_name(name)).exists():
             raise InputError(f"there is a base {name!r} already")
         if len(list(self.folder.glob(f"*/{ABOUT}"))) >= MOST:
             raise InputError(f"{MOST} bases can be made at most: delete one first")

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from typing import Annotated, Any
 
+from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
@@ -37,11 +38,11 @@ async def ask(
     """Answer a question with the evidence for each answer."""
     checked_method(asked.method, asked.options)
     state.served.model(asked.model or "none")
-    answered = state.admit(grant, base, asked.question)
+    answered = await to_thread.run_sync(state.admit, grant, base, asked.question)
     if stream:
         return StreamingResponse(_events(state, base, asked, answered), media_type="text/event-stream")
     content = await state.asker.ask(base, asked)
-    answered(run_of(content))
+    await to_thread.run_sync(answered, run_of(content))
     return Response(content, media_type="application/json")
 
 
@@ -79,7 +80,7 @@ async def feedback(base: BaseOf, state: StateOf, run: RunOf, asked: FeedbackRequ
         return str(question)
 
     question = await state.asker.in_thread(keep)
-    state.audit(request, "answer confirmed" if asked.right else "answer called wrong", f"{base.name}: {question}")
+    await state.audit(request, "answer confirmed" if asked.right else "answer called wrong", f"{base.name}: {question}")
 
 
 async def _events(
@@ -87,5 +88,5 @@ async def _events(
 ) -> AsyncIterator[str]:
     async for kind, content in state.asker.stream(base, asked):
         if kind == "run":
-            answered(content["run"])
+            await to_thread.run_sync(answered, content["run"])
         yield f"event: {kind}\ndata: {json.dumps(content, ensure_ascii=False, default=str)}\n\n"

@@ -37,8 +37,12 @@ PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 @router.get("")
 async def bases(state: StateOf, grant: GrantOf) -> list[BaseReply]:
     """The bases that the client may ask."""
-    seen = state.seen_by(grant).values()
-    return await state.asker.in_thread(lambda: [summary(base) for base in seen])
+
+    def work() -> list[BaseReply]:
+        state.served.refresh()
+        return [summary(base) for base in state.seen_by(grant).values()]
+
+    return await state.asker.in_thread(work)
 
 
 @router.get("/{base}")

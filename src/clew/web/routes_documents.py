@@ -13,7 +13,7 @@ from clew.core.errors import InputError
 from clew.core.types import Box
 from clew.core.wire import BuildReply, DocumentReply, DocumentsReply
 from clew.documents.formats import READERS
-from clew.web.documents import DocumentFolder
+from clew.web.documents import Documents
 from clew.web.page_render import rendered
 from clew.web.serving import ServedBase
 from clew.web.state import BaseOf, State, StateOf, WritableBaseOf
@@ -53,7 +53,7 @@ async def upload(base: WritableBaseOf, state: StateOf, name: str, request: Reque
     folder = _folder(base)
     content = await request.body()
     kept = await state.asker.in_thread(lambda: folder.put(name, content))
-    state.audit(request, "document uploaded", f"{base.name}/{kept}")
+    await state.audit(request, "document uploaded", f"{base.name}/{kept}")
     return await _listing(base, state)
 
 
@@ -62,7 +62,7 @@ async def delete(base: WritableBaseOf, state: StateOf, name: str, request: Reque
     """Remove a file and build the base anew; for an hour, or until the server stops, it can be restored."""
     folder = _folder(base)
     await state.asker.in_thread(lambda: folder.delete(name))
-    state.audit(request, "document deleted", f"{base.name}/{name}")
+    await state.audit(request, "document deleted", f"{base.name}/{name}")
     return await _listing(base, state)
 
 
@@ -71,7 +71,7 @@ async def restore(base: WritableBaseOf, state: StateOf, name: str, request: Requ
     """Undo the deletion of a file."""
     folder = _folder(base)
     await state.asker.in_thread(lambda: folder.restore(name))
-    state.audit(request, "document restored", f"{base.name}/{name}")
+    await state.audit(request, "document restored", f"{base.name}/{name}")
     return await _listing(base, state)
 
 
@@ -90,8 +90,11 @@ async def page(
     boxes = None if box is None else [_box(text) for text in box]
 
     def work() -> bytes:
-        found = exploring.printed_page(base.base().tools, key, folder.files, boxes)
-        return rendered(found.file, found.page, found.boxes[:MOST_LINES])
+        tools = base.base().tools
+        name = str(tools.kb.node(tools.find_node(key)).attributes.get("file"))
+        with folder.folder_with(name) as files:
+            found = exploring.printed_page(tools, key, files, boxes)
+            return rendered(found.file, found.page, found.boxes[:MOST_LINES])
 
     return Response(await state.asker.in_thread(work), media_type="image/png")
 
@@ -103,7 +106,7 @@ def _box(text: str) -> Box:
         raise InputError(f"box={text}: expected left,top,right,bottom in points") from None
 
 
-def _folder(base: ServedBase) -> DocumentFolder:
+def _folder(base: ServedBase) -> Documents:
     if base.documents is None:
         raise HTTPException(409, f"{base.name!r} takes no documents: start the server with --documents FOLDER")
     return base.documents
@@ -118,14 +121,19 @@ async def _listing(base: ServedBase, state: State) -> DocumentsReply:
             raise HTTPException(409, f"{base.name!r} takes no documents: start the server with --documents FOLDER")
         found = tuple(DocumentReply(name=name, title=title, indexed=True) for name, title in titles.items())
         return DocumentsReply(documents=found, build=BuildReply(state="idle"), accepts=(), most_bytes=0)
-    indexed = folder.indexed()
-    return DocumentsReply(
-        documents=tuple(
-            DocumentReply(name=name, title=titles.get(name, ""), bytes=size, indexed=name in indexed)
-            for name, size in folder.names().items()
-        ),
-        deleted=tuple(folder.deleted()),
-        build=folder.state(),
-        accepts=tuple(READERS),
-        most_bytes=most_bytes,
-    )
+
+    def listing() -> DocumentsReply:
+        indexed, build = folder.indexed(), folder.state()
+        told = build.model_copy(update={"error": state.served.addresses.hidden(build.error)})
+        return DocumentsReply(
+            documents=tuple(
+                DocumentReply(name=name, title=titles.get(name, ""), bytes=size, indexed=name in indexed)
+                for name, size in folder.names().items()
+            ),
+            deleted=tuple(folder.deleted()),
+            build=told,
+            accepts=tuple(READERS),
+            most_bytes=most_bytes,
+        )
+
+    return await state.asker.in_thread(listing)

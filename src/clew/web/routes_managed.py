@@ -8,24 +8,24 @@ from fastapi import APIRouter, Depends, HTTPException, Request
 
 from clew.core.wire import BaseChange, BaseReply, ManagedReply, ModelChoice, NewBase
 from clew.web.access import EVERY_BASE
-from clew.web.documents import DocumentFolder
-from clew.web.managed import ManagedBases
+from clew.web.documents import Documents
+from clew.web.managed import MadeBases
 from clew.web.routes_bases import summary
 from clew.web.state import BaseOf, GrantOf, StateOf, actor_of
 
 router = APIRouter(prefix="/v1", tags=["bases"])
 
 
-async def managed_of(state: StateOf, grant: GrantOf) -> ManagedBases:
+async def managed_of(state: StateOf, grant: GrantOf) -> MadeBases:
     """Where bases can be made, for an admin of all of them."""
     if not grant.allows(EVERY_BASE, "admin"):
         raise HTTPException(403, "this needs the role of an admin of all bases")
     if state.served.managed is None:
-        raise HTTPException(409, "this server makes no bases: start it with --bases FOLDER")
+        raise HTTPException(409, "this server makes no bases: start it with --bases FOLDER, or --state")
     return state.served.managed
 
 
-ManagedOf = Annotated[ManagedBases, Depends(managed_of)]
+ManagedOf = Annotated[MadeBases, Depends(managed_of)]
 
 
 @router.get("/managed")
@@ -45,21 +45,20 @@ async def make(asked: NewBase, request: Request, state: StateOf, found: ManagedO
         raise HTTPException(422, f"there is a base {asked.name!r} already")
     settings, about = state.served.settings, BaseChange(title=asked.title, description=asked.description)
 
-    def work() -> DocumentFolder:
+    def work() -> Documents:
         first = settings.sources.read(asked.source, settings.limits.upload_bytes) if asked.source else None
         folder = found.make(asked.name, about)
         if first is not None:
             folder.put(*first)
+        if settings.team is not None:
+            settings.team.users.forget_base(asked.name)  # an earlier one of this name was for others
+        state.runs.forget(asked.name)
         return folder
 
     folder = await state.asker.in_thread(work)
-    team = state.served.settings.team
-    if team is not None:
-        team.users.forget_base(asked.name)  # an earlier one of this name was for others
-    state.runs.forget(asked.name)
     base = state.served.add(asked.name, folder)
-    state.audit(request, "base made", f"{asked.name} {asked.source}".strip())
-    return summary(base)
+    await state.audit(request, "base made", f"{asked.name} {asked.source}".strip())
+    return await state.asker.in_thread(lambda: summary(base))
 
 
 @router.patch("/bases/{base}")
@@ -68,7 +67,7 @@ async def describe(asked: BaseChange, request: Request, base: BaseOf, state: Sta
     if not base.is_managed:
         raise HTTPException(409, f"{base.name!r} was given to the server, not made here: it cannot be changed here")
     await state.asker.in_thread(lambda: found.describe(base.name, asked))
-    state.audit(request, "base described", base.name)
+    await state.audit(request, "base described", base.name)
     return await state.asker.in_thread(lambda: summary(base))
 
 
@@ -89,7 +88,7 @@ async def delete(request: Request, base: BaseOf, state: StateOf, found: ManagedO
     state.served.remove(base.name)
     await state.asker.in_thread(lambda: folder.close(1))
     await state.asker.in_thread(lambda: found.delete(base.name))
-    state.audit(request, "base deleted", base.name)
+    await state.audit(request, "base deleted", base.name)
 
 
 @router.post("/managed/{name}/restore")
@@ -98,5 +97,5 @@ async def restore(name: str, request: Request, state: StateOf, found: ManagedOf)
     folder = await state.asker.in_thread(lambda: found.restore(name))
     base = state.served.add(name, folder)
     folder.resume()
-    state.audit(request, "base restored", name)
+    await state.audit(request, "base restored", name)
     return await state.asker.in_thread(lambda: summary(base))

@@ -12,7 +12,7 @@ from clew.web.guard import CALLBACK
 from clew.web.rates import network_of
 from clew.web.routes_team import TeamOf, set_cookie
 from clew.web.state import StateOf
-from clew.web.team.file import Actor
+from clew.web.store import Actor
 from clew.web.team.provider import LONGEST_LOGIN, Provider
 from clew.web.team.sessions import secret_in
 
@@ -50,11 +50,12 @@ async def callback(
     try:
         secret = await state.asker.in_thread(lambda: provider.finish(team, address, code, state_, cookie))
     except ClewError as refused:
-        team.file.audit(Actor("somebody unknown", address), "sign-in refused", str(refused))
+        actor, why = Actor("somebody unknown", address), str(refused)
+        await state.asker.in_thread(lambda: team.store.audit(actor, "sign-in refused", why))
         reply = RedirectResponse("/#/sign-in?problem=provider", 303)
     else:
         reply = RedirectResponse("/", 303)
-        team.sessions.end(secret_in(request.headers.get("cookie")))
+        await state.asker.in_thread(lambda: team.sessions.end(secret_in(request.headers.get("cookie"))))
         set_cookie(reply, secret, is_secure=provider.scheme == "https")
     reply.delete_cookie(COOKIE, path=CALLBACK, httponly=True)
     return reply

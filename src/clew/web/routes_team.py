@@ -37,7 +37,7 @@ async def team_of(request: Request) -> Team:
     """The users of the server; 404 where there are none."""
     team = (await state_of(request)).served.settings.team
     if team is None:
-        raise HTTPException(404, "this server has no users: start it with --users FILE")
+        raise HTTPException(404, "this server has no users: start it with --users FILE or --state")
     return team
 
 
@@ -75,25 +75,28 @@ BaseAdminOf = Annotated[Grant, Depends(base_admin_of)]
 async def sign_in(asked: SignIn, request: Request, response: Response, state: StateOf, team: TeamOf) -> MeReply:
     """Begin a session, which the reply's cookie holds; one that the request came with ends."""
     address = network_of(request.client.host if request.client is not None else "")
-    secret = await state.asker.in_thread(lambda: team.sign_in(asked.name, asked.password, address))
-    team.sessions.end(secret_in(request.headers.get("cookie")))
+
+    def work() -> tuple[str, MeReply]:
+        secret = team.sign_in(asked.name, asked.password, address)
+        team.sessions.end(secret_in(request.headers.get("cookie")))
+        return secret, _signed_in(team, secret)
+
+    secret, reply = await state.asker.in_thread(work)
     set_cookie(response, secret, is_secure=_is_secure(request))
-    grant = team.sessions.grant(None, f"{PLAIN_COOKIE}={secret}")
-    assert grant is not None
-    return _me(team, grant)
+    return reply
 
 
-@router.post("/v1/sign-out", status_code=204, dependencies=[Depends(person_of)])
-async def sign_out(request: Request, response: Response, state: StateOf, team: TeamOf) -> None:
+@router.post("/v1/sign-out", status_code=204)
+def sign_out(request: Request, response: Response, team: TeamOf, grant: PersonOf) -> None:
     """End the session."""
     team.sessions.end(secret_in(request.headers.get("cookie")))
-    state.audit(request, "signed out", "")
+    team.store.audit(actor_of(request, grant), "signed out")
     for name in (SECURE_COOKIE, PLAIN_COOKIE):
         response.delete_cookie(name, path="/", secure=name == SECURE_COOKIE, httponly=True, samesite="strict")
 
 
 @router.get("/v1/me")
-async def me(team: TeamOf, grant: GrantOf) -> MeReply:
+def me(team: TeamOf, grant: GrantOf) -> MeReply:
     """Who has signed in, and what this user may do."""
     return _me(team, grant)
 
@@ -104,34 +107,37 @@ async def change_password(
 ) -> MeReply:
     """Another password; every session of the user ends, and this one goes on under another secret."""
     actor, user = actor_of(request, grant), _user(grant)
-    await state.asker.in_thread(lambda: team.users.change_password(actor, user, asked.old, asked.new))
-    secret = team.sessions.begin(user)
+
+    def work() -> tuple[str, MeReply]:
+        team.users.change_password(actor, user, asked.old, asked.new)
+        secret = team.sessions.begin(user)
+        return secret, _signed_in(team, secret)
+
+    secret, reply = await state.asker.in_thread(work)
     set_cookie(response, secret, is_secure=_is_secure(request))
-    renewed = team.sessions.grant(None, f"{PLAIN_COOKIE}={secret}")
-    assert renewed is not None
-    return _me(team, renewed)
+    return reply
 
 
 @router.get("/v1/me/history")
-async def history(state: StateOf, team: TeamOf, grant: PersonOf) -> list[AskedReply]:
+def history(state: StateOf, team: TeamOf, grant: PersonOf) -> list[AskedReply]:
     """What one asked of bases that one may still ask."""
     return team.history(_user(grant), list(state.seen_by(grant)))
 
 
 @router.delete("/v1/me/history", status_code=204)
-async def forget_history(team: TeamOf, grant: PersonOf) -> None:
+def forget_history(team: TeamOf, grant: PersonOf) -> None:
     """Forget what one asked."""
     team.forget(_user(grant))
 
 
 @router.get("/v1/me/tokens")
-async def tokens(team: TeamOf, grant: PersonOf) -> list[TokenReply]:
+def tokens(team: TeamOf, grant: PersonOf) -> list[TokenReply]:
     """One's tokens, without their secrets."""
     return team.sessions.tokens(_user(grant))
 
 
 @router.post("/v1/me/tokens", status_code=201)
-async def make_token(asked: TokenRequest, request: Request, team: TeamOf, grant: PersonOf) -> NewTokenReply:
+def make_token(asked: TokenRequest, request: Request, team: TeamOf, grant: PersonOf) -> NewTokenReply:
     """A token for a program, which may do what its user may, but never as an admin; it is told this once."""
     if not grant.roles:
         raise HTTPException(403, "choose a password of your own first")
@@ -140,13 +146,13 @@ async def make_token(asked: TokenRequest, request: Request, team: TeamOf, grant:
 
 
 @router.delete("/v1/me/tokens/{number}", status_code=204)
-async def remove_token(number: int, request: Request, team: TeamOf, grant: PersonOf) -> None:
+def remove_token(number: int, request: Request, team: TeamOf, grant: PersonOf) -> None:
     """Remove one of one's tokens."""
     team.sessions.remove_token(actor_of(request, grant), _user(grant), number)
 
 
 @router.get("/v1/users", dependencies=[Depends(admin_of)])
-async def users(team: TeamOf) -> list[UserReply]:
+def users(team: TeamOf) -> list[UserReply]:
     """All users."""
     return team.users.all()
 
@@ -162,7 +168,7 @@ async def make_user(asked: NewUser, request: Request, state: StateOf, team: Team
 
 
 @router.patch("/v1/users/{name}")
-async def change_user(
+def change_user(
     name: str, change: UserChange, request: Request, state: StateOf, team: TeamOf, grant: AdminOf
 ) -> UserReply:
     """Change roles, groups or quota, or switch a user off or on."""
@@ -171,7 +177,7 @@ async def change_user(
 
 
 @router.delete("/v1/users/{name}", status_code=204)
-async def remove_user(name: str, request: Request, team: TeamOf, grant: AdminOf) -> None:
+def remove_user(name: str, request: Request, team: TeamOf, grant: AdminOf) -> None:
     """Remove a user with sessions, tokens and history."""
     team.users.remove(actor_of(request, grant), name)
 
@@ -186,7 +192,7 @@ async def reset_password(name: str, request: Request, state: StateOf, team: Team
 
 
 @router.get("/v1/audit", dependencies=[Depends(admin_of)])
-async def audit(
+def audit(
     team: TeamOf,
     before: Annotated[int | None, Query(ge=0)] = None,
     k: Annotated[int, Query(ge=1, le=1000)] = 100,
@@ -196,13 +202,13 @@ async def audit(
 
 
 @router.get("/v1/bases/{base}/members", dependencies=[Depends(base_admin_of)])
-async def members(base: str, team: TeamOf) -> dict[str, RoleName]:
+def members(base: str, team: TeamOf) -> dict[str, RoleName]:
     """Users with a role of their own on this base."""
     return team.users.members(base)
 
 
 @router.put("/v1/bases/{base}/members/{name}")
-async def set_member(
+def set_member(
     base: str, name: str, asked: RoleRequest, request: Request, team: TeamOf, grant: BaseAdminOf
 ) -> dict[str, RoleName]:
     """Give a user a role on this base, or take it."""
@@ -215,8 +221,14 @@ def _user(grant: Grant) -> int:
     return grant.user
 
 
+def _signed_in(team: Team, secret: str) -> MeReply:
+    grant = team.sessions.grant(None, f"{PLAIN_COOKIE}={secret}")
+    assert grant is not None
+    return _me(team, grant)
+
+
 def _me(team: Team, grant: Grant) -> MeReply:
-    row = team.file.row("SELECT is_initial, asks_per_day, password FROM user WHERE id = ?", _user(grant))
+    row = team.store.row("SELECT is_initial, asks_per_day, password FROM user WHERE id = ?", _user(grant))
     assert row is not None
     return MeReply(
         name=grant.name,

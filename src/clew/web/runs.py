@@ -13,7 +13,10 @@ from threading import Lock
 from typing import Any
 
 from clew.core.errors import NotFoundError
+from clew.web.store import Store
 
+MOST_STORED = 20_000
+"""Runs in a database; one takes some ten kilobytes."""
 RUN_ID = re.compile(r"[A-Za-z0-9_-]{12}")
 
 
@@ -65,6 +68,35 @@ class Runs:
     @staticmethod
     def _file(folder: Path, base: str, run: str) -> Path:
         return folder / base / f"{run}.json"
+
+
+class StoredRuns(Runs):
+    """The last runs of all servers in their database, and nothing in memory: what one forgets all have forgotten."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(None, MOST_STORED)
+        self.store = store
+
+    def put(self, base: str, run: str, content: bytes) -> None:
+        """Keep a run; the oldest is forgotten where there are too many."""
+        row = self.store.row(
+            "INSERT INTO run (base, run, content) VALUES (?, ?, ?) ON CONFLICT (base, run) DO NOTHING RETURNING id",
+            *(base, run, content),
+        )
+        if row is not None:
+            self.store.note("DELETE FROM run WHERE id <= ?", row["id"] - self.most)
+
+    def get(self, base: str, run: str) -> bytes:
+        """A run of this base; that of another base does not exist here."""
+        row = self.store.row("SELECT content FROM run WHERE base = ? AND run = ?", base, run)
+        if row is None:
+            raise NotFoundError("no such run: it was forgotten, or never made")
+        return bytes(row["content"])
+
+    def forget(self, base: str) -> None:
+        """Forget all runs of a base, whoever may see them."""
+        view = f"{base}~"
+        self.store.note("DELETE FROM run WHERE base = ? OR substr(base, 1, ?) = ?", base, len(view), view)
 
 
 def _write_privately(file: Path, content: bytes) -> None:

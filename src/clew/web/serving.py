@@ -26,10 +26,10 @@ from clew.models.wrappers import Ledger
 from clew.postgres import is_address
 from clew.toolbox import Toolbox
 from clew.web.addresses import Addresses
-from clew.web.documents import DocumentFolder
-from clew.web.managed import ManagedBases
+from clew.web.documents import DocumentFolder, Documents
+from clew.web.managed import MadeBases, ManagedBases
 from clew.web.settings import ServerSettings
-from clew.web.team.file import Actor
+from clew.web.store import Actor
 
 if TYPE_CHECKING:  # an extra
     from clew.postgres.catalog import Watched
@@ -47,7 +47,7 @@ class ServedBase:
     name: str
     place: str | Path
     """A folder, or the address of a database."""
-    documents: DocumentFolder | None = None
+    documents: Documents | None = None
     groups: tuple[str, ...] = ()
     """Those who ask see what these groups may see."""
     about: Callable[[], dict[str, str]] | None = None
@@ -143,33 +143,51 @@ class Served:
                 raise InputError(f"two bases are called {name!r}: rename the folder {folder}")
             documents = DocumentFolder(folder, settings.limits.most_files)
             self.bases[name] = ServedBase(name, documents.base, documents, settings.groups)
-        self.managed = None if settings.made is None else ManagedBases(settings.made, settings.limits.most_files)
-        for name, documents in ({} if self.managed is None else self.managed.all()).items():
-            self.add(name, documents)
-        databases = (str(place) for place in settings.bases.values() if is_address(place))
+        self._lock = Lock()
+        self.managed = _made(settings)
+        for name, made in ({} if self.managed is None else self.managed.all()).items():
+            if settings.state is None or name not in self.bases:
+                self.add(name, made)
+        databases = [str(place) for place in settings.bases.values() if is_address(place)]
+        databases += [] if settings.state is None else [settings.state.address.url]
         self.addresses = Addresses((*settings.models.values(), *databases))
         self._ledger = Ledger(settings.budget)
         self._models: dict[str, LanguageModel | None] = {"none": None}
         self._chosen: dict[str, str] = {}
-        self._lock = Lock()
 
-    def add(self, name: str, documents: DocumentFolder) -> ServedBase:
+    def add(self, name: str, documents: Documents) -> ServedBase:
         """Serve a base that was made on the page."""
         assert self.managed is not None
-        if name in self.bases:
-            raise InputError(f"two bases are called {name!r}: rename the folder {documents.base.parent}")
-        about = partial(self.managed.about, name)
-        base = ServedBase(name, documents.base, documents, self.settings.groups, about)
-        self.bases = {**self.bases, name: base}  # another thread may go through the old ones
-        return base
+        with self._lock:
+            known = self.bases.get(name)
+            if known is not None and known.place == documents.base:
+                return known  # a look at what other servers made was faster
+            if known is not None:
+                raise InputError(f"two bases are called {name!r}: rename the folder {documents.base}")
+            about = partial(self.managed.about, name)
+            base = ServedBase(name, documents.base, documents, self.settings.groups, about)
+            self.bases = {**self.bases, name: base}  # another thread may go through the old ones
+            return base
 
-    def document_folders(self) -> list[DocumentFolder]:
-        """Of the bases that take documents now."""
-        return [base.documents for base in self.bases.values() if base.documents is not None]
+    def refresh(self) -> None:
+        """Know the bases that were made or deleted at another server; one that was given to this one goes first."""
+        if self.managed is None or self.settings.state is None:
+            return
+        made = self.managed.all()
+        for base in self.bases.values():
+            if base.is_managed and (base.name not in made or made[base.name].base != base.place):
+                self.remove(base.name)
+        for name in made.keys() - self.bases.keys():
+            self.add(name, made[name])
 
     def remove(self, name: str) -> None:
         """Serve a base no longer."""
-        self.bases = {other: base for other, base in self.bases.items() if other != name}
+        with self._lock:
+            self.bases = {other: base for other, base in self.bases.items() if other != name}
+
+    def document_folders(self) -> list[Documents]:
+        """Of the bases that take documents now."""
+        return [base.documents for base in self.bases.values() if base.documents is not None]
 
     def base(self, name: str) -> ServedBase:
         """A base by name; whether it may be seen is decided before."""
@@ -180,7 +198,9 @@ class Served:
     def default_model(self, base: str) -> str:
         """The model that answers where a question names none; one that the server has no longer counts as none."""
         team = self.settings.team
-        chosen = self._chosen.get(base) if team is None else team.file.setting(f"model of {base}")
+        if not self.settings.models:
+            return "none"
+        chosen = self._chosen.get(base) if team is None else team.store.setting(f"model of {base}")
         return chosen if chosen in self.settings.models else "none"
 
     def choose_model(self, actor: Actor, base: str, name: str) -> None:
@@ -189,7 +209,7 @@ class Served:
         if self.settings.team is None:
             self._chosen[base] = name
         else:
-            self.settings.team.file.set_setting(actor, f"model of {base}", name)
+            self.settings.team.store.set_setting(actor, f"model of {base}", name)
 
     def settled(self, base: ServedBase, request: AskRequest) -> AskRequest:
         """The request with a model by name."""
@@ -206,6 +226,15 @@ class Served:
                 self.addresses.add("" if model is None else model.name.partition("@")[2])
                 self._models[name] = model
             return self._models[name]
+
+
+def _made(settings: ServerSettings) -> MadeBases | None:
+    """Where bases can be made."""
+    if settings.state is not None:
+        from clew.web.shared_bases import SharedBases  # an extra
+
+        return SharedBases(settings.state, settings.limits.most_files)
+    return None if settings.made is None else ManagedBases(settings.made, settings.limits.most_files)
 
 
 def checked_method(name: str | None, given: Mapping[str, str | int | float | bool]) -> Method:

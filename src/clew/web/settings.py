@@ -17,7 +17,8 @@ from clew.web.access import Access, Door
 from clew.web.sources import Sources
 from clew.web.team.team import Team
 
-if TYPE_CHECKING:  # an extra
+if TYPE_CHECKING:  # extras
+    from clew.web.database import DatabaseStore
     from clew.web.team.provider import Provider
 
 NAME = re.compile(r"[\w][\w.-]{0,99}")
@@ -64,6 +65,8 @@ class ServerSettings:
     """Runs of `clew eval` that the page shows."""
     made: Path | None = None
     """Where bases lie that are made on the page."""
+    state: DatabaseStore | None = None
+    """Where all of this lies instead, for several servers."""
     sources: Sources = field(default_factory=Sources)
     """What bases can be made of on the page, besides uploads."""
     budget: Budget = field(default_factory=Budget)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, cast
 
+from anyio import to_thread
 from fastapi import Depends, HTTPException, Request
 
 from clew.web.access import Grant
@@ -13,7 +14,7 @@ from clew.web.asking import Asker
 from clew.web.evaluations import Evaluations
 from clew.web.runs import Metrics, Runs
 from clew.web.serving import Served, ServedBase
-from clew.web.team.file import Actor
+from clew.web.store import Actor
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,11 @@ class State:
         number = team.admit(grant.user, base.name, question)
         return lambda run: team.answered(number, run)
 
-    def audit(self, request: Request, what: str, about: str) -> None:
+    async def audit(self, request: Request, what: str, about: str) -> None:
         """Write down what somebody of a team did."""
         team, grant = self.served.settings.team, request.scope["clew.grant"]
         if team is not None and grant is not None:
-            team.file.audit(actor_of(request, grant), what, about)
+            await to_thread.run_sync(team.store.audit, actor_of(request, grant), what, about)
 
 
 async def state_of(request: Request) -> State:
@@ -64,6 +65,8 @@ async def grant_of(request: Request) -> Grant:
 async def base_of(base: str, request: Request) -> ServedBase:
     """The base in the path, as the groups of the client may see it; one that the client may not see does not exist."""
     grant, served = await grant_of(request), _state(request).served
+    if grant.allows(base) and base not in served.bases:
+        await to_thread.run_sync(served.refresh)  # another server may have made it just now
     if not grant.allows(base) or base not in served.bases:
         raise HTTPException(404, f"no base {base[:100]!r}")
     return served.bases[base].for_groups(grant.groups)

@@ -407,9 +407,9 @@ def split(schemas: Schemas, fold: int, folds: int, seed: int) -> tuple[Schemas, 
     return [one for one in schemas if one.name not in own], [one for one in schemas if one.name in own]
 
 
-def measure(schemas: Schemas, folder: Path) -> dict[str, float]:
-    """How often the reader of a folder is right, if it knows the names, and how often it sees that nothing is."""
-    encoders, shares = Encoders(folder), defaultdict(list)
+def measure(schemas: Schemas, encoders: Encoders) -> dict[str, float]:
+    """How often a reader with these encoders is right, if it knows the names, and sees that nothing is."""
+    shares = defaultdict(list)
     for schema in schemas:
         for example, options in zip(schema.examples, propose(schema, encoders), strict=True):
             is_right = [option.is_right for option in options]
@@ -468,6 +468,6 @@ def train_reader(
     }
     figures = fit_reader(schemas, out, settings, card, say)
     if left:
-        figures |= measure(left, out)
+        figures |= measure(left, Encoders(out))
         add_figures(out, figures)
     return figures

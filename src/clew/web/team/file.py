@@ -14,10 +14,11 @@ from typing import Any
 
 from clew.core.errors import SourceError, StorageError
 from clew.web.access import refuse_readable
+from clew.web.store import Actor, Row, Store
 
 MARK = 0x436C6577
 """Says that a database is a team's."""
-VERSION = 2
+VERSION = 3
 SCHEMA = """
 CREATE TABLE user (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, password TEXT NOT NULL,
@@ -51,23 +52,19 @@ CREATE TABLE login (
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
 """Who signs in elsewhere, where they are on the way, and what admins chose."""
+SINCE_3 = """
+CREATE TABLE tried (who BLOB NOT NULL, at REAL NOT NULL);
+CREATE INDEX tried_by_whom ON tried (who);
+"""
+"""Sign-ins of the last minute, counted for all servers."""
 
 
-@dataclass(frozen=True)
-class Actor:
-    """Who does something, and from where."""
-
-    name: str
-    address: str = ""
-
-
-SERVER = Actor("the server")
 PATIENCE = 10.0
 """Seconds that a server waits for another one that has the file."""
 
 
 @dataclass
-class TeamFile:
+class TeamFile(Store):
     """The database; safe for threads."""
 
     file: Path
@@ -81,14 +78,14 @@ class TeamFile:
             file.touch(mode=0o600, exist_ok=True)
             refuse_readable(file, "users")
             connection = sqlite3.connect(file, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-            connection.row_factory = sqlite3.Row
+            connection.row_factory = _named
             _version(connection, file)
             _write_ahead(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("BEGIN IMMEDIATE")  # another server may begin with the same file now
             made_by = _version(connection, file)
-            for since, statements in ((1, SCHEMA), (2, SINCE_2)):
+            for since, statements in ((1, SCHEMA), (2, SINCE_2), (3, SINCE_3)):
                 if made_by < since:
                     for statement in re.split(r";\n(?=CREATE|ALTER)", statements.strip().removesuffix(";")):
                         connection.execute(statement)
@@ -99,35 +96,41 @@ class TeamFile:
             raise SourceError(f"cannot be used as a file of users: {failure}", file=file) from None
         return cls(file, connection)
 
-    def rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
+    def rows(self, query: str, *values: Any) -> list[Row]:
         """All rows of a query."""
         with self._using() as connection:
             return connection.execute(query, values).fetchall()
 
-    def row(self, query: str, *values: Any) -> sqlite3.Row | None:
-        """The first row, or None."""
-        return next(iter(self.rows(query, *values)), None)  # all are fetched, or what is written waits to be
-
-    def note(self, statement: str, *values: Any) -> int:
-        """Write something of which the last moments may be lost with the power; returns the row's number."""
+    def note(self, statement: str, *values: Any) -> None:
+        """Write something of which the last moments may be lost with the power."""
         with self._using() as connection:
-            return connection.execute(statement, values).lastrowid or 0
+            connection.execute(statement, values)
 
     @contextmanager
-    def change(self, actor: Actor, what: str, about: str = "") -> Iterator[None]:
-        """Some statements as one change, with its line in the audit log, on disk when this is left."""
+    def alone(self) -> Iterator[None]:
+        """Some statements as one, while no other server or thread writes."""
         with self._using() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
-                self.audit(actor, what, about)
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:  # a full disk may have ended it already
                     connection.execute("ROLLBACK")
                 raise
-            with suppress(sqlite3.OperationalError):  # it stands in the log: the next one brings it over
-                connection.execute("PRAGMA wal_checkpoint(FULL)")
+
+    @contextmanager
+    def change(self, actor: Actor, what: str, about: str = "") -> Iterator[None]:
+        """Some statements as one change, with its line in the audit log, on disk when this is left."""
+        with super().change(actor, what, about):
+            yield
+        with self._using() as connection, suppress(sqlite3.OperationalError):  # the next one brings the log over
+            connection.execute("PRAGMA wal_checkpoint(FULL)")
+
+    def close(self) -> None:
+        """Leave nothing open."""
+        with self._lock:
+            self._connection.close()
 
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
@@ -135,35 +138,9 @@ class TeamFile:
         with self._lock:
             try:
                 yield self._connection
-            except sqlite3.IntegrityError:
-                raise
             except sqlite3.DatabaseError as failure:
                 remedy = "restore it from a copy" if "malformed" in str(failure) else "nothing was changed; try again"
                 raise StorageError(f"the file of users {self.file} cannot be used: {failure}; {remedy}") from failure
-
-    def audit(self, actor: Actor, what: str, about: str = "") -> None:
-        """A line in the audit log."""
-        self.note(
-            "INSERT INTO audit (at, actor, what, about, address) VALUES (?, ?, ?, ?, ?)",
-            *(time.time(), actor.name, what, about, actor.address),
-        )
-
-    def setting(self, name: str) -> str | None:
-        """What an admin chose; None where nothing was."""
-        row = self.row("SELECT value FROM setting WHERE name = ?", name)
-        return None if row is None else str(row["value"])
-
-    def set_setting(self, actor: Actor, name: str, value: str | None) -> None:
-        """Choose something, or take back what was chosen."""
-        with self.change(actor, "setting changed", f"{name}: {value}"):
-            self.note("DELETE FROM setting WHERE name = ?", name)
-            if value is not None:
-                self.note("INSERT INTO setting VALUES (?, ?)", name, value)
-
-    def close(self) -> None:
-        """Leave nothing open."""
-        with self._lock:
-            self._connection.close()
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
@@ -179,9 +156,14 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             time.sleep(0.05)
 
 
+def _named(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> Row:
+    return {column[0]: value for column, value in zip(cursor.description, values, strict=True)}
+
+
 def _version(connection: sqlite3.Connection, file: Path) -> int:
     """Which version of Clew made the file, 0 for a new one; another database is refused."""
-    mark, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    names = ("application_id", "user_version")
+    mark, version = (connection.execute(f"PRAGMA {name}").fetchone()[name] for name in names)
     is_new = not mark and not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     if not is_new and (mark != MARK or version > VERSION):
         raise SourceError("is no file of users of this version of Clew: name a new one", file=file)

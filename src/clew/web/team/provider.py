@@ -26,7 +26,7 @@ from clew.core.errors import InputError, SourceError
 from clew.web.access import Role, digest_of, refuse_readable
 from clew.web.guard import CALLBACK
 from clew.web.settings import is_loopback
-from clew.web.team.file import Actor
+from clew.web.store import Actor
 from clew.web.team.team import ProviderError, Team
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
@@ -102,8 +102,8 @@ class Provider:
         """The way to the provider; what belongs to it is kept until the browser comes back."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         now = time.time()
-        team.file.note("DELETE FROM login WHERE made < ?", now - LONGEST_LOGIN)
-        team.file.note("INSERT INTO login VALUES (?, ?, ?, ?)", digest_of(state), nonce, verifier, now)
+        team.store.note("DELETE FROM login WHERE made < ?", now - LONGEST_LOGIN)
+        team.store.note("INSERT INTO login VALUES (?, ?, ?, ?)", digest_of(state), nonce, verifier, now)
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
         asked = {
             "response_type": "code",
@@ -121,7 +121,7 @@ class Provider:
         """The secret of a session for the browser that came back with this code."""
         if not state or not hmac.compare_digest(state.encode(), cookie.encode()):
             raise ProviderError("the browser that came back is not the one that left")
-        kept = team.file.row("DELETE FROM login WHERE state = ? RETURNING *", digest_of(state))
+        kept = team.store.row("DELETE FROM login WHERE state = ? RETURNING *", digest_of(state))
         if kept is None or time.time() - kept["made"] > LONGEST_LOGIN:
             raise ProviderError("this way back was used before, or took too long")
         claims = self._claims(self._exchanged(code, kept["verifier"]), kept["nonce"])

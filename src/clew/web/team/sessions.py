@@ -7,12 +7,11 @@ import json
 import secrets
 import time
 from dataclasses import dataclass
-from sqlite3 import Row
 
 from clew.core.errors import InputError, NotFoundError
 from clew.core.wire_team import TokenReply
 from clew.web.access import Grant, Role, bearer, digest_of
-from clew.web.team.file import Actor, TeamFile
+from clew.web.store import Actor, Row, Store
 
 DAY = 86_400.0
 LONGEST_SESSION, LONGEST_PAUSE = 7 * DAY, DAY
@@ -30,21 +29,21 @@ SECURE_COOKIE, PLAIN_COOKIE = "__Host-clew", "clew"
 class Sessions:
     """Who has signed in, and the tokens of users."""
 
-    file: TeamFile
+    store: Store
 
     def begin(self, user: int) -> str:
         """A new session; returns its secret, which is kept nowhere."""
         secret, now = secrets.token_urlsafe(32), time.time()
-        self.file.note(
+        self.store.note(
             "DELETE FROM session WHERE made NOT BETWEEN ? AND ? OR seen < ?",
             *(now - LONGEST_SESSION, now + DAY, now - LONGEST_PAUSE),
         )
-        self.file.note("INSERT INTO session VALUES (?, ?, ?, ?)", digest_of(secret), user, now, now)
+        self.store.note("INSERT INTO session VALUES (?, ?, ?, ?)", digest_of(secret), user, now, now)
         return secret
 
     def end(self, secret: str) -> None:
         """End a session."""
-        self.file.note("DELETE FROM session WHERE digest = ?", digest_of(secret))
+        self.store.note("DELETE FROM session WHERE digest = ?", digest_of(secret))
 
     def grant(self, authorization: str | None, cookie: str | None) -> Grant | None:
         """What a token allows, or else a session."""
@@ -59,8 +58,8 @@ class Sessions:
         if len(self.tokens(user)) >= MOST_TOKENS:
             raise InputError(f"a user has {MOST_TOKENS} tokens at most: remove one first")
         token, now = PREFIX + secrets.token_urlsafe(32), time.time()
-        with self.file.change(actor, "token made", name):
-            self.file.note(
+        with self.store.change(actor, "token made", name):
+            self.store.note(
                 "INSERT INTO token (digest, name, user, may_write, made, ends) VALUES (?, ?, ?, ?, ?, ?)",
                 *(digest_of(token), name, user, may_write, now, now + days * DAY),
             )
@@ -68,7 +67,7 @@ class Sessions:
 
     def tokens(self, user: int) -> list[TokenReply]:
         """The tokens of a user, without their secrets."""
-        rows = self.file.rows("SELECT * FROM token WHERE user = ? ORDER BY id", user)
+        rows = self.store.rows("SELECT * FROM token WHERE user = ? ORDER BY id", user)
         return [
             TokenReply(
                 id=row["id"],
@@ -86,12 +85,12 @@ class Sessions:
         found = next((token for token in self.tokens(user) if token.id == number), None)
         if found is None:
             raise NotFoundError("no such token")
-        with self.file.change(actor, "token removed", found.name):
-            self.file.note("DELETE FROM token WHERE id = ? AND user = ?", number, user)
+        with self.store.change(actor, "token removed", found.name):
+            self.store.note("DELETE FROM token WHERE id = ? AND user = ?", number, user)
 
     def _of_session(self, secret: str) -> Grant | None:
         now, digest = time.time(), digest_of(secret)
-        row = self.file.row(
+        row = self.store.row(
             "SELECT user.*, session.seen FROM session JOIN user ON user.id = session.user "
             "WHERE digest = ? AND is_active AND session.made BETWEEN ? AND ? AND seen > ?",
             *(digest, now - LONGEST_SESSION, now + DAY, now - LONGEST_PAUSE),  # a clock may have been set back
@@ -99,12 +98,12 @@ class Sessions:
         if row is None:
             return None
         if now - row["seen"] > SEEN_EVERY:
-            self.file.note("UPDATE session SET seen = ? WHERE digest = ?", now, digest)
+            self.store.note("UPDATE session SET seen = ? WHERE digest = ?", now, digest)
         return self._grant(row, self._roles(row), csrf_of(secret))
 
     def _of_token(self, token: str) -> Grant | None:
         now, digest = time.time(), digest_of(token)
-        row = self.file.row(
+        row = self.store.row(
             "SELECT user.*, token.seen, may_write FROM token JOIN user ON user.id = token.user "
             "WHERE digest = ? AND is_active AND ends > ?",
             *(digest, now),
@@ -112,7 +111,7 @@ class Sessions:
         if row is None:
             return None
         if row["seen"] is None or now - row["seen"] > SEEN_EVERY:
-            self.file.note("UPDATE token SET seen = ? WHERE digest = ?", now, digest)
+            self.store.note("UPDATE token SET seen = ? WHERE digest = ?", now, digest)
         most: Role = "editor" if row["may_write"] else "reader"
         return self._grant(row, {base: _least(role, most) for base, role in self._roles(row).items()}, None)
 
@@ -120,7 +119,7 @@ class Sessions:
         """None as long as the password is that of the beginning: nobody else may know it."""
         if row["is_initial"]:
             return {}
-        return {own["base"]: own["role"] for own in self.file.rows("SELECT * FROM role WHERE user = ?", row["id"])}
+        return {own["base"]: own["role"] for own in self.store.rows("SELECT * FROM role WHERE user = ?", row["id"])}
 
     @staticmethod
     def _grant(row: Row, roles: dict[str, Role], csrf: str | None) -> Grant:
