@@ -23,7 +23,8 @@ import clew
 from clew.building import build
 from clew.index.vector_store import VectorStore
 from clew.kb import adjacency, arrays
-from clew.kb.sources import SourceOptions, read_sources
+from clew.kb.sources.files import SourceOptions
+from clew.kb.sources.read import read_sources
 from clew.synthesis.benchmark import Wanted, make_benchmark
 from clew.toolbox import Toolbox
 

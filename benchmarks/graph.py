@@ -31,7 +31,8 @@ import sys, time, resource, json
 from pathlib import Path
 from clew.kb.build import write_graph
 from clew.kb.tables import Problems
-from clew.kb.sources import SourceOptions, read_sources
+from clew.kb.sources.files import SourceOptions
+from clew.kb.sources.read import read_sources
 from clew.kb.storage import commit, locked, staging
 folder, target = Path(sys.argv[1]), Path(sys.argv[2])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -24,7 +24,7 @@ import numpy as np
 import clew
 from clew.building import build
 from clew.datasets.load import load_dataset
-from clew.kb.sources import read_sources
+from clew.kb.sources.read import read_sources
 from clew.postgres.connection import Address
 from clew.postgres.loading import publish
 from clew.toolbox import Toolbox

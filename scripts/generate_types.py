@@ -1,5 +1,5 @@
-"""Writes web/src/types.ts, the TypeScript types of what the server sends, from clew.core.wire,
-wire_evaluations and wire_team: one form, written once.
+"""Writes web/src/types.ts, the TypeScript types of what the server sends, from clew.core.wire and
+wire_team: one form, written once.
 
 python scripts/generate_types.py
 """
@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from clew.core import wire, wire_evaluations, wire_team
+from clew.core import wire, wire_team
 
 TARGET = Path(__file__).parent.parent / "web" / "src" / "types.ts"
 
@@ -20,16 +20,13 @@ TARGET = Path(__file__).parent.parent / "web" / "src" / "types.ts"
 def typescript() -> str:
     """Every model of the wire as an interface, its name without `Reply`."""
     values = [
-        value
-        for module in (wire, wire_evaluations, wire_team)
-        for value in vars(module).values()
-        if _is_of(value, module.__name__)
+        value for module in (wire, wire_team) for value in vars(module).values() if _is_of(value, module.__name__)
     ]
     public = sorted(values, key=lambda model: model.__name__)
-    shown = [model for model in public if not model.__name__.startswith("_")]
+    shown = [model for model in public if not model.__name__.startswith("_") and model.model_fields]
     _, schema = models_json_schema([(model, "serialization") for model in shown], ref_template="{model}")
     lines = [
-        "// Written by scripts/generate_types.py from clew.core.wire, wire_evaluations and wire_team; do not edit.",
+        "// Written by scripts/generate_types.py from clew.core.wire and wire_team; do not edit.",
         "",
     ]
     for model in shown:

@@ -121,8 +121,6 @@ def test_what_cannot_be_is_refused(run, tmp_path, tiny_tables):
     assert (code, "expected a list of groups" in error) == (2, True)
     with pytest.raises(SourceError, match="cannot be read"):
         read_rules(tmp_path / "none.toml")
-    with pytest.raises(InputError, match="endpoint"):
-        clew.open("sparql+http://127.0.0.1:1/query", groups=["a"])
 
 
 @pytest.mark.parametrize("where", ["folder", "postgres"])

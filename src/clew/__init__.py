@@ -20,16 +20,9 @@ if TYPE_CHECKING:
     from clew.core.types import Answer, Candidate, Evidence, Fact, Fallback, Judgement, NodeRef, Passage, Path
     from clew.core.unchecked import Unchecked
     from clew.documents.rows import DocumentOptions
-    from clew.kb.sources import (
-        SourceOptions,
-        from_database,
-        from_networkx,
-        from_pyg,
-        from_tables,
-        to_arrow,
-        to_networkx,
-        to_pyg,
-    )
+    from clew.kb.sources.files import SourceOptions
+    from clew.kb.sources.objects import from_networkx, from_pyg, from_tables, to_arrow, to_networkx, to_pyg
+    from clew.kb.sources.read import from_database
     from clew.models.protocol import Embedder, LanguageModel
     from clew.models.wrappers import Budget
 
@@ -72,13 +65,16 @@ _WHERE = {
         ("Answer", "Candidate", "Evidence", "Fact", "Fallback", "Judgement", "NodeRef", "Passage", "Path"),
         "clew.core.types",
     ),
-    **dict.fromkeys(("SourceOptions", "from_database", "from_networkx", "from_pyg", "from_tables"), "clew.kb.sources"),
-    **dict.fromkeys(("to_arrow", "to_networkx", "to_pyg"), "clew.kb.sources"),
+    **dict.fromkeys(
+        ("from_networkx", "from_pyg", "from_tables", "to_arrow", "to_networkx", "to_pyg"), "clew.kb.sources.objects"
+    ),
     **dict.fromkeys(("Embedder", "LanguageModel"), "clew.models.protocol"),
     "Budget": "clew.models.wrappers",
     "Client": "clew.client",
     "DocumentOptions": "clew.documents.rows",
+    "SourceOptions": "clew.kb.sources.files",
     "Unchecked": "clew.core.unchecked",
+    "from_database": "clew.kb.sources.read",
 }
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # imported where they are used: most programs ask one kind of
     from clew.documents.rows import DocumentOptions
     from clew.evaluation.page import Evaluation
     from clew.exploring import Found, ShownSubgraph
-    from clew.kb.sources import SourceOptions
+    from clew.kb.sources.files import SourceOptions
     from clew.kb.tables import Tables
     from clew.kb.visibility import Rules
     from clew.models.prices import Estimate
@@ -225,7 +225,8 @@ class Base:
         if self.is_view:
             raise InputError("what some groups may see cannot be changed: update the whole base")
         from clew.building import update
-        from clew.kb.sources import SourceOptions, read_delta
+        from clew.kb.sources.delta import read_delta
+        from clew.kb.sources.files import SourceOptions
 
         delta = read_delta(
             [Path(source) for source in sources],
@@ -305,8 +306,9 @@ def build(
     from clew.documents.building import build_documents, hold_documents
     from clew.documents.rows import DocumentOptions
     from clew.kb.schema_file import schema_edits
-    from clew.kb.sources import is_url, read_sources
     from clew.kb.sources.categories import with_categories
+    from clew.kb.sources.databases import is_url
+    from clew.kb.sources.read import read_sources
     from clew.kb.tables import Tables
     from clew.kb.visibility import restricted
     from clew.remote_bases import read_remote_nodes, with_logins

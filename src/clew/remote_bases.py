@@ -161,15 +161,22 @@ def _endpoint(address: str) -> tuple[SparqlEndpoint, Reading]:
 
     url, _, fragment = address.removeprefix(REMOTE).partition("#")
     given = dict(parse_qsl(fragment))
-    shape = given.pop("shape", "")
+    shape = given.get("shape", "")
     if shape and shape not in SHAPES:
         raise InputError(f"{address}: no shape {shape!r}; there are: {', '.join(SHAPES)}")
-    settings = {"label", "comment", "type", "language"}
-    noise = {"noise": tuple(given.pop("noise").split())} if "noise" in given else {}
-    if given.keys() - settings:
-        there = ", ".join(sorted(settings | {"noise", "only", "shape", "texts"}))
-        raise InputError(f"{address}: no setting {min(given.keys() - settings)!r}; there are: {there}")
-    reading = replace(SHAPES.get(shape, Reading()), **given, **noise)  # type: ignore[arg-type]  # texts, and a tuple
+    unknown = given.keys() - {"label", "comment", "type", "language", "noise", "shape"}
+    if unknown:
+        there = "comment, label, language, noise, only, shape, texts, type"
+        raise InputError(f"{address}: no setting {min(unknown)!r}; there are: {there}")
+    usual = SHAPES.get(shape, Reading())
+    reading = replace(
+        usual,
+        label=given.get("label", usual.label),
+        comment=given.get("comment", usual.comment),
+        type=given.get("type", usual.type),
+        language=given.get("language", usual.language),
+        noise=tuple(given["noise"].split()) if "noise" in given else usual.noise,
+    )
     return SparqlEndpoint(url, Settings.load().cache_folder / "sparql.sqlite"), reading
 
 

@@ -267,8 +267,11 @@ class Toolbox:
 
     @property
     def _embedder_spec(self) -> str:
-        if self.embedder_given is not None:
-            return self.embedder_given if isinstance(self.embedder_given, str) else self.embedder_given.name
+        given = self.embedder_given
+        return self._own_embedder() if given is None else given if isinstance(given, str) else given.name
+
+    def _own_embedder(self) -> str:
+        """The one the base remembers, or the one that ships for what it holds."""
         return embedder_of(self.local)
 
     @property
@@ -354,10 +357,7 @@ class PostgresToolbox(ToolboxElsewhere):
             graph=graph,
         )
 
-    @property
-    def _embedder_spec(self) -> str:
-        if self.embedder_given is not None:
-            return self.embedder_given if isinstance(self.embedder_given, str) else self.embedder_given.name
+    def _own_embedder(self) -> str:
         made_for = PASSAGES if "passage" in self.kb.schema.type_names else None
         return trusted_embedder(self.remembered_embedder or made_for, self.database.address)
 
@@ -450,12 +450,8 @@ class RemoteToolbox(ToolboxElsewhere):
         """The address of the graph, and what describes its nodes."""
         return repr(self.kb) if self.remote.described is None else f"{self.kb!r} {self.described.identity}"
 
-    @property
-    def _embedder_spec(self) -> str:
-        if self.remote.described is not None:
-            return self.texts._embedder_spec
-        given = self.embedder_given
-        return DEFAULT if given is None else given if isinstance(given, str) else given.name
+    def _own_embedder(self) -> str:
+        return DEFAULT if self.remote.described is None else self.texts._own_embedder()
 
     @property
     def remembered_embedder(self) -> str | None:

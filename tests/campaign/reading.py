@@ -23,7 +23,8 @@ from clew.core.errors import ClewError
 from clew.documents.folder import from_reply
 from clew.documents.reading import replied
 from clew.kb.manifest import LOCK
-from clew.kb.sources import SourceOptions, read_sources
+from clew.kb.sources.files import SourceOptions
+from clew.kb.sources.read import read_sources
 from clew.kb.sparql import SparqlKnowledgeBase
 from clew.kb.sparql_endpoint import Politeness, SparqlEndpoint
 from clew.methods.catalog import method_names

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.curation.checks import _within_cycles, check_data
-from clew.kb.sources import from_tables
+from clew.kb.sources.objects import from_tables
 from conftest import build_graph
 
 NODES = [

@@ -6,11 +6,9 @@ import pytest
 
 import clew
 from clew.core.errors import CorruptError, InputError, NotFoundError
-from clew.curation import undo as undoing
-from clew.curation.duplicates import find_duplicates, groups
-from clew.curation.merging import merge
-from clew.curation.name_forms import close_forms, form, misspelt
-from clew.curation.undo import undo
+from clew.curation import merging
+from clew.curation.duplicates import close_forms, find_duplicates, form, groups, misspelt
+from clew.curation.merging import merge, undo
 from clew.kb import storage
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import MANIFEST, read_manifest
@@ -170,7 +168,7 @@ def test_an_undo_that_is_killed_at_its_end_leaves_nothing_to_the_next_one(folder
     merge(folder, groups(tools.local, find_duplicates(tools)))
     tools.local.release()
     with monkeypatch.context() as patch:
-        patch.setattr("clew.curation.undo.shutil.rmtree", killed)
+        patch.setattr("clew.curation.merging.shutil.rmtree", killed)
         with pytest.raises(KeyboardInterrupt):
             undo(folder)
     with pytest.raises(InputError, match="nothing to undo"):
@@ -183,7 +181,7 @@ def test_an_undo_that_is_killed_once_it_is_in_use_leaves_nothing_to_the_next_one
     tools = Toolbox.open(folder)
     merge(folder, groups(tools.local, find_duplicates(tools)))
     tools.local.release()
-    put_back = undoing._put_back
+    put_back = merging._put_back
 
     def put_back_and_killed(source, target):
         put_back(source, target)
@@ -191,7 +189,7 @@ def test_an_undo_that_is_killed_once_it_is_in_use_leaves_nothing_to_the_next_one
             killed()
 
     with monkeypatch.context() as patch:
-        patch.setattr(undoing, "_put_back", put_back_and_killed)
+        patch.setattr(merging, "_put_back", put_back_and_killed)
         with pytest.raises(KeyboardInterrupt):
             undo(folder)
     with pytest.raises(InputError, match="nothing to undo"):

@@ -13,7 +13,7 @@ from clew.core.errors import SchemaError
 from clew.core.schema import NodeType, Relation, Schema
 from clew.core.types import NodeSet, Ranking
 from clew.index.mentions import common_words
-from clew.index.name_table import form_of
+from clew.index.name_table import NameTable, form_of
 from clew.index.names import NameIndex
 from clew.index.strings import SortedStrings, TrigramIndex
 from clew.index.tokens import normalise
@@ -46,7 +46,8 @@ def opened(folder: Path, nodes=NODES, **options) -> NameIndex:
     aliases, owners, own = zip(*rows, strict=True)
     NameIndex.write(folder, pa.array(aliases, pa.large_string()), np.array(owners, np.int32), np.array(own))
     types = np.array([SCHEMA.type_code[kind] for _, kind, _ in nodes], dtype=np.int32)
-    return NameIndex.open(folder, types, SCHEMA, name_of=lambda node: nodes[node][0], **options)
+    table, trigrams = NameTable.open(folder), TrigramIndex.open(folder)
+    return NameIndex(table, trigrams, types, SCHEMA, name_of=lambda node: nodes[node][0], **options)
 
 
 @pytest.fixture(scope="module")

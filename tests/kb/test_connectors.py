@@ -9,8 +9,9 @@ import pytest
 import clew
 from clew.core.errors import InputError, SourceError
 from clew.datasets.hpo import load_hpo
-from clew.kb.sources import SourceOptions, from_pyg, read_sources, to_arrow, to_pyg
-from clew.kb.sources.objects import rows
+from clew.kb.sources.files import SourceOptions
+from clew.kb.sources.objects import from_pyg, rows, to_arrow, to_pyg
+from clew.kb.sources.read import read_sources
 from conftest import build_graph
 
 

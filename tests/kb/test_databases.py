@@ -9,8 +9,8 @@ import pytest
 import clew
 from clew.core.errors import InputError, MissingExtraError, NotFoundError, SourceError
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.sources import from_database, read_sources
 from clew.kb.sources.objects import rows
+from clew.kb.sources.read import from_database, read_sources
 
 LIBRARY = """
 CREATE TABLE Author (AuthorId INTEGER PRIMARY KEY, FirstName TEXT, LastName TEXT, Title TEXT, Photo BLOB);

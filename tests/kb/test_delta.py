@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.core.errors import InputError
-from clew.kb.sources import Delta, SourceOptions, apply_delta, read_delta
+from clew.kb.sources.delta import Delta, apply_delta, read_delta
+from clew.kb.sources.files import SourceOptions
 from clew.kb.tables import Piece, Tables
 
 KEY = st.sampled_from("abcdef")

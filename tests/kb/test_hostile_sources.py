@@ -8,7 +8,8 @@ from clew.building import build, check
 from clew.core.errors import ClewError, SourceError
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.schema_file import parse_schema
-from clew.kb.sources import SourceOptions, read_sources
+from clew.kb.sources.files import SourceOptions
+from clew.kb.sources.read import read_sources
 
 
 @pytest.mark.parametrize(

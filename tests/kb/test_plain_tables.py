@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import clew
 from clew.core.errors import SourceError
-from clew.kb.sources import SourceOptions, read_sources
 from clew.kb.sources.categories import with_categories
+from clew.kb.sources.files import SourceOptions
+from clew.kb.sources.read import read_sources
 from clew.kb.sources.row_keys import unique_keys
 from clew.web.examples import examples
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from clew.core.errors import InputError
-from clew.kb.sources import from_networkx, from_tables, to_networkx, write_graphml
+from clew.kb.sources.objects import from_networkx, from_tables, to_networkx, write_graphml
 
 NODES = {"id": ["a", "b"], "type": ["t", "u"], "name": ["Ann", "Łukasz"], "size": [1, None], "aliases": [["x"], []]}
 EDGES = {

@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from clew.core.errors import MissingExtraError
-from clew.kb.sources import SourceOptions, read_sources
+from clew.kb.sources.files import SourceOptions
+from clew.kb.sources.read import read_sources
 
 pytest.importorskip("pyoxigraph")
 TURTLE = """

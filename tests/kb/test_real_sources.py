@@ -6,7 +6,7 @@ import pytest
 
 from clew.datasets.hpo import hpo_schema, load_hpo
 from clew.kb.build import write_graph
-from clew.kb.sources import read_sources
+from clew.kb.sources.read import read_sources
 from clew.kb.tables import Problems
 
 

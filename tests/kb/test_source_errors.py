@@ -5,7 +5,8 @@ import gzip
 import pytest
 
 from clew.core.errors import NotFoundError, SourceError
-from clew.kb.sources import SourceOptions, read_sources
+from clew.kb.sources.files import SourceOptions
+from clew.kb.sources.read import read_sources
 
 
 @pytest.mark.parametrize(

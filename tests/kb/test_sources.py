@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.core.errors import InputError
-from clew.kb.sources import SourceOptions, parse_columns, read_sources
+from clew.kb.sources.files import SourceOptions, parse_columns
+from clew.kb.sources.read import read_sources
 
 NAME = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1, max_size=8)
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)

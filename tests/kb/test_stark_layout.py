@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.core.errors import InputError, SourceError
-from clew.kb.sources import SourceOptions, read_sources
+from clew.kb.sources.files import SourceOptions
 from clew.kb.sources.pickles import read_pickle, read_torch
+from clew.kb.sources.read import read_sources
 from conftest import TESTS
 
 TENSOR = base64.b64decode(

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from chat_server import chat_body, chat_events, drips, is_silent, raw, sends, serving, status
 from clew.core import unchecked
 from clew.core.trace import Recorder, recording
-from clew.models.chat_events import EventReader, StreamedReply
-from clew.models.chat_replies import read_chat_reply
+from clew.models.chat_replies import EventReader, StreamedReply, read_chat_reply
 from clew.models.openai_chat import ROOM_FOR_EVENTS, OpenAIChat
 from clew.models.prices import Price
 from clew.models.protocol import Completion, Message, Request

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from clew.core.disk import file_sha256
 from clew.core.errors import ModelError
-from clew.models.embedding.onnx import BUNDLED, OnnxEmbedder, bundled_card, file_digest
+from clew.models.embedding.onnx import BUNDLED, OnnxEmbedder, bundled_card
 from clew.models.embedding.opening import CachedEmbedder, HashEmbedder
 from conftest import TESTS
 
@@ -24,7 +25,7 @@ def test_the_shipped_file_is_the_one_its_card_and_origin_name():
     bundled_card().check_digest()
     origin = (BUNDLED / "ORIGIN.md").read_text("utf-8")
     for file in ("model.onnx", "tokenizer.json"):
-        assert f"| {file} | {(BUNDLED / file).stat().st_size} | `{file_digest(BUNDLED / file)}` |" in origin
+        assert f"| {file} | {(BUNDLED / file).stat().st_size} | `{file_sha256(BUNDLED / file)}` |" in origin
 
 
 def test_int8_vectors_are_near_those_of_the_float_model(embedder: OnnxEmbedder):

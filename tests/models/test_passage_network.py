@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.core.errors import ModelError
-from clew.models.passages import PassageNetwork
-from clew.models.passages.network import LONGEST, SHIPPED
+from clew.models.passages import LONGEST, SHIPPED, PassageNetwork
 
 QUESTION = "How often must the filter of the pump be cleaned?"
 ANSWERS = ("Pump › Care", "The filter of the pump is cleaned once a month. Use warm water and no soap.")

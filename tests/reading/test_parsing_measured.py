@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from clew.building import build
-from clew.kb.sources import read_sources
+from clew.kb.sources.read import read_sources
 from clew.methods.role_choice import reader_parser
 from clew.toolbox import Toolbox
 from conftest import ROOT, TESTS

@@ -8,8 +8,9 @@ import pytest
 
 from clew.building import build, update
 from clew.core.types import NodeSet
-from clew.kb.sources import SourceOptions, read_sources
 from clew.kb.sources.delta import Delta
+from clew.kb.sources.files import SourceOptions
+from clew.kb.sources.read import read_sources
 from clew.models.protocol import Completion
 from clew.models.scripted import ScriptedModel
 from clew.synthesis.benchmark import Wanted, Writers, make_benchmark

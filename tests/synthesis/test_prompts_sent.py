@@ -5,7 +5,8 @@ from test_official_bases import reply as product_reply
 from test_synthesis_models import reply as other_reply
 
 from clew.building import build
-from clew.kb.sources import SourceOptions, read_sources
+from clew.kb.sources.files import SourceOptions
+from clew.kb.sources.read import read_sources
 from clew.methods import catalog
 from clew.methods.subgraph_reranking.graph_to_text import GraphWriter
 from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor

@@ -33,7 +33,7 @@ COMMANDS = {
     "doctor": "clew.cli.doctor:doctor",
     "demo": "clew.cli.demo:demo",
     "ask": "clew.cli.ask:ask",
-    "chat": "clew.cli.chat:chat",
+    "chat": "clew.cli.ask:chat",
     "methods": "clew.cli.ask:methods",
     "models": "clew.cli.models:models",
     "batch run": "clew.cli.models:run",
@@ -42,9 +42,9 @@ COMMANDS = {
     "feedback": "clew.cli.train:feedback",
     "eval": "clew.cli.eval:evaluate",
     "tune": "clew.cli.tune:tune",
-    "reproduce": "clew.cli.reproduce:reproduce_tables",
+    "reproduce": "clew.cli.eval:reproduce_tables",
     "report": "clew.cli.eval:report",
-    "grade": "clew.cli.grade:grade",
+    "grade": "clew.cli.eval:grade",
     "subgraph": "clew.cli.subgraph:subgraph",
     "subgraphs": "clew.cli.subgraph:subgraphs",
     "synth": "clew.cli.synth:synth",
@@ -60,7 +60,7 @@ COMMANDS = {
     "serve": "clew.cli.serve:serve",
     "users": "clew.cli.serve:users",
     "mcp": "clew.cli.serve:mcp",
-    "completion": "clew.cli.completion:completion",
+    "completion": "clew.cli.doctor:completion",
 }
 """Every command and the function behind it."""
 GROUPS = {

@@ -1,7 +1,10 @@
-"""`clew ask` and `clew methods`."""
+"""`clew ask`, `clew chat` and `clew methods`."""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -12,8 +15,10 @@ from rich.markup import escape
 
 from clew.api import open as open_base
 from clew.cli.options import (
+    AnyBase,
     AsJson,
     EmbedderOption,
+    EstimateOnly,
     Exclude,
     Fix,
     Groups,
@@ -21,15 +26,18 @@ from clew.cli.options import (
     MaxCost,
     MaxSeconds,
     MaxTokens,
+    Method,
     Model,
     Options,
     RelationFix,
+    Shown,
+    TraceFile,
     TypeFix,
     assignments,
     corrections,
     group_names,
 )
-from clew.cli.output import being_written, out, print_json, print_table, say
+from clew.cli.output import being_written, err, out, print_json, print_table, say
 from clew.core.errors import InputError
 from clew.core.trace import Recorder
 from clew.core.types import Answer, Passage
@@ -38,6 +46,7 @@ from clew.models.wrappers import Budget
 
 if TYPE_CHECKING:
     from clew.models.prices import Estimate
+
 
 MOST_EVIDENCE = 3
 
@@ -51,8 +60,8 @@ def ask(
             show_default=False,
         ),
     ],
-    method: Annotated[str, typer.Option("--method", "-m", help="How to answer; see `clew methods`.")] = DEFAULT_METHOD,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many answers to show.")] = 10,
+    method: Method = DEFAULT_METHOD,
+    k: Shown = 10,
     option: Options = None,
     fix: Fix = None,
     exclude: Exclude = None,
@@ -65,10 +74,8 @@ def ask(
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
     max_seconds: MaxSeconds = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only say what it would cost, spending nothing.")
-    ] = False,
-    trace: Annotated[Path | None, typer.Option("--trace", help="Write the steps to this file as JSON lines.")] = None,
+    estimate: EstimateOnly = False,
+    trace: TraceFile = None,
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="FILE", help="Draw the paths behind the answers into this file.")
     ] = None,
@@ -182,3 +189,69 @@ def methods(as_json: AsJson = False) -> None:
             (name, summary, ", ".join(f"{o} ({v})" for o, v in options.items())) for name, summary, options in rows
         ]
         print_table("", ("method", "what it does", "options"), shown)
+
+
+HELP = (
+    "Ask; a question may lean on those before it (“which of them …”, “what about X”, “why?”). /new forgets, /quit ends."
+)
+
+
+def chat(
+    base: AnyBase,
+    method: Method = DEFAULT_METHOD,
+    k: Shown = 5,
+    option: Options = None,
+    model: Model = "none",
+    embedder: EmbedderOption = None,
+    groups: Groups = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    max_seconds: MaxSeconds = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON for every answer.")] = False,
+) -> None:
+    """Ask questions one after another; each may lean on those before it.
+
+    Questions come from the terminal or, a line each, from standard input.
+    """
+    budget = Budget(max_cost, max_tokens, max_calls, max_seconds)
+    opened = open_base(base, model=model, embedder=embedder, budget=budget, groups=group_names(groups))
+    chosen = opened.method(method, assignments(option))
+    conversation = opened.conversation(chosen)
+    for question in _questions():
+        if question in ("/quit", "/exit"):
+            return
+        if question == "/new":
+            conversation = opened.conversation(chosen)
+            continue
+        try:
+            with nullcontext() if as_json else being_written() as show:
+                answer = conversation.ask(question, Recorder(on_text=show))
+        except InputError as error:  # one bad question does not end the conversation
+            err.print(str(error), markup=False)
+            continue
+        if as_json:
+            shown = answer.to_dict()
+            line = json.dumps({**shown, "answers": shown["answers"][:k]}, ensure_ascii=False, default=str)
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+        else:
+            show_answer(answer, k)
+            out.print()
+
+
+def _questions() -> Iterator[str]:
+    if not sys.stdin.isatty():
+        yield from (line.strip() for line in sys.stdin if line.strip())
+        return
+    import readline  # noqa: F401 - arrows and history in the terminal
+
+    err.print(f"[dim]{HELP}[/dim]")
+    while True:
+        try:
+            question = input("> ").strip()
+        except (EOFError, KeyboardInterrupt):
+            err.print()
+            return
+        if question:
+            yield question

@@ -20,9 +20,11 @@ from clew.documents.graph.edges import DEFAULT_KINDS, EdgeOptions
 from clew.documents.passages import PASSAGE_LENGTH
 from clew.documents.rows import DocumentOptions
 from clew.kb.schema_file import schema_edits
-from clew.kb.sources import SourceOptions, is_url, parse_columns, read_sources
 from clew.kb.sources.categories import with_categories
+from clew.kb.sources.databases import is_url
 from clew.kb.sources.delta import read_delta
+from clew.kb.sources.files import SourceOptions, parse_columns
+from clew.kb.sources.read import read_sources
 from clew.kb.visibility import read_rules, restricted
 from clew.models.embedding.opening import SHIPPED
 from clew.models.settings import Settings

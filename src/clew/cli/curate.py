@@ -13,7 +13,7 @@ from clew.core.errors import InputError
 from clew.curation.checks import check_data
 from clew.curation.duplicates import LEAST, find_duplicates, groups
 from clew.curation.merging import merge as merge_groups
-from clew.curation.undo import undo as undo_change
+from clew.curation.merging import undo as undo_change
 from clew.kb.storage import sweep
 from clew.toolbox import Toolbox
 
@@ -85,11 +85,9 @@ def dedup(
         with stages("merging") as say:
             report = merge_groups(base, found, say=say)
         told = f"merged into {len(found):,}: {report.nodes:,} nodes, {report.edges:,} edges; --undo takes it back"
+    elif pairs:
+        told = f"{len(pairs):,} pairs in {len(found):,} groups; --merge makes each group one node"
     else:
-        told = (
-            f"{len(pairs):,} pairs in {len(found):,} groups; --merge makes each group one node"
-            if pairs
-            else "no duplicates found"
-        )
+        told = "no duplicates found"
     if not as_json:
-        out.print(told if pairs else "no duplicates found", markup=False)
+        out.print(told, markup=False)

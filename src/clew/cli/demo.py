@@ -15,8 +15,8 @@ from clew.building import BuildReport, Say, build
 from clew.cli.ask import show_answer
 from clew.cli.options import AsJson
 from clew.cli.output import out, print_json, stages
+from clew.core.disk import refuse_foreign
 from clew.core.errors import NotFoundError
-from clew.core.folders import refuse_foreign
 from clew.datasets.hpo import hpo_schema, load_hpo
 from clew.kb.manifest import read_manifest
 

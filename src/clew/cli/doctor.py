@@ -1,10 +1,12 @@
-"""`clew doctor`: how this installation is."""
+"""`clew doctor` and `clew completion`: how this installation is, and how a shell completes its commands."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Annotated, Literal
 
 import typer
+from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
 from clew.cli.options import AsJson
 from clew.cli.output import out, print_json, print_table
@@ -43,3 +45,19 @@ def show(found: Diagnosis) -> None:
         out.print(f"PROBLEM: {problem}", markup=False)
     if not found.problems:
         out.print("all is well")
+
+
+PLACES = {
+    "bash": "clew completion bash >> ~/.bashrc",
+    "zsh": "clew completion zsh >> ~/.zshrc",
+    "fish": "clew completion fish > ~/.config/fish/completions/clew.fish",
+}
+"""Where the script goes."""
+
+
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Which shell.")],
+) -> None:
+    """Print a completion script, such as `clew completion bash >> ~/.bashrc`."""
+    typer.echo(f"# {PLACES[shell]}")
+    typer.echo(get_completion_script(prog_name="clew", complete_var="_CLEW_COMPLETE", shell=shell))

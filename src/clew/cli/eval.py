@@ -1,4 +1,4 @@
-"""`clew eval` and `clew report`."""
+"""`clew eval`, `clew report`, `clew grade` and `clew reproduce`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from clew.cli.options import AsJson, EmbedderOption, Options, Ray, assignments
-from clew.cli.output import err, out, print_json, print_table, say, stages
-from clew.core.errors import InputError, PendingError
+from clew.cli.output import err, out, print_json, print_plain, print_table, say, stages
+from clew.core.errors import InputError, NotFoundError, PendingError
 from clew.core.workers import hired
 from clew.datasets.load import load_dataset
 from clew.datasets.questions import Dataset
 from clew.documents.graph.edges import EdgeOptions
 from clew.evaluation.benchmark import Benchmark
+from clew.evaluation.grading import Grading, summarise_grades
+from clew.evaluation.grading import grade as graded
 from clew.evaluation.judging import PRIMARY
 from clew.evaluation.page import Table, comparison_table, costs, overview, report_page, type_table
 from clew.evaluation.report import Section, failure_json, load_runs, make_report, report_json, worst_failures
+from clew.evaluation.reproducing import Reproduced, chosen_tables, reproduce, write_report
 from clew.evaluation.rows import Row
 from clew.evaluation.runs import Run
 from clew.evaluation.summary import summarise
@@ -244,3 +247,70 @@ def live_metrics(method: str, dataset: Dataset) -> Iterator[Callable[[Row], None
             progress.update(task, completed=done, description=f"{method}  {means}{wrong}")
 
         yield on_row
+
+
+def grade(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR…", help="Folders of `clew eval --out`.")],
+    questions: Annotated[
+        str, typer.Option("--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="The data set of the runs.")
+    ],
+    model: Annotated[str, typer.Option("--model", help="The language model that grades.")],
+    as_json: AsJson = False,
+) -> None:
+    """Grade the written answers of runs by a language model, in both orders, and compare with exact match."""
+    opened = open_model(model)
+    if opened is None:
+        raise InputError("grading asks a language model: name one with --model")
+    answers = {question.id: question.answers for question in load_dataset(questions).questions}
+    found: dict[str, Grading] = {}
+    for run in load_runs(folders):
+        found[run.setup.method] = summarise_grades(graded(run.rows, answers, opened))
+    if as_json:
+        print_json({name: grading.to_json() for name, grading in found.items()})
+        return
+    rows = [
+        [
+            name,
+            str(one.n),
+            f"{100 * one.accuracy:.1f} [{100 * one.low:.1f}, {100 * one.high:.1f}]",
+            f"{100 * one.em:.1f}",
+            f"{100 * one.orders_agree:.1f}",
+            f"{100 * one.agrees_with_em:.1f}",
+            f"{one.kappa_with_em:.2f}",
+        ]
+        for name, one in found.items()
+    ]
+    columns = ["method", "n", "graded right", "EM", "orders agree", "agrees with EM", "kappa"]
+    print_table(f"Graded by {opened.name}", columns, rows)
+    out.print("[dim]right where the grader says so in both orders; shares in %[/dim]")
+
+
+def reproduce_tables(
+    tables: Annotated[list[str] | None, typer.Argument(metavar="TABLE…", help="By default all of them.")] = None,
+    data: Annotated[Path, typer.Option("--data", help="The folder with the data sets, one folder each.")] = Path(),
+    output: Annotated[Path, typer.Option("--out", "-o", help="Keep runs and report here; run again to go on.")] = Path(
+        "reproduced"
+    ),
+    method: Annotated[list[str] | None, typer.Option("--method", "-m", help="Instead of the table's methods.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="A random sample of so many questions.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the sample.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Run the tables of published data sets, beside what others published on them, and write the report."""
+    done: list[Reproduced] = []
+    missing: dict[str, str] = {}
+    for table in chosen_tables(tables or ()):
+        try:
+            done.append(reproduce(table, data, output, live_metrics, methods=method or (), limit=limit, seed=seed))
+        except NotFoundError as error:
+            missing[table.name] = str(error)
+            say(f"{table.name} is left out: {error}")
+            continue
+        if not as_json:
+            print_plain(done[-1].to_markdown() + "\n")
+    text, page = write_report(done, missing, output)
+    if as_json:
+        told = {one.table.name: [summarise(run).to_json() for run in one.runs] for one in done}
+        print_json({"tables": told, "left_out": missing, "report": str(text), "page": str(page)})
+    else:
+        out.print(f"written: {text} and {page}", markup=False)

@@ -17,9 +17,7 @@ from clew.cli.options import (
     Base,
     EmbedderOption,
     Groups,
-    find_node,
     group_names,
-    open_base,
     open_tools,
 )
 from clew.cli.output import out, print_json, print_plain, print_table, stages
@@ -89,7 +87,7 @@ def _count(number: int | None) -> str:
 def schema(base: AnyBase, as_json: AsJson = False) -> None:
     """Print the schema as TOML: edit it, and give it to `clew build --schema FILE`."""
     if as_json:
-        print_json(asdict(open_base(base).schema))
+        print_json(asdict(open_tools(base).stored.schema))
         return
     print_plain(write_schema(open_tools(base).kb.schema))
 
@@ -116,7 +114,7 @@ def show(
     if files is not None:
         raise InputError("--files says where the PDF of --page OUT.png lies: give both")
     tools = open_kb(base, groups=group_names(groups)).tools
-    page = node_page(tools.kb, find_node(tools, node), most)
+    page = node_page(tools.kb, tools.find_node(node), most)
     if as_json:
         print_json(page)
         return

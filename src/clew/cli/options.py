@@ -9,7 +9,6 @@ import typer
 
 from clew.core.errors import InputError
 from clew.kb.bolt import SCHEMES as GRAPHS
-from clew.kb.stored import StoredKnowledgeBase
 from clew.postgres import SCHEMES as POSTGRES
 from clew.toolbox import Toolbox
 
@@ -38,6 +37,10 @@ Options = Annotated[
     list[str] | None,
     typer.Option("--option", "-O", metavar="NAME=VALUE", help="An option of the method; `clew methods` lists them."),
 ]
+Method = Annotated[str, typer.Option("--method", "-m", help="How to answer; see `clew methods`.")]
+Shown = Annotated[int, typer.Option("-k", min=1, help="How many answers to show.")]
+EstimateOnly = Annotated[bool, typer.Option("--estimate", help="Only say what it would cost, spending nothing.")]
+TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write the steps to this file as JSON lines.")]
 Fix = Annotated[
     list[str] | None,
     typer.Option("--fix", metavar="NAME=KEY", help="What a name in the question stands for; again for several nodes."),
@@ -87,11 +90,6 @@ Ray = Annotated[
 ]
 
 
-def open_base(place: str | Path) -> StoredKnowledgeBase:
-    """Open a knowledge base named on the command line."""
-    return Toolbox.open(place).stored
-
-
 def assignments(given: list[str] | None, flag: str = "--option") -> dict[str, str]:
     """`["k=5"]` → `{"k": "5"}`."""
     pairs = {}
@@ -122,8 +120,3 @@ def open_tools(folder: str | Path) -> Toolbox:
 def group_names(given: str | None) -> list[str] | None:
     """`"hr, board"` → `["hr", "board"]`; None where everything may be seen."""
     return None if given is None else [group.strip() for group in given.split(",") if group.strip()]
-
-
-def find_node(tools: Toolbox, text: str) -> int:
-    """A node by key, or else by name."""
-    return tools.find_node(text)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from clew.cli.options import AnyBase, AsJson, find_node, open_tools
+from clew.cli.options import AnyBase, AsJson, open_tools
 from clew.cli.output import err, out, print_json, print_table, progress_bar
 from clew.core.errors import InputError
 from clew.datasets.load import load_dataset
@@ -43,7 +43,7 @@ def subgraph(
     if len(entities) < 2:
         raise InputError("name at least two entities, such as `clew subgraph KB BBS2 Polydactyly`")
     tools = open_tools(base)
-    *asked, candidate = (find_node(tools, name) for name in entities)
+    *asked, candidate = map(tools.find_node, entities)
     limits = PathLimits(most_hops=most_hops, most_paths=most_paths)
     [found] = SubgraphExtractor(tools.kb, limits).extract(asked, [candidate])
     if svg is not None:

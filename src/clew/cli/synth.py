@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from clew.cli.ask import show_estimate
-from clew.cli.options import AsJson, Base, MaxCalls, MaxCost, MaxSeconds, MaxTokens, Model
+from clew.cli.options import AsJson, Base, EstimateOnly, MaxCalls, MaxCost, MaxSeconds, MaxTokens, Model, TraceFile
 from clew.cli.output import out, print_json, progress_bar, say
 from clew.core.trace import Recorder, recording
 from clew.models.opening import open_estimating, open_model
@@ -47,10 +47,8 @@ def synth(
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
     max_seconds: MaxSeconds = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only say what it would cost, spending nothing.")
-    ] = False,
-    trace: Annotated[Path | None, typer.Option("--trace", help="Write the steps to this file as JSON lines.")] = None,
+    estimate: EstimateOnly = False,
+    trace: TraceFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a benchmark of questions with gold answers, queries and paths from any knowledge base."""

@@ -11,8 +11,8 @@ import typer
 
 from clew.cli.options import AsJson, Base, open_tools
 from clew.cli.output import err, out, print_json, print_table, progress_bar, say
+from clew.core.disk import refuse_foreign
 from clew.core.errors import InputError
-from clew.core.folders import refuse_foreign
 from clew.datasets.base import dataset_base
 from clew.datasets.load import load_dataset
 from clew.evaluation.benchmark import Benchmark, aliases_in

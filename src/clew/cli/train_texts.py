@@ -11,7 +11,7 @@ import typer
 from clew.cli.options import AsJson
 from clew.cli.output import err
 from clew.cli.train import Epochs, LeftOut, Minutes, Seed, Weights, show_figures
-from clew.core.folders import refuse_foreign
+from clew.core.disk import refuse_foreign
 from clew.models.model_card import CARD
 from clew.training.fine_tuning import STEPS, Course
 from clew.training.language import Tuning

@@ -1,14 +1,17 @@
-"""What systems do differently with files: holding one against other processes, and bringing it to the disk."""
+"""Files and folders: writing them whole, holding them against other processes, and whose they are."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
+
+from clew.core.errors import CorruptError, InputError
 
 BINARY: int = getattr(os, "O_BINARY", 0)
 """The flag without which Windows changes line ends in files opened by `os.open`."""
@@ -48,6 +51,12 @@ def written_whole(file: Path) -> Iterator[TextIO]:
         draft.replace(place)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def file_sha256(file: Path) -> str:
+    """The SHA-256 of a file, read in pieces, as hexadecimal digits."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 if sys.platform == "win32":
@@ -126,3 +135,27 @@ else:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+SHOWN = 3
+"""How many of the other files an error names."""
+
+
+def refuse_foreign(folder: Path, own: Sequence[str], what: str, remedy: str = "name a new folder") -> None:
+    """Refuse a folder that holds files, but none of `own`, the names by which Clew knows a folder as its own."""
+    if any((folder / name).exists() for name in own):
+        return
+    try:
+        names = sorted(entry.name for entry in folder.iterdir())
+    except OSError:  # not there yet, or no folder: whoever makes it says so
+        return
+    if names:
+        shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+        raise InputError(f"{folder} holds other files ({shown}) and no {what}: nothing was written; {remedy}")
+
+
+def refuse_link(*files: Path) -> None:
+    """Refuse files that are links: those of a base from a stranger may lead to any file of its user."""
+    for file in files:
+        if file.is_symlink():
+            raise CorruptError(f"{file} is a link, and Clew makes none: replace it by what it leads to, or remove it")

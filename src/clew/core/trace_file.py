@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ class _Line(BaseModel):
     kind: str
 
 
-class _Span(_Line):
+class Step(_Line):
+    """A step of a trace with the steps inside it, in the order in which they began."""
+
     id: int
     parent: int | None
     name: str
@@ -32,21 +34,8 @@ class _Span(_Line):
     error: str | None = None
     calls: tuple[ModelCall, ...] = ()
     fallbacks: tuple[Fallback, ...] = ()
-
-
-@dataclass(frozen=True)
-class Step:
-    """A step of a trace with the steps inside it, in the order in which they began."""
-
-    id: int
-    name: str
-    start: float
-    seconds: float | None
-    details: dict[str, Any]
-    error: str | None
-    calls: tuple[ModelCall, ...]
-    fallbacks: tuple[Fallback, ...]
-    inner: list[Step] = field(default_factory=list)
+    inner: list[Step] = []
+    """Filled as the lines are read."""
 
 
 @dataclass(frozen=True)
@@ -80,19 +69,14 @@ def read_trace(file: Path) -> TraceFile:
             if kind == "fallback":
                 outside.append(_FALLBACK.validate_json(line))
             elif kind == "span":
-                span = _Span.model_validate_json(line)
-                step = _step(span)
-                steps[span.id] = step
-                (roots if span.parent is None or span.parent not in steps else steps[span.parent].inner).append(step)
+                step = Step.model_validate_json(line)
+                steps[step.id] = step
+                (roots if step.parent is None or step.parent not in steps else steps[step.parent].inner).append(step)
         except ValidationError as failure:
             raise SourceError(
                 "no line of a trace; expected what `clew ask --trace` writes", file=file, line=number
             ) from failure
     return TraceFile(tuple(steps.values()), tuple(roots), tuple(outside))
-
-
-def _step(span: _Span) -> Step:
-    return Step(span.id, span.name, span.start, span.seconds, span.details, span.error, span.calls, span.fallbacks)
 
 
 def to_otlp(trace: TraceFile, service: str = "clew") -> dict[str, Any]:
@@ -116,7 +100,7 @@ def to_otlp(trace: TraceFile, service: str = "clew") -> dict[str, Any]:
 
 def _otlp_span(step: Step, trace_id: str, span_id: str, parent: str) -> dict[str, Any]:
     events = [
-        {"timeUnixNano": _nano(step.start), "name": "fallback", "attributes": _attributes(vars_of(fallback))}
+        {"timeUnixNano": _nano(step.start), "name": "fallback", "attributes": _attributes(asdict(fallback))}
         for fallback in step.fallbacks
     ]
     return {
@@ -155,11 +139,6 @@ def _otlp_call(step: Step, place: int, trace_id: str, parent: str) -> dict[str, 
         "attributes": _attributes(attributes),
         "status": {"code": 2, "message": call.error} if call.error else {},
     }
-
-
-def vars_of(fallback: Fallback) -> dict[str, str]:
-    """The parts of a fallback by name."""
-    return {"step": fallback.step, "reason": fallback.reason, "instead": fallback.instead}
 
 
 def _span_id(trace_id: str, step: int, call: int | None = None) -> str:

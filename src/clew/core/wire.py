@@ -14,11 +14,15 @@ MOST_EARLIER = 20
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
-class _Request(BaseModel):
+class Request(BaseModel):
+    """What a client sends; what is not known is refused."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-class _Reply(BaseModel):
+class Reply(BaseModel):
+    """What the server sends; what a client does not know it passes over."""
+
     model_config = ConfigDict(
         frozen=True, extra="ignore", json_schema_serialization_defaults_required=True, use_attribute_docstrings=True
     )
@@ -30,7 +34,7 @@ class _Partial(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
 
-class AskRequest(_Request):
+class AskRequest(Request):
     """A question and how to answer it."""
 
     question: Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]
@@ -52,7 +56,7 @@ class AskRequest(_Request):
     """The earlier questions of the conversation, the oldest first: this one may lean on them."""
 
 
-class NodeReply(_Reply):
+class NodeReply(Reply):
     """A node by key, name and type."""
 
     key: str
@@ -109,7 +113,7 @@ class AnswerReply(NodeReply):
     """What the base says about it besides its relations, without long texts."""
 
 
-class FallbackReply(_Reply):
+class FallbackReply(Reply):
     """A step that did something other than it was meant to."""
 
     step: str
@@ -117,7 +121,7 @@ class FallbackReply(_Reply):
     instead: str
 
 
-class CallReply(_Reply):
+class CallReply(Reply):
     """One model call: tokens, price, time and the beginning of the reply; never the key."""
 
     prompt_tokens: int
@@ -129,7 +133,7 @@ class CallReply(_Reply):
     reply: str = ""
 
 
-class SpanReply(_Reply):
+class SpanReply(Reply):
     """One step of the trace; `start` counts seconds from the first."""
 
     id: int
@@ -142,13 +146,13 @@ class SpanReply(_Reply):
     calls: tuple[CallReply, ...] = ()
 
 
-class UncheckedReply(_Reply):
+class UncheckedReply(Reply):
     """What a model has written so far of an answer; the run takes its place, and may say something else."""
 
     text: str
 
 
-class SpendingReply(_Reply):
+class SpendingReply(Reply):
     """What the model calls came to."""
 
     calls: int = 0
@@ -175,7 +179,7 @@ class TermReply(_Partial):
     type: str | None = None
 
 
-class TripletReply(_Reply):
+class TripletReply(Reply):
     """One requirement of a query."""
 
     head: TermReply
@@ -184,7 +188,7 @@ class TripletReply(_Reply):
     negated: bool = False
 
 
-class GroundingReply(_Reply):
+class GroundingReply(Reply):
     """What the words of a question were taken for, and what else they could mean."""
 
     text: str
@@ -225,7 +229,7 @@ class QueryReply(_Partial):
     cypher: str | None = None
 
 
-class AskReply(_Reply):
+class AskReply(Reply):
     """A finished run: the answers, the query behind them, the trace and the cost."""
 
     run: str
@@ -265,7 +269,7 @@ class AskReply(_Reply):
         return answer_card(self.question, self.text, rows, f"{self.method}, {self.seconds:.3f} s")
 
 
-class MentionReply(_Reply):
+class MentionReply(Reply):
     """A span of a text that names nodes."""
 
     start: int
@@ -274,7 +278,7 @@ class MentionReply(_Reply):
     nodes: tuple[FoundReply, ...]
 
 
-class NeighborsReply(_Reply):
+class NeighborsReply(Reply):
     """Neighbours by one relation in one direction: how many, and the first of them."""
 
     relation: str
@@ -292,7 +296,7 @@ class NodePage(NodeReply):
     neighbors: tuple[NeighborsReply, ...] = ()
 
 
-class EdgeReply(_Reply):
+class EdgeReply(Reply):
     """An edge between nodes, by their keys."""
 
     head: str
@@ -309,7 +313,7 @@ class DrawnNode(_Partial):
     role: str | None = None
 
 
-class CountReply(_Reply):
+class CountReply(Reply):
     """How many edges of a relation there are in one direction."""
 
     relation: str
@@ -317,7 +321,7 @@ class CountReply(_Reply):
     count: int
 
 
-class GraphReply(_Reply):
+class GraphReply(Reply):
     """Nodes and edges to draw."""
 
     nodes: tuple[DrawnNode, ...]
@@ -331,14 +335,14 @@ class GraphReply(_Reply):
     features: dict[str, float] = {}
 
 
-class SkippedReply(_Reply):
+class SkippedReply(Reply):
     """A file that could not be used, and why."""
 
     file: str
     reason: str
 
 
-class BuildReply(_Reply):
+class BuildReply(Reply):
     """How the build of a document base stands."""
 
     state: Literal["idle", "waiting", "running", "failed"]
@@ -349,7 +353,7 @@ class BuildReply(_Reply):
     skipped: tuple[SkippedReply, ...] = ()
 
 
-class DocumentReply(_Reply):
+class DocumentReply(Reply):
     """One file."""
 
     name: str
@@ -360,7 +364,7 @@ class DocumentReply(_Reply):
     indexed: bool
 
 
-class DocumentsReply(_Reply):
+class DocumentsReply(Reply):
     """The files of a document base and how its build stands."""
 
     documents: tuple[DocumentReply, ...]
@@ -371,7 +375,7 @@ class DocumentsReply(_Reply):
     most_bytes: int
 
 
-class PieceReply(_Reply):
+class PieceReply(Reply):
     """A passage or table of a document."""
 
     key: str
@@ -381,7 +385,7 @@ class PieceReply(_Reply):
     page: int | None = None
 
 
-class ReadingReply(_Reply):
+class ReadingReply(Reply):
     """A document as it was read."""
 
     name: str
@@ -389,7 +393,7 @@ class ReadingReply(_Reply):
     pieces: tuple[PieceReply, ...]
 
 
-class TypeReply(_Reply):
+class TypeReply(Reply):
     """A node type."""
 
     name: str
@@ -400,7 +404,7 @@ class TypeReply(_Reply):
     description: str = ""
 
 
-class RelationReply(_Reply):
+class RelationReply(Reply):
     """A relation between two node types."""
 
     name: str
@@ -411,7 +415,7 @@ class RelationReply(_Reply):
     description: str = ""
 
 
-class MethodReply(_Reply):
+class MethodReply(Reply):
     """A method with its options and their defaults."""
 
     name: str
@@ -419,7 +423,7 @@ class MethodReply(_Reply):
     options: dict[str, str]
 
 
-class BaseReply(_Reply):
+class BaseReply(Reply):
     """A base that this token may ask."""
 
     name: str
@@ -448,7 +452,7 @@ class BaseDetails(BaseReply):
     examples: tuple[str, ...]
 
 
-class BaseChange(_Request):
+class BaseChange(Request):
     """What people read about a base; its name, which stands in addresses, stays."""
 
     title: Annotated[str, Field(max_length=200)] | None = None
@@ -463,13 +467,13 @@ class NewBase(BaseChange):
     """A file to begin with: one that the server offers, or an address that it allows."""
 
 
-class ModelChoice(_Request):
+class ModelChoice(Request):
     """The model that answers by default."""
 
     model: Annotated[str, Field(max_length=200)]
 
 
-class ManagedReply(_Reply):
+class ManagedReply(Reply):
     """What the client may do with bases."""
 
     may_make: bool
@@ -478,13 +482,13 @@ class ManagedReply(_Reply):
     """Files and addresses that a base can be made of."""
 
 
-class FeedbackRequest(_Request):
+class FeedbackRequest(Request):
     """Whether what a run found is right."""
 
     right: bool
 
 
-class EstimateReply(_Reply):
+class EstimateReply(Reply):
     """What a question would cost."""
 
     calls: int
@@ -495,7 +499,37 @@ class EstimateReply(_Reply):
     words: str
 
 
-class Problem(_Reply):
+class Problem(Reply):
     """What went wrong, and what to do about it."""
 
     error: str
+
+
+class TableReply(Reply):
+    """A table of cells that are ready to be shown."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str
+
+
+class EvaluationReply(Reply):
+    """The runs over one set of questions."""
+
+    title: str
+    runs: tuple[str, ...]
+    tables: tuple[TableReply, ...]
+
+
+class FailureReply(Reply):
+    """A question that was not answered well."""
+
+    id: str
+    question: str
+    gold: tuple[str, ...]
+    found: tuple[str, ...]
+    metrics: dict[str, float]
+    error: str | None
+    fallbacks: tuple[str, ...]
+    trace: tuple[str, ...]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from clew.core.wire import Reply, Request
 
 RoleName = Literal["reader", "editor", "admin"]
 Secret = Annotated[str, Field(min_length=1, max_length=1000)]
@@ -12,14 +14,8 @@ Label = Annotated[str, Field(min_length=1, max_length=100)]
 MOST_ROLES = 1000
 
 
-class _Request(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True)
-
-
-class _Reply(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", json_schema_serialization_defaults_required=True, use_attribute_docstrings=True
-    )
+class _Request(Request):
+    model_config = ConfigDict(hide_input_in_errors=True)
 
 
 class SignIn(_Request):
@@ -68,7 +64,7 @@ class NewUser(UserChange):
     name: Label
 
 
-class MeReply(_Reply):
+class MeReply(Reply):
     """Who has signed in, and what this user may do."""
 
     name: str
@@ -82,7 +78,7 @@ class MeReply(_Reply):
     asks_per_day: int | None
 
 
-class UserReply(_Reply):
+class UserReply(Reply):
     """A user, as an admin sees one."""
 
     name: str
@@ -93,14 +89,14 @@ class UserReply(_Reply):
     signed_in: float | None
 
 
-class PasswordReply(_Reply):
+class PasswordReply(Reply):
     """A password to begin with, told this once."""
 
     name: str
     password: str
 
 
-class TokenReply(_Reply):
+class TokenReply(Reply):
     """A token, without its secret; times in seconds since 1970."""
 
     id: int
@@ -111,13 +107,13 @@ class TokenReply(_Reply):
     ends: float
 
 
-class NewTokenReply(_Reply):
+class NewTokenReply(Reply):
     """A token, told this once."""
 
     token: str
 
 
-class AskedReply(_Reply):
+class AskedReply(Reply):
     """A question that was asked."""
 
     at: float
@@ -126,7 +122,7 @@ class AskedReply(_Reply):
     run: str | None
 
 
-class AuditReply(_Reply):
+class AuditReply(Reply):
     """A line of the audit log."""
 
     id: int

@@ -71,15 +71,7 @@ def _load(name: str, path: Path, split: str | None) -> Dataset:
                 },
             )
         )
-    return Dataset(
-        name,
-        tuple(questions),
-        "documents",
-        file.name.split(".json")[0],
-        match="key",
-        paragraphs=pool.paragraphs(),
-        contexts=contexts,
-    )
+    return _of_file(name, file, questions, pool, contexts)
 
 
 class _Paragraph(BaseModel):
@@ -121,15 +113,15 @@ def load_musique(path: Path, split: str | None = None) -> Dataset:
                 extra={"decomposition": record.question_decomposition},
             )
         )
-    return Dataset(
-        "musique",
-        tuple(questions),
-        "documents",
-        file.name.split(".json")[0],
-        match="key",
-        paragraphs=pool.paragraphs(),
-        contexts=contexts,
-    )
+    return _of_file("musique", file, questions, pool, contexts)
+
+
+def _of_file(
+    name: str, file: Path, questions: list[Question], pool: Pool, contexts: dict[str, tuple[str, ...]]
+) -> Dataset:
+    """A data set of one file, each question with passages of its own; the name of the file tells the split."""
+    split, paragraphs = file.name.split(".json")[0], pool.paragraphs()
+    return Dataset(name, tuple(questions), "documents", split, match="key", paragraphs=paragraphs, contexts=contexts)
 
 
 class _Text(BaseModel):

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from clew.core.errors import InputError
 from clew.datasets.files import read_rows
-from clew.kb.tables import Piece, Tables
+from clew.kb.tables import EDGE_COLUMNS, Piece, Tables
 from clew.reading.language.proper_names import sentences
 
 Kind = Literal["retrieval", "graph", "documents"]
@@ -210,15 +210,12 @@ class Pool:
         return tuple(self._by_content.values())
 
 
-def triple_tables(file: Path, separator: str = "\t", subject_class: str | None = None) -> Tables:
+def triple_tables(file: Path, separator: str = "\t", subject_class: str = "entity") -> Tables:
     """Head, relation and tail per line; `subject_class` is the label a user would give with `--class`."""
     rows = list(read_rows(file, separator, 3))
     columns = {
-        name: pa.array([cells[place] for _, cells in rows], pa.string())
-        for place, name in enumerate(("head", "relation", "tail"))
+        name: pa.array([cells[place] for _, cells in rows], pa.string()) for place, name in enumerate(EDGE_COLUMNS)
     }
     lines = pa.array([number for number, _ in rows], pa.int64())
     piece = Piece(pa.table(columns), str(file), lines=lines)
-    if subject_class is None:
-        return Tables((), (piece,), implicit=True)
     return Tables((), (piece,), implicit=True, implicit_type=subject_class)

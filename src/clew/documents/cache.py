@@ -8,8 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from clew.core.disk import write_whole
-from clew.core.folders import refuse_link
+from clew.core.disk import refuse_link, write_whole
 from clew.documents.extracted import Block, Cells, Extracted, TextLine
 from clew.kb.sealed import KEPT_TEXT, sealed_text, unsealed_text
 

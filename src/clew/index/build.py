@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from clew.core.disk import refuse_link
 from clew.core.errors import FormatError
-from clew.core.folders import refuse_link
 from clew.core.types import IntArray
 from clew.index.disk_vectors import DiskVectors, drop_rows, rows_files
 from clew.index.lexical import LexicalIndex, written_in

@@ -10,20 +10,19 @@ from numpy.typing import NDArray
 
 from clew.core.types import Ranking
 
-
-def reciprocal_rank_fusion(
-    rankings: Sequence[Ranking], *, k: int | None = None, constant: int = 60, weights: Sequence[float] | None = None
-) -> Ranking:
-    """Σ w / (constant + rank): Cormack, Clarke & Büttcher, "Reciprocal Rank Fusion outperforms Condorcet" (2009)."""
-    parts = [1.0 / (constant + 1 + np.arange(len(ranking))) for ranking in rankings]
-    return _summed(rankings, parts, k, weights)
+CONSTANT = 60
+"""What Cormack, Clarke and Büttcher add to every rank."""
 
 
-def min_max_sum(
-    rankings: Sequence[Ranking], *, k: int | None = None, weights: Sequence[float] | None = None
-) -> Ranking:
+def reciprocal_rank_fusion(rankings: Sequence[Ranking], *, k: int | None = None) -> Ranking:
+    """Σ 1 / (CONSTANT + rank): Cormack, Clarke & Büttcher, "Reciprocal Rank Fusion outperforms Condorcet" (2009)."""
+    parts = [1.0 / (CONSTANT + 1 + np.arange(len(ranking))) for ranking in rankings]
+    return _summed(rankings, parts, k)
+
+
+def min_max_sum(rankings: Sequence[Ranking], *, weights: Sequence[float] | None = None) -> Ranking:
     """The sum of scores stretched to 0..1 in each ranking; a node that a ranking lacks gets 0 from it."""
-    return _summed(rankings, [min_max(ranking.scores) for ranking in rankings], k, weights)
+    return _summed(rankings, [min_max(ranking.scores) for ranking in rankings], None, weights)
 
 
 def preferring(ranking: Ranking, others: Ranking, factor: float) -> Ranking:
@@ -47,7 +46,7 @@ def _summed(
     rankings: Sequence[Ranking],
     parts: Sequence[NDArray[np.float64]],
     k: int | None,
-    weights: Sequence[float] | None,
+    weights: Sequence[float] | None = None,
 ) -> Ranking:
     if not any(len(ranking) for ranking in rankings):
         return Ranking.of([], [])

@@ -96,28 +96,9 @@ class NameIndex:
         NameTable.write(folder, aliases, nodes, np.where(own, NAME, ALIAS).astype(np.uint8))
 
     @classmethod
-    def open(
-        cls,
-        folder: Path,
-        types: IntArray,
-        schema: Schema,
-        *,
-        vectors: Index | None = None,
-        name_of: Callable[[int], str] = str,
-        prominence: Prominence = np.zeros_like,
-        frequency: Callable[[str], int] = lambda _: 0,
-    ) -> NameIndex:
-        """Map an index."""
-        return cls(
-            NameTable.open(folder),
-            TrigramIndex.open(folder),
-            types,
-            schema,
-            vectors=vectors,
-            name_of=name_of,
-            prominence=prominence,
-            frequency=frequency,
-        )
+    def open(cls, folder: Path, types: IntArray, schema: Schema, *, name_of: Callable[[int], str] = str) -> NameIndex:
+        """Map an index that finds by spelling alone."""
+        return cls(NameTable.open(folder), TrigramIndex.open(folder), types, schema, name_of=name_of)
 
     def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
         """The nodes a name may stand for: exact, then of like spelling, then, where these are poor, of near meaning."""

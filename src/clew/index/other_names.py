@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Literal
-
-from rapidfuzz.fuzz import ratio
 
 from clew.core.errors import NotFoundError
 from clew.index.protocol import Link, Mention, Names
@@ -48,34 +45,29 @@ class CorrectedNames:
         return None
 
 
-FullText = Literal["none", "virtuoso", "jena", "scan"]
-"""How an endpoint searches texts: bif:contains, text:query, or by reading every label (small endpoints only)."""
 LONGEST = 10
 """Words of the longest name looked for in a question."""
-CLOSE = 85.0
-"""How alike, of 100, a label found by full-text search must be to the name that was asked for."""
 
 
 class RemoteNames:
     """The `Names` of a remote base."""
 
-    def __init__(self, kb: SparqlKnowledgeBase, full_text: FullText = "none") -> None:
-        self.kb, self.full_text = kb, full_text
+    def __init__(self, kb: SparqlKnowledgeBase) -> None:
+        self.kb = kb
 
     def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
-        """The nodes with this label, then those with a label much like it."""
+        """The nodes with this label."""
         name = " ".join(text.split())
         if self.kb.reading.entities and SHORT.fullmatch(name):
             with suppress(NotFoundError):
                 return (Link(self.kb.find(name), name, "exact", 1.0),)
-        exact = [
+        found = [
             Link(node, label, "exact", 1.0) for node, label in self._labelled({name: _spellings(name)}).get(name, ())
         ]
-        found = exact or [link for link in self._search(name) if link.score * 100 >= CLOSE]
         if type is not None:
             kinds = {ref.id: ref.type for ref in self.kb.refs([link.node for link in found])}
             found = [link for link in found if kinds[link.node] == type]
-        return tuple(sorted(found, key=lambda link: (-link.score, link.node))[:k])
+        return tuple(sorted(found, key=lambda link: link.node)[:k])
 
     def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:  # noqa: ARG002 - endpoints compare exactly
         """Labels that occur in a text: longest match first, never overlapping, in reading order."""
@@ -110,22 +102,6 @@ class RemoteNames:
         known = {ref.id for ref in self.kb.refs(every) if ref.type in self.kb.schema.type_code}
         kept = {name: [one for one in labelled if one[0] in known] for name, labelled in found.items()}
         return {name: labelled for name, labelled in kept.items() if labelled}
-
-    def _search(self, name: str) -> Iterator[Link]:
-        label = iri(self.kb.reading.label)
-        quoted = literal(name)
-        patterns: dict[FullText, str] = {
-            "virtuoso": f"?s {label} ?l . ?l <bif:contains> {literal(chr(39) + name.replace(chr(39), ' ') + chr(39))}",
-            "jena": f"?s <http://jena.apache.org/text#query> ({label} {quoted}) . ?s {label} ?l",
-            "scan": f"?s {label} ?l FILTER (CONTAINS(LCASE(STR(?l)), LCASE({quoted})))",
-        }
-        if self.full_text not in patterns or not name:
-            return
-        rows = self.kb.endpoint.page(f"SELECT ?s ?l WHERE {{ {patterns[self.full_text]} }} ORDER BY ?s ?l LIMIT 200")
-        for row in rows:
-            found = content(row["l"])
-            alike = ratio(name.casefold(), found.casefold()) / 100
-            yield Link(self.kb.intern([row["s"]])[0], found, "fuzzy", alike)
 
 
 def _runs(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:

@@ -27,9 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core import trace
-from clew.core.disk import BINARY, hold, write_whole
+from clew.core.disk import BINARY, hold, refuse_link, write_whole
 from clew.core.errors import CorruptError, EmbedderMismatch
-from clew.core.folders import refuse_link
 from clew.core.notations import parse_json
 from clew.models.protocol import Embedder
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from clew.core.disk import file_sha256
 from clew.core.errors import CorruptError
 
 State = tuple[int, int, int, int]
@@ -98,9 +99,3 @@ def altered_texts(folder: Path) -> list[Path]:
 def learned_digests(folder: Path) -> dict[str, str]:
     """What tells one state of what a base was taught from any other."""
     return {name: file_sha256(folder / name) for name in (LEARNED, FITTED, TUNED) if (folder / name).is_file()}
-
-
-def file_sha256(file: Path) -> str:
-    """The SHA-256 of a file, as hexadecimal digits."""
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -23,18 +23,35 @@ import secrets
 import shutil
 import stat
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from clew.core.disk import hold, is_shared, sync, write_whole
+from clew.core.disk import file_sha256, hold, is_shared, refuse_foreign, refuse_link, share, sync, write_whole
 from clew.core.errors import CorruptError, LockedError, NotFoundError, StorageError
-from clew.core.folders import refuse_foreign, refuse_link
-from clew.kb.holding import Held
 from clew.kb.manifest import GENERATION, LOCK, MANIFEST, Manifest, is_base, read_manifest
-from clew.kb.sealed import file_sha256, seal_folder
+from clew.kb.sealed import seal_folder
+
+
+class Held:
+    """A generation in use: as long as this is open, no writer removes it."""
+
+    def __init__(self, place: Path) -> None:
+        """Where there is no such folder, or a writer is removing it, nothing is held."""
+        self._close: weakref.finalize[Any, Any] | None = None
+        with suppress(FileNotFoundError, NotADirectoryError):
+            descriptor = share(place)
+            if descriptor is not None:
+                self._close = weakref.finalize(self, os.close, descriptor)
+
+    def close(self) -> None:
+        """Let it go."""
+        if self._close is not None:
+            self._close()
+
 
 OWN = re.compile(rf"{GENERATION.pattern}|\.clew-stage-[0-9a-f]{{16}}")
 """Names of folders that Clew makes; one that the manifest or the lock records may be removed."""

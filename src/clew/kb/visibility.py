@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.kb.node_table import STRING, STRINGS
-from clew.kb.tables import GROUPS, NODE_COLUMNS, Piece, Tables
+from clew.kb.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece, Tables
 
 Rules = Mapping[str, Sequence[str]]
 """A pattern of files or keys, such as `hr/*` → the groups that may see what matches."""
@@ -93,9 +93,7 @@ def visible(tables: Tables, groups: Collection[str]) -> Tables:
     whole = sum(piece.table.num_rows for piece in tables.nodes)
     if len(keys) < whole:
         edges = [_kept(piece, _joins(piece.table, keys)) for piece in edges]
-    return replace(
-        tables, nodes=_told(nodes, NODE_COLUMNS), edges=_told(edges, ("head", "relation", "tail")), implicit=False
-    )
+    return replace(tables, nodes=_told(nodes, NODE_COLUMNS), edges=_told(edges, EDGE_COLUMNS), implicit=False)
 
 
 def _seen(piece: Piece, groups: Collection[str]) -> Piece:
@@ -114,8 +112,7 @@ def _seen(piece: Piece, groups: Collection[str]) -> Piece:
 
 
 def _joins(table: pa.Table, keys: pa.ChunkedArray) -> NDArray[np.bool_]:
-    ends = (pc.is_in(table[end].cast(STRING), value_set=keys).to_numpy() for end in ("head", "tail"))
-    head, tail = ends
+    head, tail = (pc.is_in(table[end].cast(STRING), value_set=keys).to_numpy() for end in ("head", "tail"))
     joined: NDArray[np.bool_] = head & tail
     return joined
 

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from clew.core.disk import write_whole
+from clew.core.disk import refuse_link, write_whole
 from clew.core.errors import CorruptError
-from clew.core.folders import refuse_link
 from clew.core.types import Answer
 from clew.index.tokens import ENGLISH, language_of
 from clew.kb.arrays import ArrayKnowledgeBase

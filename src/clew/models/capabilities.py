@@ -22,10 +22,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core import trace
 from clew.core.errors import ModelError
+from clew.models.chat_replies import room_to_think
 from clew.models.model_names import billions_in, is_reasoning, size_of
 from clew.models.openai_chat import JsonMode, OpenAIChat
 from clew.models.protocol import Capabilities, Completion, Message, Request, each
-from clew.models.thoughts import room_to_think
 from clew.models.wrappers import Wrapping
 
 LOCAL_CONTEXT = 4096

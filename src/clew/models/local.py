@@ -13,13 +13,12 @@ from typing import Any
 
 from clew.core.errors import MissingExtraError, NotFoundError, ReplyError
 from clew.models.batch_runner import LocalModel, holds_replies_to_schemas
-from clew.models.chat_replies import read_chat_reply
+from clew.models.chat_replies import read_chat_reply, without_thoughts
 from clew.models.generation import several_replies
 from clew.models.model_card import CARD, check_card
 from clew.models.model_names import capabilities_by_name
 from clew.models.openai_chat import chat_body
 from clew.models.protocol import Capabilities, Completion, Request, Usage
-from clew.models.thoughts import without_thoughts
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit
 
 from clew.models.protocol import Capabilities, Size
 
@@ -51,3 +52,10 @@ def can_chat(name: str) -> bool:
 def capabilities_by_name(name: str, context_tokens: int, **known: bool) -> Capabilities:
     """What a model can do that nobody was asked about."""
     return Capabilities(context_tokens, reasoning=is_reasoning(name), size=size_of(name), **known)
+
+
+def name_at(model: str, base_url: str) -> str:
+    """The name of a model with its host: equal names on two servers may be two models."""
+    parts = urlsplit(base_url)
+    place = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
+    return f"{model}@{place}{parts.path.rstrip('/')}"

@@ -11,20 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
-from urllib.parse import urlsplit
 
 from clew.core import unchecked
 from clew.core.errors import ModelError, OutageError, ReplyError
 from clew.core.trace import Failure, within
 from clew.models.batch_runner import with_schema_in_words
-from clew.models.chat_events import StreamedReply
-from clew.models.chat_replies import error_in_words, read_chat_reply
-from clew.models.model_names import capabilities_by_name
+from clew.models.chat_replies import StreamedReply, error_in_words, read_chat_reply, room_to_think
+from clew.models.model_names import capabilities_by_name, name_at
 from clew.models.prices import FREE, Price
 from clew.models.protocol import Capabilities, Completion, Request
 from clew.models.reply_store import digest
 from clew.models.settings import NO_KEY, Secret
-from clew.models.thoughts import room_to_think
 
 if TYPE_CHECKING:
     import httpx
@@ -150,10 +147,8 @@ class OpenAIChat:
 
     @property
     def name(self) -> str:
-        """The model with its host: equal names on two servers are two models."""
-        parts = urlsplit(self.base_url)
-        place = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
-        return f"{self.model}@{place}{parts.path.rstrip('/')}"
+        """The model with its host."""
+        return name_at(self.model, self.base_url)
 
     @property
     def capabilities(self) -> Capabilities:

@@ -28,14 +28,13 @@ from clew.models.batch import BatchFolder
 from clew.models.breaker import Breaking
 from clew.models.capabilities import Memory, Probed, remembered
 from clew.models.local import GgufModel, HuggingFaceModel
-from clew.models.local_servers import PORTS, START
 from clew.models.model_names import can_chat
 from clew.models.openai_chat import OpenAIChat
 from clew.models.prices import FREE, EstimatingModel, Price, PriceTable
 from clew.models.protocol import Capabilities, LanguageModel
 from clew.models.reply_store import ReplyStore
 from clew.models.scripted import ScriptedModel
-from clew.models.settings import NO_KEY, OPENAI_URL, NamedModel, Secret, Settings
+from clew.models.settings import NO_KEY, OPENAI_URL, PORTS, START, NamedModel, Secret, Settings
 from clew.models.wrappers import Budgeted, Cached, Ledger, Limited, Retrying, Traced
 
 DETECTION_SECONDS = 0.5
@@ -66,7 +65,6 @@ def open_model(
     ledger: Ledger | None = None,
     cache: bool = True,
     concurrency: int | None = None,
-    per_minute: float | None = None,
     settings: Settings | None = None,
 ) -> LanguageModel | None:
     """The model a spec names, traced, cached, budgeted, limited, given up where it is down; None for `none`.
@@ -89,7 +87,7 @@ def open_model(
 
     def limited(model: LanguageModel) -> LanguageModel:
         at_once = concurrency or named.concurrency or adapter.concurrency
-        return Budgeted(Limited(model, at_once, per_minute or named.per_minute, adapter.batch), ledger)
+        return Budgeted(Limited(model, at_once, named.per_minute, adapter.batch), ledger)
 
     if isinstance(adapter.model, OpenAIChat):
         _require_key(named.spec, adapter.model)

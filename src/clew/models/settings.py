@@ -41,7 +41,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core.errors import InputError, SourceError
 from clew.core.notations import parse_toml
-from clew.models.local_servers import addresses
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -226,3 +225,28 @@ def _read(file: Path) -> _File:
     if parsed.keys and os.name == "posix" and file.stat().st_mode & 0o077:
         raise SourceError(f"holds keys and can be read by others: chmod 600 '{file}'", file=file)
     return parsed
+
+
+PORTS = {"ollama": 11434, "lmstudio": 1234}
+HOSTS = {"ollama": "OLLAMA_HOST", "lmstudio": "LMSTUDIO_HOST"}
+START = {"ollama": "`ollama serve`", "lmstudio": "`lms server start`"}
+"""How each is started."""
+_ANY = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - compared, never listened on
+
+
+def addresses(environment: Mapping[str, str]) -> dict[str, str]:
+    """The base URL of each, on loopback unless the environment names a host."""
+    return {name: base_url(environment.get(HOSTS[name], "").strip(), port) for name, port in PORTS.items()}
+
+
+def base_url(host: str, port: int) -> str:
+    """`HOST`, `HOST:PORT`, `:PORT` or a URL, as Ollama understands it; an address to listen on means this machine."""
+    try:
+        parts = urlsplit(host if "://" in host else f"http://{host}")
+        name = _ANY.get(parts.hostname or "", parts.hostname or "")
+        secure = parts.scheme == "https"
+        number = parts.port or (443 if secure and "://" in host else port)
+    except ValueError as wrong:
+        raise InputError(f"{host!r} is no address of a server: expected HOST:PORT ({wrong})") from None
+    shown = f"[{name}]" if ":" in name else name
+    return f"{'https' if secure else 'http'}://{shown}:{number}{parts.path.rstrip('/').removesuffix('/v1')}/v1"

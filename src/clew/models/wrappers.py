@@ -7,7 +7,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from threading import Event, Lock
 
 from clew.core import trace
@@ -346,14 +346,9 @@ def _let_in(done: Completion) -> Completion:
 
 
 def _call(request: Request, completion: Completion, model: str) -> trace.ModelCall:
-    usage = completion.usage
     return trace.ModelCall(
         prompt_hash=digest(request, model)[:16],
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-        dollars=usage.dollars,
-        seconds=usage.seconds,
-        cached=usage.cached,
+        **asdict(completion.usage),
         error=completion.error,
         reply=completion.text[:SHOWN_REPLY],
         failure=completion.failure,

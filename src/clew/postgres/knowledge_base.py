@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from clew.core.errors import NotFoundError
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
-from clew.kb.facts import read_facts
+from clew.kb.manifest import read_facts
 from clew.kb.protocol import Edges
 from clew.kb.stored import StoredKnowledgeBase
 from clew.kb.tables import GROUPS, HIDDEN, NODE_COLUMNS, Tables

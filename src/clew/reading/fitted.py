@@ -13,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.core.disk import write_whole
+from clew.core.disk import refuse_link, write_whole
 from clew.core.errors import CorruptError, ModelError
-from clew.core.folders import refuse_link
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
 from clew.kb.sealed import FITTED, sealed_text, unsealed_text

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from clew import __version__
+from clew.core.disk import refuse_foreign
 from clew.core.errors import BudgetError, InputError, ModelError
-from clew.core.folders import refuse_foreign
 from clew.models.prices import Estimate, EstimatingModel
 from clew.models.protocol import LanguageModel
 from clew.models.wrappers import Ledger

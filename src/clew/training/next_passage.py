@@ -23,7 +23,7 @@ from clew.core.errors import InputError
 from clew.models.embedding.passage_embedder import ENCODER, PassageEmbedder, asking_on
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN
 from clew.models.model_card import add_figures
-from clew.models.passages.network import SEMICOLON
+from clew.models.passages import SEMICOLON
 from clew.training.exporting import export_network
 from clew.training.gradient import Asked, Contrast, ContrastSettings, Ids
 from clew.training.networks import EncoderSize, start_encoder, teacher_network

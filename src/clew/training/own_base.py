@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from clew.core.disk import write_whole
+from clew.core.disk import refuse_link, write_whole
 from clew.core.errors import CorruptError, InputError
-from clew.core.folders import refuse_link
 from clew.core.schema import words_of
 from clew.methods.paths.feedback import read_taught
 from clew.methods.role_choice import reader_of

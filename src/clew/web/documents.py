@@ -20,8 +20,8 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Protocol
 
+from clew.core.disk import refuse_foreign
 from clew.core.errors import InputError, NotFoundError
-from clew.core.folders import refuse_foreign
 from clew.core.wire import BuildReply
 from clew.documents.formats import READERS
 from clew.web import child_process

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Query
 
-from clew.core.wire_evaluations import EvaluationReply, FailureReply, TableReply
+from clew.core.wire import EvaluationReply, FailureReply, TableReply
 from clew.evaluation.page import comparison_table, costs, overview, type_table
 from clew.evaluation.report import Section, failure_json, worst_failures
 from clew.web.access import EVERY_BASE

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.core.disk import file_sha256
 from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, InputError, NotFoundError, SchemaError
 from clew.methods.subgraph_reranking.features import FeaturePipeline, make_pool
 from clew.methods.subgraph_reranking.ranker_file import load_ranker, save_ranker
@@ -20,7 +21,6 @@ from clew.methods.subgraph_reranking.rankers import (
     ranked,
 )
 from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
-from clew.models.embedding.onnx import file_digest
 from clew.models.embedding.opening import HashEmbedder
 from clew.training.labelled import LabelledPool, Table, hit_at_1, permutation_importance, split_of
 from clew.training.ranker import RankerSettings, TreeSettings, fit_linear, fit_logistic, fit_trees, train_ranker
@@ -166,7 +166,7 @@ def reseal(folder, extra=None):
     card.pop("digest")
     for name in card["files"]:
         file = folder / name
-        card["files"][name] = {"size": file.stat().st_size, "sha256": file_digest(file)}
+        card["files"][name] = {"size": file.stat().st_size, "sha256": file_sha256(file)}
     if extra:
         card["files"][extra] = {"size": 1, "sha256": ""}
     (folder / "ranker.json").write_text(json.dumps({**card, "digest": ranker_file._seal(card)}))

@@ -9,31 +9,12 @@ from typing import Literal
 from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS
 
 _KEYS = (
-    "id",
-    "key",
-    "node_id",
-    "identifier",
-    "uid",
-    "uuid",
-    "_id",
-    "uri",
-    "iri",
-    "node",
-    "node_index",
-    "node_key",
-    "index",
-    "code",
+    *("id", "key", "node_id", "identifier", "uid", "uuid", "_id", "uri", "iri", "node", "node_index", "node_key"),
+    *("index", "code"),
 )
 _NAMES = (
-    "name",
-    "title",
-    "label",
-    "display_name",
-    "node_name",
-    "entity_name",
-    "preferred_name",
-    "preferred_label",
-    "pref_label",
+    *("name", "title", "label", "display_name", "node_name", "entity_name"),
+    *("preferred_name", "preferred_label", "pref_label"),
 )
 _TYPES = ("type", "node_type", "entity_type", "category", "class", "kind", "labels", "label", "semantic_type")
 _ALIASES = (
@@ -41,53 +22,23 @@ _ALIASES = (
     *("alternate_names", "also_known_as", "other_names", "names", "alt"),
 )
 _TEXTS = (
-    "text",
-    "description",
-    "definition",
-    "abstract",
-    "summary",
-    "content",
-    "body",
-    "document",
-    "comment",
-    "details",
+    *("text", "description", "definition", "abstract", "summary", "content", "body", "document"),
+    *("comment", "details"),
 )
 _NODE_ROLES = {"key": _KEYS, "name": _NAMES, "type": _TYPES, "aliases": _ALIASES, "text": _TEXTS}
 _ENDS = (
     *(("head", "tail"), ("source", "target"), ("from", "to"), ("subject", "object"), ("src", "dst")),
     *(("head_id", "tail_id"), ("source_id", "target_id"), ("from_id", "to_id"), ("subject_id", "object_id")),
-    *(
-        ("src_id", "dst_id"),
-        ("start_id", "end_id"),
-        ("start", "end"),
-        ("start_node", "end_node"),
-        ("x_index", "y_index"),
-    ),
-    *(
-        ("x_id", "y_id"),
-        ("src", "dest"),
-        ("source", "destination"),
-        ("node1", "node2"),
-        ("node_1", "node_2"),
-        ("u", "v"),
-    ),
+    *(("src_id", "dst_id"), ("start_id", "end_id"), ("start", "end"), ("start_node", "end_node")),
+    *(("x_index", "y_index"), ("x_id", "y_id"), ("src", "dest"), ("source", "destination"), ("node1", "node2")),
+    *(("node_1", "node_2"), ("u", "v")),
     *(("h", "t"), ("s", "o"), ("subj", "obj"), ("sub", "obj"), ("source_key", "target_key"), ("head_key", "tail_key")),
 )
 _VAGUE_ENDS = {("start", "end"), ("from", "to"), ("u", "v"), ("h", "t"), ("s", "o")}
 """Names of ends that are names of attributes just as well."""
 _RELATIONS = (
-    *(
-        "relation",
-        "predicate",
-        "relationship",
-        "rel",
-        "relation_type",
-        "relation_name",
-        "edge_type",
-        "property",
-        "link_type",
-    ),
-    *("relationship_type", "edge", "edge_label", "type", "label", "name", "r", "p"),
+    *("relation", "predicate", "relationship", "rel", "relation_type", "relation_name", "edge_type", "property"),
+    *("link_type", "relationship_type", "edge", "edge_label", "type", "label", "name", "r", "p"),
 )
 _NEO4J = re.compile(r":(ID|LABEL|START_ID|END_ID|TYPE)(\(.*\))?$")
 Kind = Literal["nodes", "edges"]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -12,11 +15,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from clew.core.errors import MissingExtraError, SourceError
-from clew.kb.sources.entities import refuse_entity_bomb
-from clew.kb.sources.files import SourceOptions, kind_of, read_utf8
-from clew.kb.sources.json_ld import with_local_contexts
+from clew.kb.sources.files import SourceOptions, kind_of, line_at, read_utf8
 from clew.kb.sources.jsonl import column_of
-from clew.kb.sources.owl import unfolded
 from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
 
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -274,3 +274,91 @@ class RdfGraph:
 
 def _name(key: str) -> str:
     return key if key.startswith("_:") else local_name(key)
+
+
+MOST_FOLD = 10
+"""How many times the size of its file what its entities stand for may have; namespaces come to about one."""
+SMALL = 10_000_000
+_DECLARED = re.compile(rb"<!ENTITY\s+([^\s%]+)\s+(?:\"([^\"]*)\"|'([^']*)')")
+_USED = re.compile(rb"&([^\s;#&<]{1,200});")
+
+
+def refuse_entity_bomb(data: bytes, file: Path) -> None:
+    """Refuse XML whose entities would be written out to many times its size."""
+    declared = {name: double or single for name, double, single in _DECLARED.findall(data)}
+    if not declared:
+        return
+    most = SMALL + MOST_FOLD * len(data)
+
+    @cache
+    def length(name: bytes) -> int:
+        content = declared.get(name, b"")
+        return min(most + 1, len(content) + sum(map(length, _USED.findall(content))))
+
+    try:
+        total = sum(map(length, _USED.findall(data)))
+    except RecursionError:
+        total = most + 1
+    if total > most:
+        raise SourceError("its entities stand for many times its size: write them out, or leave them out", file=file)
+
+
+_SCHEMA_ORG = re.compile(r"https?://(www\.)?schema\.org(/.*)?")
+_VOCABULARY = {"@vocab": "https://schema.org/"}
+
+
+def with_local_contexts(data: bytes, file: Path) -> bytes:
+    """The same JSON-LD with no context that would have to be fetched: schema.org is known, others have to be there."""
+    try:
+        document = json.loads(data)
+    except json.JSONDecodeError as broken:
+        raise SourceError(f"not JSON: {broken.msg}", file=file, line=line_at(data, broken.pos)) from broken
+    return json.dumps(_local(document, file), ensure_ascii=False).encode("utf-8")
+
+
+def _local(value: Any, file: Path) -> Any:
+    if isinstance(value, list):
+        return [_local(item, file) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: _context(part, file) if name == "@context" else _local(part, file) for name, part in value.items()}
+
+
+def _context(context: Any, file: Path) -> Any:
+    if isinstance(context, list):
+        return [_context(part, file) for part in context]
+    if not isinstance(context, str):
+        return context
+    if _SCHEMA_ORG.fullmatch(context):
+        return _VOCABULARY
+    raise SourceError(
+        f"the context {context!r} would have to be fetched, and nothing is: put what it holds in place of its address",
+        file=file,
+    )
+
+
+_ON = _OWL + "onProperty"
+_TARGETS = (_OWL + "someValuesFrom", _OWL + "allValuesFrom", _OWL + "hasValue", _OWL + "onClass")
+_HOLDS = (_RDFS + "subClassOf", _OWL + "equivalentClass")
+
+Edge = tuple[str, str, str]
+
+
+def unfolded(edges: Sequence[Edge]) -> tuple[list[Edge], set[str]]:
+    """The edges with restrictions between two named things as one edge each, and the blank nodes that fall away.
+
+    OWL says so that things of a class are related to things of another:
+    A rdfs:subClassOf [ owl:onProperty P ; owl:someValuesFrom B ]     becomes     A —P→ B
+    """
+    properties = {head: tail for head, relation, tail in edges if relation == _ON and head.startswith("_:")}
+    targets = {head: tail for head, relation, tail in edges if relation in _TARGETS and head in properties}
+    plain = {blank for blank, target in targets.items() if not target.startswith("_:")}
+    held = {tail for _, relation, tail in edges if relation in _HOLDS and tail in plain}
+    others = {tail for _, relation, tail in edges if relation not in _HOLDS} & held
+    gone = held - others  # one that something else leads to, such as an intersection, stays as it is
+    found = []
+    for head, relation, tail in edges:
+        if head in gone:
+            continue
+        found.append((head, properties[tail], targets[tail]) if tail in gone else (head, relation, tail))
+    return found, gone

@@ -20,8 +20,8 @@ from clew.kb.sources.columns import plain
 from clew.kb.sources.databases import ForeignKey, SqlTable, open_database
 from clew.kb.sources.files import SourceOptions
 from clew.kb.sources.jsonl import column_of
-from clew.kb.sources.naming import names_of_rows
 from clew.kb.sources.pieces import RawTable, as_edges, as_nodes
+from clew.kb.sources.row_keys import names_of_rows
 from clew.kb.tables import Piece, Tables
 
 KEY, TYPE, _NAME = "\0key", "\0type", "\0name"

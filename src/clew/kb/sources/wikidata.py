@@ -18,7 +18,7 @@ import pyarrow as pa
 from clew.core.errors import SourceError
 from clew.kb.sources.files import SourceOptions
 from clew.kb.sources.jsonl import column_of, table_of_records
-from clew.kb.tables import NODE_COLUMNS, Piece, Problem, Tables
+from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece, Problem, Tables
 
 INSTANCE_OF = "P31"
 _MARKS = tuple(map(re.compile, (rb'"type"\s*:\s*"(item|property|lexeme)"', rb'"id"\s*:\s*"[QPL]\d+"')))
@@ -76,7 +76,7 @@ def read_wikidata(path: Path, options: SourceOptions) -> Tables:
         {"head": head, "relation": dump.called(relation), "tail": tail, **_named(qualifiers, dump, ("head", "tail"))}
         for head, relation, tail, qualifiers in links
     ]
-    empty = pa.table({name: pa.array([], pa.string()) for name in ("head", "relation", "tail")})
+    empty = pa.table({name: pa.array([], pa.string()) for name in EDGE_COLUMNS})
     edges = Piece(table_of_records(rows) if rows else empty, str(path))
     return Tables((_nodes(dump, options, str(path)),), (edges,), notes=tuple(notes), skipped=tuple(skipped))
 

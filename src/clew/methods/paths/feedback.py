@@ -9,9 +9,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from clew.core.disk import write_whole
+from clew.core.disk import refuse_link, write_whole
 from clew.core.errors import CorruptError
-from clew.core.folders import refuse_link
 from clew.core.notations import parse_json
 from clew.kb.sealed import LEARNED, sealed_text, unsealed_or_older
 from clew.queries.relation_paths import Move

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.core import trace
+from clew.core.disk import file_sha256
 from clew.core.errors import InputError, NotFoundError
 from clew.core.schema import refuse_other_schema
 from clew.core.types import Answer
@@ -39,7 +40,7 @@ from clew.methods.answering import (
 )
 from clew.methods.protocol import Method
 from clew.methods.role_choice import reranker_for
-from clew.models.embedding.onnx import file_digest, read_settings
+from clew.models.embedding.onnx import read_settings
 from clew.models.embedding.opening import CachedEmbedder
 from clew.models.embedding.passage_embedder import CARD, QUESTIONS, PassageEmbedder
 from clew.roles.rerank import RerankerName
@@ -82,7 +83,7 @@ class VectorSearch(Method):
 
     def learned(self, tools: Toolbox) -> Mapping[str, Any]:  # noqa: ARG002 - weights lie beside the base
         """The digest of the card of trained encoders, which names theirs."""
-        return {"weights": file_digest(Path(self.weights) / CARD)} if self.weights else {}
+        return {"weights": file_sha256(Path(self.weights) / CARD)} if self.weights else {}
 
 
 @dataclass(frozen=True)

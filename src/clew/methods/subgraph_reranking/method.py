@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from clew.core.disk import file_sha256
 from clew.core.errors import InputError
 from clew.core.types import Answer, Candidate, Judgement
 from clew.kb.paths import PathLimits
@@ -32,7 +33,6 @@ from clew.methods.subgraph_reranking.rankers import (
     ranked,
 )
 from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor, path_evidence
-from clew.models.embedding.onnx import file_digest
 from clew.roles.write import Generation, ModelWriter
 from clew.toolbox import Toolbox
 
@@ -84,7 +84,7 @@ class SubgraphReranking(Method):
     def learned(self, tools: Toolbox) -> Mapping[str, Any]:  # noqa: ARG002 - files lie beside the base
         """The digests of a trained ranker and of a file of candidates."""
         files = {"ranker": Path(self.ranker) / MANIFEST, "source": Path(self.source)}
-        return {what: file_digest(file) for what, file in files.items() if file.is_file()}
+        return {what: file_sha256(file) for what, file in files.items() if file.is_file()}
 
 
 def texts_of(ranker: str) -> Texts:

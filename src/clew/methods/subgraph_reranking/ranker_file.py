@@ -20,8 +20,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core.array_files import read_array
+from clew.core.disk import file_sha256, refuse_foreign
 from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, InputError, NotFoundError
-from clew.core.folders import refuse_foreign
 from clew.core.notations import parse_json
 from clew.core.schema import Schema, refuse_other_schema
 from clew.methods.subgraph_reranking.features import FeaturePipeline, FloatArray
@@ -33,7 +33,6 @@ from clew.methods.subgraph_reranking.rankers import (
     OnnxScorer,
     Ranker,
 )
-from clew.models.embedding.onnx import file_digest
 from clew.models.protocol import Embedder
 
 FORMAT = 1
@@ -92,7 +91,7 @@ def save_ranker(folder: Path, parts: RankerParts) -> RankerCard:
     for name, content in parts.files.items():
         (folder / name).write_bytes(content)
     names = [*(f"{name}.npy" for name in parts.arrays), *parts.files]
-    files = {name: _File(size=(folder / name).stat().st_size, sha256=file_digest(folder / name)) for name in names}
+    files = {name: _File(size=(folder / name).stat().st_size, sha256=file_sha256(folder / name)) for name in names}
     card = parts.card.model_copy(update={"files": files})
     body = card.model_dump(mode="json")
     text = json.dumps({**body, "digest": _seal(body)}, ensure_ascii=False, indent=1, sort_keys=True)
@@ -167,7 +166,7 @@ def _check_file(folder: Path, name: str, facts: _File) -> None:
     file = folder / name
     if Path(name).name != name or not file.is_file():
         raise CorruptError(f"{file} is missing or lies outside the ranker's folder: get the ranker again")
-    if file.stat().st_size != facts.size or file_digest(file) != facts.sha256:
+    if file.stat().st_size != facts.size or file_sha256(file) != facts.sha256:
         raise CorruptError(f"{file} was cut or altered (its digest differs): train the ranker again, or get it again")
 
 

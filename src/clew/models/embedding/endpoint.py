@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import ModelError, ReplyError
+from clew.models.model_names import name_at
 from clew.models.openai_chat import SHOWN_ERROR, TRANSIENT
 from clew.models.settings import NO_KEY, Secret
 
@@ -40,10 +40,8 @@ class EndpointEmbedder:
 
     @property
     def name(self) -> str:
-        """The model with its host: equal names on two servers may be two models."""
-        parts = urlsplit(self.base_url)
-        place = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
-        return f"{self.model}@{place}{parts.path.rstrip('/')}"
+        """The model with its host."""
+        return name_at(self.model, self.base_url)
 
     @cached_property
     def dimension(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.disk import file_sha256
 from clew.core.errors import ModelError
 from clew.core.notations import parse_json
 from clew.core.texts import whole_text
@@ -49,7 +49,7 @@ class Card:
     def check_digest(self) -> None:
         """Refuse a file that was altered; reads all of it."""
         self.check_size()
-        found = file_digest(self.model)
+        found = file_sha256(self.model)
         if self.digest is not None and found != self.digest:
             raise ModelError(f"{self.model} has digest {found}, expected {self.digest}: reinstall the package")
 
@@ -80,18 +80,12 @@ def folder_card(folder: Path) -> Card:
     return Card(
         model=model,
         tokenizer=tokenizer,
-        name=f"{folder.resolve().name}@{file_digest(model)[:12]}",
+        name=f"{folder.resolve().name}@{file_sha256(model)[:12]}",
         dimension=dimension,
         max_tokens=int(read_settings(folder / "sentence_bert_config.json").get("max_seq_length") or 256),
         pooling="cls" if pooling.get("pooling_mode_cls_token") else "mean",
         prompts=dict(read_settings(folder / "config_sentence_transformers.json").get("prompts") or {}),
     )
-
-
-def file_digest(file: Path) -> str:
-    """SHA-256 of a file, read in pieces."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def read_settings(file: Path) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.disk import file_sha256
 from clew.core.errors import MissingExtraError, ModelError
-from clew.models.embedding.onnx import file_digest
 
 
 class SentenceTransformersEmbedder:
@@ -24,7 +24,7 @@ class SentenceTransformersEmbedder:
         weights = next(iter(sorted(folder.glob("*.safetensors"))), None)
         if weights is None:
             raise ModelError(f"{folder} holds no embedder: expected model.onnx, or *.safetensors for torch")
-        self.name = f"{folder.resolve().name}@{file_digest(weights)[:12]}"
+        self.name = f"{folder.resolve().name}@{file_sha256(weights)[:12]}"
 
     @cached_property
     def dimension(self) -> int:

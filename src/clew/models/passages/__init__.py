@@ -1,5 +1,125 @@
-"""A small trained network that reads passages beside a question."""
+"""Reads a question and a passage together: whether the passage says what is asked, and which of its words do.
 
-from clew.models.passages.network import PassageNetwork, Seen
+An encoder of six layers, fine-tuned from the embedder that ships with Clew, whose table of word vectors it shares. What
+is known already can be told: then it looks for what is still missing. See ORIGIN.md beside the weights.
+"""
 
-__all__ = ["PassageNetwork", "Seen"]
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.core.array_files import read_arrays
+from clew.core.errors import ModelError
+from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, SharedWords, open_tokenizer
+from clew.models.onnx_runtime import open_session
+
+Floats = NDArray[np.float32]
+SHIPPED = Path(__file__).parent / "weights"
+SEMICOLON, COLON = 1025, 1024
+LONGEST_QUESTION, LONGEST_KNOWN, LONGEST_TITLE = 72, 48, 48
+LONGEST = 384
+"""Tokens of question, title and text together; what is longer is cut."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What the network says of one passage."""
+
+    relevance: float
+    """Log-odds that the passage says what is asked, or a part of it."""
+    spans: NDArray[np.int32]
+    """The characters of each token of the text: start, end."""
+    telling: Floats
+    """Per token, log-odds that it belongs to the sentences that say it."""
+    starts: Floats
+    """Per token, how likely a short answer starts there; `ends` likewise."""
+    ends: Floats
+
+
+@dataclass(frozen=True)
+class PassageNetwork:
+    """Opened at the first use; `folder` holds encoder.onnx, heads.npz and card.json."""
+
+    folder: Path = SHIPPED
+    threads: int = min(4, os.cpu_count() or 1)
+
+    @cached_property
+    def version(self) -> str:
+        """What tells these weights from any other."""
+        return str(self._card["digest"])[:12]
+
+    def read(
+        self, question: str, passages: Sequence[tuple[str, str]], known: Sequence[str] | None = None
+    ) -> list[Seen]:
+        """One reading per (title, text), each by itself, so that no passage changes what is said of another.
+
+        `known` says for each passage what is known already; empty where nothing is.
+        """
+        firsts = {told: self._first(question, told) for told in {"", *(known or ())}}
+        told = known or [""] * len(passages)
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(lambda one, before: self._read(firsts[before], *one), passages, told))
+
+    def _first(self, question: str, known: str) -> list[int]:
+        ids = [FIRST_TOKEN, *self._tokens(question, LONGEST_QUESTION).ids]
+        if known:
+            ids += [SEMICOLON, *self._tokens(known, LONGEST_KNOWN).ids]
+        return [*ids, LAST_TOKEN]
+
+    def _read(self, first: list[int], title: str, text: str) -> Seen:
+        titled = [*first, *self._tokens(title, LONGEST_TITLE).ids, COLON]
+        tokens = self._tokens(text, LONGEST - len(titled) - 1)
+        ids = [*titled, *tokens.ids, LAST_TOKEN]
+        types = (np.arange(len(ids)) >= len(first)).astype(np.int64)
+        states: Floats = self._encoder.run(None, {"vectors": self._words.vectors(ids)[None], "types": types[None]})[0][
+            0
+        ]
+        heads = self._heads
+        words = states[len(titled) : len(titled) + len(tokens.ids)] @ heads["words"] + heads["words_bias"]
+        relevance = float(states[0] @ heads["relevance"] + heads["relevance_bias"][0])
+        spans = np.array(tokens.spans, dtype=np.int32).reshape(-1, 2)
+        return Seen(relevance, spans, words[:, 0], words[:, 1], words[:, 2])
+
+    def _tokens(self, text: str, most: int) -> _Tokens:
+        found = self._tokenizer.encode(text, add_special_tokens=False)
+        return _Tokens(found.ids[:most], found.offsets[:most])
+
+    @cached_property
+    def _card(self) -> dict[str, Any]:
+        file = self.folder / "card.json"
+        if not file.is_file():
+            raise ModelError(f"{file} is missing: reinstall the package")
+        card: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        return card
+
+    @cached_property
+    def _heads(self) -> dict[str, Floats]:
+        return {name: one.astype(np.float32) for name, one in read_arrays(self.folder / "heads.npz").items()}
+
+    @cached_property
+    def _words(self) -> SharedWords:
+        return SharedWords(self._card["words"])
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        return open_tokenizer()
+
+    @cached_property
+    def _encoder(self) -> Any:
+        return open_session(self.folder / "encoder.onnx")
+
+
+@dataclass(frozen=True, slots=True)
+class _Tokens:
+    ids: list[int]
+    spans: list[tuple[int, int]]

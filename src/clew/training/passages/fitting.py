@@ -21,10 +21,10 @@ from typing import IO, Any
 import numpy as np
 
 from clew.core.errors import InputError
+from clew.models import passages as reading
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, open_tokenizer
 from clew.models.model_card import add_figures
 from clew.models.passages import PassageNetwork
-from clew.models.passages import network as reading
 from clew.reading.encoders import Floats
 from clew.training.exporting import export_network
 from clew.training.folds import names_of_fold, parse_fold
