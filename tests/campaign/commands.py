@@ -18,7 +18,7 @@ from clew.building import build, check, update
 from clew.cli.curate import dedup
 from clew.cli.subgraph import subgraphs
 from clew.cli.synth import synth
-from clew.cli.train import RankerKind, ranker
+from clew.cli.train import ranker
 from clew.core.errors import ClewError, InputError
 from clew.core.wire_team import UserChange
 from clew.documents.building import build_documents
@@ -158,9 +158,7 @@ class Writers:
         }
 
     def _train(self, folder: Path) -> None:
-        ranker(
-            str(self.questions), folder, kb=self.graph, kind=RankerKind.logistic, features="graph", candidates=4, seed=5
-        )
+        ranker(str(self.questions), folder, kb=self.graph, kind="logistic", features="graph", candidates=4, seed=5)
 
     def _subgraphs(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
