@@ -266,6 +266,7 @@ def test_an_unknown_relation_key_or_node_is_said(films):
 
 
 def test_a_dead_server_is_named(run):
+    pytest.importorskip("neo4j")
     code, _, said = run("ask", "bolt://127.0.0.1:9/graph", "Who?")
     assert code == 1
     assert "bolt://127.0.0.1:9/graph cannot be reached by Bolt" in " ".join(said.split())
