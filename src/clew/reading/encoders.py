@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.array_files import read_arrays
-from clew.models.embedding.words import DIMENSION, FIRST_TOKEN, LAST_TOKEN, SharedWords, open_tokenizer
+from clew.models.embedding.words import DIMENSION, FIRST_TOKEN, LAST_TOKEN, SharedWords, cut, embedders_tokenizer
 from clew.models.model_card import shipped_card
 from clew.models.onnx_runtime import open_session
 
@@ -51,8 +51,8 @@ class Encoders:
         """
         if not texts:
             return np.zeros((0, DIMENSION), dtype=np.float32)
-        rows = [self._encoded(self._meaning, found.ids)[0] for found in self._tokenizer.encode_batch(list(texts))]
-        return np.stack(rows).astype(np.float32)
+        tokens = [cut(found.ids, LONGEST) for found in self._tokenizer.encode_batch(list(texts))]
+        return np.stack([self._encoded(self._meaning, ids)[0] for ids in tokens]).astype(np.float32)
 
     @property
     def reads_english(self) -> bool:
@@ -113,7 +113,7 @@ class Encoders:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        return open_tokenizer(LONGEST)
+        return embedders_tokenizer()
 
     @cached_property
     def _meaning(self) -> Any:
