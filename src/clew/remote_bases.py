@@ -99,7 +99,7 @@ def open_stored(place: str | Path) -> StoredKnowledgeBase:
 
 def open_remote(text: str) -> RemoteKnowledgeBase:
     """A graph by its address, with its nodes as a base describes them where one is named."""
-    from clew.kb.remote_part import PartOfGraph
+    from clew.kb.remote import PartOfGraph
 
     address = RemoteAddress.parse(text)
     opened = (_open_graph if is_graph_address(address.graph) else _open_endpoint)(address)
@@ -122,7 +122,7 @@ def with_logins(sources: Sequence[str | Path]) -> list[str | Path]:
 def read_remote_nodes(sources: Sequence[str | Path]) -> Tables:
     """What describes the nodes of a graph, which is the only source, however many they are."""
     from clew.kb.cypher import read_description
-    from clew.kb.sparql_nodes import read_nodes
+    from clew.kb.sparql_schema import read_nodes
 
     if len(sources) != 1 or not is_remote(sources[0]):
         raise InputError("--nodes-only reads one graph that stays elsewhere: sparql+http://HOST/query or bolt://…")
@@ -182,7 +182,7 @@ def _endpoint(address: str) -> tuple[SparqlEndpoint, Reading]:
 
 def described_nodes(endpoint: SparqlEndpoint, reading: Reading, folder: Path) -> ArrayKnowledgeBase | None:
     """What describes the nodes of a small endpoint, kept in a folder as long as its answers are; else None."""
-    from clew.kb.sparql_nodes import can_be_read, read_nodes
+    from clew.kb.sparql_schema import can_be_read, read_nodes
 
     def read() -> Tables | None:
         if not can_be_read(endpoint, reading):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from clew.core.errors import NotFoundError, SourceError
-from clew.core.notations import parse_json
+from clew.core.texts import parse_json
 
 R = TypeVar("R", bound=BaseModel)
 

@@ -15,7 +15,7 @@ from typing import Any
 from clew import __version__
 from clew.core.disk import BINARY, hold, refuse_foreign, write_whole
 from clew.core.errors import CorruptError, InputError, LockedError, NotFoundError, StorageError
-from clew.core.notations import parse_json
+from clew.core.texts import parse_json
 from clew.datasets.questions import Dataset, Kind, Match
 from clew.evaluation.rows import Row
 from clew.kb.arrays import ArrayKnowledgeBase

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         self.folder = folder
         self.manifest = manifest
         self.generation = generation
+        self.facts = manifest.facts
         facts = read_facts(manifest.facts, folder)
         self.schema, self.count, self.edge_count = facts.schema, facts.nodes, facts.edges
         self.types: IntArray = map_array(generation / "types.npy")
@@ -46,7 +47,6 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         if self._nodes.num_rows != self.count or len(self.types) != self.count:
             raise CorruptError(f"{generation} does not hold the {self.count} nodes of its manifest: build it again")
         self._keys, self._names = self._nodes.column("key"), self._nodes.column("name")
-        self._type_starts = np.append(0, np.cumsum([node_type.count for node_type in self.schema.node_types]))
 
     @classmethod
     def open(cls, folder: str | Path, *, whole: bool = True) -> ArrayKnowledgeBase:
@@ -71,21 +71,6 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
     def identity(self) -> str:
         """The name of its generation, which comes from its content."""
         return self.generation.name
-
-    @property
-    def groups(self) -> frozenset[str]:
-        """Every group that some node or edge is for."""
-        return frozenset(self.manifest.facts.get("groups", ()))
-
-    @property
-    def language(self) -> str:
-        """What most of its texts are written in; bases of earlier versions are indexed as English."""
-        return str(self.manifest.facts.get("language", "en"))
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What its sources say about themselves."""
-        return tuple(self.manifest.facts["notes"])
 
     @cached_property
     def outward(self) -> Adjacency:
@@ -129,14 +114,6 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         if place == self.count or self._keys[place].as_py() != key:
             raise NotFoundError(f"no node has the key {key!r}: `clew find` looks names up")
         return place
-
-    def nodes(self, type: str | None = None) -> NodeSet:
-        """All nodes, or those of one type."""
-        if type is None:
-            return NodeSet.range(self.count)
-        self.schema.node_type(type)
-        code = self.schema.type_code[type]
-        return NodeSet(self._by_type[self._type_starts[code] : self._type_starts[code + 1]])
 
     def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
         """An attribute of many nodes, None where a node has none."""
@@ -218,21 +195,13 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
                 uses.append(RelationUse(names[code], "in", int(into[code])))
         return uses
 
-    def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
-        """The edges that leave, enter or touch these nodes; "any" gives each edge once."""
-        code = None if relation is None else self._code(relation)
-        if direction == "out":
-            return self._edges_out(nodes, code)
-        sources, others, codes = self._incident(self.inward, nodes, code)
-        if direction == "in":
-            return Edges(others, codes, sources)
-        outside = ~nodes.holds(others)  # edges between two of the nodes leave one of them already
-        outgoing = self._edges_out(nodes, code)
-        return Edges(
-            np.concatenate((outgoing.heads, others[outside])),
-            np.concatenate((outgoing.relations, codes[outside])),
-            np.concatenate((outgoing.tails, sources[outside])),
-        )
+    def _edges(self, nodes: NodeSet, relation: str | None, side: Literal["out", "in"]) -> Edges:
+        adjacency, code = self._sides(side)[0], None if relation is None else self._code(relation)
+        owners, starts, ends = adjacency.ranges(nodes, code)
+        places, lengths = positions(starts, ends)
+        codes = adjacency.relations_at(places) if code is None else np.full(len(places), code, dtype=np.int32)
+        near, far = np.repeat(owners, lengths), adjacency.targets[places]
+        return Edges(near, codes, far) if side == "out" else Edges(far, codes, near)
 
     def triples(self, node: int) -> list[Triple]:
         """Every edge of one node with its attributes, outgoing first."""
@@ -277,7 +246,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         nodes = nodes.append_column(
             "type", pa.DictionaryArray.from_arrays(pa.array(self.types), type_names).cast(pa.large_string())
         )
-        edges = self._edges_out(self.nodes(), None)
+        edges = self.edges(self.nodes(), direction="out")
         relation_names = pa.array(self.schema.relation_names, pa.large_string())
         table = pa.table(
             {
@@ -292,7 +261,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
             for name in self.edge_columns.schema.names:
                 table = table.append_column(name, self.edge_columns.column(name))
         place = str(self.folder)
-        return Tables((Piece(nodes, place),), (Piece(table, place),), notes=tuple(self.manifest.facts["notes"]))
+        return Tables((Piece(nodes, place),), (Piece(table, place),), notes=self.notes)
 
     def inconsistencies(self) -> list[str]:
         """What does not fit together although every checksum holds: wrong lengths, ids out of range, unsorted edges."""
@@ -345,16 +314,6 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
             return side.of(int(nodes.array[0]), code)
         _, starts, ends = side.ranges(nodes, code)
         return side.gather(starts, ends)
-
-    def _incident(self, side: Adjacency, nodes: NodeSet, code: int | None) -> tuple[IntArray, IntArray, IntArray]:
-        owners, starts, ends = side.ranges(nodes, code)
-        places, lengths = positions(starts, ends)
-        codes = side.relations_at(places) if code is None else np.full(len(places), code, dtype=np.int32)
-        return np.repeat(owners, lengths), side.targets[places], codes
-
-    def _edges_out(self, nodes: NodeSet, code: int | None) -> Edges:
-        heads, tails, codes = self._incident(self.outward, nodes, code)
-        return Edges(heads, codes, tails)
 
     def _as_set(self, values: IntArray) -> NodeSet:
         if not len(values):

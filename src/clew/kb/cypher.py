@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from clew.core.errors import InputError
-from clew.core.notations import parse_json
 from clew.core.schema import Relation, Schema
+from clew.core.texts import parse_json
 from clew.core.types import Direction, NodeSet
 from clew.kb.bolt import BoltServer, Record
 from clew.kb.build import is_hierarchy, kind_of

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.errors import CorruptError, FormatError, NotFoundError, StorageError
-from clew.core.notations import parse_json
 from clew.core.schema import NodeType, Relation, Schema
+from clew.core.texts import parse_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"

@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core.errors import CorruptError, NotFoundError, SchemaError
-from clew.core.notations import parse_toml
 from clew.core.schema import NodeType, Relation, Schema
+from clew.core.texts import parse_toml
 
 _HEADING = """\
 # How this knowledge base is shown and asked. Edit what you like and leave out what you keep:

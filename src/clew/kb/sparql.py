@@ -1,7 +1,7 @@
 """A knowledge base behind a SPARQL 1.1 endpoint: the same protocol as the embedded one, asked for what is needed.
 
 Nodes are IRIs and literals. Relations are called by their labels, or by the last part of their IRI. The nodes of a
-small endpoint are read once (`sparql_nodes.py`).
+small endpoint are read once (`sparql_schema.py`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from clew.kb.protocol import Way
 from clew.kb.remote import RemoteKnowledgeBase, each, sides
 from clew.kb.sources.rdf import local_name
 from clew.kb.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, number, pages_of
-from clew.kb.sparql_nodes import attribute_predicates
-from clew.kb.sparql_schema import UNTYPED, VALUE, EndpointSchema, Reading
+from clew.kb.sparql_schema import UNTYPED, VALUE, EndpointSchema, Reading, attribute_predicates
 from clew.kb.stored import StoredKnowledgeBase
 
 SHORT = re.compile(r"[A-Z]\d+")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,8 @@ class StoredKnowledgeBase(ABC):
     edge_count: int
     types: IntArray
     """The type code of every node."""
+    facts: Mapping[str, Any]
+    """What was noted when it was built."""
 
     @property
     @abstractmethod
@@ -36,19 +39,19 @@ class StoredKnowledgeBase(ABC):
         """What tells the content of this base from any other."""
 
     @property
-    @abstractmethod
     def groups(self) -> frozenset[str]:
         """Every group that some node or edge is for; empty where everybody may see everything."""
+        return frozenset(self.facts.get("groups", ()))
 
     @property
-    @abstractmethod
     def language(self) -> str:
-        """What most of its texts are written in."""
+        """What most of its texts are written in; bases of earlier versions are indexed as English."""
+        return str(self.facts.get("language", "en"))
 
     @property
-    @abstractmethod
-    def notes(self) -> Sequence[str]:
+    def notes(self) -> tuple[str, ...]:
         """What its sources say about themselves."""
+        return tuple(self.facts["notes"])
 
     @abstractmethod
     def node(self, node: int) -> Node:
@@ -61,10 +64,6 @@ class StoredKnowledgeBase(ABC):
     @abstractmethod
     def find(self, key: str) -> int:
         """The id of the node with this key; raises NotFoundError."""
-
-    @abstractmethod
-    def nodes(self, type: str | None = None) -> NodeSet:
-        """All nodes, or those of one type."""
 
     @abstractmethod
     def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
@@ -108,8 +107,8 @@ class StoredKnowledgeBase(ABC):
         """Which relations leave and enter these nodes, with counts, in schema order."""
 
     @abstractmethod
-    def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
-        """The edges that leave, enter or touch these nodes; "any" gives each edge once."""
+    def _edges(self, nodes: NodeSet, relation: str | None, side: Literal["out", "in"]) -> Edges:
+        """The edges that leave, or enter, these nodes."""
 
     @abstractmethod
     def edge_attributes(self, head: int, relation: str, tail: int) -> list[Mapping[str, Any]]:
@@ -131,6 +130,35 @@ class StoredKnowledgeBase(ABC):
     def described(self) -> StoredKnowledgeBase:
         """It knows all its nodes."""
         return self
+
+    def nodes(self, type: str | None = None) -> NodeSet:
+        """All nodes, or those of one type."""
+        if type is None:
+            return NodeSet.range(self.count)
+        self.schema.node_type(type)
+        code = self.schema.type_code[type]
+        return NodeSet(self._by_type[self._type_starts[code] : self._type_starts[code + 1]])
+
+    @cached_property
+    def _by_type(self) -> IntArray:
+        """All nodes, those of each type together."""
+        return np.argsort(self.types, kind="stable").astype(np.int32)
+
+    @cached_property
+    def _type_starts(self) -> NDArray[np.int64]:
+        return np.append(0, np.cumsum([node_type.count for node_type in self.schema.node_types]))
+
+    def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
+        """The edges that leave, enter or touch these nodes; "any" gives each edge once."""
+        if direction != "any":
+            return self._edges(nodes, relation, direction)
+        leaving, entering = self._edges(nodes, relation, "out"), self._edges(nodes, relation, "in")
+        outside = ~nodes.holds(entering.heads)  # edges between two of the nodes leave one of them already
+        return Edges(
+            np.concatenate((leaving.heads, entering.heads[outside])),
+            np.concatenate((leaving.relations, entering.relations[outside])),
+            np.concatenate((leaving.tails, entering.tails[outside])),
+        )
 
     def edges_to(self, nodes: NodeSet, others: NodeSet, relation: str | None, direction: Direction) -> Edges:  # noqa: ARG002 - reading all costs no more
         """The edges of nodes, those to others among them."""

@@ -40,7 +40,7 @@ from urllib.parse import quote, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core.errors import InputError, SourceError
-from clew.core.notations import parse_toml
+from clew.core.texts import parse_toml
 
 OPENAI_URL = "https://api.openai.com/v1"
 

@@ -70,5 +70,5 @@ def read_tables(kb: PostgresKnowledgeBase) -> Tables:
         packed = (row[3] or {} for row in rows)
         values = [decode(some[field.name]) if field.name in some else None for some in packed]
         columns[field.name] = pa.array(values, field.type)
-    place, notes = str(kb.address), tuple(kb.generation.facts["notes"])
-    return Tables((Piece(nodes, place),), (Piece(pa.table(columns), place),), notes=notes)
+    place = str(kb.address)
+    return Tables((Piece(nodes, place),), (Piece(pa.table(columns), place),), notes=kb.notes)

@@ -8,13 +8,13 @@ from itertools import count
 
 from clew.core.query import Best, Condition
 from clew.core.types import NodeSet
-from clew.kb.iris import attribute_iri, node_iri, relation_iri, type_iri
 from clew.kb.protocol import KnowledgeBase
+from clew.kb.rdf_export import attribute_iri, node_iri, relation_iri, type_iri
 from clew.kb.sparql import SparqlKnowledgeBase
 from clew.kb.sparql_schema import LABEL
 from clew.queries.claims import TARGET, Block, Claim, Named, Requirement
 from clew.queries.finishing import NUMBER
-from clew.queries.hierarchies import follows
+from clew.queries.grounding import follows
 from clew.queries.problem import Check, checks
 from clew.queries.relation_paths import OPAQUE
 

@@ -25,7 +25,7 @@ import rustworkx
 
 from clew.core.disk import write_whole
 from clew.core.errors import CorruptError
-from clew.core.notations import parse_json
+from clew.core.texts import parse_json
 from clew.synthesis.statistics import Statistics, distribution_plot
 
 
