@@ -11,11 +11,11 @@ import numpy as np
 
 from clew import __version__
 from clew.core.errors import InputError
+from clew.core.plots import Bar, bar_plot
 from clew.core.schema import Schema
 from clew.datasets.questions import Dataset, Match, Question
 from clew.evaluation.comparison import Interval, bootstrap, randomisation_test
 from clew.evaluation.judging import Gold, NamesOf
-from clew.evaluation.plots import Bar, bar_plot
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.subgraph_reranking.candidates import CandidateSource, question_kind
 from clew.methods.subgraph_reranking.features import FloatArray, make_pool

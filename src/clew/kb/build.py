@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from clew.core.errors import SourceError
 from clew.core.schema import NodeType, Relation, Schema
 from clew.core.types import IntArray
 from clew.kb.adjacency import Adjacency, LongArray
+from clew.kb.manifest import Facts
 from clew.kb.node_table import STRING, attribute_table, node_table, require
 from clew.kb.tables import EDGE_COLUMNS, GROUPS, HIDDEN, NODE_COLUMNS, Piece, Problems, Tables
 
@@ -25,22 +26,7 @@ HIERARCHIES = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class GraphFacts:
-    """What the manifest keeps about the graph."""
-
-    nodes: int
-    edges: int
-    schema: Schema
-    notes: tuple[str, ...]
-
-    def to_json(self, schema: Schema | None = None) -> dict[str, Any]:
-        """As plain values; `schema` is the edited one, where it was edited."""
-        shown = asdict(schema or self.schema)
-        return {"nodes": self.nodes, "edges": self.edges, "schema": shown, "notes": list(self.notes)}
-
-
-def write_graph(tables: Tables, folder: Path, problems: Problems) -> GraphFacts:
+def write_graph(tables: Tables, folder: Path, problems: Problems) -> Facts:
     """Write nodes.arrow, edges.arrow, types.npy and graph/*.npy; ids follow the order of the keys."""
     for skipped in tables.skipped:
         problems.add(skipped.message, skipped.file, skipped.line)
@@ -65,7 +51,7 @@ def write_graph(tables: Tables, folder: Path, problems: Problems) -> GraphFacts:
     del outward
     inward = sorted_edges(edges.tails, edges.relations, edges.heads, count, relations)
     Adjacency.build(*inward, count, relations).save(graph, "in")
-    return GraphFacts(count, len(edges.heads), schema, tables.notes)
+    return Facts(count, len(edges.heads), schema, tables.notes)
 
 
 def sorted_edges(

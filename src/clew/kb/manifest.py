@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -101,17 +101,23 @@ def seal(body: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Facts:
-    """How many nodes and edges there are, and of which types and relations."""
+    """What a manifest keeps about the graph: how many nodes and edges there are, and of which types and relations."""
 
     nodes: int
     edges: int
     schema: Schema
+    notes: tuple[str, ...]
+
+    def to_json(self, schema: Schema | None = None) -> dict[str, Any]:
+        """As plain values; `schema` is the edited one, where it was edited."""
+        shown = asdict(schema or self.schema)
+        return {"nodes": self.nodes, "edges": self.edges, "schema": shown, "notes": list(self.notes)}
 
 
 def read_facts(raw: Mapping[str, Any], place: object) -> Facts:
     """The facts of a manifest; one that another program has sealed may hold anything, and is refused."""
     try:
-        facts = Facts(raw["nodes"], raw["edges"], schema_from_json(raw["schema"]))
+        facts = Facts(raw["nodes"], raw["edges"], schema_from_json(raw["schema"]), tuple(raw["notes"]))
         wrong = "its notes are no list" if not isinstance(raw["notes"], list) else misfit(facts)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         wrong = f"{type(error).__name__}: {error}"

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -78,24 +78,6 @@ class Wording:
     """The places of the textual properties that the question asks for; None means all."""
 
 
-class Fuser(Protocol):
-    """Words questions."""
-
-    @property
-    def chooses(self) -> bool:
-        """Whether it decides which properties a question asks for, so that only those can be judged afterwards."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """What decides its wording, for the log of finished questions."""
-        ...
-
-    def fuse(self, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Wording]:
-        """One wording per draft, in the same order."""
-        ...
-
-
 @dataclass(frozen=True)
 class GrammarFuser:
     """Words questions by `clew.synthesis.grammar`."""
@@ -103,6 +85,7 @@ class GrammarFuser:
     schema: Schema
     name: str = "grammar 1"
     chooses: bool = False
+    """Whether it decides which properties a question asks for, so that only those can be judged afterwards."""
 
     def fuse(self, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Wording]:
         """One wording per draft, in the same order."""
@@ -271,6 +254,9 @@ class ProductFuser(ModelFuser):
         )
         read = partial(_read_product, count=len(stated))
         return Ask(filled, read, schema=PRODUCT_SCHEMA, max_tokens=300, temperature=0.7, seed=task.draft.slot)
+
+
+Fuser = GrammarFuser | ModelFuser
 
 
 @dataclass(frozen=True)

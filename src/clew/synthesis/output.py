@@ -125,6 +125,7 @@ def _dealt(groups: list[list[str]], rng: random.Random) -> Split:
 class Made:
     """A finished benchmark with everything its card says."""
 
+    folder: Path
     base: str
     rows: Sequence[Mapping[str, Any]]
     seed: int
@@ -136,6 +137,17 @@ class Made:
     statistics: Sequence[Statistics]
     remarks: Sequence[str] = ()
     """What could not be done as asked."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As `clew synth --json` prints it."""
+        return {
+            "folder": str(self.folder),
+            "questions": len(self.rows),
+            "acceptance": dict(self.acceptance),
+            "gates": {gate: len(ids) for gate, ids in self.gates.items()},
+            "statistics": [one.to_json() for one in self.statistics],
+            "remarks": list(self.remarks),
+        }
 
 
 INTRODUCTION = """\
@@ -218,9 +230,9 @@ def _table(heading: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 LONGEST, MOST = 50, 20
 
 
-def write_benchmark(folder: Path, made: Made) -> None:
+def write_benchmark(made: Made) -> None:
     """Write everything; each file is whole or absent."""
-    rows, seed = made.rows, made.seed
+    folder, rows, seed = made.folder, made.rows, made.seed
     splits = {"split": by_question(rows, seed), "split-by-template": by_template(rows, seed)}
     splits["split-by-entity"] = by_entity(rows, seed)
     place = {id_: name for name, ids in splits["split"].items() for id_ in ids}
