@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, Field, field_validator
 
 from clew.core.errors import InputError
-from clew.datasets.files import find_file, read_json, read_records
+from clew.datasets.files import find_file, read_json, read_records, refuse_split
 from clew.datasets.questions import Dataset, Pool, Question
 
 
@@ -35,19 +35,9 @@ class _HotpotRecord(BaseModel):
         return list(zip(value["title"], value["sentences"], strict=True)) if isinstance(value, dict) else value
 
 
-def load_hotpotqa(path: Path, split: str | None = None) -> Dataset:
-    """`hotpotqa:FILE`: official records, a JSON array or JSON lines."""
-    return _load("hotpotqa", path, split)
-
-
-def load_2wiki(path: Path, split: str | None = None) -> Dataset:
-    """`2wiki:FILE`: official records, a JSON array or JSON lines."""
-    return _load("2wiki", path, split)
-
-
-def _load(name: str, path: Path, split: str | None) -> Dataset:
-    if split is not None:
-        raise InputError(f"{name} takes a file of records and no split: {name}:{path}")
+def load_hotpotqa(path: Path, split: str | None, name: str) -> Dataset:
+    """`hotpotqa:FILE` or `2wiki:FILE`: official records, a JSON array or JSON lines."""
+    refuse_split(name, path, split)
     file = find_file(path)
     pool = Pool()
     questions, contexts = [], {}
@@ -92,8 +82,7 @@ class _MusiqueRecord(BaseModel):
 
 def load_musique(path: Path, split: str | None = None) -> Dataset:
     """`musique:FILE`: official records without the unanswerable ones; the type is the number of hops."""
-    if split is not None:
-        raise InputError(f"musique takes a file of records and no split: musique:{path}")
+    refuse_split("musique", path, split)
     file = find_file(path)
     pool = Pool()
     questions, contexts = [], {}
@@ -142,8 +131,7 @@ class _CorpusRecord(BaseModel):
 
 def load_corpus(path: Path, split: str | None = None) -> Dataset:
     """`corpus:DIR`: corpus.jsonl or .json (title, text) and questions.jsonl (question, gold_titles, answer)."""
-    if split is not None:
-        raise InputError(f"corpus takes a folder and no split: corpus:{path}")
+    refuse_split("corpus", path, split)
     pool = Pool()
     by_title: dict[str, list[str]] = {}
     for title, sentences in _texts(find_file(path / "corpus.jsonl", path / "corpus.json")):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from clew.core.errors import CorruptError, NotFoundError
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple, distinct
 from clew.kb.adjacency import Adjacency, map_array, positions
-from clew.kb.manifest import Manifest, read_facts
+from clew.kb.manifest import Manifest
 from clew.kb.protocol import Edges
 from clew.kb.render import SEPARATOR
 from clew.kb.sealed import check_sealed
@@ -39,9 +39,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         self.folder = folder
         self.manifest = manifest
         self.generation = generation
-        self.facts = manifest.facts
-        facts = read_facts(manifest.facts, folder)
-        self.schema, self.count, self.edge_count = facts.schema, facts.nodes, facts.edges
+        super().__init__(manifest.facts, folder)
         self.types: IntArray = map_array(generation / "types.npy")
         self._nodes = _open_batch(generation / "nodes.arrow")
         if self._nodes.num_rows != self.count or len(self.types) != self.count:

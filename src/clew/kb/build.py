@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -183,27 +184,25 @@ class KeyMap:
 
     def __init__(self, sorted_keys: pa.Array) -> None:
         self._keys = sorted_keys
-        self._dense: IntArray | None = None
-        self._tried_dense = False
 
     def ids(self, column: pa.ChunkedArray) -> IntArray:
         """The id of each key, -1 where no node has it."""
-        if pa.types.is_integer(column.type) and (dense := self._dense_table()) is not None:
+        if pa.types.is_integer(column.type) and (dense := self._dense) is not None:
             return _joined([_looked_up(chunk.to_numpy(zero_copy_only=False), dense) for chunk in column.chunks])
         found = pc.index_in(column.cast(STRING), value_set=self._keys)
         return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int32)
 
-    def _dense_table(self) -> IntArray | None:
+    @cached_property
+    def _dense(self) -> IntArray | None:
         """Small non-negative integer keys as an array from key to id; None where the keys are not of that kind."""
-        if not self._tried_dense:
-            self._tried_dense = True
-            plain = pc.all(pc.match_substring_regex(self._keys, r"^(0|[1-9][0-9]{0,9})$")).as_py()
-            if plain:
-                keys = self._keys.cast(pa.int64()).to_numpy()
-                if keys.max() < MOST_DENSE * len(keys) + 1_000_000:
-                    self._dense = np.full(keys.max() + 1, -1, dtype=np.int32)
-                    self._dense[keys] = np.arange(len(keys), dtype=np.int32)
-        return self._dense
+        if not pc.all(pc.match_substring_regex(self._keys, r"^(0|[1-9][0-9]{0,9})$")).as_py():
+            return None
+        keys = self._keys.cast(pa.int64()).to_numpy()
+        if keys.max() >= MOST_DENSE * len(keys) + 1_000_000:
+            return None
+        dense = np.full(keys.max() + 1, -1, dtype=np.int32)
+        dense[keys] = np.arange(len(keys), dtype=np.int32)
+        return dense
 
 
 def _looked_up(keys: NDArray[np.integer[Any]], dense: IntArray) -> IntArray:

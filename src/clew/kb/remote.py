@@ -8,7 +8,7 @@ questions below are put in the language of a store.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from clew.core.trace import recording
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
 from clew.kb import render
 from clew.kb.build import is_hierarchy
-from clew.kb.protocol import Edges
+from clew.kb.protocol import Edges, KnowledgeBase
 from clew.kb.stored import StoredKnowledgeBase
 
 MOST_KEPT = 1_000_000
@@ -54,7 +54,7 @@ class Interned:
         return found
 
 
-class RemoteKnowledgeBase(ABC):
+class RemoteKnowledgeBase(KnowledgeBase):
     """What bases behind an endpoint or a graph database have in common."""
 
     language: ClassVar[Literal["sparql", "cypher"] | None]
@@ -85,11 +85,6 @@ class RemoteKnowledgeBase(ABC):
         return nodes
 
     # What a store is asked, in its language
-
-    @property
-    @abstractmethod
-    def schema(self) -> Schema:
-        """Types and relations with their counts."""
 
     @abstractmethod
     def _handles(self, described: StoredKnowledgeBase) -> Iterable[str]:
@@ -136,7 +131,7 @@ class RemoteKnowledgeBase(ABC):
         """All nodes that were read, or those of one type."""
         return self._description.nodes(type)
 
-    def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
+    def values(self, nodes: NodeSet, attribute: str) -> Sequence[Any]:
         """An attribute of many nodes, None where a node has none."""
         return self._description.values(nodes, attribute)
 

@@ -5,7 +5,7 @@ Beyond what every base offers (`protocol.py`), it knows all its types, texts and
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -16,22 +16,28 @@ from numpy.typing import NDArray
 
 from clew.core.errors import NotFoundError
 from clew.core.schema import Schema
-from clew.core.types import Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
+from clew.core.types import Direction, IntArray, NodeSet
 from clew.kb import render
-from clew.kb.protocol import Edges
+from clew.kb.manifest import read_facts
+from clew.kb.protocol import Edges, KnowledgeBase
 from clew.kb.tables import Tables
 
 
-class StoredKnowledgeBase(ABC):
+class StoredKnowledgeBase(KnowledgeBase):
     """What the embedded base and the one in PostgreSQL have in common; ids follow the order of the keys."""
 
-    schema: Schema
-    count: int
-    edge_count: int
     types: IntArray
     """The type code of every node."""
-    facts: Mapping[str, Any]
-    """What was noted when it was built."""
+
+    def __init__(self, facts: Mapping[str, Any], place: object) -> None:
+        """`facts` are what was noted when it was built; they are checked."""
+        graph = read_facts(facts, place)
+        self.facts, self._schema, self.count, self.edge_count = facts, graph.schema, graph.nodes, graph.edges
+
+    @property
+    def schema(self) -> Schema:
+        """Node types, relations, answer types."""
+        return self._schema
 
     @property
     @abstractmethod
@@ -52,22 +58,6 @@ class StoredKnowledgeBase(ABC):
     def notes(self) -> tuple[str, ...]:
         """What its sources say about themselves."""
         return tuple(self.facts["notes"])
-
-    @abstractmethod
-    def node(self, node: int) -> Node:
-        """Everything stored about one node."""
-
-    @abstractmethod
-    def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
-        """Key, name and type of many nodes, in the given order."""
-
-    @abstractmethod
-    def find(self, key: str) -> int:
-        """The id of the node with this key; raises NotFoundError."""
-
-    @abstractmethod
-    def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
-        """An attribute of many nodes, None where a node has none."""
 
     @abstractmethod
     def distinct(self, attribute: str) -> Sequence[Any]:
@@ -95,32 +85,12 @@ class StoredKnowledgeBase(ABC):
         """One stored column of all nodes, such as their keys; None where a node has nothing there."""
 
     @abstractmethod
-    def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
-        """The number of edges of each node, both directions together."""
-
-    @abstractmethod
-    def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
-        """The nodes one edge away; relation None means any relation."""
-
-    @abstractmethod
-    def relations(self, nodes: NodeSet) -> list[RelationUse]:
-        """Which relations leave and enter these nodes, with counts, in schema order."""
-
-    @abstractmethod
     def _edges(self, nodes: NodeSet, relation: str | None, side: Literal["out", "in"]) -> Edges:
         """The edges that leave, or enter, these nodes."""
 
     @abstractmethod
-    def edge_attributes(self, head: int, relation: str, tail: int) -> list[Mapping[str, Any]]:
-        """The attributes of every parallel edge head —relation→ tail; empty where there is no such edge."""
-
-    @abstractmethod
     def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
         """A numeric attribute of many edges, nan where one has none; parallel edges share the first one's."""
-
-    @abstractmethod
-    def triples(self, node: int) -> list[Triple]:
-        """Every edge of one node with its attributes, outgoing first."""
 
     @abstractmethod
     def to_tables(self) -> Tables:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from clew.core.errors import NotFoundError
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
-from clew.kb.manifest import read_facts
 from clew.kb.protocol import Edges
 from clew.kb.stored import StoredKnowledgeBase
 from clew.kb.tables import GROUPS, HIDDEN, NODE_COLUMNS, Tables
@@ -35,10 +34,9 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
 
     def __init__(self, address: Address, generation: Generation) -> None:
         """Use `PostgresKnowledgeBase.open`."""
-        self.address, self.generation, self.facts = address, generation, generation.facts
+        super().__init__(generation.facts, address)
+        self.address, self.generation = address, generation
         self.database = open_database(address, generation)
-        facts = read_facts(generation.facts, address)
-        self.schema, self.count, self.edge_count = facts.schema, facts.nodes, facts.edges
         self.types: IntArray = self.array("types", "<i4")
         self._kept: dict[int, Node] = {}
         self._lock = Lock()
