@@ -161,11 +161,11 @@ def bar_plot(title: str, bars: Sequence[Bar]) -> str:
         return BAR_LEFT + (value - low) / span * (BAR_WIDTH - BAR_LEFT - BAR_RIGHT)
 
     height = BAR_TOP + ROW * len(bars) + 12
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {BAR_WIDTH} {height}" role="img" class="clew-bars"'
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {BAR_WIDTH} {height}" role="img" class="clew-plot"'
     parts = [
-        f'{opening} aria-label="{escape(title, quote=True)}"><style>{STYLE}</style>',
+        f'{opening} aria-label="{escape(title, quote=True)}"><style>{_style()}</style>',
         f'<text class="title" x="8" y="18">{escape(title)}</text>',
-        f'<line class="zero" x1="{across(0):.1f}" x2="{across(0):.1f}" y1="{BAR_TOP - 4}" y2="{height - 8}"/>',
+        f'<line class="grid" x1="{across(0):.1f}" x2="{across(0):.1f}" y1="{BAR_TOP - 4}" y2="{height - 8}"/>',
     ]
     for place, bar in enumerate(bars):
         middle = BAR_TOP + ROW * place + ROW / 2
@@ -174,19 +174,10 @@ def bar_plot(title: str, bars: Sequence[Bar]) -> str:
         whisker = f"M{across(bar.value - bar.deviation):.1f} {middle:.1f}H{across(bar.value + bar.deviation):.1f}"
         number = f"{bar.value:.3g}"
         parts.append(f'<text class="end" x="{BAR_LEFT - 8}" y="{middle + 4:.1f}">{escape(bar.label)}</text>')
-        parts.append(f"<rect {box}><title>{escape(bar.label)}: {number}</title></rect>")
+        parts.append(f'<rect class="mark s0" {box}><title>{escape(bar.label)}: {number}</title></rect>')
         if bar.deviation:
-            parts.append(f'<path class="whisker" d="{whisker}"/>')
+            parts.append(f'<path class="line s1" d="{whisker}"/>')
         parts.append(
             f'<text x="{across(max(bar.value + bar.deviation, 0)) + 6:.1f}" y="{middle + 4:.1f}">{number}</text>'
         )
     return "".join(parts) + "</svg>\n"
-
-
-STYLE = (
-    ".clew-bars{font:12px system-ui,sans-serif;max-width:100%}.clew-bars text{fill:#444}.clew-bars rect{fill:#2a6fbb}"
-    ".clew-bars .title{font-weight:600;font-size:13px;fill:#111}.clew-bars .end{text-anchor:end}"
-    ".clew-bars .zero{stroke:#8888}.clew-bars .whisker{stroke:#d1495b;stroke-width:2}"
-    "@media(prefers-color-scheme:dark){.clew-bars text{fill:#bbb}.clew-bars .title{fill:#eee}"
-    ".clew-bars rect{fill:#6ea8e8}.clew-bars .whisker{stroke:#f08a98}}"
-)
