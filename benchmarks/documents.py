@@ -36,8 +36,7 @@ from clew.documents.building import build_documents
 from clew.documents.corpus import corpus_tables
 from clew.documents.graph.edges import EdgeOptions, density
 from clew.evaluation.benchmark import Benchmark
-from clew.evaluation.comparison import bootstrap
-from clew.evaluation.summary import by_type
+from clew.evaluation.comparison import bootstrap, by_type
 from clew.methods.catalog import create
 from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting, search_of
 from clew.methods.knowledge_graph_prompting.passages import PassageGraph

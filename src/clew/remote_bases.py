@@ -22,7 +22,7 @@ from clew.core.errors import InputError, LockedError, StorageError
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.bolt import BoltServer, GraphAddress, is_graph_address
 from clew.kb.manifest import MANIFEST, is_base
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import StoredKnowledgeBase
 from clew.kb.tables import ELEMENT, Tables
 from clew.models.settings import Settings
 from clew.postgres import is_address

@@ -36,8 +36,7 @@ from clew.index.vectors import EmbedBatches, VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.bolt import is_graph_address
 from clew.kb.description import describe, described_schema
-from clew.kb.protocol import KnowledgeBase
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import KnowledgeBase, StoredKnowledgeBase
 from clew.models.embedding.opening import (
     DEFAULT,
     PASSAGES,
@@ -337,7 +336,7 @@ class PostgresToolbox(ToolboxElsewhere):
     @cached_property
     def lexical(self) -> LexicalIndex:
         """BM25 over the node documents."""
-        from clew.postgres.lexical import PostgresLexical
+        from clew.postgres.names import PostgresLexical
 
         return PostgresLexical(self.database)
 

@@ -10,7 +10,7 @@ from clew.core.roles import Parse
 from clew.core.schema import Schema
 from clew.core.types import Answer, NodeSet
 from clew.index.protocol import Link
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import StoredKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.methods.role_choice import reader_of
 from clew.queries.wording import kind_in_words, plural

@@ -23,8 +23,7 @@ from clew.datasets.facts import (
     load_webquestions,
 )
 from clew.datasets.files import find_file, read_lines, read_records
-from clew.datasets.iirc import load_iirc
-from clew.datasets.passages import load_corpus, load_hotpotqa, load_musique
+from clew.datasets.passages import load_corpus, load_hotpotqa, load_iirc, load_musique
 from clew.datasets.questions import Dataset, Question
 from clew.kb.sources.files import read_utf8
 

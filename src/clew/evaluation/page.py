@@ -14,10 +14,10 @@ from clew import __version__
 from clew.core.errors import MissingExtraError
 from clew.core.notebook import framed
 from clew.core.plots import Axis, Series, line_plot
+from clew.evaluation.comparison import summarise
 from clew.evaluation.report import Section, make_report, trace_text, types_of, worst_failures
 from clew.evaluation.rows import Row
 from clew.evaluation.runs import Run
-from clew.evaluation.summary import summarise
 
 LABELS = {
     "hit@1": "Hit@1",

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.errors import InputError
-from clew.evaluation.comparison import Comparison, compare
+from clew.evaluation.comparison import Comparison, Summary, by_type, compare, metric_values, summarise
 from clew.evaluation.judging import PRIMARY
 from clew.evaluation.rows import Row, TraceLine
 from clew.evaluation.run_folder import Setup, find_runs, read_rows, read_setup
 from clew.evaluation.runs import Run
-from clew.evaluation.summary import Summary, by_type, metric_values, summarise
 
 
 @dataclass(frozen=True)

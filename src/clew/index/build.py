@@ -25,9 +25,8 @@ from clew.index.vector_store import RELATIONS, VectorStore, remembered_embedder,
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import read_manifest
-from clew.kb.protocol import KnowledgeBase
+from clew.kb.protocol import KnowledgeBase, StoredKnowledgeBase
 from clew.kb.render import SEPARATOR, searchable
-from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.multilingual import MULTILINGUAL, has_multilingual
 from clew.models.embedding.opening import PASSAGES, open_embedder, trusted_embedder
 from clew.models.protocol import Embedder

@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 from clew.core.errors import CorruptError, NotFoundError
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple, distinct
 from clew.kb.adjacency import Adjacency, map_array, positions
-from clew.kb.manifest import Manifest
-from clew.kb.protocol import Edges
+from clew.kb.manifest import Manifest, check_sealed
+from clew.kb.protocol import Edges, StoredKnowledgeBase
 from clew.kb.render import SEPARATOR
-from clew.kb.sealed import check_sealed
 from clew.kb.storage import Held, open_generation
-from clew.kb.stored import StoredKnowledgeBase
 from clew.kb.tables import GROUPS, HIDDEN, Piece, Tables
 
 FEW = 20

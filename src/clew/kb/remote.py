@@ -25,8 +25,7 @@ from clew.core.trace import recording
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
 from clew.kb import render
 from clew.kb.build import is_hierarchy
-from clew.kb.protocol import Edges, KnowledgeBase
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import Edges, KnowledgeBase, StoredKnowledgeBase
 
 MOST_KEPT = 1_000_000
 """Edges that are kept in memory."""

@@ -14,12 +14,11 @@ from typing import Any
 from clew.core.errors import InputError, NotFoundError, SchemaError
 from clew.core.schema import Schema
 from clew.core.types import Direction, IntArray, Node, NodeRef, NodeSet
-from clew.kb.protocol import Way
+from clew.kb.protocol import StoredKnowledgeBase, Way
 from clew.kb.remote import RemoteKnowledgeBase, each, sides
 from clew.kb.sources.rdf import local_name
 from clew.kb.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, number, pages_of
 from clew.kb.sparql_schema import UNTYPED, VALUE, EndpointSchema, Reading, attribute_predicates
-from clew.kb.stored import StoredKnowledgeBase
 
 SHORT = re.compile(r"[A-Z]\d+")
 """A node by its short name, as Wikidata gives them."""

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from clew.core.types import IntArray, NodeSet
 from clew.kb.adjacency import Adjacency, LongArray, positions
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.protocol import Edges, KnowledgeBase
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import Edges, KnowledgeBase, StoredKnowledgeBase
 
 BoolArray = NDArray[np.bool_]
 NOTHING: IntArray = np.empty(0, dtype=np.int32)

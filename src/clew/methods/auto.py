@@ -19,8 +19,8 @@ from clew.core.errors import CorruptError
 from clew.core.types import Answer
 from clew.index.tokens import ENGLISH, language_of
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.sealed import TUNED
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.manifest import TUNED
+from clew.kb.protocol import StoredKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.methods.catalog import create, method_class
 from clew.methods.paths.aligned_paths import taught_of

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from clew.core.errors import NotFoundError
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
-from clew.kb.protocol import Edges
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import Edges, StoredKnowledgeBase
 from clew.kb.tables import GROUPS, HIDDEN, NODE_COLUMNS, Tables
 from clew.postgres.catalog import Generation, current, open_database
 from clew.postgres.connection import Address

@@ -20,8 +20,8 @@ from clew.models.protocol import Embedder
 from clew.postgres.catalog import row_of
 from clew.postgres.connection import Connection, ReadOnlyError
 from clew.postgres.knowledge_base import PostgresKnowledgeBase
-from clew.postgres.lexical import PostgresLexical
 from clew.postgres.loading import COPY_END, COPY_HEAD
+from clew.postgres.names import PostgresLexical
 
 IN_MEMORY = 1 << 30
 """Rows from here on are kept by this process alone, where the database cannot be written."""

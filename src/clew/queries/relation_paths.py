@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clew.core.types import EMPTY, Direction, NodeSet
-from clew.kb.protocol import KnowledgeBase
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import KnowledgeBase, StoredKnowledgeBase
 
 OPAQUE = re.compile(r"[a-z]\.[0-9a-z_]{3,}|_:\S+|[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f-]{20,}")
 """Names that only a machine reads: blank nodes and identifiers."""

@@ -19,7 +19,7 @@ from clew.synthesis.judging import Judge, MeaningJudge, PhraseJudge, WordJudge, 
 from clew.synthesis.output import Made, ProgressLog, write_benchmark
 from clew.synthesis.pipeline import CHUNK, Plan, Steps, Synthesis, draw_all, finish, synthesise
 from clew.synthesis.records import violations
-from clew.synthesis.sampling import Sampler
+from clew.synthesis.requirement import Sampler
 from clew.synthesis.statistics import describe_rows, stark_statistics
 from clew.synthesis.templates import KINDS, SHIPPED, Kind, Template, load_templates
 from clew.toolbox import Toolbox

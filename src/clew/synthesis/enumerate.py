@@ -15,7 +15,7 @@ from itertools import combinations_with_replacement, product
 from clew.core.errors import InputError
 from clew.core.types import NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.synthesis.sampling import Sampler
+from clew.synthesis.requirement import Sampler
 from clew.synthesis.templates import KINDS, Branch, Kind, Start, Step, Template
 
 MEASURED = 36

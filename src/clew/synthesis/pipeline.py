@@ -27,7 +27,7 @@ from clew.synthesis.fusion import DEFAULT_ROLE, Draft, Fuser, Wording, seeded
 from clew.synthesis.judging import Judge, Verdict, unanimous
 from clew.synthesis.output import ProgressLog, content_key
 from clew.synthesis.records import leaks, names_of, rejection, row_of
-from clew.synthesis.sampling import Sampler
+from clew.synthesis.requirement import Sampler
 from clew.synthesis.templates import Kind, Template
 from clew.synthesis.textual import TextualRequirement, fields
 
