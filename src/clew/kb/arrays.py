@@ -192,7 +192,8 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         return uses
 
     def _edges(self, nodes: NodeSet, relation: str | None, side: Literal["out", "in"]) -> Edges:
-        adjacency, code = self._sides(side)[0], None if relation is None else self._code(relation)
+        adjacency = self.outward if side == "out" else self.inward
+        code = None if relation is None else self._code(relation)
         owners, starts, ends = adjacency.ranges(nodes, code)
         places, lengths = positions(starts, ends)
         codes = adjacency.relations_at(places) if code is None else np.full(len(places), code, dtype=np.int32)
