@@ -85,8 +85,9 @@ class FollowUps:
 
     def _telling(self, text: str, names: Sequence[Named]) -> list[str]:
         """The words that say more than names, numbers and kinds of things."""
-        telling = telling_words(text, [(one.start, one.end) for one in names])
-        return [word for word in telling if not self._is_kind(word)]
+        kinds = [kind_in_words(self._schema, kind) for kind in self._kinds]
+        telling = telling_words(text, [(name.start, name.end) for name in names])
+        return [word for word in telling if word not in {*kinds, *map(plural, kinds)}]
 
     def _points(self, question: str) -> Pointing | None:
         points = pointing(question, self._kinds)
@@ -230,9 +231,6 @@ class FollowUps:
 
     def _parsed(self, question: str, names: Sequence[Named]) -> Parse:
         return LearnedParser(self._reader).parsed(self._reader.understand(question, names))
-
-    def _is_kind(self, word: str) -> bool:
-        return any(word in (kind, plural(kind)) for kind in (kind_in_words(self._schema, one) for one in self._kinds))
 
     @property
     def _reader(self) -> LearnedReader:

@@ -63,7 +63,8 @@ def line_plot(title: str, series: Sequence[Series], x: Axis, y: Axis, *, marks: 
     for place, line in enumerate(drawn):
         left, below = LEFT + (place % 3) * 194, HEIGHT + 4 + 18 * (place // 3)
         parts.append(f'<path class="line {_look(place)}" d="M{left} {below}h22"{_dash(place)}/>')
-        parts.append(f'<text class="tick" x="{left + 28}" y="{below + 4}">{escape(_short(line.label))}</text>')
+        label = line.label if len(line.label) <= 26 else line.label[:25] + "…"
+        parts.append(f'<text class="tick" x="{left + 28}" y="{below + 4}">{escape(label)}</text>')
     return "".join(parts) + "</svg>"
 
 
@@ -107,10 +108,6 @@ def _round_step(step: float) -> float:
 
 def _number(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= 26 else label[:25] + "…"
 
 
 def _look(place: int) -> str:

@@ -88,11 +88,11 @@ def groups(kb: ArrayKnowledgeBase, pairs: Iterable[Pair]) -> list[tuple[NodeRef,
     """What the pairs join together; the node with most edges first, which the others are merged into."""
     ends = [(pair.first.id, pair.second.id) for pair in pairs]
     nodes = sorted({node for pair in ends for node in pair})
-    place = {node: number for number, node in enumerate(nodes)}
+    number = {node: position for position, node in enumerate(nodes)}
     graph: rustworkx.PyGraph[int, None] = rustworkx.PyGraph()
     graph.add_nodes_from(nodes)
-    graph.add_edges_from_no_data([(place[first], place[second]) for first, second in ends])
-    joined = sorted(sorted(nodes[number] for number in group) for group in rustworkx.connected_components(graph))
+    graph.add_edges_from_no_data([(number[first], number[second]) for first, second in ends])
+    joined = sorted(sorted(nodes[member] for member in group) for group in rustworkx.connected_components(graph))
     return [tuple(kb.refs(sorted(group, key=lambda node: (-len(kb.triples(node)), node)))) for group in joined]
 
 

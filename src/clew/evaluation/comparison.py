@@ -102,11 +102,10 @@ class Comparison:
 
 def compare(runs: Sequence[tuple[str, Run]], metric: str, seed: int = 0) -> list[Comparison]:
     """Every pair of labelled runs; all runs must be over the same questions."""
-    found = [
-        pair for first, second in combinations(runs, 2) if (pair := _compare(first, second, metric, seed)) is not None
-    ]
-    corrected = holm([pair.p for pair in found])
-    return [replace(pair, corrected=p) for pair, p in zip(found, corrected, strict=True)]
+    compared = [_compare(first, second, metric, seed) for first, second in combinations(runs, 2)]
+    pairs = [pair for pair in compared if pair is not None]
+    corrected = holm([pair.p for pair in pairs])
+    return [replace(pair, corrected=p) for pair, p in zip(pairs, corrected, strict=True)]
 
 
 def _compare(first: tuple[str, Run], second: tuple[str, Run], metric: str, seed: int) -> Comparison | None:

@@ -42,12 +42,10 @@ def make_report(runs: Sequence[Run], metric: str | None = None, seed: int = 0) -
     """One section per set of questions; `metric` is what runs are compared by, by default the first of their kind."""
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
-        groups.setdefault(_group(run.setup), []).append(run)
+        setup = run.setup
+        asked = setup.dataset, setup.split, setup.portion, setup.questions, setup.match, setup.per_question
+        groups.setdefault(asked, []).append(run)
     return [_section(group, metric, seed) for group in groups.values()]
-
-
-def _group(setup: Setup) -> tuple[object, ...]:
-    return setup.dataset, setup.split, setup.portion, setup.questions, setup.match, setup.per_question
 
 
 def _section(runs: list[Run], metric: str | None, seed: int) -> Section:

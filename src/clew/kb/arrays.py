@@ -173,7 +173,8 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
     def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
         """The nodes one edge away."""
         code = None if relation is None else self._code(relation)
-        sides = self._sides(direction)
+        sides = [self.outward] if direction != "in" else []
+        sides += [self.inward] if direction != "out" else []
         if len(nodes) == 1 and code is not None and len(sides) == 1:
             return NodeSet(distinct(sides[0].of(int(nodes.array[0]), code)))  # sorted as it lies
         found = [self._targets(side, nodes, code) for side in sides]
@@ -302,9 +303,6 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
     def _place(self, head: int, code: int, tail: int) -> int:
         first, last = self.outward.slice_of(head, code)
         return first + int(self.outward.targets[first:last].searchsorted(np.int32(tail)))
-
-    def _sides(self, direction: Direction) -> tuple[Adjacency, ...]:
-        return {"out": (self.outward,), "in": (self.inward,), "any": (self.outward, self.inward)}[direction]
 
     def _targets(self, side: Adjacency, nodes: NodeSet, code: int | None) -> IntArray:
         if len(nodes) == 1:

@@ -33,7 +33,8 @@ def write_graph(tables: Tables, folder: Path, problems: Problems) -> Facts:
         problems.add(skipped.message, skipped.file, skipped.line)
     nodes = node_table(tables, problems)
     if not nodes.num_rows:
-        raise SourceError("the sources hold no node: give at least one row", file=_files(tables))
+        files = ", ".join(piece.file for piece in (*tables.nodes, *tables.edges)) or "no file"
+        raise SourceError("the sources hold no node: give at least one row", file=files)
     type_names = tuple(sorted(pc.unique(nodes["type"]).to_pylist()))
     types = pc.index_in(nodes["type"], value_set=pa.array(type_names, pa.large_string())).to_numpy().astype(np.int32)
     edges = edge_columns(tables.edges, nodes["key"].combine_chunks(), problems)
@@ -158,10 +159,6 @@ def _write_table(table: pa.Table, file: Path) -> None:
     batch = pa.record_batch(columns, names=whole.column_names)
     with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
         writer.write_batch(batch)
-
-
-def _files(tables: Tables) -> str:
-    return ", ".join(piece.file for piece in (*tables.nodes, *tables.edges)) or "no file"
 
 
 MOST_DENSE = 4

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.core.errors import NotFoundError
+from clew.core.texts import whole_text
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
 from clew.kb.protocol import Edges, StoredKnowledgeBase
 from clew.kb.tables import GROUPS, HIDDEN, NODE_COLUMNS, Tables
@@ -86,7 +87,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
     def find(self, key: str) -> int:
         """The id of the node with this key."""
         query = "SELECT id FROM nodes WHERE left(key, 500) = left(%s::text, 500) AND key = %s"
-        row = None if "\0" in key or not _is_text(key) else self.database.one(query, key, key)
+        row = None if "\0" in key or whole_text(key) != key else self.database.one(query, key, key)
         if row is None:
             raise NotFoundError(f"no node has the key {key!r}: `clew find` looks names up")
         return int(row[0])
@@ -309,8 +310,3 @@ def _edges_of(side: str, nodes: NodeSet, relation: str | None) -> str:
 
 def _ids(nodes: Sequence[int] | IntArray) -> IntArray:
     return np.ascontiguousarray(nodes, dtype=np.int32)
-
-
-def _is_text(text: str) -> bool:
-    """Whether a text can be written at all: halves of a pair of surrogates cannot."""
-    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)

@@ -33,11 +33,7 @@ def _decoder(kind: pa.DataType) -> Callable[[Any], Any]:
         return float
     if pa.types.is_date32(kind):
         return date.fromisoformat
-    return datetime.fromisoformat if pa.types.is_timestamp(kind) else _as_it_is
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
+    return datetime.fromisoformat if pa.types.is_timestamp(kind) else lambda value: value
 
 
 def read_columns(database: Database, told: str) -> pa.RecordBatch:

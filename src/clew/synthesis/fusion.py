@@ -162,7 +162,10 @@ class ModelFuser:
         plain = GrammarFuser(self.schema).fuse([replace(draft, role="user") for draft in drafts], texts)
         tasks = [_Task(*row) for row in zip(drafts, texts, plain, strict=True)]
         drafted = ask(self.writer, [self._draft(task) for task in tasks], role="draft")
-        tasks = [_told(task, outcome) for task, outcome in zip(tasks, drafted, strict=True)]
+        tasks = [  # where there is no draft, the grammar's wording asks for everything
+            task if outcome.value is None else replace(task, used=outcome.value.used)
+            for task, outcome in zip(tasks, drafted, strict=True)
+        ]
         first = [Outcome(None if one.value is None else one.value.question, one.problem) for one in drafted]
         second = self._rewritten(tasks, first)
         stages: dict[How, list[Outcome[str]]] = {"model rewrite": second, "model draft": first}
@@ -285,11 +288,6 @@ class _Task:
         text = self.text if self.text is None or self.used is None else self.text.using(self.used)
         properties = () if text is None else text.properties
         return "\n".join([f"- {self.plain.relational}", *(f"- its text says: {one.text}" for one in properties)])
-
-
-def _told(task: _Task, outcome: Outcome[_Drafted]) -> _Task:
-    """The task with what its draft asks for; where there is no draft, the grammar's wording asks for everything."""
-    return task if outcome.value is None else replace(task, used=outcome.value.used)
 
 
 def _read_draft(completion: Completion) -> _Drafted:

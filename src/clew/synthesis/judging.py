@@ -161,10 +161,11 @@ class ModelJudge:
     def _ask(self, requirement: TextualRequirement, node: int) -> Ask[Votes]:
         content = self.kb.node(node)
         count = len(requirement.properties)
+        document = "\n".join(f"{name}: {text}" for name, text in fields(self.kb, node))
         filled = self.prompt.fill(
             name=content.name,
             type=self.kb.schema.node_type(content.type).label,
-            document=_document(self.kb, node),
+            document=document[:LONGEST_DOCUMENT] or "(nothing)",
             requirements="\n".join(f"{place}. {one.text}" for place, one in enumerate(requirement.properties, 1)),
         )
         return Ask(filled, partial(read_votes, count=count), max_tokens=20 + 30 * count)
@@ -196,10 +197,6 @@ class CategoryJudge:
         kind = self.kb.schema.node_type(content.type).label
         filled = CATEGORY.fill(name=content.name, type=kind, text=content.text[:1500] or "(nothing)", item=item)
         return Ask(filled, read_yes_no, max_tokens=4)
-
-
-def _document(kb: KnowledgeBase, node: int) -> str:
-    return "\n".join(f"{name}: {text}" for name, text in fields(kb, node))[:LONGEST_DOCUMENT] or "(nothing)"
 
 
 def model_judges(kb: KnowledgeBase, models: Sequence[LanguageModel]) -> tuple[Judge, ...]:

@@ -236,7 +236,8 @@ def write_benchmark(made: Made) -> None:
     splits = {"split": by_question(rows, seed), "split-by-template": by_template(rows, seed)}
     splits["split-by-entity"] = by_entity(rows, seed)
     place = {id_: name for name, ids in splits["split"].items() for id_ in ids}
-    lines = [{"id": row["id"], **_without(row, "id", "node_ids"), "split": place[row["id"]]} for row in rows]
+    told = [{name: row[name] for name in ("id", *row) if name != "node_ids"} for row in rows]
+    lines = [row | {"split": place[row["id"]]} for row in told]
     for name, parts in splits.items():
         for part, ids in parts.items():
             write_atomically(folder / name / f"{part}.index", "".join(f"{id_}\n" for id_ in ids))
@@ -246,10 +247,6 @@ def write_benchmark(made: Made) -> None:
         write_atomically(folder / "plots" / f"{name}.svg", text)
     write_atomically(folder / "README.md", data_card(made))
     write_atomically(folder / "questions.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
-
-
-def _without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in names}
 
 
 def stark_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -91,13 +91,13 @@ def _relational_share(rows: Sequence[Mapping[str, Any]]) -> float | None:
 
 def stark_statistics(folder: Path, count: int) -> list[Statistics]:
     """Those of the real STaRK questions below a folder, each over as many as ours: diversity depends on n."""
-    found = []
-    for place in sorted({file.parent.parent for file in folder.glob("*/stark_qa/stark_qa.csv*")}):
-        questions = load_stark(place).questions
+    sets = []
+    for base in sorted({file.parent.parent for file in folder.glob("*/stark_qa/stark_qa.csv*")}):
+        questions = load_stark(base).questions
         chosen = random.Random(0).sample(questions, min(count, len(questions)))
         answers = [len(question.answers) for question in chosen]
-        found.append(describe(f"STaRK {place.name}", [question.text for question in chosen], answers))
-    return found
+        sets.append(describe(f"STaRK {base.name}", [question.text for question in chosen], answers))
+    return sets
 
 
 def distribution_plot(title: str, label: str, series: Mapping[str, Sequence[int]], highest: int) -> str:
