@@ -1,4 +1,7 @@
-"""Grounding: which nodes the constants of a query stand for, and the problem that is to be solved with them."""
+"""Grounding: which nodes the constants of a query stand for, and the problem that is to be solved with them.
+
+A constant may stand for what is below it in a hierarchy as well: a relation that the schema marks as transitive.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +45,6 @@ def hierarchies(schema: Schema, type: str | None = None) -> tuple[Relation, ...]
 def descendants(graph: KnowledgeBase, nodes: NodeSet, relation: Relation) -> NodeSet:
     """The nodes themselves and all below them."""
     return closure(graph, nodes, relation.name, below(relation))
-
-
-def ancestors(graph: KnowledgeBase, nodes: NodeSet, relation: Relation) -> NodeSet:
-    """The nodes themselves and all above them."""
-    return closure(graph, nodes, relation.name, OPPOSITE[below(relation)])
 
 
 def closure(graph: KnowledgeBase, nodes: NodeSet, relation: str, direction: Direction) -> NodeSet:
@@ -205,6 +203,6 @@ def _end(term: Term, triplet: Triplet, groundings: Groundings, graph: KnowledgeB
         return term.name
     nodes = groundings[term].nodes
     for expansion in expansions(triplet, term, graph.schema) if widen else ():
-        follow = ancestors if expansion.upward else descendants
-        nodes = follow(graph, nodes, expansion.relation)
+        down = below(expansion.relation)
+        nodes = closure(graph, nodes, expansion.relation.name, OPPOSITE[down] if expansion.upward else down)
     return nodes
