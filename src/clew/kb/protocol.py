@@ -76,6 +76,14 @@ class KnowledgeBase(Protocol):
         """The nodes one edge away; relation None means any relation."""
         ...
 
+    def closure(self, nodes: NodeSet, relation: str, direction: Direction) -> NodeSet:
+        """Everything that is reached by following a relation any number of times, the nodes themselves included."""
+        reached = frontier = nodes
+        while len(frontier):
+            frontier = self.neighbors(frontier, relation, direction) - reached
+            reached = reached | frontier
+        return reached
+
     def relations(self, nodes: NodeSet) -> Sequence[RelationUse]:
         """Which relations leave and enter these nodes, with counts, in schema order."""
         ...
@@ -102,15 +110,6 @@ class KnowledgeBase(Protocol):
 
     def text(self, node: int, *, relations: bool = False) -> str:
         """The node's document, rendered by the schema, with or without its relations."""
-        ...
-
-
-@runtime_checkable
-class Following(Protocol):
-    """A base that follows a relation any number of times by itself."""
-
-    def closure(self, nodes: NodeSet, relation: str, direction: Direction) -> NodeSet:
-        """Everything that is reached, the nodes themselves included."""
         ...
 
 

@@ -16,7 +16,7 @@ from clew.core.query import Constant, Term, Triplet, TripletQuery, Variable
 from clew.core.schema import Relation, Schema
 from clew.core.types import EMPTY, Direction, NodeSet
 from clew.index.protocol import Link, Names
-from clew.kb.protocol import Following, KnowledgeBase
+from clew.kb.protocol import KnowledgeBase
 from clew.queries.problem import OPPOSITE, Constraint, Filter, Problem, condition_filter
 
 DOWNWARD = re.compile(
@@ -44,18 +44,7 @@ def hierarchies(schema: Schema, type: str | None = None) -> tuple[Relation, ...]
 
 def descendants(graph: KnowledgeBase, nodes: NodeSet, relation: Relation) -> NodeSet:
     """The nodes themselves and all below them."""
-    return closure(graph, nodes, relation.name, below(relation))
-
-
-def closure(graph: KnowledgeBase, nodes: NodeSet, relation: str, direction: Direction) -> NodeSet:
-    """Everything that is reached by following a relation any number of times, the nodes themselves included."""
-    if isinstance(graph, Following):
-        return graph.closure(nodes, relation, direction)
-    reached = frontier = nodes
-    while len(frontier):
-        frontier = graph.neighbors(frontier, relation, direction) - reached
-        reached = reached | frontier
-    return reached
+    return graph.closure(nodes, relation.name, below(relation))
 
 
 def chain_up(graph: KnowledgeBase, node: int, top: NodeSet, relation: Relation) -> list[int]:
@@ -204,5 +193,5 @@ def _end(term: Term, triplet: Triplet, groundings: Groundings, graph: KnowledgeB
     nodes = groundings[term].nodes
     for expansion in expansions(triplet, term, graph.schema) if widen else ():
         down = below(expansion.relation)
-        nodes = closure(graph, nodes, expansion.relation.name, OPPOSITE[down] if expansion.upward else down)
+        nodes = graph.closure(nodes, expansion.relation.name, OPPOSITE[down] if expansion.upward else down)
     return nodes
