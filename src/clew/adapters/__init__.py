@@ -20,7 +20,7 @@ class Retrieved:
 
 def retrieve(base: Base, question: str, method: str, k: int) -> list[Retrieved]:
     """The k best answers with their documents."""
-    found = []
+    passages = []
     for candidate in base.ask(question, method=method).candidates[:k]:
         node = candidate.node
         metadata = {
@@ -30,5 +30,5 @@ def retrieve(base: Base, question: str, method: str, k: int) -> list[Retrieved]:
             "score": float(candidate.score),
             "evidence": [piece.to_dict() for piece in candidate.evidence],
         }
-        found.append(Retrieved(base.tools.kb.text(node.id), float(candidate.score), metadata))
-    return found
+        passages.append(Retrieved(base.tools.kb.text(node.id), float(candidate.score), metadata))
+    return passages

@@ -177,8 +177,8 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         sides += [self.inward] if direction != "out" else []
         if len(nodes) == 1 and code is not None and len(sides) == 1:
             return NodeSet(distinct(sides[0].of(int(nodes.array[0]), code)))  # sorted as it lies
-        found = [self._targets(side, nodes, code) for side in sides]
-        return self._as_set(found[0] if len(found) == 1 else np.concatenate(found))
+        reached = [self._targets(side, nodes, code) for side in sides]
+        return self._as_set(reached[0] if len(reached) == 1 else np.concatenate(reached))
 
     def relations(self, nodes: NodeSet) -> list[RelationUse]:
         """Which relations leave and enter these nodes, with counts, in schema order."""
@@ -258,8 +258,8 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         if self.edge_columns is not None:
             for name in self.edge_columns.schema.names:
                 table = table.append_column(name, self.edge_columns.column(name))
-        place = str(self.folder)
-        return Tables((Piece(nodes, place),), (Piece(table, place),), notes=self.notes)
+        source = str(self.folder)
+        return Tables((Piece(nodes, source),), (Piece(table, source),), notes=self.notes)
 
     def inconsistencies(self) -> list[str]:
         """What does not fit together although every checksum holds: wrong lengths, ids out of range, unsorted edges."""

@@ -66,5 +66,5 @@ def read_tables(kb: PostgresKnowledgeBase) -> Tables:
         packed = (row[3] or {} for row in rows)
         values = [decode(some[field.name]) if field.name in some else None for some in packed]
         columns[field.name] = pa.array(values, field.type)
-    place = str(kb.address)
-    return Tables((Piece(nodes, place),), (Piece(pa.table(columns), place),), notes=kb.notes)
+    source = str(kb.address)
+    return Tables((Piece(nodes, source),), (Piece(pa.table(columns), source),), notes=kb.notes)
