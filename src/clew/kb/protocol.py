@@ -92,9 +92,9 @@ class KnowledgeBase(Protocol):
         """The edges that leave ("out"), enter ("in") or touch ("any", each once) these nodes, parallel edges kept."""
         ...
 
-    def edges_to(self, nodes: NodeSet, others: NodeSet, relation: str | None, direction: Direction) -> Edges:
+    def edges_to(self, nodes: NodeSet, others: NodeSet, relation: str | None, direction: Direction) -> Edges:  # noqa: ARG002 - where reading all costs no more
         """The edges of nodes, those to others among them; a remote base is asked for no more than these."""
-        ...
+        return self.edges(nodes, relation, direction)
 
     def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
         """The number of edges of each node, both directions together."""
@@ -228,10 +228,6 @@ class StoredKnowledgeBase(KnowledgeBase):
             np.concatenate((leaving.relations, entering.relations[outside])),
             np.concatenate((leaving.tails, entering.tails[outside])),
         )
-
-    def edges_to(self, nodes: NodeSet, others: NodeSet, relation: str | None, direction: Direction) -> Edges:  # noqa: ARG002 - reading all costs no more
-        """The edges of nodes, those to others among them."""
-        return self.edges(nodes, relation, direction)
 
     def __len__(self) -> int:
         return self.count
