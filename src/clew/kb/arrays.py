@@ -124,11 +124,6 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
             column = pc.list_flatten(column)
         return list(pc.unique(column).to_pylist())
 
-    @cached_property
-    def has_texts(self) -> bool:
-        """Whether anything is written about any node."""
-        return bool(pc.sum(pc.binary_length(self._nodes.column("text"))).as_py())
-
     def written_share(self, type: str | None = None) -> float:
         """The share of the nodes of a type, or of all, about which something is written."""
         lengths = pc.binary_length(self._nodes.column("text"))
@@ -156,10 +151,6 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
     def columns(self) -> pa.RecordBatch:
         """The stored columns of all nodes, mapped."""
         return self._nodes
-
-    def column(self, name: str) -> list[Any]:
-        """One stored column of all nodes."""
-        return self.values(self.nodes(), name)
 
     def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
         """The number of edges of each node, both directions together."""

@@ -162,10 +162,10 @@ class StoredKnowledgeBase(KnowledgeBase):
     def distinct(self, attribute: str) -> Sequence[Any]:
         """Every value of an attribute once, in no order; a base in a database gives the first thousand alone."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def has_texts(self) -> bool:
         """Whether anything is written about any node."""
+        return self.written_share() > 0
 
     @abstractmethod
     def written_share(self, type: str | None = None) -> float:
@@ -179,9 +179,9 @@ class StoredKnowledgeBase(KnowledgeBase):
     def columns(self) -> pa.RecordBatch:
         """The stored columns of all nodes."""
 
-    @abstractmethod
-    def column(self, name: str) -> list[Any]:
+    def column(self, name: str) -> Sequence[Any]:
         """One stored column of all nodes, such as their keys; None where a node has nothing there."""
+        return self.values(self.nodes(), name)
 
     @abstractmethod
     def _edges(self, nodes: NodeSet, relation: str | None, side: Literal["out", "in"]) -> Edges:

@@ -106,11 +106,6 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         decode = self._decoders[attribute]
         return [decode(value) for value in self.facts["distinct"][attribute] if value is not None]
 
-    @property
-    def has_texts(self) -> bool:
-        """Whether anything is written about any node."""
-        return any(self.facts["written"])
-
     def written_share(self, type: str | None = None) -> float:
         """The share of the nodes of a type, or of all, about which something is written."""
         written = self.facts["written"]
