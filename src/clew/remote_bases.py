@@ -99,7 +99,7 @@ def open_stored(place: str | Path) -> StoredKnowledgeBase:
 
 def open_remote(text: str) -> RemoteKnowledgeBase:
     """A graph by its address, with its nodes as a base describes them where one is named."""
-    from clew.kb.remote import PartOfGraph
+    from clew.kb.remote_part import PartOfGraph
 
     address = RemoteAddress.parse(text)
     opened = (_open_graph if is_graph_address(address.graph) else _open_endpoint)(address)

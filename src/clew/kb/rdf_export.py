@@ -1,4 +1,4 @@
-"""A knowledge base as N-Triples, in names that its formal queries use; keys that are IRIs already stay as they are."""
+"""A knowledge base as N-Triples, in the names that `clew.kb.iris` gives and that its formal queries use."""
 
 from __future__ import annotations
 
@@ -7,34 +7,10 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.iris import COMMENT, LABEL, TYPE, attribute_iri, node_iri, relation_iri, type_iri
 from clew.kb.sparql_endpoint import iri, literal
-from clew.kb.sparql_schema import COMMENT, LABEL, TYPE
-
-PREFIX = "urn:clew:"
-
-
-def node_iri(key: str) -> str:
-    """The IRI of a node."""
-    return key if "://" in key and not set(key) & set(' <>"{}|\\^`') else f"{PREFIX}node:{quote(key, safe=':')}"
-
-
-def relation_iri(name: str) -> str:
-    """The IRI of a relation."""
-    return f"{PREFIX}relation:{quote(name, safe='')}"
-
-
-def type_iri(name: str) -> str:
-    """The IRI of a node type."""
-    return f"{PREFIX}type:{quote(name, safe='')}"
-
-
-def attribute_iri(name: str) -> str:
-    """The IRI of a node attribute."""
-    return f"{PREFIX}attribute:{quote(name, safe='')}"
-
 
 ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"
 XSD = "http://www.w3.org/2001/XMLSchema#"

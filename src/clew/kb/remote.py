@@ -9,23 +9,24 @@ questions below are put in the language of a store.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import NotFoundError
-from clew.core.schema import NodeType, Relation, Schema
-from clew.core.trace import recording
+from clew.core.schema import NodeType
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
 from clew.kb import render
-from clew.kb.build import is_hierarchy
 from clew.kb.protocol import Edges, KnowledgeBase, StoredKnowledgeBase
+
+if TYPE_CHECKING:
+    from clew.kb.cypher import CypherKnowledgeBase
+    from clew.kb.sparql import SparqlKnowledgeBase
 
 MOST_KEPT = 1_000_000
 """Edges that are kept in memory."""
@@ -273,53 +274,11 @@ def each(edges: Edges) -> Iterator[tuple[int, int, int]]:
     return zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
 
 
-class PartOfGraph(RemoteKnowledgeBase):
-    """Some nodes of such a graph and the edges between them, as if it had no others: what somebody may see of it.
+def is_sparql(kb: object) -> TypeGuard[SparqlKnowledgeBase]:
+    """Whether a base is behind a SPARQL endpoint; most are not, and import nothing that reads endpoints."""
+    return isinstance(kb, RemoteKnowledgeBase) and kb.language == "sparql"
 
-    No edge leads to other nodes, no path through them, no count holds them. So nothing is joined or counted by the
-    store, and what it was asked stays out of the trace, where the numbers of rows would tell.
-    """
 
-    language = None
-
-    def __init__(self, whole: RemoteKnowledgeBase) -> None:
-        """`whole` is described by the nodes of the part."""
-        super().__init__(whole.address, whole.batch, lambda: whole.described)
-        self.whole, self.place = whole, whole.place
-
-    @cached_property
-    def schema(self) -> Schema:
-        """Relations with the edges of the part, all of which are read for it once."""
-        edges = self._within(self.nodes(), None, "out", None)
-        names, types, kinds = self.whole.schema.relation_names, self._description.types, self._description.schema
-        counts = Counter(
-            (names[code], kinds.type_names[types[head]], kinds.type_names[types[tail]]) for head, code, tail in edges
-        )
-        relations = [Relation(*row, count, transitive=is_hierarchy(*row)) for row, count in counts.items()]
-        relations.sort(key=lambda row: (row.name, row.head, row.tail))
-        carried = {name for edge in edges for held in self.whole._carried(*edge) for name in held}
-        told = {name: kind for name, kind in self.whole.schema.edge_attributes.items() if name in carried}
-        return Schema(kinds.node_types, tuple(relations), kinds.attribute_types, told)
-
-    def _handles(self, described: StoredKnowledgeBase) -> Iterable[str]:
-        return self.whole._handles(described)
-
-    def _ends(
-        self, nodes: NodeSet, relation: str | None, side: Direction, others: NodeSet | None
-    ) -> Iterator[tuple[int, int, int]]:
-        if relation is not None:
-            self.schema.relation_rows(relation)  # an unknown one is said to be
-        names, codes = self.whole.schema.relation_names, self.schema.relation_code
-        for near, code, far in self._within(nodes, relation, side, others):
-            yield near, codes[names[code]], far
-
-    def _within(
-        self, nodes: NodeSet, relation: str | None, side: Direction, others: NodeSet | None
-    ) -> list[tuple[int, int, int]]:
-        count = self._description.count
-        with recording():
-            return [edge for edge in self.whole._ends(nodes, relation, side, others) if edge[2] < count]
-
-    def _carried(self, head: int, code: int, tail: int) -> Sequence[Mapping[str, Any]]:
-        with recording():
-            return self.whole._carried(head, self.whole.schema.relation_code[self.schema.relation_names[code]], tail)
+def is_cypher(kb: object) -> TypeGuard[CypherKnowledgeBase]:
+    """Whether a base is in a graph database that is asked in Cypher; likewise."""
+    return isinstance(kb, RemoteKnowledgeBase) and kb.language == "cypher"

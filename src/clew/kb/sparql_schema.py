@@ -16,13 +16,11 @@ from clew.core.errors import QueryRefusedError, StorageError
 from clew.core.schema import NodeType, Relation, Schema
 from clew.core.trace import fallback
 from clew.kb.build import is_hierarchy
+from clew.kb.iris import COMMENT, LABEL, TYPE
 from clew.kb.sources.rdf import ALIASES, NAMES, TEXTS, RdfGraph, Text, short_names
 from clew.kb.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, literal_parts, number, pages_of
 from clew.kb.tables import Tables
 
-LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
-COMMENT = "http://www.w3.org/2000/01/rdf-schema#comment"
-TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 NOISE = (
     r"^http://www\.w3\.org/",
     r"^http://www\.openlinksw\.com/",

@@ -1,4 +1,7 @@
-"""Which implementation plays a role: the toolbox's model where there is one, the model-free one where there is none."""
+"""Which implementation plays a role: the toolbox's model where there is one, the model-free one where there is none.
+
+What plays a role is imported when it is chosen: most questions need none of it.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,7 @@ from clew.models.settings import Settings
 from clew.queries.corrections import Corrections
 from clew.reading.parsing import LearnedParser
 from clew.reading.reader import LearnedReader
-from clew.roles.choose import ModelChooser, ScoredChooser
-from clew.roles.parse import ModelParser, ReaderFirst
-from clew.roles.read import BestSpan, ModelReader
 from clew.roles.rerank import KeepOrder, Listwise, Pairwise, Pointwise, Reranker, RerankerName
-from clew.roles.score import FusedScorer, ModelScorer
 from clew.toolbox import Toolbox
 
 ParserName = Literal["auto", "model", "reader"]
@@ -47,6 +46,8 @@ def parser_for(toolbox: Toolbox, name: ParserName = "auto") -> TripletParser:
         raise InputError("parser=model asks a language model: give one with --model, or use parser=reader")
     if toolbox.model is None or name == "reader" or (name == "auto" and not can_write(toolbox)):
         return reader
+    from clew.roles.parse import ModelParser, ReaderFirst
+
     model = ModelParser(toolbox.model, reader)
     return model if name == "model" else ReaderFirst(reader, model)
 
@@ -71,10 +72,13 @@ def corrected(tools: Toolbox, corrections: Corrections) -> Toolbox:
 def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:
     """A reranker by name; `auto` has a model score one by one, and keeps the order where there is none."""
     kb, model = toolbox.kb, toolbox.model
-    if name == "embedding":
-        return Pointwise(kb, FusedScorer(toolbox.embedder), "embedding", relations=False)
     if name == "none" or (name == "auto" and model is None):
         return KeepOrder()
+    from clew.roles.choose import ModelChooser
+    from clew.roles.score import FusedScorer, ModelScorer
+
+    if name == "embedding":
+        return Pointwise(kb, FusedScorer(toolbox.embedder), "embedding", relations=False)
     if model is None:
         raise InputError(f"{name} reranking asks a language model: give one with --model, or use reranker=embedding")
     if name == "listwise":
@@ -88,12 +92,17 @@ def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:
 
 def chooser_for(toolbox: Toolbox) -> Chooser:
     """Who chooses among options: the model, or likeness to the question."""
+    from clew.roles.choose import ModelChooser, ScoredChooser
+    from clew.roles.score import FusedScorer
+
     model = toolbox.model
     return ScoredChooser(FusedScorer(toolbox.embedder)) if model is None else ModelChooser(model)
 
 
 def reader_for(toolbox: Toolbox, words: int | None = 6) -> Reader:
     """Who reads passages: the model, in so many words or, with None, in cited sentences; or the search for a span."""
+    from clew.roles.read import BestSpan, ModelReader
+
     if toolbox.model is None:
         return BestSpan()
     return ModelReader(toolbox.model, words, embedder=toolbox.embedder if words is None else None)

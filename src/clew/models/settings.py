@@ -30,17 +30,13 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 from urllib.parse import quote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from clew.core.errors import InputError, SourceError
-from clew.core.texts import parse_toml
+from clew.core.errors import InputError
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -120,19 +116,27 @@ class Settings:
         config = Path(given.get("XDG_CONFIG_HOME") or home / ".config") / "clew" / "config.toml"
         config = Path(given.get("CLEW_CONFIG") or config)
         cache = Path(given.get("XDG_CACHE_HOME") or home / ".cache") / "clew"
-        file = _read(config) if config.is_file() else _File()
-        keys = {name.rstrip("/"): Secret(key, f"{config}, [keys] {name}") for name, key in file.keys.items()}
+        models: dict[str, NamedModel] = {}
+        keys: dict[str, Secret] = {}
+        embedders: list[str] = []
+        if config.is_file():
+            from clew.models.config_file import read_config  # pydantic takes longer than many questions
+
+            file = read_config(config)
+            models = {name: NamedModel(**row.model_dump()) for name, row in file.models.items()}
+            keys = {name.rstrip("/"): Secret(key, f"{config}, [keys] {name}") for name, key in file.keys.items()}
+            embedders = file.embedders
         if given.get("OPENAI_API_KEY"):
             keys["openai"] = _secret(given, "OPENAI_API_KEY")
         return cls(
-            models={name: NamedModel(**row.model_dump()) for name, row in file.models.items()},
+            models=models,
             openai_url=(given.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/"),
             reply_seconds=_seconds(given, "CLEW_MODEL_SECONDS"),
             local_urls=addresses(given),
             cache_folder=Path(given.get("CLEW_CACHE") or cache),
             config_file=config,
             _keys=keys,
-            embedders=frozenset((*file.embedders, given.get("CLEW_EMBEDDER", "").strip())) - {""},
+            embedders=frozenset((*embedders, given.get("CLEW_EMBEDDER", "").strip())) - {""},
             vectors=given.get("CLEW_VECTORS", "").strip(),
             _endpoint_key=_secret(given, "CLEW_MODEL_KEY"),
             _embedder_key=_secret(given, "CLEW_EMBEDDER_KEY"),
@@ -180,22 +184,6 @@ class Settings:
         return next((self._keys[name] for name in names if name and name in self._keys), None)
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    spec: str
-    context_tokens: int | None = Field(None, gt=0)
-    concurrency: int | None = Field(None, gt=0)
-    per_minute: float | None = Field(None, gt=0)
-    seconds: float | None = Field(None, gt=0)
-
-
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-    keys: dict[str, str] = Field(default_factory=dict)
-    embedders: list[str] = Field(default_factory=list)
-    models: dict[str, _Model] = Field(default_factory=dict)
-
-
 def _secret(environment: Mapping[str, str], name: str) -> Secret:
     key = environment.get(name, "").strip()
     return Secret(key, name) if key else NO_KEY
@@ -210,21 +198,6 @@ def _seconds(environment: Mapping[str, str], name: str) -> float:
     if not 0 < seconds < math.inf:
         raise InputError(f"{name}={text}: expected a number of seconds, such as 120")
     return seconds
-
-
-def _read(file: Path) -> _File:
-    try:
-        parsed = _File.model_validate(parse_toml(file.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError) as failure:
-        raise SourceError(f"cannot be read: {failure}", file=file) from None
-    except tomllib.TOMLDecodeError as failure:
-        raise SourceError(f"no TOML: {failure}", file=file) from None
-    except ValidationError as failure:
-        wrong = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in failure.errors())
-        raise SourceError(f"not a configuration: {wrong}", file=file) from None
-    if parsed.keys and os.name == "posix" and file.stat().st_mode & 0o077:
-        raise SourceError(f"holds keys and can be read by others: chmod 600 '{file}'", file=file)
-    return parsed
 
 
 PORTS = {"ollama": 11434, "lmstudio": 1234}

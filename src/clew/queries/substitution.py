@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.types import EMPTY, NodeSet
+from clew.core.types import EMPTY, NodeSet, distinct
 from clew.kb.protocol import KnowledgeBase
 from clew.queries.problem import Constraint, Domains, Problem
 
@@ -26,7 +26,7 @@ def pairs(graph: KnowledgeBase, constraint: Constraint, variable: str, domain: N
     else:
         inside = partners.holds(second)
     packed = (first[inside].astype(np.int64) << 32) | second[inside]
-    return np.unique(packed)
+    return distinct(np.sort(packed))
 
 
 def supported(
@@ -50,7 +50,7 @@ def partnered(
     """The nodes of the domain that have one partner with whom they meet every constraint between the two variables."""
     if all(constraint.negated for constraint in bundle):  # out unless some partner is not connected
         forbidden = [pairs(graph, constraint, variable, domain, partners) for constraint in bundle]
-        return NodeSet(domain.array[numbers(np.unique(np.concatenate(forbidden)), domain) < len(partners)])
+        return NodeSet(domain.array[numbers(distinct(np.sort(np.concatenate(forbidden))), domain) < len(partners)])
     return firsts(bundle_pairs(graph, bundle, variable, domain, partners))
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -98,6 +98,17 @@ def read_settings(file: Path) -> dict[str, Any]:
     return told if isinstance(told, dict) else {}
 
 
+@cache
+def kept_tokenizer(file: Path, longest: int) -> Any:
+    """A tokenizer that pads nothing and cuts long texts; its file is read once in a process."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(longest)
+    return tokenizer
+
+
 CHARACTERS_PER_TOKEN = 16  # far more than any language needs: tokenising 10 MB to keep 256 tokens would take seconds
 
 
@@ -178,9 +189,4 @@ class OnnxEmbedder:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(str(self.card.tokenizer))
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(self.card.max_tokens)
-        return tokenizer
+        return kept_tokenizer(self.card.tokenizer, self.card.max_tokens)
