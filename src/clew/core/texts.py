@@ -1,8 +1,13 @@
-"""Text that comes from anywhere: what is no text is made one at the door, and terminals are shown no commands."""
+"""Text that comes from anywhere: what is no text is made one at the door, and terminals are shown no commands.
+
+JSON and TOML that no parser can hold are wrong like any other mistake.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
 from typing import Any
 
 from clew.core.errors import InputError
@@ -51,3 +56,27 @@ def shown_text(text: str) -> str:
         return whole_text(text)
     seen = _CONTROL.sub(lambda found: chr(_PICTURES.get(ord(found[0]), 0xFFFD)), text)
     return whole_text(_DIRECTIONS.sub(REPLACEMENT, seen))
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What a JSON text says; one that is nested without end, or has endless numbers, is a JSONDecodeError as well."""
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except RecursionError:
+        raise json.JSONDecodeError("nested too deeply", "", 0) from None
+    except ValueError:
+        raise json.JSONDecodeError("a number has too many digits", "", 0) from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """What a TOML text says; likewise, every mistake is a TOMLDecodeError."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("nested too deeply") from None
+    except ValueError:
+        raise tomllib.TOMLDecodeError("a number has too many digits") from None

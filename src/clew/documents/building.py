@@ -13,7 +13,7 @@ from clew.documents.formats import READERS
 from clew.documents.originals import remember_sources
 from clew.documents.rows import DocumentOptions
 from clew.index.build import forget_rows
-from clew.kb.sealed import EXTRACTED
+from clew.kb.manifest import EXTRACTED
 from clew.kb.storage import locked
 from clew.kb.tables import Problem
 from clew.kb.visibility import restricted

@@ -10,7 +10,7 @@ from typing import Any
 
 from clew.core.disk import refuse_link, write_whole
 from clew.documents.extracted import Block, Cells, Extracted, TextLine
-from clew.kb.sealed import KEPT_TEXT, sealed_text, unsealed_text
+from clew.kb.manifest import KEPT_TEXT, sealed_text, unsealed_text
 
 VERSION = 5
 """Raised whenever a reader extracts something else than before."""

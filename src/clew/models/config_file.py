@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core.errors import SourceError
-from clew.core.notations import parse_toml
+from clew.core.texts import parse_toml
 
 
 class _Model(BaseModel):

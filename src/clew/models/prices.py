@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core.errors import SourceError
-from clew.core.notations import parse_toml
+from clew.core.texts import parse_toml
 from clew.models.protocol import Capabilities, Completion, Request, Usage
 from clew.models.reply_store import ReplyStore, digest
 from clew.models.tokens import count_request_tokens, count_tokens
