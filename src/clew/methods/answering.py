@@ -158,7 +158,7 @@ def _evidence(
     evidence: list[Evidence] = list(found.focus.evidence(kb, found.node)) if found.focus is not None else []
     document = kb.text(found.node)
     quoted = best_sentence(ref, document, asked)
-    if document and (found.focus is None or quoted.start > 0):  # a document begins with its node's own name
+    if document and (found.focus is None or quoted.start):  # a document begins with its node's own name
         evidence.append(quoted)
     if found.nearness:
         evidence.append(Judgement("document", round(found.nearness, 4), found.how))
