@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -21,7 +22,7 @@ from clew.kb.sources.neo4j import is_neo4j, plain_tables
 from clew.kb.sources.obo import read_obo
 from clew.kb.sources.pieces import RawTable, as_edges, as_nodes, is_plainly, unclear
 from clew.kb.sources.rdf import FORMATS, RdfGraph
-from clew.kb.sources.relational import read_database
+from clew.kb.sources.relational import read_database, read_related
 from clew.kb.sources.row_keys import is_of_things, keyed
 from clew.kb.sources.stark import read_stark, stark_folder
 from clew.kb.sources.wide import agreed, end_columns, split_wide
@@ -40,6 +41,16 @@ TOO_MUCH = (RecursionError, MemoryError, pa.ArrowException)
 """What readers raise on tables that are nested too deeply, too large, or of types that no base can hold."""
 
 
+@contextmanager
+def readable(file: str | Path) -> Iterator[None]:
+    """What no table can be made of is said with its file."""
+    try:
+        yield
+    except TOO_MUCH as failure:
+        why = f"{type(failure).__name__}: {failure}"
+        raise SourceError(f"cannot be read as a table ({why})", file=file) from failure
+
+
 @dataclass
 class _Found:
     """What has been read so far."""
@@ -48,6 +59,8 @@ class _Found:
     partial: bool
     nodes: list[Piece] = field(default_factory=list)
     edges: list[Piece] = field(default_factory=list)
+    things: list[RawTable] = field(default_factory=list)
+    """Tables whose rows may be nodes, or link the rows of others."""
     edge_tables: list[RawTable] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     skipped: list[Problem] = field(default_factory=list)
@@ -58,15 +71,32 @@ class _Found:
     def add(self, raw: RawTable, said: Said, options: SourceOptions) -> None:
         self.columns.update(dict.fromkeys(raw.table.column_names))
         kind = said or kind_of_columns(raw.table.column_names, options.columns)
-        if kind is None and (self.partial or not is_of_things(raw, options)):
-            raise unclear(raw)
         if kind not in ("nodes", None):
             self.edge_tables.append(raw)
-            return
+        elif said or self.partial:
+            self.add_nodes(raw, options, is_clear=kind is not None)
+        else:
+            self.things.append(raw)
+
+    def add_nodes(self, raw: RawTable, options: SourceOptions, *, is_clear: bool) -> None:
+        if not is_clear and (self.partial or not is_of_things(raw, options)):
+            raise unclear(raw)
         if not self.partial:
             raw, options, told = keyed(raw, options)
             self.notes += [told] if told else []
         self.nodes.append(as_nodes(raw, options, partial=self.partial))
+
+    def settle(self, options: SourceOptions) -> None:
+        """Tell whether tables are those of one database; edges that stand elsewhere name nodes by their own keys."""
+        is_told = bool(self.nodes or self.edges or self.edge_tables or self.rdf.files or options.columns)
+        related = None if is_told or options.node_type else read_related(self.things, options)
+        if related is not None:
+            self.take(related)
+            return
+        for raw in self.things:
+            with readable(raw.file):
+                is_clear = kind_of_columns(raw.table.column_names, options.columns) is not None
+                self.add_nodes(raw, options, is_clear=is_clear)
 
     def take(self, tables: Tables, columns: Sequence[str] = ()) -> None:
         """Add what a format gives whole; `columns` are those that the user may map."""
@@ -99,11 +129,9 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
             found.take(read_stark(folder, options))
             continue
         for file in _files(path, found) if path.is_dir() else [path]:
-            try:
+            with readable(file):
                 _read(file, kind, options, found)
-            except TOO_MUCH as failure:
-                why = f"{type(failure).__name__}: {failure}"
-                raise SourceError(f"cannot be read as a table ({why})", file=file) from failure
+    found.settle(options)
     if found.rdf.files:
         described, linked = found.rdf.pieces(partial=partial)
         found.nodes.append(described)

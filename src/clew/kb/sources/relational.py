@@ -1,4 +1,4 @@
-"""The tables of a database → nodes and edges.
+"""The tables of a database, or files that are such tables → nodes and edges.
 
 A table is a type and a row a node; a foreign key is a relation. A table that does nothing but link the rows of two
 others is a relation between them, and its other columns are attributes of the edges.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,9 +19,9 @@ import pyarrow as pa
 from clew.core.errors import SourceError
 from clew.kb.sources.columns import plain
 from clew.kb.sources.databases import ForeignKey, SqlTable, open_database
-from clew.kb.sources.files import SourceOptions
+from clew.kb.sources.files import SourceOptions, stem_of
 from clew.kb.sources.jsonl import column_of
-from clew.kb.sources.pieces import RawTable, as_edges, as_nodes
+from clew.kb.sources.pieces import RawTable, as_edges, as_nodes, is_text, typed_by_content
 from clew.kb.sources.row_keys import names_of_rows
 from clew.kb.tables import Piece, Tables
 
@@ -29,8 +30,10 @@ HEAD, RELATION, TAIL = "\0head", "\0relation", "\0tail"
 """Columns that no database has."""
 _NODES = {"key": KEY, "type": TYPE, "name": _NAME}
 EDGE_ROLES = {"head": HEAD, "relation": RELATION, "tail": TAIL}
-_REFERENCE_ENDINGS = ("_id", "_key", "_code", "_fk", "_no", "_uuid")
+_ENDINGS = ("_id", "_key", "_code", "_fk", "_no", "_uuid")
 _GENERAL_KEYS = frozenset({"id", "key", "code", "uid", "uuid", "name", "rowid", "pk", "number", "index"})
+_PLURALS = {"ies": "y", "sses": "ss", "xes": "x", "ches": "ch", "shes": "sh", "s": ""}
+_NO_PLURALS = ("ss", "us", "is", "series", "species", "news")
 
 Columns = Mapping[str, list[Any]]
 Values = tuple[Any, ...]
@@ -43,7 +46,18 @@ class _Loaded:
     table: SqlTable
     columns: Columns
     keys: list[str | None]
+    source: Piece
+    """Says where each row stands."""
     left_out: tuple[str, ...] = ()
+
+    @property
+    def type(self) -> str:
+        """What a row is: a `category` of `categories`."""
+        name = self.table.name
+        for ending, instead in _PLURALS.items():
+            if name.lower().endswith(ending) and not name.lower().endswith(_NO_PLURALS) and len(name) > len(ending) + 1:
+                return name[: -len(ending)] + instead
+        return name
 
     def values(self, names: Sequence[str]) -> list[Values]:
         """The values of some columns, row by row."""
@@ -53,36 +67,95 @@ class _Loaded:
 def read_database(source: str | Path, options: SourceOptions) -> tuple[Tables, list[str]]:
     """A database by URL or file as a graph, and the names of all its columns."""
     shown = str(source).rpartition("@")[2]
+    found = {}
     with open_database(source) as database:
-        found = {table.name: _loaded(table, list(database.rows(table))) for table in database.tables()}
+        for table in database.tables():
+            rows = list(database.rows(table))
+            columns = {name: [row[place] for row in rows] for place, name in enumerate(table.columns)}
+            where = Piece(pa.table({}), f"{shown}, table {table.name}")
+            found[table.name] = _loaded(table, columns, where)
     if not any(loaded.keys for loaded in found.values()):
         raise SourceError("the database holds no rows", file=shown)
-    found = {name: replace(loaded, table=_with_foreign_keys(loaded, found)) for name, loaded in found.items()}
+    found = _related(found)
+    return _graph(found, options, _notes(found, shown)), list(_columns(found))
+
+
+def read_related(files: Sequence[RawTable], options: SourceOptions) -> Tables | None:
+    """Files as the tables of one database, where columns of some hold the keys of others; None where none does."""
+    names = [stem_of(Path(raw.file)) for raw in files]
+    if len(set(names)) < len(names) or not _may_refer(dict(zip(names, files, strict=True))):
+        return None
+    found = {}
+    for name, raw in zip(names, files, strict=True):
+        columns = dict(zip(raw.table.column_names, raw.table.columns, strict=True))
+        values = {
+            column: (cells if raw.typed or not is_text(cells.type) else typed_by_content(cells)).to_pylist()
+            for column, cells in columns.items()
+        }
+        found[name] = _loaded(_file_table(name, values), values, raw)
+    found = _related(found)
+    shown = [f"{name}.{key.columns[0]} → {key.table}" for name in names for key in found[name].table.foreign]
+    return _graph(found, options, (f"Tables that refer to each other: {', '.join(shown)}.",)) if shown else None
+
+
+def _may_refer(files: Mapping[str, RawTable]) -> bool:
+    """Whether a column is called like the key of another file; what it holds is looked at after that."""
+    return any(
+        _speaks_of(plain(column), other, plain(key))
+        for name, raw in files.items()
+        for column in raw.table.column_names
+        for other in files.keys() - {name}
+        for key in files[other].table.column_names
+    )
+
+
+def _file_table(name: str, columns: Columns) -> SqlTable:
+    """What a file says about itself: the key is the first column that is called so and tells the rows apart."""
+    own = _GENERAL_KEYS - {"name", "number", "index"} | {f"{one}{e}" for one in _singular(name) for e in _ENDINGS}
+    keys = (column for column in columns if plain(column) in own and _tell_apart([columns[column]]))
+    key = tuple(column for column in [next(keys, None)] if column)
+    references = [column for column in columns if (column,) != key and plain(column).endswith(_ENDINGS)]
+    pairs = [pair for pair in combinations(references, 2) if _tell_apart([columns[column] for column in pair])]
+    return SqlTable(name, tuple(columns), key, unique=tuple(map(frozenset, pairs)))
+
+
+def _tell_apart(columns: Sequence[list[Any]]) -> bool:
+    rows = list(zip(*columns, strict=True))
+    return len(set(rows)) == len(rows) and not any(None in row for row in rows)
+
+
+def _related(found: Mapping[str, _Loaded]) -> dict[str, _Loaded]:
+    return {name: replace(loaded, table=_with_foreign_keys(loaded, found)) for name, loaded in found.items()}
+
+
+def _graph(found: Mapping[str, _Loaded], options: SourceOptions, notes: tuple[str, ...]) -> Tables:
     referred = {key.table for loaded in found.values() for key in loaded.table.foreign}
     nodes: list[Piece] = []
     edges: list[Piece] = []
     for name, loaded in found.items():
-        file = f"{shown}, table {name}"
         if not loaded.keys:
             continue
         if name not in referred and _is_link(loaded.table):
-            edges.append(_link(loaded, found, file))
+            edges.append(_link(loaded, found))
             continue
-        nodes.append(_nodes(loaded, file, options))
-        edges += [_references(loaded, key, found, file) for key in loaded.table.foreign]
-    edges = [piece for piece in edges if piece.table.num_rows]
-    columns = dict.fromkeys(column for loaded in found.values() for column in loaded.columns)
-    return Tables(tuple(nodes), tuple(edges), notes=_notes(found, shown)), list(columns)
+        nodes.append(_nodes(loaded, options))
+        edges += [_references(loaded, key, found) for key in loaded.table.foreign]
+    return Tables(tuple(nodes), tuple(piece for piece in edges if piece.table.num_rows), notes=notes)
 
 
-def _loaded(table: SqlTable, rows: list[Values]) -> _Loaded:
-    columns = {name: [_value(row[place]) for row in rows] for place, name in enumerate(table.columns)}
+def _columns(found: Mapping[str, _Loaded]) -> dict[str, None]:
+    return dict.fromkeys(column for loaded in found.values() for column in loaded.columns)
+
+
+def _loaded(table: SqlTable, held: Columns, source: Piece) -> _Loaded:
+    columns = {name: [_value(value) for value in values] for name, values in held.items()}
     for name in table.truths:
         if all(value in (0, 1, None) for value in columns[name]):
             columns[name] = [None if value is None else bool(value) for value in columns[name]]
     binary = tuple(name for name, values in columns.items() if any(isinstance(value, bytes) for value in values))
-    loaded = _Loaded(table, columns, [None] * len(rows), binary)
-    keys = loaded.values(table.key) if table.key else [(number,) for number in range(1, len(rows) + 1)]
+    count = len(next(iter(columns.values()), ()))
+    loaded = _Loaded(table, columns, [None] * count, source, binary)
+    keys = loaded.values(table.key) if table.key else [(number,) for number in range(1, count + 1)]
     return replace(loaded, keys=[_key(table.name, values) for values in keys])
 
 
@@ -122,8 +195,7 @@ def _shown_reference(loaded: _Loaded, column: str, found: Mapping[str, _Loaded])
     for other in found.values():
         if len(other.table.key) != 1 or other.table.name == table.name:
             continue
-        key = plain(other.table.key[0])
-        if (name == key and key not in _GENERAL_KEYS) or name in {f"{one}_id" for one in _singular(other.table.name)}:
+        if _speaks_of(name, other.table.name, plain(other.table.key[0])):
             candidates.append(other.table)
     if len(candidates) != 1:
         return None
@@ -132,6 +204,11 @@ def _shown_reference(loaded: _Loaded, column: str, found: Mapping[str, _Loaded])
     if not values or not values <= set(found[target.name].columns[target.key[0]]):
         return None
     return ForeignKey((column,), target.name, target.key)
+
+
+def _speaks_of(column: str, table: str, key: str) -> bool:
+    """Whether a column is called like the key of a table, or after the table."""
+    return (column == key and key not in _GENERAL_KEYS) or column in {f"{one}_id" for one in _singular(table)}
 
 
 def _singular(name: str) -> set[str]:
@@ -149,20 +226,21 @@ def _is_link(table: SqlTable) -> bool:
     return set(table.key) == ends or ends in table.unique or (not table.key and not own)
 
 
-def _nodes(loaded: _Loaded, file: str, options: SourceOptions) -> Piece:
+def _nodes(loaded: _Loaded, options: SourceOptions) -> Piece:
     table = loaded.table
     references = {column for key in table.foreign for column in key.columns}
     held = {name: values for name, values in loaded.columns.items() if name not in references | set(loaded.left_out)}
-    names, name_column = names_of_rows(table.name, table.key, held, options.columns.get("name"))
+    names, name_column = names_of_rows(loaded.type, table.key, held, options.columns.get("name"))
     numbered = len(table.key) == 1 and all(isinstance(value, int) for value in loaded.columns[table.key[0]])
     dropped = {name_column, *(table.key if numbered else ())}
-    columns: dict[str, Any] = {KEY: loaded.keys, TYPE: [table.name] * len(loaded.keys), _NAME: names}
+    columns: dict[str, Any] = {KEY: loaded.keys, TYPE: [loaded.type] * len(loaded.keys), _NAME: names}
     columns |= {name: values for name, values in held.items() if name not in dropped}
-    raw = RawTable(pa.table({name: column_of(values) for name, values in columns.items()}), file)
+    table_of = pa.table({name: column_of(values) for name, values in columns.items()})
+    raw = RawTable(table_of, loaded.source.file, loaded.source.first_line, loaded.source.lines)
     return as_nodes(raw, replace(options, columns={**options.columns, **_NODES}))
 
 
-def _references(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded], file: str) -> Piece:
+def _references(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded]) -> Piece:
     """An edge from each row to the row that it refers to."""
     tails = _targets(loaded, key, found)
     rows = [row for row, tail in enumerate(tails) if tail is not None]
@@ -171,10 +249,10 @@ def _references(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded], 
         RELATION: [_relation(loaded.table, key)] * len(rows),
         TAIL: [tails[row] for row in rows],
     }
-    return _edge_piece(columns, rows, file)
+    return _edge_piece(columns, rows, loaded.source)
 
 
-def _link(loaded: _Loaded, found: Mapping[str, _Loaded], file: str) -> Piece:
+def _link(loaded: _Loaded, found: Mapping[str, _Loaded]) -> Piece:
     first, second = loaded.table.foreign
     heads, tails = _targets(loaded, first, found), _targets(loaded, second, found)
     rows = [row for row in range(len(heads)) if heads[row] is not None and tails[row] is not None]
@@ -188,13 +266,13 @@ def _link(loaded: _Loaded, found: Mapping[str, _Loaded], file: str) -> Piece:
     for name, values in loaded.columns.items():
         if name not in hidden:
             columns[name] = [values[row] for row in rows]
-    return _edge_piece(columns, rows, file)
+    return _edge_piece(columns, rows, loaded.source)
 
 
-def _edge_piece(columns: Mapping[str, list[Any]], rows: Sequence[int], file: str) -> Piece:
+def _edge_piece(columns: Mapping[str, list[Any]], rows: Sequence[int], source: Piece) -> Piece:
     table = pa.table({name: column_of(values) for name, values in columns.items()})
-    lines = pa.array([row + 1 for row in rows], pa.int64())
-    return as_edges(RawTable(table, file, lines=lines), SourceOptions(columns=EDGE_ROLES))
+    lines = pa.array([source.line(row) for row in rows], pa.int64())
+    return as_edges(RawTable(table, source.file, lines=lines), SourceOptions(columns=EDGE_ROLES))
 
 
 def _targets(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded]) -> list[str | None]:
@@ -212,7 +290,7 @@ def _relation(table: SqlTable, key: ForeignKey) -> str:
     if len(key.columns) > 1 or key.columns == table.key:
         return plain(key.table)
     name = plain(key.columns[0])
-    for ending in _REFERENCE_ENDINGS:
+    for ending in _ENDINGS:
         name = name.removesuffix(ending)
     return name.strip("_") or plain(key.table)
 

@@ -1,0 +1,61 @@
+"""Files that are the tables of one database: a column that holds the keys of another file is a relation."""
+
+import pytest
+
+import clew
+from clew.kb.sources.read import read_sources
+
+FILES = {
+    "customers.csv": "customer_id,company_name,city\n1,Around the Horn,London\n2,Bon app',Marseille\n",
+    "categories.csv": "category_id,category_name\n1,Beverages\n2,Condiments\n",
+    "products.csv": "product_id,product_name,category_id,price\n1,Chai,1,18.0\n2,Aniseed Syrup,2,10.0\n3,Chang,1,19.0\n",
+    "orders.csv": "order_id,customer_id,ordered\n10248,1,2023-07-04\n10249,2,2023-07-05\n10250,1,2023-08-08\n",
+    "order_details.csv": "order_id,product_id,quantity\n10248,1,12\n10248,2,10\n10249,3,5\n10250,2,9\n",
+}
+
+
+@pytest.fixture
+def shop(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_keys_of_other_files_are_relations_and_a_file_of_two_of_them_links(shop):
+    clew.build([shop / name for name in FILES], shop / "shop.kb")
+    base = clew.open(shop / "shop.kb")
+    relations = {(row.name, row.head, row.tail, row.count) for row in base.schema.relations}
+    assert relations == {
+        ("category", "product", "category", 3),
+        ("customer", "order", "customer", 3),
+        ("order_details", "order", "product", 4),
+    }
+    assert base.show("products/2")["name"] == "Aniseed Syrup"
+    order = base.show("orders/10249")
+    assert (order["name"], order["attributes"]) == ("order 10249", {"ordered": "2023-07-05"})
+    assert order["neighbors"][1]["nodes"][0]["attributes"] == {"quantity": 5}
+    assert [match.node.name for match in base.ask("Which customers ordered Chang?").matches] == ["Bon app'"]
+    assert "orders.customer_id → customers" in " ".join(base.tools.stored.notes)
+
+
+def test_a_value_that_no_row_has_is_no_reference(shop):
+    (shop / "products.csv").write_text(FILES["products.csv"] + "4,Chartreuse,9,18.0\n")
+    tables = read_sources([shop / "categories.csv", shop / "products.csv"])
+    assert not tables.edges
+    assert sum(piece.table.num_rows for piece in tables.nodes) == 6
+
+
+def test_files_beside_edges_keep_their_keys(shop):
+    (shop / "people.csv").write_text("id,name,city_id\np1,Ann,c1\np2,Bob,c1\n")
+    (shop / "cities.csv").write_text("id,name\nc1,London\n")
+    (shop / "links.csv").write_text("head,relation,tail\np1,knows,p2\n")
+    tables = read_sources([shop / name for name in ("people.csv", "cities.csv", "links.csv")])
+    assert [key for piece in tables.nodes for key in piece.table["key"].to_pylist()] == ["p1", "p2", "c1"]
+    related = read_sources([shop / name for name in ("people.csv", "cities.csv")])
+    assert [key for piece in related.nodes for key in piece.table["key"].to_pylist()][-1] == "cities/c1"
+
+
+def test_an_empty_cell_refers_to_nothing(shop):
+    (shop / "products.csv").write_text(FILES["products.csv"] + "4,Chartreuse,,18.0\n")
+    clew.build([shop / "products.csv", shop / "categories.csv"], shop / "some.kb")
+    assert clew.open(shop / "some.kb").neighbours("products/4")["edges"] == []
