@@ -15,7 +15,7 @@ from trials import Cost, cost
 
 import clew
 from clew.building import build, check, update
-from clew.cli.curate import dedup
+from clew.cli.inspect import dedup
 from clew.cli.subgraph import subgraphs
 from clew.cli.synth import synth
 from clew.cli.train import ranker

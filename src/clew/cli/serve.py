@@ -95,9 +95,9 @@ def serve(
 ) -> None:
     """Serve bases: a page to ask and explore, a REST API, an OpenAI-compatible endpoint and MCP."""
     try:
-        from clew.web.access import EVERY_BASE, Access, Door, Grant, digest_of, read_keys
+        from clew.web.access import EVERY_BASE, Access, Grant, digest_of, read_keys
         from clew.web.running import run
-        from clew.web.settings import Limits, ServerSettings, is_loopback, named_bases, named_models, named_places
+        from clew.web.settings import Door, Limits, ServerSettings, is_loopback, named_bases, named_models, named_places
         from clew.web.sources import Sources
         from clew.web.team.team import Team
     except ImportError as missing:

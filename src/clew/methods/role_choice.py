@@ -78,7 +78,7 @@ def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:
     if model is None:
         raise InputError(f"{name} reranking asks a language model: give one with --model, or use reranker=embedding")
     if name == "listwise":
-        return Listwise(kb, ModelChooser(model), window=20, step=10)
+        return Listwise(kb, ModelChooser(model))
     if name == "pairwise":
         return Pairwise(kb, ModelChooser(model))
     if name == "likelihood":

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core import trace
 from clew.core.errors import ModelError
-from clew.models.chat_replies import room_to_think
+from clew.models.chat_replies import Lenient, room_to_think
 from clew.models.model_names import billions_in, is_reasoning, size_of
 from clew.models.openai_chat import JsonMode, OpenAIChat
 from clew.models.protocol import Capabilities, Completion, Message, Request, each
@@ -40,15 +40,11 @@ class Told:
     billions: float | None = None
 
 
-class _Lenient(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class _Meta(_Lenient):
+class _Meta(Lenient):
     n_params: float | None = None
 
 
-class _Entry(_Lenient):
+class _Entry(Lenient):
     id: str = ""
     model: str = ""
     owned_by: str | None = None

@@ -27,7 +27,6 @@ class GgufModel:
 
     file: Path
     context_tokens: int = 8192
-    threads: int | None = None
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -53,9 +52,7 @@ class GgufModel:
             from llama_cpp import Llama
         except ImportError as missing:
             raise MissingExtraError("llama-cpp-python", "local") from missing
-        return Llama(
-            str(self.file), n_ctx=self.context_tokens, n_gpu_layers=-1, n_threads=self.threads, seed=0, verbose=False
-        )
+        return Llama(str(self.file), n_ctx=self.context_tokens, n_gpu_layers=-1, seed=0, verbose=False)
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
         """One after another: a local model gains nothing from two at once."""

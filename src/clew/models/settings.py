@@ -34,10 +34,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import final
+from typing import Annotated, final
 from urllib.parse import quote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass as checked
 
 from clew.core.errors import InputError, SourceError
 from clew.core.notations import parse_toml
@@ -80,15 +81,15 @@ class Secret:
 NO_KEY = Secret("")
 
 
-@dataclass(frozen=True, slots=True)
+@checked(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class NamedModel:
     """A model the user has given a name, with what cannot be seen from its spec."""
 
     spec: str
-    context_tokens: int | None = None
-    concurrency: int | None = None
-    per_minute: float | None = None
-    seconds: float | None = None
+    context_tokens: Annotated[int, Field(gt=0)] | None = None
+    concurrency: Annotated[int, Field(gt=0)] | None = None
+    per_minute: Annotated[float, Field(gt=0)] | None = None
+    seconds: Annotated[float, Field(gt=0)] | None = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ class Settings:
         if given.get("OPENAI_API_KEY"):
             keys["openai"] = _secret(given, "OPENAI_API_KEY")
         return cls(
-            models={name: NamedModel(**row.model_dump()) for name, row in file.models.items()},
+            models=file.models,
             openai_url=(given.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/"),
             reply_seconds=_seconds(given, "CLEW_MODEL_SECONDS"),
             local_urls=addresses(given),
@@ -180,20 +181,11 @@ class Settings:
         return next((self._keys[name] for name in names if name and name in self._keys), None)
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    spec: str
-    context_tokens: int | None = Field(None, gt=0)
-    concurrency: int | None = Field(None, gt=0)
-    per_minute: float | None = Field(None, gt=0)
-    seconds: float | None = Field(None, gt=0)
-
-
 class _File(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
     keys: dict[str, str] = Field(default_factory=dict)
     embedders: list[str] = Field(default_factory=list)
-    models: dict[str, _Model] = Field(default_factory=dict)
+    models: dict[str, NamedModel] = Field(default_factory=dict)
 
 
 def _secret(environment: Mapping[str, str], name: str) -> Secret:

@@ -6,8 +6,8 @@ import re
 
 from clew.core.schema import Relation, Schema
 from clew.core.types import Direction, NodeSet
-from clew.kb.protocol import Following
-from clew.queries.problem import OPPOSITE, Graph
+from clew.kb.protocol import Following, Linked
+from clew.queries.problem import OPPOSITE
 
 DOWNWARD = re.compile(
     r"^(parent[_ ]?of|has[_ ](?!parent|broader)|includes?|contains?|narrower|superclass[_ ]?of)", re.IGNORECASE
@@ -32,17 +32,17 @@ def hierarchies(schema: Schema, type: str | None = None) -> tuple[Relation, ...]
     )
 
 
-def descendants(graph: Graph, nodes: NodeSet, relation: Relation) -> NodeSet:
+def descendants(graph: Linked, nodes: NodeSet, relation: Relation) -> NodeSet:
     """The nodes themselves and all below them."""
     return closure(graph, nodes, relation.name, below(relation))
 
 
-def ancestors(graph: Graph, nodes: NodeSet, relation: Relation) -> NodeSet:
+def ancestors(graph: Linked, nodes: NodeSet, relation: Relation) -> NodeSet:
     """The nodes themselves and all above them."""
     return closure(graph, nodes, relation.name, OPPOSITE[below(relation)])
 
 
-def closure(graph: Graph, nodes: NodeSet, relation: str, direction: Direction) -> NodeSet:
+def closure(graph: Linked, nodes: NodeSet, relation: str, direction: Direction) -> NodeSet:
     """Everything that is reached by following a relation any number of times, the nodes themselves included."""
     if isinstance(graph, Following):
         return graph.closure(nodes, relation, direction)
@@ -53,7 +53,7 @@ def closure(graph: Graph, nodes: NodeSet, relation: str, direction: Direction) -
     return reached
 
 
-def chain_up(graph: Graph, node: int, top: NodeSet, relation: Relation) -> list[int]:
+def chain_up(graph: Linked, node: int, top: NodeSet, relation: Relation) -> list[int]:
     """A shortest way from a node up to one of the top nodes, both included; empty where there is none."""
     up = OPPOSITE[below(relation)]
     levels = [NodeSet.of([node])]

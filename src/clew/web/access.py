@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -43,17 +43,6 @@ class Grant:
 
 
 EVERYONE = Grant("everyone", b"", {EVERY_BASE: "admin"})
-
-
-class Door(Protocol):
-    """What a request meets first."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether everyone who reaches the server may do everything."""
-
-    def grant(self, authorization: str | None, cookie: str | None = None) -> Grant | None:
-        """What these headers allow; None where they allow nothing."""
 
 
 @dataclass(frozen=True)

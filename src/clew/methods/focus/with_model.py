@@ -14,7 +14,7 @@ from clew.core.types import Answer, Candidate, Evidence, Judgement, Passage, Pat
 from clew.methods.focus.tiers import finished
 from clew.methods.role_choice import reader_of, reader_parser
 from clew.roles.parse import ModelQueryParser
-from clew.roles.read import ModelReader
+from clew.roles.read import ModelReader, cited_text
 from clew.toolbox import Toolbox
 
 CERTAIN = 0.9
@@ -101,18 +101,12 @@ def written(answer: Answer, tools: Toolbox) -> Answer:
         sure = min(DOUBTED, 1.0 if answer.certainty is None else answer.certainty)
         return replace(answer, certainty=sure, answer_count=0, notes=(doubt, *answer.notes))
     known: list[Evidence] = [Judgement("query", reason=result), *(piece for _, piece in pieces)]
-    numbers = {place: number for number, place in enumerate(read.citations, start=1)}
-    said = [
-        f"{claim.text} {''.join(f'[{numbers[place]}]' for place in claim.citations)}".rstrip()
-        + ("" if claim.is_supported else " (its source may not say this)")
-        for claim in read.claims
-    ]
     evidence = tuple(known[place] for place in read.citations)
     if by_text:  # what is cited is the answer
         cited = [matches[place - 1] for place in read.citations if place]
         others = [candidate for candidate in answer.candidates if candidate not in cited]
         answer = replace(answer, candidates=(*cited, *others), answer_count=len(cited))
-    return replace(answer, text=" ".join(said), evidence=evidence, notes=(*answer.notes, *read.notes))
+    return replace(answer, text=cited_text(read), evidence=evidence, notes=(*answer.notes, *read.notes))
 
 
 def _piece(candidate: Candidate) -> tuple[str, Evidence]:

@@ -20,12 +20,12 @@ from clew.methods.paths.execution import (
     MANY,
     SAMPLED,
     Scored,
+    answer_refined,
     best_ends,
     nothing_found,
     several,
 )
 from clew.methods.paths.feedback import read_taught
-from clew.methods.paths.refining import answer_refined
 from clew.methods.protocol import Method
 from clew.queries.relation_paths import RelationPath
 from clew.reading.path_ranker import PathRanker, Taught

@@ -27,15 +27,14 @@ from clew.methods.paths.execution import (
     Scored,
     Trail,
     answer_read,
+    answer_refined,
     best_ends,
     nothing_found,
     several,
     triples,
 )
-from clew.methods.paths.judges import LikenessJudge, Mode, ModelJudge, Shown, best_places
-from clew.methods.paths.prefilter import Filter
-from clew.methods.paths.refining import answer_refined
-from clew.methods.paths.search import Asked, PathSearch, Prune, Stop, grow, grow_walks
+from clew.methods.paths.search import Asked, Filter, PathSearch, Prune, Stop, grow, grow_walks
+from clew.methods.paths.tournament import LikenessJudge, Mode, ModelJudge, Shown, best_places
 from clew.methods.protocol import WITHOUT_MODEL, Method
 from clew.models.embedding.opening import CachedEmbedder
 from clew.models.protocol import Embedder

@@ -179,9 +179,17 @@ class OnnxEmbedder:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        from tokenizers import Tokenizer
+        return tokenizer_of(self.card.tokenizer, self.card.max_tokens)
 
-        tokenizer = Tokenizer.from_file(str(self.card.tokenizer))
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(self.card.max_tokens)
-        return tokenizer
+
+def tokenizer_of(file: Path, longest: int | None) -> Any:
+    """The tokenizer of a file, without padding; None cuts nothing."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.no_padding()
+    if longest is None:
+        tokenizer.no_truncation()
+    else:
+        tokenizer.enable_truncation(longest)
+    return tokenizer
