@@ -17,8 +17,7 @@ import documents_made
 import formats_made as made
 from clew.core.errors import MissingExtraError
 from clew.documents import folder, processes, reading
-from clew.documents.building import build_documents
-from clew.documents.folder import read_folder
+from clew.documents.building import build_documents, read_folder
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
 

@@ -1,4 +1,4 @@
-"""`clew info`, `schema`, `show`, `find`, `verify`, `repair`, `check`, `dedup`: what a base holds, and if it is sound."""
+"""`clew info`, `schema`, `show`, `find`, `verify`, `repair`, `check`, `dedup`: what a base holds, how sound it is."""
 
 from __future__ import annotations
 

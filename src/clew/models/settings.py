@@ -30,18 +30,18 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, final
 from urllib.parse import quote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked
 
-from clew.core.errors import InputError, SourceError
-from clew.core.notations import parse_toml
+from clew.core.disk import refuse_readable
+from clew.core.errors import InputError
+from clew.core.notations import read_toml
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -121,7 +121,9 @@ class Settings:
         config = Path(given.get("XDG_CONFIG_HOME") or home / ".config") / "clew" / "config.toml"
         config = Path(given.get("CLEW_CONFIG") or config)
         cache = Path(given.get("XDG_CACHE_HOME") or home / ".cache") / "clew"
-        file = _read(config) if config.is_file() else _File()
+        file = read_toml(config, _File, "not a configuration") if config.is_file() else _File()
+        if file.keys:
+            refuse_readable(config, "keys")
         keys = {name.rstrip("/"): Secret(key, f"{config}, [keys] {name}") for name, key in file.keys.items()}
         if given.get("OPENAI_API_KEY"):
             keys["openai"] = _secret(given, "OPENAI_API_KEY")
@@ -202,21 +204,6 @@ def _seconds(environment: Mapping[str, str], name: str) -> float:
     if not 0 < seconds < math.inf:
         raise InputError(f"{name}={text}: expected a number of seconds, such as 120")
     return seconds
-
-
-def _read(file: Path) -> _File:
-    try:
-        parsed = _File.model_validate(parse_toml(file.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError) as failure:
-        raise SourceError(f"cannot be read: {failure}", file=file) from None
-    except tomllib.TOMLDecodeError as failure:
-        raise SourceError(f"no TOML: {failure}", file=file) from None
-    except ValidationError as failure:
-        wrong = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in failure.errors())
-        raise SourceError(f"not a configuration: {wrong}", file=file) from None
-    if parsed.keys and os.name == "posix" and file.stat().st_mode & 0o077:
-        raise SourceError(f"holds keys and can be read by others: chmod 600 '{file}'", file=file)
-    return parsed
 
 
 PORTS = {"ollama": 11434, "lmstudio": 1234}

@@ -122,12 +122,8 @@ def open_source(toolbox: Toolbox, name: str, k: int) -> CandidateSource:
 
 def open_ranker(toolbox: Toolbox, name: str) -> Ranker:
     """A ranker by name, or from its folder."""
-    if name == "none":
-        return SourceOrder()
-    if name == "random":
-        return RandomOrder()
-    if name == "semantic":
-        return SemanticRanker(toolbox.embedder)
-    if name == "match":
-        return MatchRanker(toolbox.embedder)
+    if name in ("none", "random"):
+        return SourceOrder() if name == "none" else RandomOrder()
+    if name in ("semantic", "match"):
+        return (SemanticRanker if name == "semantic" else MatchRanker)(toolbox.embedder)
     return load_ranker(Path(name), toolbox.kb.schema, toolbox.embedder)
