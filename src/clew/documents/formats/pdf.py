@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.core.errors import MissingExtraError, SourceError
+from clew.core.errors import SourceError, needing
 from clew.documents.extracted import Extracted, Kind, cells_of, markdown
 from clew.documents.formats.builder import Place, TextBuilder
 from clew.documents.formats.pdf_blocks import (
@@ -34,10 +34,8 @@ NO_TITLES = frozenset({"untitled", "anonymous", "unspecified", "unknown", "docum
 
 def read_pdf(file: Path, *, with_tables: bool = True) -> Extracted:
     """Raises SourceError for a file that is damaged or encrypted, or holds no text."""
-    try:
+    with needing("documents", "pypdfium2"):
         from clew.documents.formats.pdf_file import read_pages
-    except ImportError as error:
-        raise MissingExtraError("pypdfium2", "documents") from error
     read = read_pages(file, with_tables=with_tables)
     if not any(read.pages):
         what = "holds only images, so it was probably scanned" if read.images else "holds no text"
