@@ -12,10 +12,9 @@ from clew.core.query import Condition, Constant, Triplet, Variable
 from clew.core.roles import Choice, Claim, Draft, Reading, Source
 from clew.core.schema import NodeType, Relation, Schema
 from clew.models.embedding.opening import HashEmbedder
-from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, Request
 from clew.models.scripted import ScriptedModel
-from clew.models.structured import Ask, ask
+from clew.models.structured import Ask, Prompt, ask
 from clew.models.tokens import chunk_by_tokens, count_tokens, cut_end, cut_to_question
 from clew.models.wrappers import Budget, Budgeted, Ledger
 from clew.roles.choose import ModelChooser, ScoredChooser, read_pair

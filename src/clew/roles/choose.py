@@ -12,9 +12,8 @@ from pydantic import StrictInt
 from clew.core import trace
 from clew.core.errors import ReplyError
 from clew.core.roles import Choice, Chosen, Claim, Scorer
-from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, Outcome, Reply, ask, object_schema, read_json
+from clew.models.structured import Ask, Outcome, Prompt, Reply, ask, object_schema, read_json
 from clew.models.tokens import chunk_by_tokens, cut_end
 
 PAIR = Prompt.load("clew.roles.prompts", "choose_pair")

@@ -16,9 +16,8 @@ from clew.core.query import TripletQuery, Variable
 from clew.core.roles import Parse, TripletParser
 from clew.core.schema import NodeType, Relation, Schema
 from clew.index.tokens import terms
-from clew.models.prompts import Prompt
 from clew.models.protocol import LanguageModel
-from clew.models.structured import Ask, ask, object_schema
+from clew.models.structured import Ask, Prompt, ask, object_schema
 from clew.models.tokens import count_tokens
 from clew.roles.triplet_replies import ORDERED, RARE_PAIR, read_query, read_triplets, salvage_query, salvage_triplets
 

@@ -20,9 +20,8 @@ from clew.core.errors import ReplyError
 from clew.core.roles import CitedClaim, Read, Reader, Reading, Source
 from clew.core.texts import whole_text
 from clew.models.passages import PassageNetwork
-from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, Embedder, LanguageModel, Message, Request
-from clew.models.structured import LONGEST, Ask, Reply, ask, find_json, object_schema, read_json
+from clew.models.structured import LONGEST, Ask, Prompt, Reply, ask, find_json, object_schema, read_json
 from clew.models.tokens import count_request_tokens, count_tokens, cut_to_question
 from clew.reading.extraction.asked import Asked
 from clew.reading.extraction.clues import Candidate, Evidence

@@ -16,9 +16,8 @@ from clew.core import trace
 from clew.core.errors import ReplyError
 from clew.core.roles import Claim, Score
 from clew.index.tokens import terms
-from clew.models.prompts import Prompt
 from clew.models.protocol import Alternatives, Completion, Embedder, LanguageModel
-from clew.models.structured import Ask, Reply, ask, object_schema, read_json
+from clew.models.structured import Ask, Prompt, Reply, ask, object_schema, read_json
 from clew.models.tokens import cut_to_question
 
 STATED = Prompt.load("clew.roles.prompts", "score")

@@ -13,9 +13,8 @@ from clew.core import trace
 from clew.core.errors import InputError, ReplyError
 from clew.core.roles import Draft, Written
 from clew.index.tokens import terms, words_outside
-from clew.models.prompts import Prompt
 from clew.models.protocol import Beams, Completion, LanguageModel
-from clew.models.structured import Ask, Outcome, Reply, ask, object_schema, read_json
+from clew.models.structured import Ask, Outcome, Prompt, Reply, ask, object_schema, read_json
 from clew.models.tokens import count_tokens, cut_to_question
 from clew.reading.language.proper_names import proper_names
 

@@ -15,9 +15,8 @@ from clew.core.errors import PendingError, ReplyError
 from clew.core.types import NodeSet
 from clew.index.tokens import normalise, terms
 from clew.kb.protocol import KnowledgeBase
-from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, ask, find_json
+from clew.models.structured import Ask, Prompt, ask, find_json
 from clew.roles.score import read_yes_no
 from clew.synthesis.textual import Rarity, TextualRequirement, fields, written
 
