@@ -23,7 +23,7 @@ from clew.evaluation.judging import PRIMARY
 from clew.methods.answering import READABLE
 from clew.methods.auto import Tuned
 from clew.methods.catalog import DEFAULT_METHOD
-from clew.methods.paths.feedback import read_confirmed
+from clew.reading.feedback import read_confirmed
 from clew.synthesis.benchmark import Wanted, make_benchmark
 from clew.toolbox import Toolbox
 

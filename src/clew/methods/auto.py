@@ -23,9 +23,8 @@ from clew.kb.sealed import TUNED
 from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.methods.catalog import create, method_class
-from clew.methods.paths.aligned_paths import taught_of
 from clew.methods.protocol import Method, plain_options
-from clew.methods.role_choice import reader_parser
+from clew.methods.role_choice import reader_parser, taught_of
 from clew.reading.touched import MOST_READ, is_huge
 from clew.toolbox import Toolbox
 

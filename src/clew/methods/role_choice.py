@@ -8,9 +8,12 @@ from typing import Literal
 from clew.core.errors import InputError
 from clew.core.roles import Chooser, Parse, Reader, TripletParser
 from clew.core.schema import Schema
+from clew.kb.arrays import ArrayKnowledgeBase
 from clew.models.settings import Settings
 from clew.queries.corrections import Corrections
+from clew.reading.feedback import read_taught
 from clew.reading.parsing import LearnedParser
+from clew.reading.path_ranker import PathRanker, Taught
 from clew.reading.reader import LearnedReader
 from clew.roles.choose import ModelChooser, ScoredChooser
 from clew.roles.parse import ModelParser, ReaderFirst
@@ -36,6 +39,16 @@ def reader_of(toolbox: Toolbox) -> LearnedReader:
 def reader_parser(toolbox: Toolbox) -> TripletParser:
     """The parser that needs no model."""
     return LearnedParser(reader_of(toolbox))
+
+
+def path_ranker_of(toolbox: Toolbox) -> PathRanker:
+    """What ranks the relation paths of a base, made once for it."""
+    return toolbox.keep("path ranker", lambda: PathRanker(toolbox.kb, taught=taught_of(toolbox)))
+
+
+def taught_of(toolbox: Toolbox) -> tuple[Taught, ...]:
+    """What was learned from confirmed answers, where the base is embedded and something was."""
+    return read_taught(toolbox.kb.folder) if isinstance(toolbox.kb, ArrayKnowledgeBase) else ()
 
 
 def parser_for(toolbox: Toolbox, name: ParserName = "auto") -> TripletParser:

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clew.core.types import Answer
-from clew.methods.paths.aligned_paths import ranker_of
 from clew.methods.paths.asking import Group, answers_from, is_answered, is_enough, pick_entities
 from clew.methods.paths.execution import (
     Scored,
@@ -36,6 +35,7 @@ from clew.methods.paths.execution import (
 from clew.methods.paths.search import Asked, Filter, PathSearch, Prune, Stop, grow, grow_walks
 from clew.methods.paths.tournament import LikenessJudge, Mode, ModelJudge, Shown, best_places
 from clew.methods.protocol import WITHOUT_MODEL, Method
+from clew.methods.role_choice import path_ranker_of
 from clew.models.embedding.opening import CachedEmbedder
 from clew.models.protocol import Embedder
 from clew.reading.topic_mask import mask_topic, mask_topics
@@ -116,7 +116,7 @@ class TournamentOnPath(Method):
         if not answered:
             return Answer(question, notes=(nothing_found(True),))
         paths, ends = best_ends(answered)
-        return answer_refined(tools, ranker_of(tools).explorer, question, self.name, paths, ends)  # 7
+        return answer_refined(tools, path_ranker_of(tools).explorer, question, self.name, paths, ends)  # 7
 
     @property
     def _explore(self) -> str:
@@ -152,7 +152,7 @@ class TournamentOnPath(Method):
         return Asked(shown, label, judge, lambda candidate: is_answered(model, shown, candidate))
 
     def _paths(self, question: str, topic: Topic, asked: Asked, tools: Toolbox) -> Scored:
-        search, ranker, embedder = self._search, ranker_of(tools), phrase_embedder(tools)
+        search, ranker, embedder = self._search, path_ranker_of(tools), phrase_embedder(tools)
         if search.filter == "aligned":
             ranked = {
                 one.path: one for one in ranker.rank(mask_topic(question, [topic.text]), topic.nodes, search.depth)
@@ -168,7 +168,7 @@ class TournamentOnPath(Method):
 
     def _read(self, question: str, topics: Sequence[Topic], asked: Asked, tools: Toolbox) -> Answer:
         """System 1: from all walks that were kept; without a model the ends of those most like the question."""
-        kb, model, ranker = tools.kb, tools.model, ranker_of(tools)
+        kb, model, ranker = tools.kb, tools.model, path_ranker_of(tools)
         prune, enough = _prune_by_likeness(asked), None
         if model is not None:
 
