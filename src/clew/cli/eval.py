@@ -28,7 +28,7 @@ from clew.cli.options import (
     Topics,
     assignments,
 )
-from clew.cli.output import err, out, print_json, print_plain, print_table, say, stages
+from clew.cli.output import err, out, print_json, print_plain, print_table, say, stages, tell
 from clew.core.errors import InputError, NotFoundError, PendingError
 from clew.core.workers import hired
 from clew.datasets.load import load_dataset
@@ -317,8 +317,6 @@ def reproduce_tables(
         if not as_json:
             print_plain(done[-1].to_markdown() + "\n")
     text, page = write_report(done, missing, output)
-    if as_json:
-        told = {one.table.name: [summarise(run).to_json() for run in one.runs] for one in done}
-        print_json({"tables": told, "left_out": missing, "report": str(text), "page": str(page)})
-    else:
-        out.print(f"written: {text} and {page}", markup=False)
+    told = {one.table.name: [summarise(run).to_json() for run in one.runs] for one in done}
+    value = {"tables": told, "left_out": missing, "report": str(text), "page": str(page)}
+    tell(as_json, value, f"written: {text} and {page}")

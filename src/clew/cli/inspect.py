@@ -12,7 +12,7 @@ from clew.api import Base as OpenBase
 from clew.api import open as open_kb
 from clew.building import check as check_files
 from clew.cli.options import AnyBase, AsJson, Base, EmbedderOption, Groups, group_names
-from clew.cli.output import out, print_json, print_plain, print_table, stages
+from clew.cli.output import out, print_json, print_plain, print_table, stages, tell
 from clew.core.errors import CorruptError, InputError
 from clew.curation.checks import check_data
 from clew.curation.duplicates import LEAST, find_duplicates, groups
@@ -135,10 +135,7 @@ def write_page(base: OpenBase, node: str, target: Path, files: Path | None, as_j
         target.write_bytes(picture)
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror}") from error
-    if as_json:
-        print_json({"node": node, "page": str(target), "bytes": len(picture)})
-    else:
-        out.print(f"wrote {target}", markup=False)
+    tell(as_json, {"node": node, "page": str(target), "bytes": len(picture)}, f"wrote {target}")
 
 
 def verify(base: AnyBase, as_json: AsJson = False) -> None:
@@ -158,13 +155,9 @@ def repair(base: Base, as_json: AsJson = False) -> None:
     """Restore a damaged knowledge base: indexes and vectors from its data, its data from the documents it came from."""
     with stages("repairing") as say:
         report = repair_base(Path(base), say)
-    if as_json:
-        told = {"base": str(base), "problems": report.problems, "done": report.done, "notes": report.notes}
-        print_json(told)
-        return
-    for line in (*report.done, *report.notes):
-        out.print(line, markup=False)
-    out.print(f"{base} is sound" if report.problems else f"{base} was sound: nothing was changed", markup=False)
+    told = {"base": str(base), "problems": report.problems, "done": report.done, "notes": report.notes}
+    last = f"{base} is sound" if report.problems else f"{base} was sound: nothing was changed"
+    tell(as_json, told, *report.done, *report.notes, last)
 
 
 def show_wish(embedder: str | None) -> None:
@@ -247,7 +240,7 @@ def dedup(
         raise InputError("--merge and --undo: give one of them")
     if undo:
         undone = undo_change(base)
-        print_json({"base": str(base), "undone": undone}) if as_json else out.print(f"undone: {undone}", markup=False)
+        tell(as_json, {"base": str(base), "undone": undone}, f"undone: {undone}")
         return
     if merge:
         sweep(base)

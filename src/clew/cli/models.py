@@ -10,7 +10,7 @@ import typer
 from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
 from clew.cli.options import AsJson
-from clew.cli.output import out, print_json, print_table, progress_bar, say
+from clew.cli.output import out, print_json, print_table, progress_bar, say, tell
 from clew.core.errors import InputError
 from clew.core.trace import concurrently
 from clew.diagnosis import Diagnosis, diagnose
@@ -87,10 +87,7 @@ def run(
         with progress_bar("replies") as move:
             added = answer_batch(folder, opened, on_reply=move)
     left = len(waiting(folder))
-    if as_json:
-        print_json({"added": added, "waiting": left})
-    else:
-        out.print(f"{added:,} replies added, {left:,} requests wait")
+    tell(as_json, {"added": added, "waiting": left}, f"{added:,} replies added, {left:,} requests wait")
 
 
 def status(folder: Folder, as_json: AsJson = False) -> None:
@@ -98,10 +95,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     if not folder.is_dir():
         raise InputError(f"no folder {folder}")
     left, replies = len(waiting(folder)), len({line["custom_id"] for line in read_lines(folder / "replies.jsonl")})
-    if as_json:
-        print_json({"waiting": left, "replies": replies})
-    else:
-        out.print(f"{left:,} requests wait, {replies:,} replies are there")
+    tell(as_json, {"waiting": left, "replies": replies}, f"{left:,} requests wait, {replies:,} replies are there")
 
 
 def doctor(as_json: AsJson = False) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from clew.cli.options import AsJson, Base, CandidateSource, DatasetBase, MaxHops, Questions, Topics
-from clew.cli.output import err, out, print_json, print_table, progress_bar, say
+from clew.cli.output import err, out, print_json, print_table, progress_bar, say, tell
 from clew.core.disk import refuse_foreign
 from clew.core.errors import InputError
 from clew.datasets.base import dataset_base
@@ -169,7 +169,7 @@ def _fit_reader(base: Path, model: str, *, undo: bool, as_json: bool) -> None:
     tools = Toolbox.open(base)
     if undo:
         told = "undone: the reader is as shipped" if forget(tools.local.folder) else "nothing to undo"
-        print_json({"undone": told.startswith("undone")}) if as_json else out.print(told, markup=False)
+        tell(as_json, {"undone": told.startswith("undone")}, told)
         return
     with progress_bar("questions worded") as move:
         found = fit_to_base(tools, open_model(model), move)
@@ -295,7 +295,4 @@ def feedback(
         told["confirmed"] = confirm(tools, question, answer or [])
     if learn:
         told["learned_from"] = len(learn_from_confirmed(tools))
-    if as_json:
-        print_json(told)
-    else:
-        out.print(", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in told.items()), markup=False)
+    tell(as_json, told, ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in told.items()))

@@ -13,8 +13,7 @@ from clew.building import BuildReport, Say, write_base
 from clew.core.errors import NotFoundError, SourceError
 from clew.core.texts import whole_text
 from clew.core.workers import Workers
-from clew.documents.cache import ExtractedCache, content_key, digest_of, from_json
-from clew.documents.extracted import Extracted
+from clew.documents.extracted import Extracted, ExtractedCache, content_key, digest_of, from_json
 from clew.documents.formats import READERS
 from clew.documents.originals import remember_sources
 from clew.documents.passages import outline
