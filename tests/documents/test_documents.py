@@ -12,7 +12,7 @@ from clew.building import build
 from clew.core.errors import SourceError
 from clew.core.trace import recording
 from clew.core.types import Passage
-from clew.documents import folder as folder_module
+from clew.documents import building as folder_module
 from clew.documents.building import build_documents, from_reply, hold_documents
 from clew.documents.formats import READERS
 from clew.documents.graph.edges import EdgeOptions

@@ -16,7 +16,7 @@ import clew
 import documents_made
 import formats_made as made
 from clew.core.errors import MissingExtraError
-from clew.documents import folder, processes, reading
+from clew.documents import building, processes, reading
 from clew.documents.building import build_documents, read_folder
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
@@ -51,13 +51,13 @@ def contents(read) -> list:
 @pytest.fixture
 def apart(monkeypatch):
     """Every file is read by a process."""
-    monkeypatch.setattr(folder, "ALL_READ_HERE", 0)
+    monkeypatch.setattr(building, "ALL_READ_HERE", 0)
 
 
 def test_processes_give_what_one_process_gives(source, monkeypatch):
-    monkeypatch.setattr(folder, "UNBOUNDED", frozenset())
+    monkeypatch.setattr(building, "UNBOUNDED", frozenset())
     here = contents(read_folder([source], PLAIN))
-    monkeypatch.setattr(folder, "ALL_READ_HERE", 0)
+    monkeypatch.setattr(building, "ALL_READ_HERE", 0)
     assert contents(read_folder([source], PLAIN, jobs=1)) == here
     assert contents(read_folder([source], PLAIN, jobs=3)) == here
 
@@ -95,7 +95,7 @@ def test_what_is_left_out_is_named_with_its_reason(source, tmp_path):
 def test_progress_counts_the_files_in_order(source, apart):
     seen = []
     read_folder([source], PLAIN, lambda name, done, total: seen.append((name, done, total)))
-    names = [name for name, _ in folder.find_files([source])]
+    names = [name for name, _ in building.find_files([source])]
     assert [name for name, _, _ in seen][: len(names)] == names
     assert [done for _, done, _ in seen][: len(names)] == list(range(len(names)))
 
@@ -148,8 +148,8 @@ def test_ctrl_c_ends_the_program_and_its_processes(tmp_path):
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from pathlib import Path
-from clew.documents import folder, processes
-folder.ALL_READ_HERE = 0
+from clew.documents import building, processes
+building.ALL_READ_HERE = 0
 processes.COMMAND = ("-c", {SLOW!r})
 start = processes.subprocess.Popen
 def record(*given, **options):
@@ -158,7 +158,7 @@ def record(*given, **options):
     sys.stdout.flush()
     return process
 processes.subprocess.Popen = record
-folder.read_folder([Path({str(tmp_path)!r})], jobs=2)
+building.read_folder([Path({str(tmp_path)!r})], jobs=2)
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with subprocess.Popen(
@@ -232,7 +232,7 @@ def test_reading_after_any_changes_equals_reading_anew(tmp_path_factory, before,
                 file.write_text(TEXTS[ending].format(number, "Unna" * number or "nothing"))
         updated = read_folder([root / "files"], kept)
     assert contents(updated) == contents(read_folder([root / "files"], PLAIN))
-    contents_now = {folder.content_key(file) for file in (root / "files").iterdir() if file.suffix != ".png"}
+    contents_now = {building.content_key(file) for file in (root / "files").iterdir() if file.suffix != ".png"}
     assert {file.stem for file in (root / "kept").iterdir()} == contents_now
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
     from clew.methods.paths.aligned_paths import AlignedPaths
+    from clew.methods.paths.qa_gnn import QaGnn
     from clew.methods.paths.think_on_graph import ThinkOnGraph
     from clew.methods.paths.tournament_on_path import TournamentOnPath
     from clew.methods.protocol import Method
@@ -41,6 +42,7 @@ __all__ = [
     "Method",
     "MultiVectorSearch",
     "NoPassages",
+    "QaGnn",
     "SubgraphReranking",
     "TfIdf",
     "ThinkOnGraph",

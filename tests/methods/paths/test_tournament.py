@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.methods.paths.tournament import chunked, pairwise
+from clew.methods.paths.search import chunked, pairwise
 
 CANDIDATES = st.lists(st.integers(), unique=True, max_size=60)
 PLACES = st.integers(1, 8)
