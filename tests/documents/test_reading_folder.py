@@ -54,6 +54,15 @@ def apart(monkeypatch):
     monkeypatch.setattr(building, "ALL_READ_HERE", 0)
 
 
+@pytest.fixture
+def slow_reader(tmp_path_factory, monkeypatch):
+    """Processes that sleep over some files and end at others."""
+    folder = tmp_path_factory.mktemp("modules")
+    (folder / "slow_reader.py").write_text(SLOW)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(processes, "MODULE", "slow_reader")
+
+
 def test_processes_give_what_one_process_gives(source, monkeypatch):
     monkeypatch.setattr(building, "UNBOUNDED", frozenset())
     here = contents(read_folder([source], PLAIN))
@@ -63,7 +72,7 @@ def test_processes_give_what_one_process_gives(source, monkeypatch):
 
 
 def test_a_few_small_files_are_read_without_starting_a_process(source, monkeypatch):
-    monkeypatch.setattr(processes, "COMMAND", ("-c", "raise SystemExit(1)"))
+    monkeypatch.setattr(processes, "MODULE", "no_such_module")
     read = read_folder([source / "formats"], PLAIN)
     assert [one.file for one in read.skipped] == ["harbour.eml", "harbour.mbox", "harbour.mbox"]  # their photos
 
@@ -100,10 +109,9 @@ def test_progress_counts_the_files_in_order(source, apart):
     assert [done for _, done, _ in seen][: len(names)] == list(range(len(names)))
 
 
-def test_files_that_take_too_long_or_end_their_reader_are_left_out(tmp_path, apart, monkeypatch):
+def test_files_that_take_too_long_or_end_their_reader_are_left_out(tmp_path, apart, slow_reader, monkeypatch):
     for name in ("a.txt", "crash.txt", "slow.txt", "z.txt"):
         (tmp_path / name).write_text(f"This is {name}.")
-    monkeypatch.setattr(processes, "COMMAND", ("-c", SLOW))
     monkeypatch.setattr(processes, "seconds_for", lambda size: 3)
     read = read_folder([tmp_path], PLAIN, jobs=2)
     assert [(one.file, one.reason.split(":")[0]) for one in read.skipped] == [
@@ -113,7 +121,7 @@ def test_files_that_take_too_long_or_end_their_reader_are_left_out(tmp_path, apa
     assert {"a.txt", "z.txt"} <= set(read.tables.nodes[0].table["key"].to_pylist())
 
 
-def test_a_stop_keeps_what_was_read_and_leaves_no_process(tmp_path, apart, monkeypatch):
+def test_a_stop_keeps_what_was_read_and_leaves_no_process(tmp_path, apart, slow_reader, monkeypatch):
     started = []
     start = subprocess.Popen
 
@@ -122,7 +130,6 @@ def test_a_stop_keeps_what_was_read_and_leaves_no_process(tmp_path, apart, monke
         return started[-1]
 
     monkeypatch.setattr(processes.subprocess, "Popen", record)
-    monkeypatch.setattr(processes, "COMMAND", ("-c", SLOW))
     for name in ("a.txt", "b.txt", "c-slow.txt", "d.txt"):
         (tmp_path / name).write_text(f"This is {name}.")
 
@@ -141,7 +148,7 @@ def test_a_stop_keeps_what_was_read_and_leaves_no_process(tmp_path, apart, monke
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="signals as POSIX has them")
-def test_ctrl_c_ends_the_program_and_its_processes(tmp_path):
+def test_ctrl_c_ends_the_program_and_its_processes(tmp_path, slow_reader):
     for name in ("a.txt", "slow.txt"):
         (tmp_path / name).write_text(f"This is {name}.")
     program = f"""
@@ -150,7 +157,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from pathlib import Path
 from clew.documents import building, processes
 building.ALL_READ_HERE = 0
-processes.COMMAND = ("-c", {SLOW!r})
+processes.MODULE = "slow_reader"
 start = processes.subprocess.Popen
 def record(*given, **options):
     process = start(*given, **options)
@@ -174,7 +181,7 @@ building.read_folder([Path({str(tmp_path)!r})], jobs=2)
 
 def test_a_process_whose_parent_is_gone_ends(tmp_path):
     with subprocess.Popen(
-        [sys.executable, *processes.COMMAND],
+        [sys.executable, "-m", processes.MODULE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
