@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,3 +94,17 @@ def test_there_are_no_cycles_between_modules():
     for name in sorted(graph):
         if name not in state:
             visit(name, ())
+
+
+@pytest.mark.parametrize(
+    ("modules", "spared"),
+    [
+        ("clew", {"numpy", "pyarrow", "typer", "dataclasses"}),
+        ("clew.api, clew.methods.auto, clew.methods.focus.focus_plus", {"pydantic", "importlib.metadata", "numpy.ma"}),
+        ("clew.methods.auto, clew.methods.focus.focus_plus", {"clew.kb.sparql", "clew.kb.cypher", "clew.roles.read"}),
+    ],
+)
+def test_a_question_imports_only_what_it_needs(modules: str, spared: set[str]):
+    """Imports cost more than most questions: see benchmarks/cold_start.py."""
+    command = [sys.executable, "-c", f"import sys, {modules}; print(*sys.modules)"]
+    assert not spared & set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())

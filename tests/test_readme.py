@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import clew
+from clew.methods.catalog import METHODS, method_class
 from clew.models.scripted import ScriptedModel
 
 README = Path(__file__).parent.parent / "README.md"
@@ -25,7 +27,10 @@ def test_the_ten_lines_work(tmp_path, monkeypatch, capsys, tiny_tables):
 
 
 def test_every_method_of_the_catalogue_is_in_the_table():
-    from clew.methods.catalog import METHODS
-
     listed = set(re.findall(r"^\| `(\w+)`", README.read_text("utf-8"), re.MULTILINE))
     assert listed == set(METHODS)
+
+
+def test_every_method_of_the_catalogue_is_public():
+    assert {*clew.methods.__all__} == {"Method", *(method_class(name).__name__ for name in METHODS)}
+    assert all(getattr(clew.methods, method_class(name).__name__) is method_class(name) for name in METHODS)

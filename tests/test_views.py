@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.core.errors import InputError, NotFoundError, SourceError
+from clew.core.errors import InputError, NotFoundError, SourceError, StorageError
 from clew.kb.visibility import read_rules
 
 ROOT = Path(__file__).parent.parent
@@ -115,6 +115,8 @@ def test_what_cannot_be_is_refused(run, tmp_path, tiny_tables):
     clew.build(tiny_tables, tmp_path / "base.kb", visible={"*": ["clinic"]})
     with pytest.raises(NotFoundError, match="nothing that these groups may see"):
         clew.open(tmp_path / "base.kb", groups=["sales"])
+    with pytest.raises(StorageError, match="did not answer"):
+        clew.open("sparql+http://127.0.0.1:1/query", groups=["a"])
     (tmp_path / "rules.toml").write_text('"hr/*" = "hr"\n')
     (tmp_path / "nodes.csv").write_text("id\nA\n")
     code, _, error = run("build", tmp_path / "nodes.csv", "-o", tmp_path / "b.kb", "--visible", tmp_path / "rules.toml")

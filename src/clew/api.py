@@ -13,7 +13,6 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from clew.conversation import Conversation
 from clew.core.errors import InputError
 from clew.core.schema import Schema
 from clew.core.trace import Recorder, Span
@@ -29,6 +28,7 @@ from clew.toolbox import Toolbox
 
 if TYPE_CHECKING:  # imported where they are used: most programs ask one kind of thing
     from clew.building import BuildReport
+    from clew.conversation import Conversation
     from clew.datasets.questions import Dataset
     from clew.documents.rows import DocumentOptions
     from clew.evaluation.page import Evaluation
@@ -90,6 +90,8 @@ class Base:
 
     def conversation(self, method: str | Method = catalog.DEFAULT_METHOD, **options: object) -> Conversation:
         """A conversation: questions one after another, each of which may lean on those before it."""
+        from clew.conversation import Conversation
+
         return Conversation(self.tools, self.method(method, options))
 
     async def aask(self, question: str, method: str | Method = catalog.DEFAULT_METHOD, **given: Any) -> Answer:

@@ -18,7 +18,6 @@ from clew.core.errors import EmbedderMismatch, InputError, NotFoundError
 from clew.core.roles import TripletParser
 from clew.core.texts import MOST_ASKED, asked_text
 from clew.core.types import NodeSet, Ranking
-from clew.core.workers import Workers
 from clew.index.build import (
     embedder_of,
     have_all_vectors,
@@ -50,7 +49,8 @@ from clew.models.protocol import Embedder, LanguageModel
 from clew.models.settings import Settings
 from clew.remote_bases import RemoteAddress, is_remote, open_remote, open_stored
 
-if TYPE_CHECKING:  # extras
+if TYPE_CHECKING:  # extras, and what other machines compute
+    from clew.core.workers import Workers
     from clew.kb.remote import RemoteKnowledgeBase
     from clew.postgres.knowledge_base import PostgresKnowledgeBase
 

@@ -15,8 +15,8 @@ from clew.datasets.questions import Dataset, Question
 from clew.evaluation.tuning import AUTO, questions_of, tune
 from clew.evaluation.tuning import Candidate as Tried
 from clew.methods import catalog
-from clew.methods.auto import TUNED, Tuned, keep_tuned, read_tuned
 from clew.methods.protocol import Method
+from clew.methods.tuned import TUNED, Tuned, keep_tuned, read_tuned
 from clew.toolbox import Toolbox
 from conftest import tables
 

@@ -19,6 +19,7 @@ from clew.kb.sources.bolt import plain_value
 from clew.models.settings import Settings
 from clew.remote_bases import described_graph
 from clew.toolbox import Toolbox
+from films import QUESTIONS, told
 
 NODES = [
     {"key": "f1", "type": "film", "name": "Casablanca", "year": 1942, "shown": "1942-11-26", "tags": ["war", "love"]},
@@ -44,15 +45,6 @@ EDGES = [
     ("f3", "genre", "k2", {}),
     ("k1", "subclass_of", "k2", {}),
 ]
-QUESTIONS = (
-    "Who directed Casablanca?",
-    "Which films starring Cary Grant are directed by Alfred Hitchcock?",
-    "Which films starring Ingrid Bergman are not directed by Alfred Hitchcock?",
-    "Which films have the genre thriller?",
-    "How many films did the Master of Suspense direct?",
-    "Which films directed by Alfred Hitchcock are from after 1945?",
-    "Which person directed films starring Ingrid Bergmann?",
-)
 
 
 @pytest.fixture(scope="module")
@@ -394,12 +386,3 @@ def test_the_password_comes_from_the_address_the_file_or_the_environment(tmp_pat
 
 def rows(edges):
     return sorted(zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True))
-
-
-def told(answer):
-    """Everything that an answer holds, formal queries aside."""
-    shown = {name: value for name, value in answer.to_dict().items() if name not in ("seconds", "trace")}
-    shown["query"] = {
-        name: part for name, part in (shown.get("query") or {}).items() if name not in ("sparql", "cypher")
-    }
-    return json.loads(json.dumps(shown, default=str))

@@ -195,7 +195,7 @@ TEXTS = {
 }
 
 
-def test_examples_of_documents_are_questions_that_they_answer(page, papers):
+def test_examples_of_documents_are_questions_that_they_answer(papers, page):
     page.goto(f"{papers}/#/ask?base=built")
     page.locator(".example").first.wait_for()
     asked = page.locator(".example").all_inner_texts()
@@ -206,7 +206,7 @@ def test_examples_of_documents_are_questions_that_they_answer(page, papers):
     assert "Daedalus" in page.locator(".written").inner_text()
 
 
-def test_a_base_built_of_documents_lists_its_files(page, papers):
+def test_a_base_built_of_documents_lists_its_files(papers, page):
     page.goto(f"{papers}/#/documents?base=built")
     files = page.get_by_role("list", name="Documents")
     files.wait_for()
@@ -218,7 +218,7 @@ def test_a_base_built_of_documents_lists_its_files(page, papers):
     page.get_by_text("Ariadne gave Theseus a thread").wait_for()
 
 
-def test_a_file_on_its_way_is_cancelled_and_the_others_go_on(page, papers):
+def test_a_file_on_its_way_is_cancelled_and_the_others_go_on(papers, page):
     page.goto(f"{papers}/#/documents?base=desk")
     page.route("**/documents/slow.md", lambda route: None)  # never answered
     files = [
@@ -230,7 +230,7 @@ def test_a_file_on_its_way_is_cancelled_and_the_others_go_on(page, papers):
     assert page.get_by_text("slow.md").count() == 0
 
 
-def test_deleting_a_file_stops_the_build_that_reads_it(page, papers, monkeypatch):
+def test_deleting_a_file_stops_the_build_that_reads_it(papers, page, monkeypatch):
     """The build of one line of 46 MB takes a minute; here the process would never end."""
     import subprocess
 

@@ -1,4 +1,4 @@
-"""What commands print."""
+"""What commands print; the parts of rich that only some of them show are imported there."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.live import Live
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from clew.core.texts import shown_json, shown_text
@@ -51,6 +48,8 @@ def tell(as_json: bool, value: Any, *lines: str) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table for people; numbers are right-aligned."""
+    from rich.table import Table
+
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for place, column in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[place], int | float) for row in rows)
@@ -75,6 +74,8 @@ def say(text: str) -> None:
 @contextmanager
 def stages(title: str) -> Iterator[Any]:
     """A spinner that names the stage of a long piece of work; yields the function to name it with."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task(title)
@@ -87,6 +88,8 @@ def being_written() -> Iterator[Callable[[str], None] | None]:
     if not (out.is_terminal and err.is_terminal):
         yield None
         return
+    from rich.live import Live
+
     live = Live(console=err, transient=True, auto_refresh=False)
 
     def show(text: str) -> None:
@@ -103,6 +106,8 @@ def being_written() -> Iterator[Callable[[str], None] | None]:
 @contextmanager
 def progress_bar(title: str) -> Iterator[Any]:
     """A bar; yields a function (done, total) to move it."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task(title, total=None)

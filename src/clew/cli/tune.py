@@ -11,7 +11,7 @@ from clew.cli.output import out, print_json, print_table, progress_bar, say, tel
 from clew.core.errors import InputError
 from clew.evaluation.tuning import Tuning, questions_of
 from clew.evaluation.tuning import tune as find_best
-from clew.methods.auto import forget_tuned, keep_tuned, read_tuned
+from clew.methods.tuned import forget_tuned, keep_tuned, read_tuned
 from clew.toolbox import Toolbox
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, final
+from typing import Any, Literal, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ Direction = Literal["out", "in", "any"]
 Value = int | float | bool | str
 """What a question may ask for instead of nodes."""
 IntArray = NDArray[np.int32]
+Whole = TypeVar("Whole", bound=np.integer[Any])
 PRINTED = 5
 """Candidates that `print` shows."""
 SURE = 0.6
@@ -97,8 +98,8 @@ class NodeSet:
 EMPTY = NodeSet(np.empty(0, dtype=np.int32))
 
 
-def distinct(ordered: IntArray) -> IntArray:
-    """A sorted array without its repetitions."""
+def distinct(ordered: NDArray[Whole]) -> NDArray[Whole]:
+    """A sorted array without its repetitions; numpy's unique is slower and imports its masked arrays."""
     if len(ordered) < 2:
         return ordered
     keep = np.empty(len(ordered), dtype=np.bool_)

@@ -21,8 +21,8 @@ from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.comparison import Interval, bootstrap
 from clew.evaluation.judging import PRIMARY
 from clew.methods.answering import READABLE
-from clew.methods.auto import Tuned
 from clew.methods.catalog import DEFAULT_METHOD
+from clew.methods.tuned import Tuned
 from clew.reading.feedback import read_confirmed
 from clew.synthesis.benchmark import Wanted, make_benchmark
 from clew.toolbox import Toolbox

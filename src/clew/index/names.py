@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.core.schema import Schema, words_of
-from clew.core.types import IntArray, NodeSet
+from clew.core.types import IntArray, NodeSet, distinct
 from clew.index.mentions import (
     Match,
     is_common,
@@ -333,7 +333,7 @@ class NameIndex:
         """The run of words that is most like a name, the longest of equally good ones."""
         wanted = [" ".join(tokens[place].text for place in run) for run in runs]
         near = [self.trigrams.nearest(form, POOL) for form in wanted]
-        places = np.unique(np.concatenate(near))
+        places = distinct(np.sort(np.concatenate(near)))
         given = self.table.texts(places)
         name = dict(zip(places.tolist(), given, strict=True))
         options = [

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from clew.core.types import IntArray
+from clew.core.types import IntArray, distinct
 from clew.index.fusion import join_groups
 from clew.kb.adjacency import map_array
 
@@ -172,7 +172,7 @@ class TrigramIndex:
         slack = 2 + size // 8
         window = range(max(0, size - slack), min(LONGEST, size + slack) + 1)
         low, high = int(self.lengths[window.start]), int(self.lengths[window.stop])
-        codes = np.unique(_trigrams([text])[0]).astype(np.int64)
+        codes = distinct(np.sort(_trigrams([text])[0])).astype(np.int64)
         sizes = self.sizes(codes, window)
         order = np.argsort(sizes, kind="stable")
         read = max(FEWEST, int(np.cumsum(sizes[order]).searchsorted(BUDGET)))

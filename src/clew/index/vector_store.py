@@ -38,9 +38,6 @@ RELATIONS = "-relations"
 """What the rows of documents with relations are called after."""
 OWN = re.compile(rf"keys\.bin|vectors\.bin|\.lock|\.?rows-(clew-)?data-[0-9a-f]{{16}}({RELATIONS})?\.npy")
 """The files of a store, and the rows that each state of the base has in it."""
-CHECKED_AT_ONCE = 100_000
-"""Where there are at most so many vectors, all are compared with their checksums at the first use; it takes tenths of a
-second, and nothing after that."""
 MOST_DIMENSIONS = 100_000
 MOST_FRESH = 10_000
 """So many new keys are looked up in a dictionary before all are sorted anew."""
@@ -197,9 +194,8 @@ class VectorStore:
     # Inside
 
     def _check(self, rows: NDArray[np.integer]) -> None:
-        """Refuse vectors that were altered; each is looked at once."""
-        some = np.arange(len(self._mapped)) if len(self._mapped) <= CHECKED_AT_ONCE else rows
-        unseen = some[~self._is_sound[some]]
+        """Refuse vectors that were altered; each is compared with its checksum once, at its first use."""
+        unseen = rows[~self._is_sound[rows]]
         if len(unseen) and len(self.altered(unseen)):
             raise CorruptError(self.problems()[0])
         self._is_sound[unseen] = True

@@ -27,6 +27,11 @@ def is_graph_address(text: object) -> bool:
     return isinstance(text, str) and text.startswith(SCHEMES)
 
 
+def quoted(name: str) -> str:
+    """A label, a type or a property as an identifier of Cypher, whatever it holds."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 @dataclass(frozen=True)
 class Limits:
     """How long a graph database may take, and how much it may say."""

@@ -15,7 +15,7 @@ from clew.core.errors import InputError
 from clew.core.notations import parse_json
 from clew.core.schema import Relation, Schema
 from clew.core.types import Direction, NodeSet
-from clew.kb.bolt import BoltServer, Record
+from clew.kb.bolt import BoltServer, Record, quoted
 from clew.kb.build import is_hierarchy, kind_of
 from clew.kb.remote import NOTHING, RemoteKnowledgeBase
 from clew.kb.sources.bolt import UNTYPED, edge_piece, plain_value, read_nodes
@@ -66,11 +66,6 @@ def made_of(described: StoredKnowledgeBase) -> Mapping[str, Any]:
     [note] = described.notes
     noted: Mapping[str, Any] = parse_json(note)
     return noted
-
-
-def quoted(name: str) -> str:
-    """A label, a type or a property as an identifier, whatever it holds."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 class CypherKnowledgeBase(RemoteKnowledgeBase):

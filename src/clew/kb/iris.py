@@ -5,6 +5,9 @@ from __future__ import annotations
 from urllib.parse import quote
 
 PREFIX = "urn:clew:"
+LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+COMMENT = "http://www.w3.org/2000/01/rdf-schema#comment"
+TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 
 def node_iri(key: str) -> str:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.iris import attribute_iri, node_iri, relation_iri, type_iri
+from clew.kb.iris import COMMENT, LABEL, TYPE, attribute_iri, node_iri, relation_iri, type_iri
 from clew.kb.sparql_endpoint import iri, literal
-from clew.kb.sparql_schema import COMMENT, LABEL, TYPE
 
 ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,10 @@ from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, 
 from clew.kb import render
 from clew.kb.protocol import Edges
 from clew.kb.stored import StoredKnowledgeBase
+
+if TYPE_CHECKING:
+    from clew.kb.cypher import CypherKnowledgeBase
+    from clew.kb.sparql import SparqlKnowledgeBase
 
 MOST_KEPT = 1_000_000
 """Edges that are kept in memory."""
@@ -274,3 +278,13 @@ def sides(direction: Direction) -> tuple[Direction, ...]:
 def each(edges: Edges) -> Iterator[tuple[int, int, int]]:
     """Head, relation's code and tail of every edge."""
     return zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
+
+
+def is_sparql(kb: object) -> TypeGuard[SparqlKnowledgeBase]:
+    """Whether a base is behind a SPARQL endpoint; most are not, and import nothing that reads endpoints."""
+    return isinstance(kb, RemoteKnowledgeBase) and kb.language == "sparql"
+
+
+def is_cypher(kb: object) -> TypeGuard[CypherKnowledgeBase]:
+    """Whether a base is in a graph database that is asked in Cypher; likewise."""
+    return isinstance(kb, RemoteKnowledgeBase) and kb.language == "cypher"

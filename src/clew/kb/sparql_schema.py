@@ -11,12 +11,10 @@ from clew.core.errors import StorageError
 from clew.core.schema import NodeType, Relation, Schema
 from clew.core.trace import fallback
 from clew.kb.build import is_hierarchy
+from clew.kb.iris import COMMENT, LABEL, TYPE
 from clew.kb.sources.rdf import short_names
 from clew.kb.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, number, pages_of
 
-LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
-COMMENT = "http://www.w3.org/2000/01/rdf-schema#comment"
-TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 NOISE = (
     r"^http://www\.w3\.org/",
     r"^http://www\.openlinksw\.com/",

@@ -10,20 +10,15 @@ What `clew tune` chose for a base comes before all that. The answer says which i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from clew.core.disk import refuse_link, write_whole
-from clew.core.errors import CorruptError
 from clew.core.types import Answer
 from clew.index.tokens import ENGLISH, language_of
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.sealed import TUNED
 from clew.kb.stored import StoredKnowledgeBase
 from clew.methods.answering import READABLE
-from clew.methods.catalog import create, method_class
-from clew.methods.protocol import Method, plain_options
+from clew.methods.catalog import create
+from clew.methods.protocol import Method
 from clew.methods.role_choice import reader_parser, taught_of
 from clew.reading.touched import MOST_READ, is_huge
 from clew.toolbox import Toolbox
@@ -51,7 +46,11 @@ class Auto(Method):
 
 def tuned_for(tools: Toolbox) -> Method | None:
     """What `clew tune` chose for this base; None where it chose nothing."""
-    tuned = read_tuned(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else None
+    if not isinstance(tools.kb, ArrayKnowledgeBase) or not (tools.kb.folder / TUNED).exists():
+        return None
+    from clew.methods.tuned import read_tuned  # pydantic takes longer than many questions
+
+    tuned = read_tuned(tools.kb.folder)
     return None if tuned is None else tuned.create()
 
 
@@ -74,44 +73,3 @@ def choose(question: str, tools: Toolbox) -> tuple[str, str]:
             name = "qa_gnn" if is_near else "aligned_paths"
             return name, "the base is bare facts, and the question was not read for sure"
     return "focus_plus", "the base is a graph" if schema.relations else "the base is a table"
-
-
-class Tuned(BaseModel):
-    """A method with its options, and how much better it was on questions that it was not chosen by."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    method: str
-    options: dict[str, bool | int | float | str] = {}
-    before: float
-    after: float
-    questions: int
-
-    def create(self) -> Method:
-        """The method itself; a base comes from anywhere, so that only numbers, switches and choices are taken."""
-        allowed = plain_options(method_class(self.method))
-        return create(self.method, {name: value for name, value in self.options.items() if name in allowed})
-
-
-def keep_tuned(folder: Path, tuned: Tuned) -> None:
-    """From now on `auto` answers over this base by that method."""
-    refuse_link(folder / TUNED)
-    write_whole(folder / TUNED, tuned.model_dump_json(indent=1).encode() + b"\n")
-
-
-def forget_tuned(folder: Path) -> bool:
-    """As if it had never been tuned; returns whether it was."""
-    was_there = (folder / TUNED).exists()
-    (folder / TUNED).unlink(missing_ok=True)
-    return was_there
-
-
-def read_tuned(folder: Path) -> Tuned | None:
-    """What was chosen for a base; None where nothing was."""
-    file = folder / TUNED
-    if not file.exists():
-        return None
-    try:
-        return Tuned.model_validate_json(file.read_bytes())
-    except ValidationError as error:
-        raise CorruptError(f"{file} holds no choice of a method: `clew tune {folder} --undo` removes it") from error

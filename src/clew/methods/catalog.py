@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from clew.core.errors import InputError, NotFoundError
 from clew.core.texts import asked_text
@@ -17,6 +17,9 @@ from clew.core.types import Answer
 from clew.methods.protocol import Method, describe_options, parse_options
 from clew.queries.sentences import sentence
 from clew.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 METHODS: dict[str, str | type[Method]] = {
     "auto": "auto:Auto",
@@ -105,4 +108,6 @@ def ask(method: Method, question: str, tools: Toolbox, recorder: Recorder | None
 
 @cache
 def _added() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # takes longer than looking a method up
+
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in METHODS}

@@ -1,9 +1,12 @@
-"""Which implementation plays a role: the toolbox's model where there is one, the model-free one where there is none."""
+"""Which implementation plays a role: the toolbox's model where there is one, the model-free one where there is none.
+
+What plays a role is imported when it is chosen: most questions need none of it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from clew.core.errors import InputError
 from clew.core.roles import Chooser, Parse, Reader, TripletParser
@@ -11,16 +14,13 @@ from clew.core.schema import Schema
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.models.settings import Settings
 from clew.queries.corrections import Corrections
-from clew.reading.feedback import read_taught
 from clew.reading.parsing import LearnedParser
-from clew.reading.path_ranker import PathRanker, Taught
 from clew.reading.reader import LearnedReader
-from clew.roles.choose import ModelChooser, ScoredChooser
-from clew.roles.parse import ModelParser, ReaderFirst
-from clew.roles.read import BestSpan, ModelReader
 from clew.roles.rerank import KeepOrder, Listwise, Pairwise, Pointwise, Reranker, RerankerName
-from clew.roles.score import FusedScorer, ModelScorer
 from clew.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from clew.reading.path_ranker import PathRanker, Taught
 
 ParserName = Literal["auto", "model", "reader"]
 
@@ -43,11 +43,15 @@ def reader_parser(toolbox: Toolbox) -> TripletParser:
 
 def path_ranker_of(toolbox: Toolbox) -> PathRanker:
     """What ranks the relation paths of a base, made once for it."""
+    from clew.reading.path_ranker import PathRanker
+
     return toolbox.keep("path ranker", lambda: PathRanker(toolbox.kb, taught=taught_of(toolbox)))
 
 
 def taught_of(toolbox: Toolbox) -> tuple[Taught, ...]:
     """What was learned from confirmed answers, where the base is embedded and something was."""
+    from clew.reading.feedback import read_taught
+
     return read_taught(toolbox.kb.folder) if isinstance(toolbox.kb, ArrayKnowledgeBase) else ()
 
 
@@ -60,6 +64,8 @@ def parser_for(toolbox: Toolbox, name: ParserName = "auto") -> TripletParser:
         raise InputError("parser=model asks a language model: give one with --model, or use parser=reader")
     if toolbox.model is None or name == "reader" or (name == "auto" and not can_write(toolbox)):
         return reader
+    from clew.roles.parse import ModelParser, ReaderFirst
+
     model = ModelParser(toolbox.model, reader)
     return model if name == "model" else ReaderFirst(reader, model)
 
@@ -84,10 +90,13 @@ def corrected(tools: Toolbox, corrections: Corrections) -> Toolbox:
 def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:
     """A reranker by name; `auto` has a model score one by one, and keeps the order where there is none."""
     kb, model = toolbox.kb, toolbox.model
-    if name == "embedding":
-        return Pointwise(kb, FusedScorer(toolbox.embedder), "embedding", relations=False)
     if name == "none" or (name == "auto" and model is None):
         return KeepOrder()
+    from clew.roles.choose import ModelChooser
+    from clew.roles.score import FusedScorer, ModelScorer
+
+    if name == "embedding":
+        return Pointwise(kb, FusedScorer(toolbox.embedder), "embedding", relations=False)
     if model is None:
         raise InputError(f"{name} reranking asks a language model: give one with --model, or use reranker=embedding")
     if name == "listwise":
@@ -101,12 +110,17 @@ def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:
 
 def chooser_for(toolbox: Toolbox) -> Chooser:
     """Who chooses among options: the model, or likeness to the question."""
+    from clew.roles.choose import ModelChooser, ScoredChooser
+    from clew.roles.score import FusedScorer
+
     model = toolbox.model
     return ScoredChooser(FusedScorer(toolbox.embedder)) if model is None else ModelChooser(model)
 
 
 def reader_for(toolbox: Toolbox, words: int | None = 6) -> Reader:
     """Who reads passages: the model, in so many words or, with None, in cited sentences; or the search for a span."""
+    from clew.roles.read import BestSpan, ModelReader
+
     if toolbox.model is None:
         return BestSpan()
     return ModelReader(toolbox.model, words, embedder=toolbox.embedder if words is None else None)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from clew.core.errors import CorruptError, FormatError, InputError
+from clew.core.errors import CorruptError, FormatError, InputError, ModelError
 
 CARD, FORMAT = "card.json", 1
 
@@ -16,6 +16,15 @@ CARD, FORMAT = "card.json", 1
 def write_card(folder: Path, card: Mapping[str, Any]) -> None:
     """Say what the weights in a folder are."""
     (folder / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def shipped_card(folder: Path) -> dict[str, Any]:
+    """What weights that ship with the package are."""
+    file = folder / CARD
+    if not file.is_file():
+        raise ModelError(f"{file} is missing: reinstall the package")
+    card: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return card
 
 
 def add_figures(folder: Path, figures: Mapping[str, float]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -39,4 +40,27 @@ def quantize(exact: Path, small: Path) -> None:
     silent_onnxruntime()
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    quantize_dynamic(exact, small, weight_type=QuantType.QInt8, per_channel=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        plain = Path(scratch) / "plain.onnx"
+        quantize_dynamic(exact, plain, weight_type=QuantType.QInt8, per_channel=True)
+        optimise(plain, small)
+
+
+def optimise(model: Path, optimised: Path) -> None:
+    """Write the graph that a session would make of a model, for any processor: it opens in half the time.
+
+    A session also notes the newest version of every set of operators, used or not, at which older ones would refuse it.
+    """
+    import onnx
+
+    onnxruntime = silent_onnxruntime()
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(optimised)
+    onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    written = onnx.load(optimised)
+    used = [known for known in written.opset_import if known.domain in {node.domain for node in written.graph.node}]
+    del written.opset_import[:]
+    written.opset_import.extend(used)
+    onnx.save(written, optimised)

@@ -33,15 +33,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, final
+from typing import final
 from urllib.parse import quote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.dataclasses import dataclass as checked
-
-from clew.core.disk import refuse_readable
 from clew.core.errors import InputError
-from clew.core.notations import read_toml
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -81,15 +76,15 @@ class Secret:
 NO_KEY = Secret("")
 
 
-@checked(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
+@dataclass(frozen=True, slots=True)
 class NamedModel:
     """A model the user has given a name, with what cannot be seen from its spec."""
 
     spec: str
-    context_tokens: Annotated[int, Field(gt=0)] | None = None
-    concurrency: Annotated[int, Field(gt=0)] | None = None
-    per_minute: Annotated[float, Field(gt=0)] | None = None
-    seconds: Annotated[float, Field(gt=0)] | None = None
+    context_tokens: int | None = None
+    concurrency: int | None = None
+    per_minute: float | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -121,21 +116,27 @@ class Settings:
         config = Path(given.get("XDG_CONFIG_HOME") or home / ".config") / "clew" / "config.toml"
         config = Path(given.get("CLEW_CONFIG") or config)
         cache = Path(given.get("XDG_CACHE_HOME") or home / ".cache") / "clew"
-        file = read_toml(config, _File, "not a configuration") if config.is_file() else _File()
-        if file.keys:
-            refuse_readable(config, "keys")
-        keys = {name.rstrip("/"): Secret(key, f"{config}, [keys] {name}") for name, key in file.keys.items()}
+        models: dict[str, NamedModel] = {}
+        keys: dict[str, Secret] = {}
+        embedders: list[str] = []
+        if config.is_file():
+            from clew.models.config_file import read_config  # pydantic takes longer than many questions
+
+            file = read_config(config)
+            models = {name: NamedModel(**row.model_dump()) for name, row in file.models.items()}
+            keys = {name.rstrip("/"): Secret(key, f"{config}, [keys] {name}") for name, key in file.keys.items()}
+            embedders = file.embedders
         if given.get("OPENAI_API_KEY"):
             keys["openai"] = _secret(given, "OPENAI_API_KEY")
         return cls(
-            models=file.models,
+            models=models,
             openai_url=(given.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/"),
             reply_seconds=_seconds(given, "CLEW_MODEL_SECONDS"),
             local_urls=addresses(given),
             cache_folder=Path(given.get("CLEW_CACHE") or cache),
             config_file=config,
             _keys=keys,
-            embedders=frozenset((*file.embedders, given.get("CLEW_EMBEDDER", "").strip())) - {""},
+            embedders=frozenset((*embedders, given.get("CLEW_EMBEDDER", "").strip())) - {""},
             vectors=given.get("CLEW_VECTORS", "").strip(),
             _endpoint_key=_secret(given, "CLEW_MODEL_KEY"),
             _embedder_key=_secret(given, "CLEW_EMBEDDER_KEY"),
@@ -181,13 +182,6 @@ class Settings:
         parts = urlsplit(base_url)
         names = (base_url.rstrip("/"), parts.netloc, parts.hostname or "")
         return next((self._keys[name] for name in names if name and name in self._keys), None)
-
-
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-    keys: dict[str, str] = Field(default_factory=dict)
-    embedders: list[str] = Field(default_factory=list)
-    models: dict[str, NamedModel] = Field(default_factory=dict)
 
 
 def _secret(environment: Mapping[str, str], name: str) -> Secret:

@@ -162,8 +162,9 @@ def told_plainly(address: Address) -> Iterator[None]:
 
 
 def _message(error: psycopg.Error) -> str:
-    said = error.diag.message_primary or str(error).strip().splitlines()[-1:] or [type(error).__name__]
-    return said if isinstance(said, str) else said[0]
+    """What the server says, or the first line of what the driver does: what follows is advice."""
+    said = error.diag.message_primary or str(error).strip()
+    return said.splitlines()[0] if said else type(error).__name__
 
 
 PAUSES = (0.05, 0.5)

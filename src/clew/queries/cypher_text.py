@@ -12,8 +12,9 @@ from itertools import count
 
 from clew.core.query import Best, Condition, Count
 from clew.core.types import NodeSet
-from clew.kb.cypher import CypherKnowledgeBase, quoted
+from clew.kb.bolt import quoted
 from clew.kb.protocol import KnowledgeBase
+from clew.kb.remote import is_cypher
 from clew.queries.claims import TARGET, Absence, Block, Claim, Named, Requirement, renamed
 from clew.queries.finishing import NUMBER
 from clew.queries.hierarchies import follows
@@ -177,13 +178,13 @@ class _Cypher:
 
     def is_one_of(self, variable: str, nodes: NodeSet) -> str:
         keys = [ref.key for ref in self.kb.refs(nodes.array)]
-        if isinstance(self.kb, CypherKnowledgeBase) and self.kb.key_property is None:
+        if is_cypher(self.kb) and self.kb.key_property is None:
             keys = self.kb.elements(nodes)
         return f"{self.key(variable)} IN [{', '.join(map(_quoted, keys))}]"
 
     def key(self, variable: str) -> str:
         """What tells a node from all others: its key, or in a graph database without one, the id of its element."""
-        known = self.kb.key_property if isinstance(self.kb, CypherKnowledgeBase) else "key"
+        known = self.kb.key_property if is_cypher(self.kb) else "key"
         return f"elementId({variable})" if known is None else f"{variable}.{_name(known)}"
 
     def condition(self, condition: Condition, kind: str | None) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.query import Best, TripletQuery
-from clew.core.types import NodeSet, Value
+from clew.core.types import NodeSet, Value, distinct
 from clew.kb.protocol import KnowledgeBase
 
 NUMBER = r"[-+]?[0-9][0-9,]*([.][0-9]+)?"
@@ -59,7 +59,7 @@ def best_of(kb: KnowledgeBase, best: Best, nodes: NodeSet) -> NodeSet:
     if best.of is not None:
         counted = kb.nodes(best.of).holds(others)
         own, others = own[counted], others[counted]
-    packed = np.unique((own.astype(np.int64) << 32) | others)
+    packed = distinct(np.sort((own.astype(np.int64) << 32) | others))
     counts = np.bincount(nodes.array.searchsorted(packed >> 32), minlength=len(nodes))
     if not len(counts):
         return nodes

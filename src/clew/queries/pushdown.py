@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from clew.core.query import TripletQuery
 from clew.core.types import EMPTY, NodeSet
-from clew.kb.sparql import SparqlKnowledgeBase
+from clew.kb.remote import is_sparql
 from clew.queries.claims import Block, as_block, claimed_names
 from clew.queries.grounding import Groundings
 from clew.queries.problem import Graph, Problem
 from clew.queries.solutions import Solution, Solver, connected, solve
 from clew.queries.sparql_text import sparql_of_block
+
+if TYPE_CHECKING:
+    from clew.kb.sparql import SparqlKnowledgeBase
 
 MOST_LISTED = 2_000
 """A constant that stands for more nodes by a hierarchy is not sent as a list of them: the endpoint follows it again."""
@@ -24,7 +28,7 @@ def solver(
     graph: Graph, query: TripletQuery, groundings: Groundings, *, hierarchical: bool = False, exact: bool = True
 ) -> Solver:
     """Solves the problems that a query poses: edge by edge in a base that Clew keeps, in one query at an endpoint."""
-    if isinstance(graph, SparqlKnowledgeBase):
+    if is_sparql(graph):
         return partial(_solve_there, graph, query, groundings, hierarchical)
     return partial(solve, graph, exact=exact)
 

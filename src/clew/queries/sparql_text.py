@@ -8,10 +8,9 @@ from itertools import count
 
 from clew.core.query import Best, Condition
 from clew.core.types import NodeSet
-from clew.kb.iris import attribute_iri, node_iri, relation_iri, type_iri
+from clew.kb.iris import LABEL, attribute_iri, node_iri, relation_iri, type_iri
 from clew.kb.protocol import KnowledgeBase
-from clew.kb.sparql import SparqlKnowledgeBase
-from clew.kb.sparql_schema import LABEL
+from clew.kb.remote import is_sparql
 from clew.queries.claims import TARGET, Block, Claim, Named, Requirement
 from clew.queries.finishing import NUMBER
 from clew.queries.hierarchies import follows
@@ -128,7 +127,7 @@ class _Sparql:
             self.lines.append(f"{indent}}}")
 
     def type(self, variable: str, kind: str | None, indent: str) -> None:
-        if isinstance(self.kb, SparqlKnowledgeBase):
+        if is_sparql(self.kb):
             stated = None if kind is None else self.kb.type_iri(kind)
             self.lines += [] if stated is None else [f"{indent}?{variable} <{self.kb.reading.type}> <{stated}> ."]
             return
@@ -138,7 +137,7 @@ class _Sparql:
     def named(self, variable: str, is_nameless: bool, indent: str) -> None:
         """Whether a name is one that only a machine reads; at an endpoint what has no label goes by its IRI."""
         label, name = f"?name{next(self.numbers)}", ""
-        if isinstance(self.kb, SparqlKnowledgeBase):
+        if is_sparql(self.kb):
             self.lines.append(f"{indent}OPTIONAL {{ ?{variable} <{self.kb.reading.label}> {label} }}")
             name = f'COALESCE(STR({label}), REPLACE(STR(?{variable}), "^.*[/#:]", ""))'
         else:
@@ -161,7 +160,7 @@ class _Sparql:
             self.lines.append(f"{indent}{head} {path} {tail} .")
             return
         relation = f"?relation{next(self.numbers)}"
-        if isinstance(self.kb, SparqlKnowledgeBase) and len(self.kb.schema.relation_names) <= MOST_RELATIONS:
+        if is_sparql(self.kb) and len(self.kb.schema.relation_names) <= MOST_RELATIONS:
             told = " ".join(map(self.relation, self.kb.schema.relation_names))  # not those that say what a node is
             self.lines.append(f"{indent}VALUES {relation} {{ {told} }}")
         either = f" UNION {{ {tail} {relation} {head} }}" if requirement.any_direction else ""
@@ -189,15 +188,15 @@ class _Sparql:
 
     def nodes(self, nodes: NodeSet) -> list[str]:
         keys = [ref.key for ref in self.kb.refs(nodes.array)]
-        if isinstance(self.kb, SparqlKnowledgeBase):
+        if is_sparql(self.kb):
             return [key if key.startswith('"') else f"<{key}>" for key in keys]
         return [f"<{node_iri(key)}>" for key in keys]
 
     def relation(self, name: str) -> str:
-        return f"<{self.kb.predicate(name) if isinstance(self.kb, SparqlKnowledgeBase) else relation_iri(name)}>"
+        return f"<{self.kb.predicate(name) if is_sparql(self.kb) else relation_iri(name)}>"
 
     def attribute(self, name: str) -> str:
-        known = self.kb.attributes.get(name) if isinstance(self.kb, SparqlKnowledgeBase) else None
+        known = self.kb.attributes.get(name) if is_sparql(self.kb) else None
         return f"<{known or attribute_iri(name)}>"
 
 

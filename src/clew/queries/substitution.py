@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.types import EMPTY, NodeSet
+from clew.core.types import EMPTY, NodeSet, distinct
 from clew.queries.problem import Constraint, Domains, Graph, Problem
 
 Pairs = NDArray[np.int64]
@@ -25,7 +25,7 @@ def pairs(graph: Graph, constraint: Constraint, variable: str, domain: NodeSet, 
     else:
         inside = partners.holds(second)
     packed = (first[inside].astype(np.int64) << 32) | second[inside]
-    return np.unique(packed)
+    return distinct(np.sort(packed))
 
 
 def supported(graph: Graph, constraint: Constraint, variable: str, domain: NodeSet, partners: NodeSet) -> NodeSet:
@@ -45,7 +45,7 @@ def partnered(graph: Graph, bundle: Sequence[Constraint], variable: str, domain:
     """The nodes of the domain that have one partner with whom they meet every constraint between the two variables."""
     if all(constraint.negated for constraint in bundle):  # out unless some partner is not connected
         forbidden = [pairs(graph, constraint, variable, domain, partners) for constraint in bundle]
-        return NodeSet(domain.array[numbers(np.unique(np.concatenate(forbidden)), domain) < len(partners)])
+        return NodeSet(domain.array[numbers(distinct(np.sort(np.concatenate(forbidden))), domain) < len(partners)])
     return firsts(bundle_pairs(graph, bundle, variable, domain, partners))
 
 

@@ -6,7 +6,6 @@ embedder's file. They run in the calling thread, without torch.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.array_files import read_arrays
-from clew.core.errors import ModelError
-from clew.models.embedding.words import DIMENSION, FIRST_TOKEN, LAST_TOKEN, SharedWords, open_tokenizer
+from clew.models.embedding.words import DIMENSION, FIRST_TOKEN, LAST_TOKEN, SharedWords, cut, embedders_tokenizer
+from clew.models.model_card import shipped_card
 from clew.models.onnx_runtime import open_session
 
 Floats = NDArray[np.float32]
@@ -52,8 +51,8 @@ class Encoders:
         """
         if not texts:
             return np.zeros((0, DIMENSION), dtype=np.float32)
-        rows = [self._encoded(self._meaning, found.ids)[0] for found in self._tokenizer.encode_batch(list(texts))]
-        return np.stack(rows).astype(np.float32)
+        tokens = [cut(found.ids, LONGEST) for found in self._tokenizer.encode_batch(list(texts))]
+        return np.stack([self._encoded(self._meaning, ids)[0] for ids in tokens]).astype(np.float32)
 
     @property
     def reads_english(self) -> bool:
@@ -106,11 +105,7 @@ class Encoders:
 
     @cached_property
     def _card(self) -> dict[str, Any]:
-        file = self.folder / "card.json"
-        if not file.is_file():
-            raise ModelError(f"{file} is missing: reinstall the package")
-        card: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        return card
+        return shipped_card(self.folder)
 
     @cached_property
     def _words(self) -> SharedWords:
@@ -118,7 +113,7 @@ class Encoders:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        return open_tokenizer(LONGEST)
+        return embedders_tokenizer()
 
     @cached_property
     def _meaning(self) -> Any:

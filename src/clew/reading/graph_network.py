@@ -28,7 +28,7 @@ from clew.core.errors import ModelError
 from clew.core.types import EMPTY, IntArray, NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
-from clew.models.embedding.words import DIMENSION, SharedWords, open_tokenizer
+from clew.models.embedding.words import DIMENSION, SharedWords, cut, embedders_tokenizer
 from clew.models.onnx_runtime import open_session
 from clew.queries.relation_paths import nameless_of
 from clew.reading.encoders import Floats
@@ -245,7 +245,7 @@ class GraphNetwork:
         return np.asarray(inner @ heads[f"{name}_out"].T + heads[f"{name}_out_bias"], dtype=np.float32)
 
     def _states(self, text: str) -> Floats:
-        ids = self._tokenizer.encode(text).ids
+        ids = cut(self._tokenizer.encode(text).ids, LONGEST)
         fed = {"vectors": self._words.vectors(ids)[None], "types": np.zeros((1, len(ids)), np.int64)}
         found: Floats = self._session.run(None, fed)[0][0]
         return found
@@ -260,7 +260,7 @@ class GraphNetwork:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        return open_tokenizer(LONGEST)
+        return embedders_tokenizer()
 
     @cached_property
     def _session(self) -> Any:

@@ -77,22 +77,24 @@ def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[N
 
 
 @lru_cache(maxsize=1)
-def _places(language: str = "en") -> tuple[re.Pattern[str], dict[str, list[str]]]:
-    """Words for peoples, in small letters, with the names of the places they may be from; and how to find them."""
+def _places(language: str = "en") -> dict[str, list[str]]:
+    """Words for peoples, in small letters, with the names of the places they may be from."""
     places: dict[str, list[str]] = {}
     for line in files("clew.reading").joinpath(language, "demonyms.txt").read_text("utf-8").splitlines():
         where, peoples = line.split(":")
         for people in peoples.split(","):
             places.setdefault(people.strip().lower(), []).extend(place.strip() for place in where.split(","))
-    words = "|".join(map(re.escape, sorted(places, key=len, reverse=True)))
-    return re.compile(rf"\b({words})s?\b", re.IGNORECASE), places
+    return places
 
 
 def _peoples(question: str, kb: Explorable, names: Names) -> list[Named]:
     """Words for peoples whose places are in the base; in small letters only where the whole question is."""
-    pattern, places = _places()
+    places, lowered = _places(), question.lower()
+    words = sorted((people for people in places if people in lowered), key=len, reverse=True)
+    if not words:
+        return []
     found = []
-    for match in pattern.finditer(question):
+    for match in re.finditer(rf"\b({'|'.join(map(re.escape, words))})s?\b", question, re.IGNORECASE):
         if match[0][0].isupper() or question.islower():
             known = [link for place in places[match[1].lower()] for link in names.link(place, k=LINKS)]
             exact = tuple(replace(link, how="fuzzy", score=PEOPLE) for link in known if link.how == "exact")

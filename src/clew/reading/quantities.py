@@ -104,8 +104,17 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
     )
 
 
+def _may_hold_any(text: str) -> bool:
+    """Whether there is a digit, or a word that begins like one for a number; most questions need no patterns."""
+    words = _words()
+    spelt = (*words.numbers, *words.scales, *words.halves, *words.decades)
+    return any(map(str.isdecimal, text)) or any(word.startswith(spelt) for word in re.findall(r"\w+", text.lower()))
+
+
 def quantities(text: str) -> list[Quantity]:
     """The numbers and dates of a text, in reading order, none inside another."""
+    if not _may_hold_any(text):
+        return []
     found: list[Quantity] = []
     for pattern in _patterns():
         for match in pattern.finditer(text):

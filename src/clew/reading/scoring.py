@@ -111,7 +111,7 @@ class Labels:
         return vectors if self.fitted is None else vectors + self.fitted.of(texts)
 
     def _vectors(self, texts: Sequence[str]) -> Floats:
-        if self.folder is None or len(texts) < WORTH_KEEPING:
+        if self.folder is None or not texts:
             return unit(self.encoders.meaning(texts))
         digest = hashlib.sha256("\n".join((self.encoders.version, *texts)).encode()).hexdigest()[:24]
         file = self.folder / f"labels-{digest}.npy"
@@ -136,10 +136,6 @@ def length_scores(vocabulary: Vocabulary, heads: Mapping[str, Floats], kind: int
     counts = vocabulary.path_counts[kind]
     seen = np.minimum(heads["seen_paths"], counts) if "seen_paths" in heads else counts
     return np.asarray(heads["lengths"] + np.log(np.maximum(seen, 1) / np.maximum(counts, 1)), dtype=np.float32)
-
-
-WORTH_KEEPING = 16
-"""Fewer vectors are computed again each time."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def export_network(
     for name, encoder in (pooled | states).items():
         export_encoder(torch, encoder, folder / name, is_pooled=name in pooled)
     if heads:
-        np.savez_compressed(folder / HEADS, allow_pickle=False, **heads)
+        np.savez(folder / HEADS, allow_pickle=False, **heads)  # half precision hardly gets smaller
     digest = digest_of_files(folder, [*pooled, *states, *([HEADS] if heads else [])])
     write_card(folder, {"words": word_table(), "digest": digest, **card})
 

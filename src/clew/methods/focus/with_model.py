@@ -13,8 +13,6 @@ from clew.core.roles import Parse, Reading, Source
 from clew.core.types import Answer, Candidate, Evidence, Judgement, Passage, Path, Value
 from clew.methods.focus.tiers import finished
 from clew.methods.role_choice import reader_of, reader_parser
-from clew.roles.parse import ModelQueryParser
-from clew.roles.read import ModelReader, cited_text
 from clew.toolbox import Toolbox
 
 CERTAIN = 0.9
@@ -31,6 +29,8 @@ STANDS = 0.6
 
 def read_twice(question: str, tools: Toolbox, certain: float = CERTAIN) -> Parse:
     """The reader's parse where it is certain; otherwise the one of the two that finds something, the model's first."""
+    from clew.roles.parse import ModelQueryParser  # where there is a model
+
     schema, model = tools.kb.schema, tools.required_model("reading a question twice")
     ours = reader_parser(tools).parse(question, schema)
     if (ours.certainty or 0.0) >= certain and not ours.is_loose:
@@ -81,6 +81,8 @@ DOUBTED = 0.2
 
 def written(answer: Answer, tools: Toolbox) -> Answer:
     """The answer with the model's sentences; where the evidence does not say it to the model, it is only near."""
+    from clew.roles.read import ModelReader, cited_text  # where there is a model
+
     model = tools.required_model("writing the answer")
     by_text = answer.query.get("form") == "text"
     matches = answer.candidates[:SHOWN] if by_text else answer.matches

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -99,6 +99,23 @@ def read_settings(file: Path) -> dict[str, Any]:
     return told if isinstance(told, dict) else {}
 
 
+def tokenizer_of(file: Path, longest: int | None) -> Any:
+    """The tokenizer of a file, without padding; None cuts nothing."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.no_padding()
+    if longest is None:
+        tokenizer.no_truncation()
+    else:
+        tokenizer.enable_truncation(longest)
+    return tokenizer
+
+
+kept_tokenizer = cache(tokenizer_of)
+"""The same for all who ask for it: its file is read once in a process."""
+
+
 CHARACTERS_PER_TOKEN = 16  # far more than any language needs: tokenising 10 MB to keep 256 tokens would take seconds
 
 
@@ -179,17 +196,4 @@ class OnnxEmbedder:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        return tokenizer_of(self.card.tokenizer, self.card.max_tokens)
-
-
-def tokenizer_of(file: Path, longest: int | None) -> Any:
-    """The tokenizer of a file, without padding; None cuts nothing."""
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(file))
-    tokenizer.no_padding()
-    if longest is None:
-        tokenizer.no_truncation()
-    else:
-        tokenizer.enable_truncation(longest)
-    return tokenizer
+        return kept_tokenizer(self.card.tokenizer, self.card.max_tokens)

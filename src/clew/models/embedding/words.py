@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.models.embedding.onnx import BUNDLED, tokenizer_of
+from clew.models.embedding.onnx import BUNDLED, bundled_card, kept_tokenizer, tokenizer_of
 
 DIMENSION = 384
 FIRST_TOKEN, LAST_TOKEN = 101, 102
@@ -31,6 +31,17 @@ class SharedWords:
     def _table(self) -> NDArray[np.uint8]:
         rows = (self.told["rows"], DIMENSION)
         return np.memmap(BUNDLED / "model.onnx", np.uint8, "r", self.told["offset"], rows)
+
+
+def embedders_tokenizer() -> Any:
+    """The one that the embedder itself uses, which cuts texts at its length."""
+    card = bundled_card()
+    return kept_tokenizer(card.tokenizer, card.max_tokens)
+
+
+def cut(ids: Sequence[int], longest: int) -> Sequence[int]:
+    """The first tokens of a text, and the one that ends it."""
+    return ids if len(ids) <= longest else [*ids[: longest - 1], LAST_TOKEN]
 
 
 def open_tokenizer(longest: int | None = None) -> Any:

@@ -6,7 +6,6 @@ is known already can be told: then it looks for what is still missing. See ORIGI
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.array_files import read_arrays
-from clew.core.errors import ModelError
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, SharedWords, open_tokenizer
+from clew.models.model_card import shipped_card
 from clew.models.onnx_runtime import open_session
 
 Floats = NDArray[np.float32]
@@ -96,11 +95,7 @@ class PassageNetwork:
 
     @cached_property
     def _card(self) -> dict[str, Any]:
-        file = self.folder / "card.json"
-        if not file.is_file():
-            raise ModelError(f"{file} is missing: reinstall the package")
-        card: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        return card
+        return shipped_card(self.folder)
 
     @cached_property
     def _heads(self) -> dict[str, Floats]:
