@@ -35,6 +35,13 @@ def test_where_nothing_tells_it_is_the_default():
     assert language_of("Inception 2010", default="de") == "de"
 
 
+def test_a_base_of_names_is_not_of_the_language_that_a_few_of_them_are_of():
+    names = ["Fedora 35", "Ubuntu 22.04 LTS", "Red Hat Enterprise Linux 7.8", "Windows XP", "Debian 11 Bullseye"] * 20
+    assert written_in(pa.array(names, pa.large_string())) == "en"
+    texts = [*names, *["Das Haus steht in der Stadt, in der auch der Fluss ist, und es ist alt."] * 100]
+    assert written_in(pa.array(texts, pa.large_string())) == "de"
+
+
 @pytest.mark.parametrize(
     ("code", "one", "other"),
     [

@@ -254,9 +254,11 @@ def test_two_builds_of_the_same_names_are_the_same_bytes(tmp_path: Path):
         ("which lanthanide melts first", "Lanthanides"),
         ("who managed the 1986 Mets?", "1986 New York Mets"),
         ("did the Mets of 1986 win?", "New York Mets"),
+        ("who made Ubuntu 20.04?", "Ubuntu 20.04 LTS"),
+        ("who made ubuntu 20", "Ubuntu"),
     ],
 )
-def test_punctuation_number_and_years_tell_names_apart(tmp_path: Path, text: str, expected: str):
+def test_punctuation_and_numbers_tell_names_apart(tmp_path: Path, text: str, expected: str):
     nodes = [
         ("C", "film", []),
         ("C++", "film", []),
@@ -265,6 +267,8 @@ def test_punctuation_number_and_years_tell_names_apart(tmp_path: Path, text: str
         ("New York Mets", "film", ["Mets"]),
         ("1986 New York Mets", "film", []),
         ("1987 New York Mets", "film", []),
+        ("Ubuntu", "film", []),
+        *((f"Ubuntu {version} LTS", "film", []) for version in ("20.04", "20.10", "20.11", "20.12", "22.04")),
     ]
     found = opened(tmp_path, nodes).mentions(text)
     assert expected in [nodes[mention.links[0].node][0] for mention in found]

@@ -108,6 +108,19 @@ def is_number(match: Match, tokens: Sequence[Token]) -> bool:
     return match.first == match.last and tokens[match.first].text.isdecimal()
 
 
+def numbers_beside(start: int, end: int, tokens: Sequence[Token], text: str) -> list[list[Token]]:
+    """The number that follows a span, of several tokens where dots join them, and the one that precedes it."""
+    after: list[Token] = []
+    for token in tokens:
+        if token.start >= end:
+            gap = text[after[-1].end : token.start] if after else text[end : token.start].strip()
+            if not token.text.isdecimal() or gap != ("." if after else ""):
+                break
+            after.append(token)
+    before = [t for t in tokens if t.end <= start and t.text.isdecimal() and not text[t.end : start].strip()]
+    return [run for run in (after, before[-1:]) if run]
+
+
 def runs_around(place: int, tokens: Sequence[Token], is_free: Sequence[bool], ignored: frozenset[str]) -> list[range]:
     """Runs of free tokens that include one, and neither begin nor end in a stop word or a word of the schema."""
     runs = []

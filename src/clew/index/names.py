@@ -21,6 +21,7 @@ from clew.index.mentions import (
     is_number,
     is_telling,
     longest,
+    numbers_beside,
     runs_around,
     telling_runs,
 )
@@ -53,7 +54,6 @@ DERIVED = 0.87
 """How sure a name is that a word was made from."""
 MOST_RARE = 3
 """In small letters, a word beside other names stands only for names that are hardly more than these."""
-YEAR = re.compile(r"1\d{3}|20\d{2}")
 ACRONYM = re.compile(r"(?<![\w-])[A-Z][A-Z&]{1,5}(?![\w-])")
 FEWEST_INITIALS, MOST_FORMS = 3, 300_000
 """Names of fewer words have no acronym; with more forms than this, acronyms are not looked for."""
@@ -122,7 +122,7 @@ class NameIndex:
         if spoken != self.language:
             found = [one for one in found if normalise(one.text) not in stop_words(spoken)]
             fuzzy = fuzzy and not found
-        found = [self._dated(mention, tokens, text) for mention in found]
+        found = [self._numbered(mention, tokens, text) for mention in found]
         if fuzzy:
             found += self._misspelt(text, tokens, found)
         if fuzzy:  # "Romney" may stand for "Mitt Romney", and so may "romney" where nothing else is named
@@ -226,17 +226,15 @@ class NameIndex:
             links = [Link(link.node, link.alias, "fuzzy", min(link.score, 0.95)) for link in links]
         return Mention(start, end, text[start:end], tuple(links))
 
-    def _dated(self, mention: Mention, tokens: Sequence[Token], text: str) -> Mention:
-        """A name with a year beside it, where few names have both: "1986 Mets" may stand for "1986 New York Mets"."""
+    def _numbered(self, mention: Mention, tokens: Sequence[Token], text: str) -> Mention:
+        """A name with a number beside it, where few names have both: "1986 Mets" may be "1986 New York Mets"."""
         inside = [token.text for token in tokens if mention.start <= token.start < mention.end]
-        for token in tokens:
-            gap = text[token.end : mention.start] if token.end <= mention.start else text[mention.end : token.start]
-            if YEAR.fullmatch(token.text) and gap.strip() == "" and token.text not in inside:
-                longer = self._longer([token.text, *inside], None)
-                if 0 < len(longer) <= MOST_RARE:
-                    start, end = min(token.start, mention.start), max(token.end, mention.end)
-                    links = [link for form, score in longer for link in self._all_of(form, score)]
-                    return Mention(start, end, text[start:end], tuple(links[:MOST_IN_TEXT]))
+        for run in numbers_beside(mention.start, mention.end, tokens, text):
+            longer = self._longer([*(token.text for token in run), *inside], None)
+            if 0 < len(longer) <= MOST_RARE:
+                start, end = min(run[0].start, mention.start), max(run[-1].end, mention.end)
+                links = [link for form, score in longer for link in self._all_of(form, score)]
+                return Mention(start, end, text[start:end], tuple(links[:MOST_IN_TEXT]))
         return mention
 
     def _misspelt(self, text: str, tokens: Sequence[Token], found: Sequence[Mention]) -> list[Mention]:

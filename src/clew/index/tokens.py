@@ -69,15 +69,18 @@ def _known_languages() -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda code: (code != ENGLISH, code)))
 
 
-def language_of(text: str, besides: Iterable[tuple[int, int]] = (), default: str = ENGLISH) -> str:
+def language_of(
+    text: str, besides: Iterable[tuple[int, int]] = (), default: str = ENGLISH, *, least: float = 0.0
+) -> str:
     """The language that most words of a text tell, by their script, their letters or by being its little words.
 
-    `besides` are spans that tell nothing, such as those of names.
+    `besides` are spans that tell nothing, such as those of names; `least` is the share of words that must tell.
     """
     for start, end in besides:
         text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
     votes: Counter[str] = Counter({c: sum(map(text.count, language(c).signs)) for c in _known_languages()})
-    for token in tokenise(text):
+    tokens = tokenise(text)
+    for token in tokens:
         letter = token.text[0]
         script = "" if letter.isascii() else next((c for c, low, high in SCRIPTS if low <= letter <= high), "")
         if script:
@@ -88,7 +91,7 @@ def language_of(text: str, besides: Iterable[tuple[int, int]] = (), default: str
         votes["ja"] += votes.pop("zh", 0)
     most = max(votes.values())
     likely = [code for code in votes if votes[code] == most]
-    return default if not most or default in likely else likely[0]
+    return default if most <= least * len(tokens) or default in likely else likely[0]
 
 
 def stem_all(words: pa.Array, code: str = ENGLISH) -> pa.Array:
