@@ -28,8 +28,7 @@ from clew.core.types import NodeSet
 from clew.index.protocol import Link
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
-from clew.kb.iris import node_iri
-from clew.kb.rdf_export import statements
+from clew.kb.rdf_export import node_iri, statements
 from clew.kb.tables import Piece, Problems, Tables
 from clew.methods.focus.tiers import finished, tiers, united, unrestricted
 from clew.queries.certificates import certificate

@@ -52,7 +52,7 @@ def main() -> None:
         if not base.with_name("tiny.kb").exists():
             build(clew.from_tables([{"id": "a", "type": "thing", "name": "a name"}]), base.with_name("tiny.kb"))
         made = make_benchmark(Toolbox.open(base), Path(scratch) / "questions", Wanted(given.questions, seed=7))
-        questions = [str(row["question"]) for row in made.made.rows]
+        questions = [str(row["question"]) for row in made.rows]
         print(json.dumps(measured(base, questions, given.times), indent=1))
 
 

@@ -28,6 +28,7 @@ from passage_graphs import seed_neighbours, structural_questions
 
 import clew
 from clew.building import build
+from clew.core.plots import Axis, Series, line_plot
 from clew.core.types import NodeSet, Ranking
 from clew.datasets.base import question_base
 from clew.datasets.load import load_dataset
@@ -35,9 +36,7 @@ from clew.documents.building import build_documents
 from clew.documents.corpus import corpus_tables
 from clew.documents.graph.edges import EdgeOptions, density
 from clew.evaluation.benchmark import Benchmark
-from clew.evaluation.comparison import bootstrap
-from clew.evaluation.plots import Axis, Series, line_plot
-from clew.evaluation.summary import by_type
+from clew.evaluation.comparison import bootstrap, by_type
 from clew.methods.catalog import create
 from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting, search_of
 from clew.methods.knowledge_graph_prompting.passages import PassageGraph

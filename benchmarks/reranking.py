@@ -219,8 +219,8 @@ def say_epochs(told):
 
 
 def report(given):
+    from clew.core.plots import Axis, Series, line_plot
     from clew.evaluation.comparison import bootstrap, randomisation_test
-    from clew.evaluation.plots import Axis, Series, line_plot
     from clew.evaluation.rankers import hit_curve
 
     lines = read_pools(given.work)

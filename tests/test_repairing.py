@@ -12,9 +12,8 @@ from clew.documents.building import build_documents
 from clew.index.build import vectors_are_behind
 from clew.index.disk_vectors import rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.manifest import LOCK, read_manifest
+from clew.kb.manifest import LEARNED, LOCK, read_manifest
 from clew.kb.schema_file import parse_schema
-from clew.kb.sealed import LEARNED
 from clew.kb.sources.delta import Delta
 from clew.queries.relation_paths import Move
 from clew.reading.feedback import keep_taught, read_taught

@@ -14,9 +14,8 @@ from clew.index.build import build_indexes, forget_rows, have_all_vectors, renew
 from clew.index.disk_vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
-from clew.kb.manifest import is_base, read_manifest
+from clew.kb.manifest import altered_texts, is_base, read_manifest
 from clew.kb.schema_file import SchemaEdits
-from clew.kb.sealed import altered_texts
 from clew.kb.sources.delta import Delta, apply_delta
 from clew.kb.storage import commit, locked, staging, verify
 from clew.kb.tables import Problem, Problems, Tables

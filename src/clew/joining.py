@@ -135,4 +135,4 @@ def _edits(bases: Sequence[ArrayKnowledgeBase]) -> SchemaEdits:
     """What the makers of the bases said about their schemas; where two speak of one thing, the first."""
     told = [SchemaEdits.from_json(base.manifest.facts.get("edits")) for base in reversed(bases)]
     types = {name: edit.model_copy(update={"show": None}) for edits in told for name, edit in edits.types.items()}
-    return SchemaEdits(types, {name: edit for edits in told for name, edit in edits.relations.items()})
+    return SchemaEdits(types=types, relations={name: edit for edits in told for name, edit in edits.relations.items()})

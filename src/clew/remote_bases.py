@@ -22,7 +22,7 @@ from clew.core.errors import InputError, LockedError, StorageError
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.bolt import BoltServer, GraphAddress, is_graph_address
 from clew.kb.manifest import MANIFEST, is_base
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import StoredKnowledgeBase
 from clew.kb.tables import ELEMENT, Tables
 from clew.models.settings import Settings
 from clew.postgres import is_address
@@ -122,7 +122,7 @@ def with_logins(sources: Sequence[str | Path]) -> list[str | Path]:
 def read_remote_nodes(sources: Sequence[str | Path]) -> Tables:
     """What describes the nodes of a graph, which is the only source, however many they are."""
     from clew.kb.cypher import read_description
-    from clew.kb.sparql_nodes import read_nodes
+    from clew.kb.sparql_schema import read_nodes
 
     if len(sources) != 1 or not is_remote(sources[0]):
         raise InputError("--nodes-only reads one graph that stays elsewhere: sparql+http://HOST/query or bolt://…")
@@ -182,7 +182,7 @@ def _endpoint(address: str) -> tuple[SparqlEndpoint, Reading]:
 
 def described_nodes(endpoint: SparqlEndpoint, reading: Reading, folder: Path) -> ArrayKnowledgeBase | None:
     """What describes the nodes of a small endpoint, kept in a folder as long as its answers are; else None."""
-    from clew.kb.sparql_nodes import can_be_read, read_nodes
+    from clew.kb.sparql_schema import can_be_read, read_nodes
 
     def read() -> Tables | None:
         if not can_be_read(endpoint, reading):

@@ -27,9 +27,8 @@ from clew.index.build import (
 )
 from clew.index.disk_vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.manifest import read_manifest
+from clew.kb.manifest import altered_texts, read_manifest
 from clew.kb.schema_file import SchemaEdits
-from clew.kb.sealed import altered_texts
 from clew.kb.storage import locked, sweep, verify
 from clew.models.embedding.opening import DEFAULT
 

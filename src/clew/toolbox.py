@@ -21,8 +21,8 @@ from clew.core.types import NodeSet, Ranking
 from clew.index.build import (
     embedder_of,
     have_all_vectors,
-    index_names,
     index_vectors,
+    name_tables,
     open_lexical,
     open_names,
     open_vectors,
@@ -35,8 +35,7 @@ from clew.index.vectors import EmbedBatches, VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.bolt import is_graph_address
 from clew.kb.description import describe, described_schema
-from clew.kb.protocol import KnowledgeBase
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import KnowledgeBase, StoredKnowledgeBase
 from clew.models.embedding.opening import (
     DEFAULT,
     PASSAGES,
@@ -51,6 +50,8 @@ from clew.remote_bases import RemoteAddress, is_remote, open_remote, open_stored
 
 if TYPE_CHECKING:  # extras, and what other machines compute
     from clew.core.workers import Workers
+    from clew.index.name_table import NameTable
+    from clew.index.strings import TrigramIndex
     from clew.kb.remote import RemoteKnowledgeBase
     from clew.postgres.knowledge_base import PostgresKnowledgeBase
 
@@ -223,8 +224,11 @@ class Toolbox:
 
     def names_in(self, graph: KnowledgeBase | None) -> Names:
         """The same, where `graph` has the edges of the nodes."""
-        vectors = OpenedWhenAsked(lambda: self.vectors)
-        return open_names(self.local, vectors=vectors, lexical=self.lexical, graph=graph)
+        return open_names(self.stored, self._name_tables, self.lexical, OpenedWhenAsked(lambda: self.vectors), graph)
+
+    @property
+    def _name_tables(self) -> tuple[NameTable, TrigramIndex]:
+        return name_tables(self.local)
 
     def find_node(self, text: str) -> int:
         """A node by key, or else by name; where several bear the name, the error lists them."""
@@ -332,7 +336,7 @@ class PostgresToolbox(ToolboxElsewhere):
     @cached_property
     def lexical(self) -> LexicalIndex:
         """BM25 over the node documents."""
-        from clew.postgres.lexical import PostgresLexical
+        from clew.postgres.names import PostgresLexical
 
         return PostgresLexical(self.database)
 
@@ -344,18 +348,11 @@ class PostgresToolbox(ToolboxElsewhere):
         store = PostgresVectorStore(self.database, self.embedder, self._embedder_spec)
         return PostgresVectors(self.database, self.embedder, store, self.lexical)
 
-    def names_in(self, graph: KnowledgeBase | None) -> Names:
-        """Every alias of every node; `graph` has the edges where the base itself has none."""
+    @property
+    def _name_tables(self) -> tuple[NameTable, TrigramIndex]:
         from clew.postgres.names import PostgresNameTable, PostgresTrigrams
 
-        return index_names(
-            self.database,
-            PostgresNameTable(self.database),
-            PostgresTrigrams(self.database),
-            vectors=OpenedWhenAsked(lambda: self.vectors),
-            lexical=self.lexical,
-            graph=graph,
-        )
+        return PostgresNameTable(self.database), PostgresTrigrams(self.database)
 
     def _own_embedder(self) -> str:
         made_for = PASSAGES if "passage" in self.kb.schema.type_names else None

@@ -25,9 +25,9 @@ from clew.index.vector_store import VectorStore, hashes_of, read_card
 from clew.index.vectors import BATCH
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import MANIFEST
+from clew.kb.protocol import StoredKnowledgeBase
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.storage import locked
-from clew.kb.stored import StoredKnowledgeBase
 from clew.kb.visibility import visible
 from clew.models.embedding.opening import open_embedder, trusted_embedder
 from clew.models.settings import Settings

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 import clew
 from clew.building import build
 from clew.core.errors import ClewError, InputError
-from clew.core.notations import parse_json, parse_toml
-from clew.core.texts import asked_text, shown_json, shown_text, whole_text
+from clew.core.texts import asked_text, parse_json, parse_toml, shown_json, shown_text, whole_text
 from clew.methods.catalog import method_names
 from clew.models.protocol import Completion
 from clew.models.scripted import ScriptedModel

@@ -296,7 +296,7 @@ def test_what_is_wrong_is_said_with_file_and_line(tmp_path):
     with pytest.raises(InputError, match="two questions have the id '1'"):
         load_dataset(str(twice))
     (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(b'{"question": "q"}' * 99)[:40])
-    with pytest.raises(SourceError, match="cannot be read"):
+    with pytest.raises(SourceError, match="cut or damaged"):
         load_dataset(str(tmp_path / "cut.jsonl"))
 
 

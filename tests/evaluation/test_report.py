@@ -5,10 +5,10 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from clew.core.errors import InputError, ModelError, NotFoundError
+from clew.core.plots import Axis, Series, line_plot
 from clew.core.types import Answer, Candidate, NodeRef
 from clew.datasets.questions import Dataset, Question
-from clew.evaluation.page import comparison_table, costs, overview, report_page, type_table
-from clew.evaluation.plots import Axis, Series, curve_plot, latency_plot, line_plot
+from clew.evaluation.page import comparison_table, costs, curve_plot, latency_plot, overview, report_page, type_table
 from clew.evaluation.report import load_runs, make_report, report_json, worst_failures
 from clew.evaluation.run_folder import Setup
 from clew.evaluation.runs import evaluate

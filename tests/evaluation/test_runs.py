@@ -27,11 +27,11 @@ from clew.core.errors import (
 from clew.core.trace import ModelCall, fallback, recording, span
 from clew.core.types import Answer, Candidate, Judgement, NodeRef
 from clew.datasets.questions import Dataset, Question
+from clew.evaluation.comparison import summarise
 from clew.evaluation.report import load_runs, make_report, report_json
 from clew.evaluation.rows import Row
 from clew.evaluation.run_folder import ANSWERS, Setup, identity, open_run, read_rows
 from clew.evaluation.runs import evaluate
-from clew.evaluation.summary import summarise
 from clew.methods.catalog import create
 from clew.queries.relation_paths import Move
 from clew.reading import reader_version

@@ -8,7 +8,7 @@ import pytest
 from clew.api import Base
 from clew.building import build, check, update
 from clew.core.errors import CorruptError
-from clew.index.build import INDEX, build_indexes, have_all_vectors, open_lexical, open_names, open_vectors
+from clew.index.build import INDEX, build_indexes, have_all_vectors, name_tables, open_lexical, open_names, open_vectors
 from clew.index.disk_vectors import rows_files
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
@@ -25,7 +25,7 @@ def test_a_base_is_searched_by_name_by_word_and_by_vector(kb: ArrayKnowledgeBase
     build_indexes(kb, kb.generation / INDEX)
     lexical = open_lexical(kb)
     vectors = open_vectors(kb, HashEmbedder(), lexical)
-    names = open_names(kb, vectors=vectors, lexical=lexical)
+    names = open_names(kb, name_tables(kb), lexical, vectors)
 
     def key(node: int) -> str:
         return kb.refs([node])[0].key

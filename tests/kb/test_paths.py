@@ -14,7 +14,7 @@ from clew.kb.adjacency import Adjacency
 from clew.kb.build import sorted_edges
 from clew.kb.paths import Ball, PathLimits, shortest_paths
 from clew.kb.protocol import Edges
-from clew.kb.undirected import ArrayGraph, RemoteGraph
+from clew.kb.undirected import ArrayGraph, UndirectedGraph
 
 EVERYTHING = PathLimits(most_hops=20, most_paths=10_000)
 triples = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("ab"), st.integers(0, 9)), max_size=30)
@@ -135,7 +135,7 @@ def graphs(edges):
     heads, relations, tails = np.array(TripleList(edges).rows, dtype=np.int32).reshape(-1, 3).T
     outward = Adjacency.build(*sorted_edges(heads, relations, tails, 10, 2), 10, 2)
     inward = Adjacency.build(*sorted_edges(tails, relations, heads, 10, 2), 10, 2)
-    return ArrayGraph(SimpleNamespace(outward=outward, inward=inward, count=10)), RemoteGraph(TripleList(edges))
+    return ArrayGraph(SimpleNamespace(outward=outward, inward=inward, count=10)), UndirectedGraph(TripleList(edges))
 
 
 def array_graph(edges):

@@ -43,7 +43,7 @@ def test_a_flipped_bit_anywhere_is_refused_or_changes_nothing(folder):
 
 def test_a_file_is_read_whole_once_as_long_as_nobody_writes_to_it(folder, monkeypatch):
     kb = ArrayKnowledgeBase.open(folder)
-    monkeypatch.setattr("clew.kb.sealed.file_sha256", lambda file: pytest.fail(f"{file} was read again"))
+    monkeypatch.setattr("clew.kb.manifest.file_sha256", lambda file: pytest.fail(f"{file} was read again"))
     ArrayKnowledgeBase.open(folder)
     monkeypatch.undo()
     file = kb.generation / "nodes.arrow"

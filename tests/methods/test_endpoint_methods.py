@@ -13,7 +13,7 @@ import pytest
 import clew
 from clew.core.errors import InputError, StorageError
 from clew.core.trace import recording
-from clew.kb import sparql_nodes
+from clew.kb import sparql_schema
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.rdf_export import write_ntriples
 from clew.kb.sparql import SparqlKnowledgeBase
@@ -109,7 +109,7 @@ def test_small_endpoints_are_read_once_for_many_processes(films, tmp_path):
 
 
 def test_a_large_endpoint_is_not_read_and_focus_plus_works_by_its_graph(films, tmp_path, monkeypatch):
-    monkeypatch.setattr(sparql_nodes, "MOST_NAMED", 3)
+    monkeypatch.setattr(sparql_schema, "MOST_NAMED", 3)
     there = opened(films[1], tmp_path)
     assert there.remote.described is None
     answer = create("focus_plus").answer(

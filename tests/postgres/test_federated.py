@@ -11,7 +11,7 @@ from bolt_server import PASSWORD, USER
 from clew.building import build
 from clew.core.errors import InputError, NotFoundError, SchemaError
 from clew.core.types import NodeSet
-from clew.kb import sparql_nodes
+from clew.kb import sparql_schema
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.rdf_export import write_ntriples
 from clew.kb.tables import Piece, Tables
@@ -86,7 +86,7 @@ def test_info_says_what_a_base_is_and_where_its_texts_come_from(films, address, 
         assert f"{shown}; names and texts from" in printed
         assert "computed as they are needed" in printed
     assert [row["name"] for row in facts["relations"]] == ["directed by", "genre", "starring", "subclass of"]
-    monkeypatch.setattr(sparql_nodes, "MOST_NAMED", 1)
+    monkeypatch.setattr(sparql_schema, "MOST_NAMED", 1)
     monkeypatch.setenv("CLEW_CACHE", str(folder.parent / "other cache"))
     facts = json.loads(run("info", endpoint, "--json")[1])
     assert (facts["nodes"], facts["texts"], facts["vectors"]) == (None, None, None)

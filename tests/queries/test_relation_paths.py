@@ -11,7 +11,7 @@ from clew.queries.relation_paths import (
     Explorer,
     KnownNameless,
     Move,
-    NamelessOnSight,
+    Nameless,
     RelationPath,
     are_values,
     is_return,
@@ -53,7 +53,7 @@ def test_nameless_nodes_are_walked_through_and_never_an_answer(tmp_path):
         build(Tables((), (Piece(pa.table(columns), "facts"),), implicit=True), tmp_path / "kb").folder
     )
     dated = Move("dated", "out")
-    for nameless in (KnownNameless(kb), NamelessOnSight(kb)):
+    for nameless in (KnownNameless(kb), Nameless(kb)):
         explorer = Explorer(kb)
         explorer._nameless = nameless
         ends = {lead.hop: kb.refs(lead.ends.array)[0].key for lead in explorer.leads(NodeSet.of([kb.find("ann")]))}

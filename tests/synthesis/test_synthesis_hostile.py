@@ -81,8 +81,8 @@ def _only_the_one(folder: Path) -> str:
 def test_more_questions_than_a_base_has_gives_those_it_has(tmp_path: Path):
     build(tables(), tmp_path / "tiny.kb")
     report = make_benchmark(Toolbox.open(tmp_path / "tiny.kb", embedder="hash"), tmp_path / "out", Wanted(1000))
-    assert 0 < len(report.made.rows) < 1000
-    assert any("1000 questions were asked for" in remark for remark in report.made.remarks)
+    assert 0 < len(report.rows) < 1000
+    assert any("1000 questions were asked for" in remark for remark in report.remarks)
 
 
 def test_a_base_without_edges_is_refused(tmp_path: Path):

@@ -56,7 +56,7 @@ def test_models_extract_write_and_judge_and_the_output_says_so(small: Toolbox, t
         assert row["textual"]["how"] == "model"
         assert [one["text"] for one in row["textual"]["properties"]] != ["made up"]
         assert len(row["votes"][row["gold"]]) == 3
-    assert report.made.acceptance["gold nodes that passed"] == report.made.acceptance["gold nodes put to the judges"]
+    assert report.acceptance["gold nodes that passed"] == report.acceptance["gold nodes put to the judges"]
 
 
 def test_a_wording_that_loses_a_requirement_falls_back_to_the_grammar(small: Toolbox, tmp_path: Path):  # noqa: F811

@@ -7,7 +7,7 @@ import pytest
 from clew.building import build
 from clew.core.errors import InputError, ModelError, NotFoundError, SchemaError
 from clew.datasets.load import load_dataset
-from clew.evaluation.dense_retriever import Trial, judged, train_dense
+from clew.evaluation.lessons import Trial, judged, train_dense
 from clew.methods import catalog
 from clew.models.embedding.opening import HashEmbedder
 from clew.toolbox import Toolbox

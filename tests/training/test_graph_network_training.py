@@ -10,7 +10,7 @@ import clew
 from clew.core.errors import InputError
 from clew.core.types import NodeSet
 from clew.datasets.questions import Question
-from clew.evaluation.graph_lessons import graph_base, graph_lessons, graph_questions
+from clew.evaluation.lessons import graph_base, graph_lessons, graph_questions
 from clew.methods.paths.qa_gnn import QaGnn
 from clew.reading.graph_network import GraphNetwork, HopPlaces, surroundings
 from clew.reading.vocabulary import Vocabulary

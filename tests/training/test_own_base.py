@@ -6,7 +6,7 @@ import pytest
 
 from clew.core.errors import CorruptError, InputError, ModelError
 from clew.evaluation.run_folder import identity
-from clew.kb.sealed import FITTED, altered_texts
+from clew.kb.manifest import FITTED, altered_texts
 from clew.methods.catalog import create
 from clew.methods.role_choice import reader_of
 from clew.models.protocol import Completion

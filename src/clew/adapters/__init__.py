@@ -1,1 +1,34 @@
-"""Clew as a retriever of other libraries; each module needs the extra of its name."""
+"""Clew as a retriever of other libraries; each module needs the extra of its name, and all hand over the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from clew.api import Base
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """One answer as a passage: its document, and behind it the evidence."""
+
+    text: str
+    score: float
+    metadata: Mapping[str, Any]
+
+
+def retrieve(base: Base, question: str, method: str, k: int) -> list[Retrieved]:
+    """The k best answers with their documents."""
+    passages = []
+    for candidate in base.ask(question, method=method).candidates[:k]:
+        node = candidate.node
+        metadata = {
+            "key": node.key,
+            "name": node.name,
+            "type": node.type,
+            "score": float(candidate.score),
+            "evidence": [piece.to_dict() for piece in candidate.evidence],
+        }
+        passages.append(Retrieved(base.tools.kb.text(node.id), float(candidate.score), metadata))
+    return passages

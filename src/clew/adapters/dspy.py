@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.adapters.passages import retrieve
+from clew.adapters import retrieve
 from clew.api import Base
 from clew.core.errors import needing
 from clew.methods.catalog import DEFAULT_METHOD

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import SkipValidation
 
-from clew.adapters.passages import retrieve
+from clew.adapters import retrieve
 from clew.api import Base
 from clew.core.errors import needing
 from clew.methods.catalog import DEFAULT_METHOD

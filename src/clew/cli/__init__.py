@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import sys
 import traceback
@@ -132,10 +131,7 @@ def command() -> None:
 
 def main() -> None:
     """Run a command; every error becomes one clear line and an exit code."""
-    gc.disable()  # what is imported is no garbage, and is not to be looked through again and again
     _register(sys.argv[1:])
-    gc.freeze()
-    gc.enable()
     if "_CLEW_COMPLETE" in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined]
 

@@ -35,6 +35,7 @@ from clew.datasets.load import load_dataset
 from clew.datasets.questions import Dataset
 from clew.documents.graph.edges import EdgeOptions
 from clew.evaluation.benchmark import Benchmark
+from clew.evaluation.comparison import summarise
 from clew.evaluation.grading import Grading, summarise_grades
 from clew.evaluation.grading import grade as graded
 from clew.evaluation.judging import PRIMARY
@@ -43,7 +44,6 @@ from clew.evaluation.report import Section, failure_json, load_runs, make_report
 from clew.evaluation.reproducing import Reproduced, chosen_tables, reproduce, write_report
 from clew.evaluation.rows import Row
 from clew.evaluation.runs import Run
-from clew.evaluation.summary import summarise
 from clew.methods.catalog import DEFAULT_METHOD
 from clew.models.opening import open_model
 from clew.models.wrappers import Budget, Ledger

@@ -24,8 +24,7 @@ from clew.cli.output import err, out, print_json, print_table, progress_bar
 from clew.core.errors import InputError
 from clew.datasets.load import load_dataset
 from clew.evaluation.benchmark import Benchmark, aliases_in
-from clew.evaluation.rankers import PoolMaker
-from clew.evaluation.subgraph_set import write_subgraphs
+from clew.evaluation.rankers import PoolMaker, write_subgraphs
 from clew.kb.paths import PathLimits
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json

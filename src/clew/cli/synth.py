@@ -14,8 +14,8 @@ from clew.core.trace import Recorder, recording
 from clew.models.opening import open_estimating, open_model
 from clew.models.prices import Estimate
 from clew.models.wrappers import Budget, Ledger
-from clew.synthesis.benchmark import Report, Wanted, Writers, estimate_benchmark, make_benchmark
-from clew.synthesis.output import statistics_table
+from clew.synthesis.benchmark import Wanted, Writers, estimate_benchmark, make_benchmark
+from clew.synthesis.output import Made, statistics_table
 from clew.synthesis.templates import KINDS
 from clew.toolbox import Toolbox
 
@@ -69,20 +69,19 @@ def synth(
     recorder = Recorder()
     try:
         with progress_bar("questions") as progress, recording(recorder):
-            report = make_benchmark(tools, output, wanted, writers, progress=progress)
+            made = make_benchmark(tools, output, wanted, writers, progress=progress)
     finally:
         if trace is not None:
             recorder.write(trace)
     if as_json:
-        print_json(report.to_json())
+        print_json(made.to_json())
     else:
-        show(report)
+        show(made)
 
 
-def show(report: Report) -> None:
+def show(made: Made) -> None:
     """What was made, for people."""
-    made = report.made
-    out.print(f"{report.folder}: {len(made.rows):,} questions", markup=False)
+    out.print(f"{made.folder}: {len(made.rows):,} questions", markup=False)
     for step, amount in made.acceptance.items():
         out.print(f"  {step}: {amount}", markup=False)
     out.print(f"  gates: {'all hold' if not any(made.gates.values()) else 'FAILED'}", markup=False)

@@ -16,7 +16,7 @@ from clew.core.errors import InputError
 from clew.datasets.base import dataset_base
 from clew.datasets.load import load_dataset
 from clew.evaluation.benchmark import Benchmark, aliases_in
-from clew.evaluation.dense_retriever import Trial, train_dense
+from clew.evaluation.lessons import Trial, train_dense
 from clew.evaluation.rankers import PoolMaker, RankerReport, train_on_questions
 from clew.kb.manifest import is_base
 from clew.kb.paths import PathLimits
@@ -251,7 +251,7 @@ def qa_gnn(
     as_json: AsJson = False,
 ) -> None:
     """Train the network that passes messages through a graph (extra `train`; minutes with a GPU, hours without)."""
-    from clew.evaluation.graph_lessons import graph_lessons
+    from clew.evaluation.lessons import graph_lessons
     from clew.training.qa_gnn import GraphSettings, train_graph_network
 
     open_torch()  # what is missing is said before anything is read

@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from clew.conversation.follow_ups import REMEMBERED, FollowUps
-from clew.conversation.turns import Reading, Turn
+from clew.conversation.follow_ups import REMEMBERED, FollowUps, Reading, Turn
 from clew.core.roles import Parse
 from clew.core.schema import Schema
 from clew.core.texts import asked_text

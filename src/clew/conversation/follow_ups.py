@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from clew.conversation.turns import Reading, Turn
 from clew.core.query import Constant
 from clew.core.roles import Parse
 from clew.core.schema import Schema
-from clew.core.types import NodeSet
+from clew.core.types import Answer, NodeSet
 from clew.index.protocol import Link
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import StoredKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.methods.role_choice import reader_of
 from clew.queries.wording import kind_in_words, plural
@@ -21,6 +20,44 @@ from clew.reading.parsing import LearnedParser
 from clew.reading.quantities import quantities
 from clew.reading.reader import LearnedReader
 from clew.toolbox import Toolbox
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A question, the whole question that it stood for, and the answer."""
+
+    question: str
+    asked: str
+    answer: Answer
+    named: tuple[Named, ...] = ()
+    """What the whole question names; words that pointed back are among it."""
+    within: NodeSet | None = None
+    """Where only some of what matched before was asked for, what that was."""
+
+    @property
+    def nodes(self) -> NodeSet:
+        """What was found."""
+        if self.answer.matched is not None and self.answer.found:
+            return self.answer.matched
+        return NodeSet.of([candidate.node.id for candidate in self.answer.matches])
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read a question in its conversation."""
+
+    asked: str
+    parse: Parse | None = None
+    """None: `asked` is a whole question."""
+    fixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    named: tuple[Named, ...] = ()
+    within: NodeSet | None = None
+
+    @property
+    def certainty(self) -> float:
+        """That of a whole question is not known yet: nothing else is meant."""
+        return 1.0 if self.parse is None else self.parse.certainty or 0.0
+
 
 REMEMBERED = 3
 """Turns that words may point back to."""
@@ -48,8 +85,9 @@ class FollowUps:
 
     def _telling(self, text: str, names: Sequence[Named]) -> list[str]:
         """The words that say more than names, numbers and kinds of things."""
-        telling = telling_words(text, [(one.start, one.end) for one in names])
-        return [word for word in telling if not self._is_kind(word)]
+        kinds = [kind_in_words(self._schema, kind) for kind in self._kinds]
+        telling = telling_words(text, [(name.start, name.end) for name in names])
+        return [word for word in telling if word not in {*kinds, *map(plural, kinds)}]
 
     def _points(self, question: str) -> Pointing | None:
         points = pointing(question, self._kinds)
@@ -193,9 +231,6 @@ class FollowUps:
 
     def _parsed(self, question: str, names: Sequence[Named]) -> Parse:
         return LearnedParser(self._reader).parsed(self._reader.understand(question, names))
-
-    def _is_kind(self, word: str) -> bool:
-        return any(word in (kind, plural(kind)) for kind in (kind_in_words(self._schema, one) for one in self._kinds))
 
     @property
     def _reader(self) -> LearnedReader:

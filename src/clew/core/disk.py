@@ -86,16 +86,6 @@ if sys.platform == "win32":
         """Never known there."""
         return False
 
-    def sync(path: Path) -> None:
-        """Wait until a file has reached the disk; folders cannot be waited for there."""
-        if path.is_dir():
-            return
-        descriptor = os.open(path, os.O_RDWR | BINARY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
 else:
     import fcntl
 
@@ -128,13 +118,17 @@ else:
             os.close(descriptor)
         return False
 
-    def sync(path: Path) -> None:
-        """Wait until a file, or the list of files of a folder, has reached the disk."""
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the list of files of a folder, has reached the disk; Windows cannot wait for folders."""
+    is_windows = sys.platform == "win32"
+    if is_windows and path.is_dir():
+        return
+    descriptor = os.open(path, os.O_RDWR | BINARY if is_windows else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 SHOWN = 3

@@ -70,7 +70,6 @@ class Chosen:
     kept: tuple[int, ...]
     sure: float = 1.0
     """0..1; 0.5 where a model contradicts itself when the options change places."""
-    reason: str = ""
     problem: str | None = None
 
 

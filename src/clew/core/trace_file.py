@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from clew.core.errors import SourceError
-from clew.core.trace import ModelCall, Spending
+from clew.core.texts import parse_json
+from clew.core.trace import Span, Spending
 from clew.core.types import Fallback
 
-_FALLBACK = TypeAdapter(Fallback)
+
+@dataclass
+class Step(Span):
+    """A span of a written trace, and those inside it in the order in which they began."""
+
+    inner: list[Step] = field(default_factory=list)
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-    kind: str
-
-
-class Step(_Line):
-    """A step of a trace with the steps inside it, in the order in which they began."""
-
-    id: int
-    parent: int | None
-    name: str
-    start: float
-    seconds: float | None = None
-    details: dict[str, Any] = {}
-    error: str | None = None
-    calls: tuple[ModelCall, ...] = ()
-    fallbacks: tuple[Fallback, ...] = ()
-    inner: list[Step] = []
-    """Filled as the lines are read."""
+_FALLBACK, _STEP = TypeAdapter(Fallback), TypeAdapter(Step)
 
 
 @dataclass(frozen=True)
@@ -65,14 +53,14 @@ def read_trace(file: Path) -> TraceFile:
         if not line.strip():
             continue
         try:
-            kind = _Line.model_validate_json(line).kind
-            if kind == "fallback":
-                outside.append(_FALLBACK.validate_json(line))
-            elif kind == "span":
-                step = Step.model_validate_json(line)
+            told = parse_json(line)
+            if told["kind"] == "fallback":
+                outside.append(_FALLBACK.validate_python(told))
+            elif told["kind"] == "span":
+                step = _STEP.validate_python(told)
                 steps[step.id] = step
-                (roots if step.parent is None or step.parent not in steps else steps[step.parent].inner).append(step)
-        except ValidationError as failure:
+                (roots if step.parent not in steps else steps[step.parent].inner).append(step)
+        except (ValueError, KeyError, TypeError) as failure:
             raise SourceError(
                 "no line of a trace; expected what `clew ask --trace` writes", file=file, line=number
             ) from failure

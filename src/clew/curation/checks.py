@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.core.schema import Relation
-from clew.core.types import IntArray, NodeSet
+from clew.core.types import IntArray
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.tables import NODE_COLUMNS
 
@@ -54,8 +54,7 @@ class _Seen:
         self.columns = kb.columns()
         self.names = self.columns.column("name")
         self.keys = self.columns.column("key")
-        every = NodeSet.range(kb.count)
-        self.degrees = sum(ends - starts for _, starts, ends in (kb.outward.ranges(every), kb.inward.ranges(every)))
+        self.degrees = kb.degrees(kb.nodes().array)
         self.called_by_key = _mask(pc.equal(self.names, self.keys))
 
     def examples(self, nodes: IntArray | NDArray[np.int64]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import rustworkx
 from rapidfuzz.distance import Levenshtein
 
 from clew.core.types import IntArray, NodeRef
@@ -85,21 +86,14 @@ def _certainty(signs: Iterable[Sign], more: float = 0.0) -> float:
 
 def groups(kb: ArrayKnowledgeBase, pairs: Iterable[Pair]) -> list[tuple[NodeRef, ...]]:
     """What the pairs join together; the node with most edges first, which the others are merged into."""
-    leader: dict[int, int] = {}
-
-    def lead(node: int) -> int:
-        while leader.setdefault(node, node) != node:
-            node = leader[node]
-        return node
-
-    for pair in pairs:
-        ends = lead(pair.first.id), lead(pair.second.id)
-        leader[max(ends)] = min(ends)
-    members: dict[int, list[int]] = {}
-    for node in sorted(leader):
-        members.setdefault(lead(node), []).append(node)
-    ordered = [sorted(nodes, key=lambda node: (-len(kb.triples(node)), node)) for nodes in members.values()]
-    return [tuple(kb.refs(nodes)) for nodes in ordered]
+    ends = [(pair.first.id, pair.second.id) for pair in pairs]
+    nodes = sorted({node for pair in ends for node in pair})
+    number = {node: position for position, node in enumerate(nodes)}
+    graph: rustworkx.PyGraph[int, None] = rustworkx.PyGraph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from_no_data([(number[first], number[second]) for first, second in ends])
+    joined = sorted(sorted(nodes[member] for member in group) for group in rustworkx.connected_components(graph))
+    return [tuple(kb.refs(sorted(group, key=lambda node: (-len(kb.triples(node)), node)))) for group in joined]
 
 
 def _by_name(kb: ArrayKnowledgeBase, nodes: IntArray) -> Candidates:

@@ -10,7 +10,6 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
-from clew.core.types import NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.toolbox import Toolbox
 
@@ -47,9 +46,7 @@ class Likeness:
 
     def __init__(self, kb: ArrayKnowledgeBase) -> None:
         self.kb = kb
-        every = NodeSet.range(kb.count)
-        (_, out_starts, out_ends), (_, in_starts, in_ends) = kb.outward.ranges(every), kb.inward.ranges(every)
-        self._degrees = (out_ends - out_starts) + (in_ends - in_starts)
+        self._degrees = kb.degrees(kb.nodes().array)
         self.links = cache(self._links)
         self._compared = cache(self._is_compared)
         self._sources = cache(self._sources_of)

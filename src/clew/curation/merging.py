@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from clew.building import BuildReport, Say, with_vectors, write_base
 from clew.core.disk import refuse_link
 from clew.core.errors import CorruptError, InputError
-from clew.core.notations import parse_json
+from clew.core.texts import parse_json
 from clew.core.types import NodeRef
 from clew.index.build import VECTORS, have_all_vectors
 from clew.index.vector_store import FILE as EMBEDDER

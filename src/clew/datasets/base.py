@@ -17,7 +17,7 @@ from clew.core.errors import CorruptError, FormatError, InputError, LockedError
 from clew.datasets.questions import Dataset, Paragraph
 from clew.documents.corpus import corpus_tables
 from clew.documents.graph.edges import EdgeOptions
-from clew.index.build import open_lexical, open_names
+from clew.index.build import name_tables, open_lexical, open_names
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import FORMAT, MANIFEST
 from clew.kb.tables import Piece, Tables
@@ -81,7 +81,7 @@ def _opens(folder: Path, note: Say) -> bool:
         return False
     try:
         kb = ArrayKnowledgeBase.open(folder)
-        open_names(kb, lexical=open_lexical(kb))
+        open_names(kb, name_tables(kb), open_lexical(kb))
     except (FormatError, CorruptError) as error:
         note(f"a base in the cache is built again: {error}")
         return False

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from clew.core.errors import InputError, NotFoundError, SourceError
-from clew.datasets.files import find_file, read_lines, read_records, read_rows
+from clew.datasets.files import find_file, read_lines, read_records, read_rows, refuse_split
 from clew.datasets.questions import Dataset, Question, triple_tables
 from clew.kb.tables import Tables
 
@@ -331,8 +331,7 @@ def load_webquestions(path: Path, split: str | None = None) -> Dataset:
 
 
 def _dataset(name: str, path: Path, split: str | None, questions: list[Question]) -> Dataset:
-    if split is not None:
-        raise InputError(f"{name} takes a question file and no split: {name}:{path}")
+    refuse_split(name, path, split)
     if unanswered := sum(not question.answers for question in questions):
         raise InputError(f"{path}: {unanswered} of {len(questions)} questions have no answers; is it a blind test set?")
     return Dataset(name, tuple(questions), "graph", path.name.split(".json")[0])

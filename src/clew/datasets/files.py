@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from clew.core.errors import NotFoundError, SourceError
-from clew.core.notations import parse_json
+from clew.core.errors import InputError, NotFoundError, SourceError
+from clew.core.texts import parse_json
+from clew.kb.sources.files import read_utf8
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -26,22 +25,15 @@ def find_file(*choices: Path) -> Path:
     raise NotFoundError("no file " + " or ".join(str(choice) for choice in choices) + " (nor with .gz)")
 
 
-def read_text(file: Path) -> str:
-    """The whole text of a plain or gzipped file in UTF-8."""
-    try:
-        data = file.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SourceError(f"not UTF-8 text: {error}", file=file) from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise SourceError(f"cannot be read: {error}", file=file) from error
+def refuse_split(name: str, path: Path, split: str | None) -> None:
+    """Refuse a split of a data set that is one file, or one folder."""
+    if split is not None:
+        raise InputError(f"{name} takes a file or a folder and no split: {name}:{path}")
 
 
 def read_lines(file: Path) -> Iterator[tuple[int, str]]:
     """Every line that is not blank with its number; only newlines end a line."""
-    for number, line in enumerate(read_text(file).split("\n"), 1):
+    for number, line in enumerate(read_utf8(file).decode().split("\n"), 1):
         if line.strip():
             yield number, line.rstrip("\r")
 
@@ -61,12 +53,12 @@ def read_rows(file: Path, separator: str, columns: int) -> Iterator[tuple[int, l
 
 def read_json(file: Path) -> Any:
     """One JSON value."""
-    return _parse(read_text(file), file, None)
+    return _parse(read_utf8(file).decode(), file, None)
 
 
 def read_records(file: Path, record: type[R], inside: str | None = None) -> list[R]:
     """The records of a JSON array, of JSON lines, or of the array under `inside` in a JSON object."""
-    text = read_text(file)
+    text = read_utf8(file).decode()
     start = text.lstrip()[:1]
     values: list[tuple[int | None, Any]]
     if start == "[":

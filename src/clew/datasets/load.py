@@ -6,6 +6,7 @@ import ast
 import csv
 import io
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,10 @@ from clew.datasets.facts import (
     load_webqsp,
     load_webquestions,
 )
-from clew.datasets.files import find_file, read_lines, read_records, read_text
-from clew.datasets.iirc import load_iirc
-from clew.datasets.passages import load_2wiki, load_corpus, load_hotpotqa, load_musique
+from clew.datasets.files import find_file, read_lines, read_records
+from clew.datasets.passages import load_corpus, load_hotpotqa, load_iirc, load_musique
 from clew.datasets.questions import Dataset, Question
+from clew.kb.sources.files import read_utf8
 
 
 class _Record(BaseModel):
@@ -109,7 +110,7 @@ def _find_split(path: Path, split: str) -> Path:
 
 
 def _read_questions(file: Path) -> list[Question]:
-    reader = csv.DictReader(io.StringIO(read_text(file), newline=""))
+    reader = csv.DictReader(io.StringIO(read_utf8(file).decode(), newline=""))
     if missing := {"id", "query", "answer_ids"} - set(reader.fieldnames or ()):
         raise SourceError(f"the header lacks {', '.join(sorted(missing))}", file=file, line=1)
     questions = []
@@ -135,8 +136,8 @@ LOADERS: Mapping[str, Callable[[Path, str | None], Dataset]] = {
     "grailqa": load_grailqa,
     "webquestions": load_webquestions,
     "mintaka": load_mintaka,
-    "hotpotqa": load_hotpotqa,
-    "2wiki": load_2wiki,
+    "hotpotqa": partial(load_hotpotqa, name="hotpotqa"),
+    "2wiki": partial(load_hotpotqa, name="2wiki"),
     "musique": load_musique,
     "iirc": load_iirc,
     "corpus": load_corpus,

@@ -21,8 +21,8 @@ from clew.documents.processes import ReadingProcesses, ReadingWorkers
 from clew.documents.reading import check_file, reason, replied
 from clew.documents.rows import DocumentOptions, OutlinedFile, document_tables
 from clew.index.build import forget_rows
+from clew.kb.manifest import EXTRACTED
 from clew.kb.schema_file import SchemaEdits
-from clew.kb.sealed import EXTRACTED
 from clew.kb.storage import locked
 from clew.kb.tables import Problem, Tables
 from clew.kb.visibility import restricted

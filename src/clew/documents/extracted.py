@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from clew.core.disk import refuse_link, write_whole
-from clew.kb.sealed import KEPT_TEXT, sealed_text, unsealed_text
+from clew.kb.manifest import KEPT_TEXT, sealed_text, unsealed_text
 
 Kind = Literal["heading", "paragraph", "table", "contents"]
 """Contents are lists of headings, figures or words with their page numbers."""

@@ -142,7 +142,7 @@ def document_tables(
         node_pieces.append(linked.nodes)
         pieces += linked.edges
     types = set(nodes["type"].to_pylist())
-    return Tables(tuple(node_pieces), tuple(pieces)), SchemaEdits({name: TYPES[name] for name in sorted(types)})
+    return Tables(tuple(node_pieces), tuple(pieces)), SchemaEdits(types={name: TYPES[name] for name in sorted(types)})
 
 
 TYPES = {

@@ -48,8 +48,8 @@ class Gate(pytest.Item):
         from clew.core.errors import InputError
         from clew.datasets.load import load_dataset
         from clew.evaluation.benchmark import Benchmark
+        from clew.evaluation.comparison import summarise
         from clew.evaluation.report import worst_failures
-        from clew.evaluation.summary import summarise
         from clew.models.opening import open_model
 
         told: dict[str, Any] = tomllib.loads(self.path.read_text("utf-8"))

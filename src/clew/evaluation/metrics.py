@@ -11,6 +11,8 @@ import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 Found = Sequence[frozenset[int]]
 """For each place, the numbers of the gold answers found there."""
 
@@ -91,8 +93,4 @@ def _token_f1(answer: str, gold: str) -> float:
 
 def percentile(values: Sequence[float], share: float) -> float:
     """The smallest value that at least this share of the values does not exceed; 0 where there are none."""
-    if not values:
-        return 0.0
-    ordered = sorted(values)
-    place = -(-len(ordered) * share // 1)  # ceiling
-    return ordered[max(int(place), 1) - 1]
+    return float(np.quantile(values, share, method="inverted_cdf")) if values else 0.0

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.errors import InputError
-from clew.evaluation.comparison import Comparison, compare
+from clew.evaluation.comparison import Comparison, Summary, by_type, compare, metric_values, summarise
 from clew.evaluation.judging import PRIMARY
 from clew.evaluation.rows import Row, TraceLine
 from clew.evaluation.run_folder import Setup, find_runs, read_rows, read_setup
 from clew.evaluation.runs import Run
-from clew.evaluation.summary import Summary, by_type, metric_values, summarise
 
 
 @dataclass(frozen=True)
@@ -43,12 +42,10 @@ def make_report(runs: Sequence[Run], metric: str | None = None, seed: int = 0) -
     """One section per set of questions; `metric` is what runs are compared by, by default the first of their kind."""
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
-        groups.setdefault(_group(run.setup), []).append(run)
+        setup = run.setup
+        asked = setup.dataset, setup.split, setup.portion, setup.questions, setup.match, setup.per_question
+        groups.setdefault(asked, []).append(run)
     return [_section(group, metric, seed) for group in groups.values()]
-
-
-def _group(setup: Setup) -> tuple[object, ...]:
-    return setup.dataset, setup.split, setup.portion, setup.questions, setup.match, setup.per_question
 
 
 def _section(runs: list[Run], metric: str | None, seed: int) -> Section:

@@ -14,11 +14,11 @@ from clew.core.errors import InputError, NotFoundError
 from clew.datasets.load import load_dataset
 from clew.datasets.questions import Dataset
 from clew.evaluation.benchmark import Benchmark
+from clew.evaluation.comparison import summarise
 from clew.evaluation.page import metric_name, percent, report_page
 from clew.evaluation.report import make_report
 from clew.evaluation.rows import Row
 from clew.evaluation.runs import Run
-from clew.evaluation.summary import summarise
 
 Watching = Callable[[str, Dataset], AbstractContextManager[Callable[[Row], None]]]
 """Told which method is asked which questions; gives what to call with each row."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from clew.core.trace import Recorder, Span
 from clew.core.types import Answer, Candidate, Fallback
@@ -46,12 +48,12 @@ class Row:
     """One question of a run."""
 
     id: str
-    question: str
-    type: str | None
-    gold: tuple[str, ...]
+    question: str = ""
+    type: str | None = None
+    gold: tuple[str, ...] = ()
     """The first gold answers; `gold_count` counts them all."""
-    gold_count: int
-    metrics: Mapping[str, float]
+    gold_count: int = 0
+    metrics: Mapping[str, float] = field(default_factory=dict)
     places: tuple[int, ...] = ()
     """Where gold answers were found, counted from 1."""
     ranking: tuple[Ranked, ...] = ()
@@ -75,39 +77,17 @@ class Row:
 
     def to_line(self) -> bytes:
         """One line of UTF-8, its newline included; what is empty is left out."""
-        values = {name: getattr(self, name) for name in _ROW_FIELDS}
-        # Shallow, by hand: dataclasses.asdict copies deeply and would cost more than judging the answer.
-        values["ranking"] = [_shallow(entry, _RANKED_FIELDS) for entry in self.ranking]
-        values["fallbacks"] = [_shallow(fallback, _FALLBACK_FIELDS) for fallback in self.fallbacks]
-        values["trace"] = [_shallow(line, _TRACE_FIELDS) for line in self.trace]
-        kept = {name: value for name, value in values.items() if value or value == 0}
-        return (
-            json.dumps(kept, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "replace") + b"\n"
-        )
+        kept = _ROW.dump_python(self, exclude_defaults=True)
+        line = json.dumps(kept, ensure_ascii=False, separators=(",", ":"), default=str)
+        return line.encode("utf-8", "replace") + b"\n"
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Row:
         """The row a line holds; fields of other versions are passed over."""
-        known = {name: raw[name] for name in _ROW_FIELDS if name in raw}
-        known["gold"] = tuple(known.get("gold", ()))
-        known["places"] = tuple(known.get("places", ()))
-        known["ranking"] = tuple(
-            Ranked(entry["key"], entry["name"], entry["score"], tuple(entry.get("evidence", ())))
-            for entry in known.get("ranking", ())
-        )
-        known["fallbacks"] = tuple(Fallback(**fallback) for fallback in known.get("fallbacks", ()))
-        known["trace"] = tuple(TraceLine(**line) for line in known.get("trace", ()))
-        return cls(**{"type": None, "gold_count": 0, "question": "", **known})
+        return _ROW.validate_python(raw)
 
 
-def _shallow(value: object, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in names}
-
-
-_ROW_FIELDS = tuple(part.name for part in fields(Row))
-_RANKED_FIELDS = tuple(part.name for part in fields(Ranked))
-_FALLBACK_FIELDS = tuple(part.name for part in fields(Fallback))
-_TRACE_FIELDS = tuple(part.name for part in fields(TraceLine))
+_ROW = TypeAdapter(Row)
 
 
 def make_row(

@@ -15,11 +15,11 @@ from typing import Any
 from clew import __version__
 from clew.core.disk import BINARY, hold, refuse_foreign, write_whole
 from clew.core.errors import CorruptError, InputError, LockedError, NotFoundError, StorageError
-from clew.core.notations import parse_json
+from clew.core.texts import parse_json
 from clew.datasets.questions import Dataset, Kind, Match
 from clew.evaluation.rows import Row
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.sealed import learned_digests
+from clew.kb.manifest import learned_digests
 from clew.methods.protocol import Method
 from clew.reading import reader_version
 from clew.toolbox import Toolbox

@@ -25,9 +25,8 @@ from clew.index.vector_store import RELATIONS, VectorStore, remembered_embedder,
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import read_manifest
-from clew.kb.protocol import KnowledgeBase
+from clew.kb.protocol import KnowledgeBase, StoredKnowledgeBase
 from clew.kb.render import SEPARATOR, searchable
-from clew.kb.stored import StoredKnowledgeBase
 from clew.models.embedding.multilingual import MULTILINGUAL, has_multilingual
 from clew.models.embedding.opening import PASSAGES, open_embedder, trusted_embedder
 from clew.models.protocol import Embedder
@@ -114,39 +113,29 @@ def index_vectors(
     return DiskVectors(len(kb), text, embedder, store, lexical, generation=state, **options)
 
 
+def name_tables(kb: ArrayKnowledgeBase) -> tuple[NameTable, TrigramIndex]:
+    """The names of a base in a folder, and the trigrams of these."""
+    folder = kb.generation / INDEX / NAMES
+    return NameTable.open(folder), TrigramIndex.open(folder)
+
+
 def open_names(
-    kb: ArrayKnowledgeBase,
-    *,
+    kb: StoredKnowledgeBase,
+    tables: tuple[NameTable, TrigramIndex],
+    lexical: LexicalIndex,
     vectors: Index | None = None,
-    lexical: LexicalIndex | None = None,
     graph: KnowledgeBase | None = None,
 ) -> NameIndex:
-    """The names of a base; where `lexical` is given, words of the texts are never taken for misspelt names.
+    """The names of a base from its tables of them; words of its texts are never taken for misspelt names.
 
     `graph` has the edges where the base itself has none.
     """
-    folder = kb.generation / INDEX / NAMES
-    table, trigrams = NameTable.open(folder), TrigramIndex.open(folder)
-    return index_names(kb, table, trigrams, vectors=vectors, lexical=lexical, graph=graph)
-
-
-def index_names(
-    kb: StoredKnowledgeBase,
-    table: NameTable,
-    trigrams: TrigramIndex,
-    *,
-    vectors: Index | None = None,
-    lexical: LexicalIndex | None = None,
-    graph: KnowledgeBase | None = None,
-) -> NameIndex:
-    """The names of a base from its tables of them, wherever these are."""
 
     def frequency(word: str) -> int:
-        return 0 if lexical is None else max(map(lexical.frequency, lexical.terms(word)), default=0)
+        return max(map(lexical.frequency, lexical.terms(word)), default=0)
 
     return NameIndex(
-        table,
-        trigrams,
+        *tables,
         kb.types,
         (graph or kb).schema,
         vectors=vectors,

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from clew.core import trace
 from clew.core.disk import BINARY, hold, refuse_link, write_whole
 from clew.core.errors import CorruptError, EmbedderMismatch
-from clew.core.notations import parse_json
+from clew.core.texts import parse_json
 from clew.models.protocol import Embedder
 
 KEY = np.dtype([("hash", "<u8", 2), ("check", "<u4")])

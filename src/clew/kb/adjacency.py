@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from clew.core import array_files
 from clew.core.errors import CorruptError, FormatError
 from clew.core.types import IntArray, NodeSet
-from clew.kb.sealed import check_sealed
+from clew.kb.manifest import check_sealed
 
 LongArray = NDArray[np.int64]
 MOST_GATHERED = 8

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 from clew.core.errors import CorruptError, NotFoundError
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple, distinct
 from clew.kb.adjacency import Adjacency, map_array, positions
-from clew.kb.manifest import Manifest, read_facts
-from clew.kb.protocol import Edges
+from clew.kb.manifest import Manifest, check_sealed
+from clew.kb.protocol import Edges, StoredKnowledgeBase
 from clew.kb.render import SEPARATOR
-from clew.kb.sealed import check_sealed
 from clew.kb.storage import Held, open_generation
-from clew.kb.stored import StoredKnowledgeBase
 from clew.kb.tables import GROUPS, HIDDEN, Piece, Tables
 
 FEW = 20
@@ -39,14 +37,12 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         self.folder = folder
         self.manifest = manifest
         self.generation = generation
-        facts = read_facts(manifest.facts, folder)
-        self.schema, self.count, self.edge_count = facts.schema, facts.nodes, facts.edges
+        super().__init__(manifest.facts, folder)
         self.types: IntArray = map_array(generation / "types.npy")
         self._nodes = _open_batch(generation / "nodes.arrow")
         if self._nodes.num_rows != self.count or len(self.types) != self.count:
             raise CorruptError(f"{generation} does not hold the {self.count} nodes of its manifest: build it again")
         self._keys, self._names = self._nodes.column("key"), self._nodes.column("name")
-        self._type_starts = np.append(0, np.cumsum([node_type.count for node_type in self.schema.node_types]))
 
     @classmethod
     def open(cls, folder: str | Path, *, whole: bool = True) -> ArrayKnowledgeBase:
@@ -71,21 +67,6 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
     def identity(self) -> str:
         """The name of its generation, which comes from its content."""
         return self.generation.name
-
-    @property
-    def groups(self) -> frozenset[str]:
-        """Every group that some node or edge is for."""
-        return frozenset(self.manifest.facts.get("groups", ()))
-
-    @property
-    def language(self) -> str:
-        """What most of its texts are written in; bases of earlier versions are indexed as English."""
-        return str(self.manifest.facts.get("language", "en"))
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What its sources say about themselves."""
-        return tuple(self.manifest.facts["notes"])
 
     @cached_property
     def outward(self) -> Adjacency:
@@ -130,14 +111,6 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
             raise NotFoundError(f"no node has the key {key!r}: `clew find` looks names up")
         return place
 
-    def nodes(self, type: str | None = None) -> NodeSet:
-        """All nodes, or those of one type."""
-        if type is None:
-            return NodeSet.range(self.count)
-        self.schema.node_type(type)
-        code = self.schema.type_code[type]
-        return NodeSet(self._by_type[self._type_starts[code] : self._type_starts[code + 1]])
-
     def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
         """An attribute of many nodes, None where a node has none."""
         if attribute not in self._nodes.schema.names:
@@ -150,11 +123,6 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
             column = pc.list_flatten(column)
         return list(pc.unique(column).to_pylist())
-
-    @cached_property
-    def has_texts(self) -> bool:
-        """Whether anything is written about any node."""
-        return bool(pc.sum(pc.binary_length(self._nodes.column("text"))).as_py())
 
     def written_share(self, type: str | None = None) -> float:
         """The share of the nodes of a type, or of all, about which something is written."""
@@ -184,10 +152,6 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         """The stored columns of all nodes, mapped."""
         return self._nodes
 
-    def column(self, name: str) -> list[Any]:
-        """One stored column of all nodes."""
-        return self.values(self.nodes(), name)
-
     def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
         """The number of edges of each node, both directions together."""
         total = np.zeros(len(nodes), dtype=np.int64)
@@ -200,11 +164,12 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
     def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
         """The nodes one edge away."""
         code = None if relation is None else self._code(relation)
-        sides = self._sides(direction)
+        sides = [self.outward] if direction != "in" else []
+        sides += [self.inward] if direction != "out" else []
         if len(nodes) == 1 and code is not None and len(sides) == 1:
             return NodeSet(distinct(sides[0].of(int(nodes.array[0]), code)))  # sorted as it lies
-        found = [self._targets(side, nodes, code) for side in sides]
-        return self._as_set(found[0] if len(found) == 1 else np.concatenate(found))
+        reached = [self._targets(side, nodes, code) for side in sides]
+        return self._as_set(reached[0] if len(reached) == 1 else np.concatenate(reached))
 
     def relations(self, nodes: NodeSet) -> list[RelationUse]:
         """Which relations leave and enter these nodes, with counts, in schema order."""
@@ -218,21 +183,14 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
                 uses.append(RelationUse(names[code], "in", int(into[code])))
         return uses
 
-    def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
-        """The edges that leave, enter or touch these nodes; "any" gives each edge once."""
+    def _edges(self, nodes: NodeSet, relation: str | None, side: Literal["out", "in"]) -> Edges:
+        adjacency = self.outward if side == "out" else self.inward
         code = None if relation is None else self._code(relation)
-        if direction == "out":
-            return self._edges_out(nodes, code)
-        sources, others, codes = self._incident(self.inward, nodes, code)
-        if direction == "in":
-            return Edges(others, codes, sources)
-        outside = ~nodes.holds(others)  # edges between two of the nodes leave one of them already
-        outgoing = self._edges_out(nodes, code)
-        return Edges(
-            np.concatenate((outgoing.heads, others[outside])),
-            np.concatenate((outgoing.relations, codes[outside])),
-            np.concatenate((outgoing.tails, sources[outside])),
-        )
+        owners, starts, ends = adjacency.ranges(nodes, code)
+        places, lengths = positions(starts, ends)
+        codes = adjacency.relations_at(places) if code is None else np.full(len(places), code, dtype=np.int32)
+        near, far = np.repeat(owners, lengths), adjacency.targets[places]
+        return Edges(near, codes, far) if side == "out" else Edges(far, codes, near)
 
     def triples(self, node: int) -> list[Triple]:
         """Every edge of one node with its attributes, outgoing first."""
@@ -277,7 +235,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         nodes = nodes.append_column(
             "type", pa.DictionaryArray.from_arrays(pa.array(self.types), type_names).cast(pa.large_string())
         )
-        edges = self._edges_out(self.nodes(), None)
+        edges = self.edges(self.nodes(), direction="out")
         relation_names = pa.array(self.schema.relation_names, pa.large_string())
         table = pa.table(
             {
@@ -291,8 +249,8 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         if self.edge_columns is not None:
             for name in self.edge_columns.schema.names:
                 table = table.append_column(name, self.edge_columns.column(name))
-        place = str(self.folder)
-        return Tables((Piece(nodes, place),), (Piece(table, place),), notes=tuple(self.manifest.facts["notes"]))
+        source = str(self.folder)
+        return Tables((Piece(nodes, source),), (Piece(table, source),), notes=self.notes)
 
     def inconsistencies(self) -> list[str]:
         """What does not fit together although every checksum holds: wrong lengths, ids out of range, unsorted edges."""
@@ -337,24 +295,11 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         first, last = self.outward.slice_of(head, code)
         return first + int(self.outward.targets[first:last].searchsorted(np.int32(tail)))
 
-    def _sides(self, direction: Direction) -> tuple[Adjacency, ...]:
-        return {"out": (self.outward,), "in": (self.inward,), "any": (self.outward, self.inward)}[direction]
-
     def _targets(self, side: Adjacency, nodes: NodeSet, code: int | None) -> IntArray:
         if len(nodes) == 1:
             return side.of(int(nodes.array[0]), code)
         _, starts, ends = side.ranges(nodes, code)
         return side.gather(starts, ends)
-
-    def _incident(self, side: Adjacency, nodes: NodeSet, code: int | None) -> tuple[IntArray, IntArray, IntArray]:
-        owners, starts, ends = side.ranges(nodes, code)
-        places, lengths = positions(starts, ends)
-        codes = side.relations_at(places) if code is None else np.full(len(places), code, dtype=np.int32)
-        return np.repeat(owners, lengths), side.targets[places], codes
-
-    def _edges_out(self, nodes: NodeSet, code: int | None) -> Edges:
-        heads, tails, codes = self._incident(self.outward, nodes, code)
-        return Edges(heads, codes, tails)
 
     def _as_set(self, values: IntArray) -> NodeSet:
         if not len(values):

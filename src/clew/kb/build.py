@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from clew.core.errors import SourceError
 from clew.core.schema import NodeType, Relation, Schema
 from clew.core.types import IntArray
 from clew.kb.adjacency import Adjacency, LongArray
+from clew.kb.manifest import Facts
 from clew.kb.node_table import STRING, attribute_table, node_table, require
 from clew.kb.tables import EDGE_COLUMNS, GROUPS, HIDDEN, NODE_COLUMNS, Piece, Problems, Tables
 
@@ -25,28 +27,14 @@ HIERARCHIES = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class GraphFacts:
-    """What the manifest keeps about the graph."""
-
-    nodes: int
-    edges: int
-    schema: Schema
-    notes: tuple[str, ...]
-
-    def to_json(self, schema: Schema | None = None) -> dict[str, Any]:
-        """As plain values; `schema` is the edited one, where it was edited."""
-        shown = asdict(schema or self.schema)
-        return {"nodes": self.nodes, "edges": self.edges, "schema": shown, "notes": list(self.notes)}
-
-
-def write_graph(tables: Tables, folder: Path, problems: Problems) -> GraphFacts:
+def write_graph(tables: Tables, folder: Path, problems: Problems) -> Facts:
     """Write nodes.arrow, edges.arrow, types.npy and graph/*.npy; ids follow the order of the keys."""
     for skipped in tables.skipped:
         problems.add(skipped.message, skipped.file, skipped.line)
     nodes = node_table(tables, problems)
     if not nodes.num_rows:
-        raise SourceError("the sources hold no node: give at least one row", file=_files(tables))
+        files = ", ".join(piece.file for piece in (*tables.nodes, *tables.edges)) or "no file"
+        raise SourceError("the sources hold no node: give at least one row", file=files)
     type_names = tuple(sorted(pc.unique(nodes["type"]).to_pylist()))
     types = pc.index_in(nodes["type"], value_set=pa.array(type_names, pa.large_string())).to_numpy().astype(np.int32)
     edges = edge_columns(tables.edges, nodes["key"].combine_chunks(), problems)
@@ -65,7 +53,7 @@ def write_graph(tables: Tables, folder: Path, problems: Problems) -> GraphFacts:
     del outward
     inward = sorted_edges(edges.tails, edges.relations, edges.heads, count, relations)
     Adjacency.build(*inward, count, relations).save(graph, "in")
-    return GraphFacts(count, len(edges.heads), schema, tables.notes)
+    return Facts(count, len(edges.heads), schema, tables.notes)
 
 
 def sorted_edges(
@@ -173,10 +161,6 @@ def _write_table(table: pa.Table, file: Path) -> None:
         writer.write_batch(batch)
 
 
-def _files(tables: Tables) -> str:
-    return ", ".join(piece.file for piece in (*tables.nodes, *tables.edges)) or "no file"
-
-
 MOST_DENSE = 4
 """Integer keys are looked up in a plain array while it is at most this many times as long as the nodes are many."""
 
@@ -197,27 +181,25 @@ class KeyMap:
 
     def __init__(self, sorted_keys: pa.Array) -> None:
         self._keys = sorted_keys
-        self._dense: IntArray | None = None
-        self._tried_dense = False
 
     def ids(self, column: pa.ChunkedArray) -> IntArray:
         """The id of each key, -1 where no node has it."""
-        if pa.types.is_integer(column.type) and (dense := self._dense_table()) is not None:
+        if pa.types.is_integer(column.type) and (dense := self._dense) is not None:
             return _joined([_looked_up(chunk.to_numpy(zero_copy_only=False), dense) for chunk in column.chunks])
         found = pc.index_in(column.cast(STRING), value_set=self._keys)
         return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int32)
 
-    def _dense_table(self) -> IntArray | None:
+    @cached_property
+    def _dense(self) -> IntArray | None:
         """Small non-negative integer keys as an array from key to id; None where the keys are not of that kind."""
-        if not self._tried_dense:
-            self._tried_dense = True
-            plain = pc.all(pc.match_substring_regex(self._keys, r"^(0|[1-9][0-9]{0,9})$")).as_py()
-            if plain:
-                keys = self._keys.cast(pa.int64()).to_numpy()
-                if keys.max() < MOST_DENSE * len(keys) + 1_000_000:
-                    self._dense = np.full(keys.max() + 1, -1, dtype=np.int32)
-                    self._dense[keys] = np.arange(len(keys), dtype=np.int32)
-        return self._dense
+        if not pc.all(pc.match_substring_regex(self._keys, r"^(0|[1-9][0-9]{0,9})$")).as_py():
+            return None
+        keys = self._keys.cast(pa.int64()).to_numpy()
+        if keys.max() >= MOST_DENSE * len(keys) + 1_000_000:
+            return None
+        dense = np.full(keys.max() + 1, -1, dtype=np.int32)
+        dense[keys] = np.arange(len(keys), dtype=np.int32)
+        return dense
 
 
 def _looked_up(keys: NDArray[np.integer[Any]], dense: IntArray) -> IntArray:

@@ -12,16 +12,16 @@ from functools import cached_property
 from typing import Any
 
 from clew.core.errors import InputError
-from clew.core.notations import parse_json
 from clew.core.schema import Relation, Schema
+from clew.core.texts import parse_json
 from clew.core.types import Direction, NodeSet
 from clew.kb.bolt import BoltServer, Record, quoted
 from clew.kb.build import is_hierarchy, kind_of
+from clew.kb.protocol import StoredKnowledgeBase
 from clew.kb.remote import NOTHING, RemoteKnowledgeBase
 from clew.kb.sources.bolt import UNTYPED, edge_piece, plain_value, read_nodes
 from clew.kb.sources.files import SourceOptions
 from clew.kb.sparql_endpoint import pages_of
-from clew.kb.stored import StoredKnowledgeBase
 from clew.kb.tables import EDGE_COLUMNS, ELEMENT, Tables
 
 MOST_READ = 500_000

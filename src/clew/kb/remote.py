@@ -8,7 +8,7 @@ questions below are put in the language of a store.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import NotFoundError
-from clew.core.schema import NodeType, Schema
+from clew.core.schema import NodeType
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
 from clew.kb import render
-from clew.kb.protocol import Edges
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import Edges, KnowledgeBase, StoredKnowledgeBase
 
 if TYPE_CHECKING:
     from clew.kb.cypher import CypherKnowledgeBase
@@ -55,7 +54,7 @@ class Interned:
         return found
 
 
-class RemoteKnowledgeBase(ABC):
+class RemoteKnowledgeBase(KnowledgeBase):
     """What bases behind an endpoint or a graph database have in common."""
 
     language: ClassVar[Literal["sparql", "cypher"] | None]
@@ -86,11 +85,6 @@ class RemoteKnowledgeBase(ABC):
         return nodes
 
     # What a store is asked, in its language
-
-    @property
-    @abstractmethod
-    def schema(self) -> Schema:
-        """Types and relations with their counts."""
 
     @abstractmethod
     def _handles(self, described: StoredKnowledgeBase) -> Iterable[str]:
@@ -137,7 +131,7 @@ class RemoteKnowledgeBase(ABC):
         """All nodes that were read, or those of one type."""
         return self._description.nodes(type)
 
-    def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
+    def values(self, nodes: NodeSet, attribute: str) -> Sequence[Any]:
         """An attribute of many nodes, None where a node has none."""
         return self._description.values(nodes, attribute)
 

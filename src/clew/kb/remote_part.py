@@ -15,8 +15,8 @@ from clew.core.schema import Relation, Schema
 from clew.core.trace import recording
 from clew.core.types import Direction, NodeSet
 from clew.kb.build import is_hierarchy
+from clew.kb.protocol import StoredKnowledgeBase
 from clew.kb.remote import RemoteKnowledgeBase
-from clew.kb.stored import StoredKnowledgeBase
 
 
 class PartOfGraph(RemoteKnowledgeBase):

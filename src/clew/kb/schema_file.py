@@ -6,15 +6,15 @@ import json
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core.errors import CorruptError, NotFoundError, SchemaError
-from clew.core.notations import parse_toml
 from clew.core.schema import NodeType, Relation, Schema
+from clew.core.texts import parse_toml
 
 _HEADING = """\
 # How this knowledge base is shown and asked. Edit what you like and leave out what you keep:
@@ -23,38 +23,33 @@ _HEADING = """\
 """
 
 
-class TypeEdit(BaseModel):
+class _Edit(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class TypeEdit(_Edit):
     """What a schema file says about a node type; None leaves it as it is."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     display: str | None = None
     description: str | None = None
     answer: bool | None = None
     show: list[str] | None = None
 
 
-class RelationEdit(BaseModel):
+class RelationEdit(_Edit):
     """What a schema file says about a relation, for every pair of types it joins."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     display: str | None = None
     inverse: str | None = None
     description: str | None = None
     transitive: bool | None = None
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-    types: dict[str, TypeEdit] = {}
-    relations: dict[str, RelationEdit] = {}
-
-
-@dataclass(frozen=True)
-class SchemaEdits:
+class SchemaEdits(_Edit):
     """Edits by name, to be laid over an inferred schema."""
 
-    types: Mapping[str, TypeEdit] = field(default_factory=dict)
-    relations: Mapping[str, RelationEdit] = field(default_factory=dict)
+    types: dict[str, TypeEdit] = {}
+    relations: dict[str, RelationEdit] = {}
 
     def apply(self, schema: Schema) -> Schema:
         """The schema with the edits; a name that the schema does not have is an error."""
@@ -75,31 +70,25 @@ class SchemaEdits:
         others = [name for name in schema.type_names if types and name not in types]
         found = {name: self.types.get(name, TypeEdit()) for name in others}
         told = {name: edit.model_copy(update={"answer": False}) for name, edit in found.items() if edit.answer is None}
-        return replace(self, types={**self.types, **told})
+        return self.model_copy(update={"types": {**self.types, **told}})
 
     def within(self, schema: Schema) -> SchemaEdits:
         """The edits of what the schema still has, after an update."""
         return SchemaEdits(
-            {name: edit for name, edit in self.types.items() if name in schema.type_code},
-            {name: edit for name, edit in self.relations.items() if name in schema.relation_code},
+            types={name: edit for name, edit in self.types.items() if name in schema.type_code},
+            relations={name: edit for name, edit in self.relations.items() if name in schema.relation_code},
         )
 
     def to_json(self) -> dict[str, Any]:
         """As plain values, for the manifest."""
-        return {
-            "types": {name: edit.model_dump(exclude_none=True) for name, edit in self.types.items()},
-            "relations": {name: edit.model_dump(exclude_none=True) for name, edit in self.relations.items()},
-        }
+        return self.model_dump(exclude_none=True)
 
     @classmethod
     def from_json(cls, raw: Any) -> SchemaEdits:
         """The edits that a manifest keeps."""
         try:
-            return cls(
-                {name: TypeEdit.model_validate(edit) for name, edit in raw["types"].items()},
-                {name: RelationEdit.model_validate(edit) for name, edit in raw["relations"].items()},
-            )
-        except (KeyError, TypeError, AttributeError, ValidationError) as error:
+            return cls.model_validate(raw)
+        except ValidationError as error:
             raise CorruptError(f"the manifest keeps no edits of a schema ({error}): build the base again") from error
 
 
@@ -116,7 +105,7 @@ def read_schema_file(file: Path) -> SchemaEdits:
 def parse_schema(text: str, file: str = "schema.toml") -> SchemaEdits:
     """The edits of a TOML text; every unknown key or wrong value is an error that names it."""
     try:
-        content = _File.model_validate(parse_toml(text))
+        return SchemaEdits.model_validate(parse_toml(text))
     except tomllib.TOMLDecodeError as broken:
         raise SchemaError(f"{file}: not TOML: {broken}") from broken
     except ValidationError as wrong:
@@ -124,7 +113,6 @@ def parse_schema(text: str, file: str = "schema.toml") -> SchemaEdits:
         place = ".".join(map(str, problem["loc"]))
         known = ", ".join(_known_keys(problem["loc"]))
         raise SchemaError(f"{file}: {place}: {problem['msg'].lower()}; known here: {known}") from wrong
-    return SchemaEdits(content.types, content.relations)
 
 
 def write_schema(schema: Schema) -> str:
@@ -173,13 +161,8 @@ def find_schema_file(sources: Iterable[Path]) -> Path | None:
 def _edited_type(node_type: NodeType, edit: TypeEdit | None) -> NodeType:
     if edit is None:
         return node_type
-    return replace(
-        node_type,
-        display=node_type.display if edit.display is None else edit.display,
-        description=node_type.description if edit.description is None else edit.description,
-        answer=node_type.answer if edit.answer is None else edit.answer,
-        attributes=node_type.attributes if edit.show is None else tuple(edit.show),
-    )
+    said = edit.model_dump(exclude_none=True, exclude={"show"})
+    return replace(node_type, **said, attributes=node_type.attributes if edit.show is None else tuple(edit.show))
 
 
 def _edited_relation(relation: Relation, edit: RelationEdit | None) -> Relation:
@@ -193,7 +176,7 @@ def _check_known(what: str, names: Iterable[str], known: tuple[str, ...]) -> Non
 
 
 def _known_keys(place: tuple[int | str, ...]) -> list[str]:
-    model: type[BaseModel] = _File
+    model: type[BaseModel] = SchemaEdits
     if len(place) > 1:
         model = TypeEdit if place[0] == "types" else RelationEdit
     return list(model.model_fields)

@@ -1,7 +1,7 @@
 """A knowledge base behind a SPARQL 1.1 endpoint: the same protocol as the embedded one, asked for what is needed.
 
 Nodes are IRIs and literals. Relations are called by their labels, or by the last part of their IRI. The nodes of a
-small endpoint are read once (`sparql_nodes.py`).
+small endpoint are read once (`sparql_schema.py`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ from typing import Any
 from clew.core.errors import InputError, NotFoundError, SchemaError
 from clew.core.schema import Schema
 from clew.core.types import Direction, IntArray, Node, NodeRef, NodeSet
-from clew.kb.protocol import Way
+from clew.kb.protocol import StoredKnowledgeBase, Way
 from clew.kb.remote import RemoteKnowledgeBase, each, sides
 from clew.kb.sources.rdf import local_name
 from clew.kb.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, number, pages_of
-from clew.kb.sparql_nodes import attribute_predicates
-from clew.kb.sparql_schema import UNTYPED, VALUE, EndpointSchema, Reading
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.sparql_schema import UNTYPED, VALUE, EndpointSchema, Reading, attribute_predicates
 
 SHORT = re.compile(r"[A-Z]\d+")
 """A node by its short name, as Wikidata gives them."""

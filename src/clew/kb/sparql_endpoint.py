@@ -16,8 +16,7 @@ from typing import Any
 
 from clew.core.errors import InputError, QueryRefusedError, StorageError
 from clew.core.kept_texts import KeptTexts
-from clew.core.notations import parse_json
-from clew.core.texts import whole_text
+from clew.core.texts import parse_json, whole_text
 from clew.core.trace import span
 
 Term = str

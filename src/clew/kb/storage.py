@@ -32,8 +32,7 @@ from typing import IO, Any
 
 from clew.core.disk import file_sha256, hold, is_shared, refuse_foreign, refuse_link, share, sync, write_whole
 from clew.core.errors import CorruptError, LockedError, NotFoundError, StorageError
-from clew.kb.manifest import GENERATION, LOCK, MANIFEST, Manifest, is_base, read_manifest
-from clew.kb.sealed import seal_folder
+from clew.kb.manifest import GENERATION, LOCK, MANIFEST, Manifest, is_base, read_manifest, seal_folder
 
 
 class Held:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +11,7 @@ from numpy.typing import NDArray
 from clew.core.types import IntArray, NodeSet
 from clew.kb.adjacency import Adjacency, LongArray, positions
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.protocol import Edges, KnowledgeBase
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import Edges, KnowledgeBase, StoredKnowledgeBase
 
 BoolArray = NDArray[np.bool_]
 NOTHING: IntArray = np.empty(0, dtype=np.int32)
@@ -26,32 +24,40 @@ MOST_COUNTED = 1000
 """The edges of more nodes of a remote base are not counted."""
 
 
-class UndirectedGraph(Protocol):
-    """Edges without direction; parallel edges count once as a link."""
+class UndirectedGraph:
+    """Edges without direction, asked of any base, such as a SPARQL endpoint: few calls, each for many nodes."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb = kb
 
     def degrees(self, nodes: NodeSet) -> LongArray:
-        """How many edges each node has: what reading its neighbours costs."""
-        ...
+        """How many edges each node has: what reading its neighbours costs. One where too many would be counted."""
+        if isinstance(self._kb, StoredKnowledgeBase) or len(nodes) <= MOST_COUNTED:
+            return self._kb.degrees(nodes.array)
+        return np.ones(len(nodes), dtype=np.int64)
 
     def neighbors(self, nodes: NodeSet) -> NodeSet:
         """All nodes one edge away."""
-        ...
+        return self._kb.neighbors(nodes)
 
     def links(self, left: NodeSet, right: NodeSet) -> tuple[IntArray, IntArray]:
         """Every linked pair of a node of `left` and a node of `right` once, sorted."""
-        ...
+        near, far = (left, right) if len(left) <= len(right) else (right, left)
+        edges = self._kb.edges_to(near, far, None, "any")
+        ends = np.concatenate((edges.heads, edges.tails)), np.concatenate((edges.tails, edges.heads))
+        hit = np.isin(ends[0], near.array) & np.isin(ends[1], far.array)
+        lefts, rights = (ends[0][hit], ends[1][hit]) if near is left else (ends[1][hit], ends[0][hit])
+        pairs = np.unique(np.stack((lefts, rights), axis=1), axis=0)
+        return pairs[:, 0], pairs[:, 1]
 
     def induced(self, nodes: NodeSet) -> Edges:
         """The edges between these nodes in their stored direction, parallel ones kept, sorted."""
-        ...
+        edges = self._kb.edges_to(nodes, nodes, None, "out")
+        hit = np.isin(edges.tails, nodes.array)
+        return sorted_edges(edges.heads[hit], edges.relations[hit], edges.tails[hit])
 
 
-def undirected(kb: KnowledgeBase) -> UndirectedGraph:
-    """The fastest view there is of a knowledge base."""
-    return ArrayGraph(kb) if isinstance(kb, ArrayKnowledgeBase) else RemoteGraph(kb)
-
-
-class ArrayGraph:
+class ArrayGraph(UndirectedGraph):
     """Reads the adjacency arrays in bounded chunks, from whichever side has fewer edges."""
 
     def __init__(self, kb: ArrayKnowledgeBase) -> None:
@@ -138,37 +144,9 @@ class _Side:
             yield np.repeat(owners[first:last], sizes), places
 
 
-class RemoteGraph:
-    """The same questions put to any knowledge base, such as a SPARQL endpoint: few calls, each for many nodes."""
-
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self._kb = kb
-
-    def degrees(self, nodes: NodeSet) -> LongArray:
-        """Edges in both directions; one each where too many queries would be needed to count them."""
-        if isinstance(self._kb, StoredKnowledgeBase) or len(nodes) <= MOST_COUNTED:
-            return self._kb.degrees(nodes.array)
-        return np.ones(len(nodes), dtype=np.int64)
-
-    def neighbors(self, nodes: NodeSet) -> NodeSet:
-        """All nodes one edge away."""
-        return self._kb.neighbors(nodes)
-
-    def links(self, left: NodeSet, right: NodeSet) -> tuple[IntArray, IntArray]:
-        """Every linked pair once."""
-        near, far = (left, right) if len(left) <= len(right) else (right, left)
-        edges = self._kb.edges_to(near, far, None, "any")
-        ends = np.concatenate((edges.heads, edges.tails)), np.concatenate((edges.tails, edges.heads))
-        hit = np.isin(ends[0], near.array) & np.isin(ends[1], far.array)
-        lefts, rights = (ends[0][hit], ends[1][hit]) if near is left else (ends[1][hit], ends[0][hit])
-        pairs = np.unique(np.stack((lefts, rights), axis=1), axis=0)
-        return pairs[:, 0], pairs[:, 1]
-
-    def induced(self, nodes: NodeSet) -> Edges:
-        """The edges between these nodes."""
-        edges = self._kb.edges_to(nodes, nodes, None, "out")
-        hit = np.isin(edges.tails, nodes.array)
-        return sorted_edges(edges.heads[hit], edges.relations[hit], edges.tails[hit])
+def undirected(kb: KnowledgeBase) -> UndirectedGraph:
+    """The fastest view there is of a knowledge base."""
+    return ArrayGraph(kb) if isinstance(kb, ArrayKnowledgeBase) else UndirectedGraph(kb)
 
 
 def sorted_edges(heads: IntArray, relations: IntArray, tails: IntArray) -> Edges:

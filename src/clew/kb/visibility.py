@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.core.errors import InputError, NotFoundError, SourceError
+from clew.core.texts import parse_toml
 from clew.kb.node_table import STRING, STRINGS
 from clew.kb.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece, Tables
 
@@ -28,7 +29,7 @@ Rules = Mapping[str, Sequence[str]]
 def read_rules(file: Path) -> dict[str, list[str]]:
     """Rules from a TOML file: `"hr/*" = ["hr", "board"]`, one a line; the last pattern that matches decides."""
     try:
-        told = tomllib.loads(file.read_text("utf-8"))
+        told = parse_toml(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as failure:
         raise SourceError(f"cannot be read as TOML: {failure}", file=file) from None
     for pattern, groups in told.items():

@@ -19,7 +19,8 @@ from clew.kb.protocol import KnowledgeBase
 from clew.roles.rerank import Judged, Reranker
 from clew.toolbox import Toolbox
 
-SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))+[.!?]*")
+"""To the end of the line, or to a dot that no letter or digit follows: "7.8" is one word."""
 LONGEST_QUOTE = 300
 READABLE = ("passage", "table")
 """The node types of a base of documents that hold text to read."""
@@ -156,8 +157,9 @@ def _evidence(
     found = one.found
     evidence: list[Evidence] = list(found.focus.evidence(kb, found.node)) if found.focus is not None else []
     document = kb.text(found.node)
-    if document:
-        evidence.append(best_sentence(ref, document, asked))
+    quoted = best_sentence(ref, document, asked)
+    if document and (found.focus is None or quoted.start):  # a document begins with its node's own name
+        evidence.append(quoted)
     if found.nearness:
         evidence.append(Judgement("document", round(found.nearness, 4), found.how))
     elif found.how:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from clew.core.types import Answer
 from clew.index.tokens import ENGLISH, language_of
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.sealed import TUNED
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.manifest import TUNED
+from clew.kb.protocol import StoredKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.methods.catalog import create
 from clew.methods.protocol import Method

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core.disk import refuse_link, write_whole
 from clew.core.errors import CorruptError
-from clew.kb.sealed import TUNED
+from clew.kb.manifest import TUNED
 from clew.methods.catalog import create, method_class
 from clew.methods.protocol import Method, plain_options
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from clew.core.disk import refuse_readable
-from clew.core.notations import read_toml
+from clew.core.texts import read_toml
 
 
 class _Model(BaseModel):

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from clew.core.notations import read_toml
+from clew.core.texts import read_toml
 from clew.models.protocol import Capabilities, Completion, Request, Usage
 from clew.models.reply_store import ReplyStore, digest
 from clew.models.tokens import count_request_tokens, count_tokens

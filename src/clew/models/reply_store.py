@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.kept_texts import DEFAULT_CAP, KeptTexts
-from clew.core.notations import parse_json
+from clew.core.texts import parse_json
 from clew.models.protocol import Completion, Request, Usage
 
 

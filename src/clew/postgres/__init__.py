@@ -5,7 +5,7 @@
     *.sql              the tables
     loading.py, unloading.py    a built base into the database, by COPY, and back
     knowledge_base.py  the graph
-    names.py, lexical.py, vectors.py    the indexes
+    names.py, vectors.py    the indexes
 
 A base is built as always, into arrays in a temporary folder, and these are loaded into tables of a new schema: one
 generation. Naming it in the catalog is the commit. Readers hold the generation they have open, so that every answer

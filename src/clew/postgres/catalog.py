@@ -43,6 +43,13 @@ def schema_of(generation: int) -> str:
     return f"clew_g{generation}"
 
 
+def row_of(connection: Connection, query: str, *given: object) -> tuple[Any, ...]:
+    """The row of a query that always gives one."""
+    row = connection.execute(query, given).fetchone()
+    assert row is not None
+    return row
+
+
 def current(address: Address) -> Generation:
     """The state of a base that is current now."""
     with told_plainly(address):
@@ -71,8 +78,8 @@ def open_database(address: Address, generation: Generation) -> Database:
     """Connections to one generation, each of which lets no writer remove it."""
 
     def hold(connection: Connection) -> None:
-        free = connection.execute("SELECT pg_try_advisory_lock_shared(%s, %s)", [READING, generation.id]).fetchone()
-        if not free or not free[0]:
+        [is_free] = row_of(connection, "SELECT pg_try_advisory_lock_shared(%s, %s)", READING, generation.id)
+        if not is_free:
             raise StorageError(f"{address} was replaced just now: open it again")
 
     return Database(address, (generation.schema, "public"), hold)
@@ -85,13 +92,12 @@ def writing(address: Address) -> Iterator[tuple[Connection, int]]:
         migrate(connection, address)
         with connection.transaction():
             connection.execute("INSERT INTO clew.base (name) VALUES (%s) ON CONFLICT (name) DO NOTHING", [address.base])
-            found = connection.execute("SELECT id FROM clew.base WHERE name = %s", [address.base]).fetchone()
-            assert found is not None
-            free = connection.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [WRITING, found[0]]).fetchone()
-            if not free or not free[0]:
+            [base] = row_of(connection, "SELECT id FROM clew.base WHERE name = %s", address.base)
+            [is_free] = row_of(connection, "SELECT pg_try_advisory_xact_lock(%s, %s)", WRITING, base)
+            if not is_free:
                 raise LockedError(f"another process is writing {address}: wait for it, or stop it, then run again")
-            yield connection, found[0]
-        sweep(connection, found[0])
+            yield connection, base
+        sweep(connection, base)
 
 
 def add_generation(
@@ -99,15 +105,13 @@ def add_generation(
 ) -> Generation:
     """A new generation with empty tables, in the caller's transaction; a view names what it was made from."""
     told = json.dumps(facts, ensure_ascii=False).replace("\\u0000", "\ufffd")
-    row = connection.execute(
-        "INSERT INTO clew.generation (base, identity, facts, source) VALUES (%s, %s, %s, %s) "
-        "RETURNING id, created::text",
-        [base, identity, told, view_of and view_of.id],
-    ).fetchone()
-    assert row is not None
+    query = "INSERT INTO clew.generation (base, identity, facts, source) VALUES (%s, %s, %s, %s)"
+    number, created = row_of(
+        connection, f"{query} RETURNING id, created::text", base, identity, told, view_of and view_of.id
+    )
     if view_of is not None:
         connection.execute("UPDATE clew.base SET parent = %s WHERE id = %s", [view_of.base, base])
-    made = Generation(row[0], base, identity, row[1], facts, base if view_of is None else view_of.embeds)
+    made = Generation(number, base, identity, created, facts, base if view_of is None else view_of.embeds)
     connection.execute(f"CREATE SCHEMA {made.schema}")
     connection.execute(f"SET LOCAL search_path = {made.schema}, public")
     connection.execute(sql_file("generation.sql"))
@@ -116,8 +120,8 @@ def add_generation(
 
 def current_generation(connection: Connection, base: int) -> int | None:
     """The number of the generation that is current, None where a base is new."""
-    row = connection.execute("SELECT generation FROM clew.base WHERE id = %s", [base]).fetchone()
-    return None if row is None else row[0]
+    [number] = row_of(connection, "SELECT generation FROM clew.base WHERE id = %s", base)
+    return None if number is None else int(number)
 
 
 def current_facts(connection: Connection, base: int) -> dict[str, Any]:
@@ -171,8 +175,8 @@ def sweep(connection: Connection, base: int) -> None:
     ).fetchall()
     for generation, is_view in old:
         with connection.transaction():
-            free = connection.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [READING, generation]).fetchone()
-            if free and free[0]:
+            [is_free] = row_of(connection, "SELECT pg_try_advisory_xact_lock(%s, %s)", READING, generation)
+            if is_free:
                 connection.execute(f"DROP SCHEMA IF EXISTS {schema_of(generation)} CASCADE")
                 if is_view:
                     connection.execute("UPDATE clew.base SET generation = NULL WHERE generation = %s", [generation])
@@ -197,11 +201,8 @@ def migrations() -> list[tuple[int, str, str]]:
 
 def applied(connection: Connection) -> int:
     """The number of the last migration that a database has had; 0 where Clew was never here."""
-    there = connection.execute("SELECT to_regclass('clew.migration') IS NOT NULL").fetchone()
-    if not there or not there[0]:
-        return 0
-    row = connection.execute("SELECT coalesce(max(number), 0) FROM clew.migration").fetchone()
-    return int(row[0]) if row else 0
+    [is_there] = row_of(connection, "SELECT to_regclass('clew.migration') IS NOT NULL")
+    return int(row_of(connection, "SELECT coalesce(max(number), 0) FROM clew.migration")[0]) if is_there else 0
 
 
 def check_version(connection: Connection, address: Address) -> None:
@@ -228,9 +229,9 @@ def migrate(connection: Connection, address: Address) -> list[int]:
         if have > known[-1][0]:
             check_version(connection, address)
         if have == 0:
-            encoding = connection.execute("SELECT current_setting('server_encoding')").fetchone()
-            if not encoding or encoding[0] != "UTF8":
-                raise StorageError(f"{address} is encoded in {encoding and encoding[0]}: Clew needs a database in UTF8")
+            [encoding] = row_of(connection, "SELECT current_setting('server_encoding')")
+            if encoding != "UTF8":
+                raise StorageError(f"{address} is encoded in {encoding}: Clew needs a database in UTF8")
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         for number, scope, sql in known:
             if number <= have:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.core.errors import NotFoundError
+from clew.core.texts import whole_text
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
-from clew.kb.manifest import read_facts
-from clew.kb.protocol import Edges
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import Edges, StoredKnowledgeBase
 from clew.kb.tables import GROUPS, HIDDEN, NODE_COLUMNS, Tables
 from clew.postgres.catalog import Generation, current, open_database
 from clew.postgres.connection import Address
@@ -35,15 +34,14 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
 
     def __init__(self, address: Address, generation: Generation) -> None:
         """Use `PostgresKnowledgeBase.open`."""
+        super().__init__(generation.facts, address)
         self.address, self.generation = address, generation
         self.database = open_database(address, generation)
-        facts = read_facts(generation.facts, address)
-        self.schema, self.count, self.edge_count = facts.schema, facts.nodes, facts.edges
         self.types: IntArray = self.array("types", "<i4")
         self._kept: dict[int, Node] = {}
         self._lock = Lock()
-        self._decoders = decoders(generation.facts["columns"], NODE_COLUMNS)
-        self._edge_decoders = decoders(generation.facts["edge_columns"])
+        self._decoders = decoders(self.facts["columns"], NODE_COLUMNS)
+        self._edge_decoders = decoders(self.facts["edge_columns"])
 
     @classmethod
     def open(cls, address: str | Address) -> PostgresKnowledgeBase:
@@ -58,21 +56,6 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
     def identity(self) -> str:
         """What tells the content of this base from any other; the same as that of the same base in a folder."""
         return self.generation.identity
-
-    @property
-    def groups(self) -> frozenset[str]:
-        """Every group that some node or edge is for."""
-        return frozenset(self.generation.facts.get("groups", ()))
-
-    @property
-    def language(self) -> str:
-        """What most of its texts are written in."""
-        return str(self.generation.facts.get("language", "en"))
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What its sources say about themselves."""
-        return tuple(self.generation.facts["notes"])
 
     def release(self) -> None:
         """Let a writer remove this generation."""
@@ -104,18 +87,10 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
     def find(self, key: str) -> int:
         """The id of the node with this key."""
         query = "SELECT id FROM nodes WHERE left(key, 500) = left(%s::text, 500) AND key = %s"
-        row = None if "\0" in key or not _is_text(key) else self.database.one(query, key, key)
+        row = None if "\0" in key or whole_text(key) != key else self.database.one(query, key, key)
         if row is None:
             raise NotFoundError(f"no node has the key {key!r}: `clew find` looks names up")
         return int(row[0])
-
-    def nodes(self, type: str | None = None) -> NodeSet:
-        """All nodes, or those of one type."""
-        if type is None:
-            return NodeSet.range(self.count)
-        self.schema.node_type(type)
-        code = self.schema.type_code[type]
-        return NodeSet(self._by_type[self._type_starts[code] : self._type_starts[code + 1]])
 
     def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
         """An attribute of many nodes, None where a node has none."""
@@ -129,16 +104,11 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
     def distinct(self, attribute: str) -> Sequence[Any]:
         """The values of an attribute, each once; of those with very many, the first thousand."""
         decode = self._decoders[attribute]
-        return [decode(value) for value in self.generation.facts["distinct"][attribute] if value is not None]
-
-    @property
-    def has_texts(self) -> bool:
-        """Whether anything is written about any node."""
-        return any(self.generation.facts["written"])
+        return [decode(value) for value in self.facts["distinct"][attribute] if value is not None]
 
     def written_share(self, type: str | None = None) -> float:
         """The share of the nodes of a type, or of all, about which something is written."""
-        written = self.generation.facts["written"]
+        written = self.facts["written"]
         own = sum(written) if type is None else written[self.schema.type_code[self.schema.node_type(type).name]]
         return float(own / max(len(self.nodes(type)), 1))
 
@@ -189,21 +159,6 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         order = sorted(counts, key=lambda use: (use[0], use[1] == "in"))
         return [RelationUse(names[code], side, counts[code, side]) for code, side in order]
 
-    def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
-        """The edges that leave, enter or touch these nodes; "any" gives each edge once."""
-        outgoing = self._edges(nodes, relation, "out") if direction != "in" else _NO_EDGES
-        incoming = self._edges(nodes, relation, "in") if direction != "out" else _NO_EDGES
-        if direction == "out":
-            return outgoing
-        if direction == "in":
-            return incoming
-        outside = ~nodes.holds(incoming.heads)  # edges between two of the nodes leave one of them already
-        return Edges(
-            np.concatenate((outgoing.heads, incoming.heads[outside])),
-            np.concatenate((outgoing.relations, incoming.relations[outside])),
-            np.concatenate((outgoing.tails, incoming.tails[outside])),
-        )
-
     def edge_attributes(self, head: int, relation: str, tail: int) -> list[Mapping[str, Any]]:
         """The attributes of every parallel edge head —relation→ tail; empty where there is no such edge."""
         query = "SELECT attributes FROM edges WHERE head = %s AND relation = %s AND tail = %s ORDER BY nth"
@@ -246,7 +201,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         tables = "FROM pg_class WHERE relkind = 'r' AND relnamespace = %s::regnamespace"
         size = f"SELECT sum(pg_total_relation_size(oid))::int8 {tables}"
         row = self.database.one(size, self.generation.schema)
-        return {**self.generation.facts["description"], "bytes": row[0] if row else 0}
+        return {**self.facts["description"], "bytes": row[0] if row else 0}
 
     def inconsistencies(self) -> list[str]:
         """What does not fit together: wrong counts, edges to nodes that do not exist."""
@@ -265,14 +220,6 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
     # Inside
 
     @cached_property
-    def _by_type(self) -> IntArray:
-        return np.argsort(self.types, kind="stable").astype(np.int32)
-
-    @cached_property
-    def _type_starts(self) -> NDArray[np.int64]:
-        return np.append(0, np.cumsum([node_type.count for node_type in self.schema.node_types]))
-
-    @cached_property
     def _degrees(self) -> IntArray:
         return self.array("degrees", "<i4")
 
@@ -282,7 +229,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
 
     @cached_property
     def _all_columns(self) -> pa.RecordBatch:
-        return read_columns(self.database, self.generation.facts["columns"])
+        return read_columns(self.database, self.facts["columns"])
 
     def _read(self, nodes: list[int]) -> dict[int, Node]:
         """The rows of nodes, those that are not kept read at once."""
@@ -329,7 +276,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         """What a query about nodes and perhaps a relation is given."""
         return [_ids(nodes.array), *([] if relation is None else [self._code(relation)])]
 
-    def _edges(self, nodes: NodeSet, relation: str | None, side: str) -> Edges:
+    def _edges(self, nodes: NodeSet, relation: str | None, side: Literal["out", "in"]) -> Edges:
         if not len(nodes):
             return _NO_EDGES
         source = _edges_of(side, nodes, relation)
@@ -358,8 +305,3 @@ def _edges_of(side: str, nodes: NodeSet, relation: str | None) -> str:
 
 def _ids(nodes: Sequence[int] | IntArray) -> IntArray:
     return np.ascontiguousarray(nodes, dtype=np.int32)
-
-
-def _is_text(text: str) -> bool:
-    """Whether a text can be written at all: halves of a pair of surrogates cannot."""
-    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)

@@ -30,6 +30,7 @@ from clew.postgres.catalog import (
     current_facts,
     current_generation,
     make_current,
+    row_of,
     sql_file,
     writing,
 )
@@ -213,8 +214,7 @@ def link_vectors(connection: Connection, kb: ArrayKnowledgeBase, whole: Generati
     for (embedder,) in connection.execute(
         "SELECT id FROM clew.embedder WHERE base = %s AND in_use", [whole.embeds]
     ).fetchall():
-        row = connection.execute(query, [embedder]).fetchone()
-        if row is None or row[0] != whole.facts["nodes"]:
+        if row_of(connection, query, embedder)[0] != whole.facts["nodes"]:
             continue
         for first in range(0, kb.count, ROWS):
             nodes = np.arange(first, min(first + ROWS, kb.count), dtype=np.int32)

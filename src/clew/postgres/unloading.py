@@ -33,11 +33,7 @@ def _decoder(kind: pa.DataType) -> Callable[[Any], Any]:
         return float
     if pa.types.is_date32(kind):
         return date.fromisoformat
-    return datetime.fromisoformat if pa.types.is_timestamp(kind) else _as_it_is
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
+    return datetime.fromisoformat if pa.types.is_timestamp(kind) else lambda value: value
 
 
 def read_columns(database: Database, told: str) -> pa.RecordBatch:
@@ -70,5 +66,5 @@ def read_tables(kb: PostgresKnowledgeBase) -> Tables:
         packed = (row[3] or {} for row in rows)
         values = [decode(some[field.name]) if field.name in some else None for some in packed]
         columns[field.name] = pa.array(values, field.type)
-    place, notes = str(kb.address), tuple(kb.generation.facts["notes"])
-    return Tables((Piece(nodes, place),), (Piece(pa.table(columns), place),), notes=notes)
+    source = str(kb.address)
+    return Tables((Piece(nodes, source),), (Piece(pa.table(columns), source),), notes=kb.notes)

@@ -17,10 +17,11 @@ from clew.index.vector_store import Hashes, Vectors
 from clew.index.vectors import ServedVectors
 from clew.models.embedding.opening import open_embedder, trusted_embedder
 from clew.models.protocol import Embedder
+from clew.postgres.catalog import row_of
 from clew.postgres.connection import Connection, ReadOnlyError
 from clew.postgres.knowledge_base import PostgresKnowledgeBase
-from clew.postgres.lexical import PostgresLexical
 from clew.postgres.loading import COPY_END, COPY_HEAD
+from clew.postgres.names import PostgresLexical
 
 IN_MEMORY = 1 << 30
 """Rows from here on are kept by this process alone, where the database cannot be written."""
@@ -150,17 +151,17 @@ class PostgresVectorStore:
 
     def _make(self, connection: Connection) -> int:
         """Name the embedder of the base, and make its table, where no other server has done so meanwhile."""
-        row = connection.execute(
+        query = (
             "INSERT INTO clew.embedder (base, name, dimension, spec, in_use) VALUES (%s, %s, %s, %s, %s) "
-            "ON CONFLICT (base, name) DO UPDATE SET spec = excluded.spec RETURNING id",
-            [self.kb.generation.embeds, self.name, self.dimension, self.spec, self.in_use],
-        ).fetchone()
-        assert row is not None
+            "ON CONFLICT (base, name) DO UPDATE SET spec = excluded.spec RETURNING id"
+        )
+        told = (self.kb.generation.embeds, self.name, self.dimension, self.spec, self.in_use)
+        [number] = row_of(connection, query, *told)
         connection.execute(
-            f"CREATE TABLE IF NOT EXISTS clew.vectors_{row[0]} (row int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
+            f"CREATE TABLE IF NOT EXISTS clew.vectors_{number} (row int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
             f"hash bytea NOT NULL UNIQUE, embedding vector({self.dimension}) NOT NULL)"
         )
-        return int(row[0])
+        return int(number)
 
 
 class PostgresVectors(ServedVectors):

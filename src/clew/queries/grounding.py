@@ -1,19 +1,69 @@
-"""Grounding: which nodes the constants of a query stand for, and the problem that is to be solved with them."""
+"""Grounding: which nodes the constants of a query stand for, and the problem that is to be solved with them.
+
+A constant may stand for what is below it in a hierarchy as well: a relation that the schema marks as transitive.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Literal, Protocol
+from typing import Literal
 
 from clew.core.query import Constant, Term, Triplet, TripletQuery, Variable
 from clew.core.schema import Relation, Schema
-from clew.core.types import EMPTY, NodeSet
+from clew.core.types import EMPTY, Direction, NodeSet
 from clew.index.protocol import Link, Names
-from clew.queries.hierarchies import ancestors, below, descendants, hierarchies
-from clew.queries.problem import Attributes, Constraint, Filter, Graph, Problem, condition_filter
+from clew.kb.protocol import KnowledgeBase, Linked
+from clew.queries.problem import OPPOSITE, Constraint, Filter, Problem, condition_filter
+
+DOWNWARD = re.compile(
+    r"^(parent[_ ]?of|has[_ ](?!parent|broader)|includes?|contains?|narrower|superclass[_ ]?of)", re.IGNORECASE
+)
+"""Names of relations whose head is the broader of the two, such as parent_of or has_part."""
+
+
+def below(relation: Relation) -> Direction:
+    """How edges are followed from a broader node to the narrower ones."""
+    return "out" if DOWNWARD.match(relation.name) else "in"
+
+
+def follows(relation: Relation, *, upward: bool) -> bool:
+    """Whether edges lead from what a widened constant stands for, below it or `upward`, to what it names."""
+    return (below(relation) == "in") != upward
+
+
+def hierarchies(schema: Schema, type: str | None = None) -> tuple[Relation, ...]:
+    """The transitive relations among the nodes of one type, or of every type."""
+    return tuple(
+        row for row in schema.relations if row.transitive and row.head == row.tail and type in (None, row.head)
+    )
+
+
+def descendants(graph: Linked, nodes: NodeSet, relation: Relation) -> NodeSet:
+    """The nodes themselves and all below them."""
+    return graph.closure(nodes, relation.name, below(relation))
+
+
+def chain_up(graph: Linked, node: int, top: NodeSet, relation: Relation) -> list[int]:
+    """A shortest way from a node up to one of the top nodes, both included; empty where there is none."""
+    up = OPPOSITE[below(relation)]
+    levels = [NodeSet.of([node])]
+    seen = levels[0]
+    while not len(levels[-1] & top):
+        following = graph.neighbors(levels[-1], relation.name, up) - seen
+        if not len(following):
+            return []
+        levels.append(following)
+        seen = seen | following
+    way = [int((levels[-1] & top).array[0])]
+    for level in reversed(levels[:-1]):
+        lower = graph.neighbors(NodeSet.of([way[-1]]), relation.name, below(relation)) & level
+        way.append(int(lower.array[0]))
+    return way[::-1]
+
 
 EdgeTypes = Literal["ignore", "prefer", "strict"]
 DirectionRule = Literal["any", "strict"]
@@ -22,10 +72,6 @@ LINKED = 12
 """Nodes that a name may stand for, the likeliest first."""
 SURE = 0.95
 """From this similarity on a fuzzy match counts as the same name."""
-
-
-class KnowledgeGraph(Graph, Attributes, Protocol):
-    """The part of a knowledge base that grounding needs."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +129,7 @@ def widened(groundings: Groundings, size: int, constants: Collection[Constant]) 
 def pose(
     query: TripletQuery,
     groundings: Groundings,
-    graph: KnowledgeGraph,
+    graph: KnowledgeBase,
     *,
     edge_types: EdgeTypes = "ignore",
     direction: DirectionRule = "any",
@@ -141,11 +187,11 @@ def expansions(triplet: Triplet, term: Constant, schema: Schema) -> tuple[Expans
     )
 
 
-def _end(term: Term, triplet: Triplet, groundings: Groundings, graph: Graph, widen: bool) -> str | NodeSet:
+def _end(term: Term, triplet: Triplet, groundings: Groundings, graph: KnowledgeBase, widen: bool) -> str | NodeSet:
     if isinstance(term, Variable):
         return term.name
     nodes = groundings[term].nodes
     for expansion in expansions(triplet, term, graph.schema) if widen else ():
-        follow = ancestors if expansion.upward else descendants
-        nodes = follow(graph, nodes, expansion.relation)
+        down = below(expansion.relation)
+        nodes = graph.closure(nodes, expansion.relation.name, OPPOSITE[down] if expansion.upward else down)
     return nodes

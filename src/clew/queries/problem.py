@@ -9,43 +9,22 @@ import datetime
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
 from clew.core.query import Comparison, Condition, Count
 from clew.core.schema import Schema
 from clew.core.types import Direction, NodeSet
-from clew.kb.protocol import Edges
+from clew.kb.protocol import KnowledgeBase
 
 OPPOSITE: dict[Direction, Direction] = {"out": "in", "in": "out", "any": "any"}
 Domains = Mapping[str, NodeSet | None]
 """Variable → the nodes it may stand for; None means every node of its type."""
 Filter = Callable[[NodeSet], NodeSet]
 """Keeps the nodes of a set that meet a requirement on each node alone."""
-
-
-class Graph(Protocol):
-    """The part of a knowledge base that substitution needs."""
-
-    @property
-    def schema(self) -> Schema:
-        """Types and relations."""
-        ...
-
-    def nodes(self, type: str | None = None) -> NodeSet:
-        """All nodes, or those of one type."""
-        ...
-
-    def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
-        """The nodes one edge away."""
-        ...
-
-    def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
-        """The edges that leave, enter or touch these nodes."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +92,6 @@ ORDERS: dict[Comparison, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-
-
-class Attributes(Protocol):
-    """The part of a knowledge base that conditions need."""
-
-    @property
-    def schema(self) -> Schema:
-        """Says which type each attribute has."""
-        ...
-
-    def values(self, nodes: NodeSet, attribute: str) -> Sequence[Any]:
-        """The value of an attribute for each node, None where it has none."""
-        ...
 
 
 def holds(value: Any, comparison: Comparison, wanted: Any) -> bool:
@@ -198,7 +164,7 @@ def as_days(wanted: Any) -> tuple[datetime.date, datetime.date] | None:
     return first, after - datetime.timedelta(days=1)
 
 
-def condition_filter(kb: Attributes, condition: Condition) -> Filter:
+def condition_filter(kb: KnowledgeBase, condition: Condition) -> Filter:
     """Keeps the nodes that meet a condition."""
 
     def keep(nodes: NodeSet) -> NodeSet:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from clew.core.query import TripletQuery
 from clew.core.types import EMPTY, NodeSet
+from clew.kb.protocol import KnowledgeBase
 from clew.kb.remote import is_sparql
 from clew.queries.claims import Block, as_block, claimed_names
 from clew.queries.grounding import Groundings
-from clew.queries.problem import Graph, Problem
+from clew.queries.problem import Problem
 from clew.queries.solutions import Solution, Solver, connected, solve
 from clew.queries.sparql_text import sparql_of_block
 
@@ -25,7 +26,7 @@ MOST_AHEAD = 2_000
 
 
 def solver(
-    graph: Graph, query: TripletQuery, groundings: Groundings, *, hierarchical: bool = False, exact: bool = True
+    graph: KnowledgeBase, query: TripletQuery, groundings: Groundings, *, hierarchical: bool = False, exact: bool = True
 ) -> Solver:
     """Solves the problems that a query poses: edge by edge in a base that Clew keeps, in one query at an endpoint."""
     if is_sparql(graph):

@@ -9,11 +9,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from clew.core.types import EMPTY, Direction, NodeSet
-from clew.kb.protocol import KnowledgeBase
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import KnowledgeBase, StoredKnowledgeBase
 
 OPAQUE = re.compile(r"[a-z]\.[0-9a-z_]{3,}|_:\S+|[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f-]{20,}")
 """Names that only a machine reads: blank nodes and identifiers."""
@@ -25,24 +24,33 @@ Via = tuple[str, Direction]
 """A relation and the direction in which it was taken."""
 
 
-class Nameless(Protocol):
-    """Which nodes have no name."""
+class Nameless:
+    """Told from the names of the nodes in question, each looked at once."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self._known: dict[int, bool] = {}
+        self._named_behind: Counter[Via] = Counter()
+        self._nameless_behind: set[Via] = set()
 
     def behind(self, relation: str, direction: Direction) -> bool:
-        """Whether a relation may lead to such nodes."""
-        ...
+        """Whether a relation may lead to such nodes: not where enough named ones and no other were seen."""
+        via = (relation, direction)
+        return via in self._nameless_behind or self._named_behind[via] < ENOUGH
 
     def among(self, nodes: NodeSet, via: Via | None = None) -> NodeSet:
         """Those of some nodes that have no name; `via` is the relation that led to them."""
-        ...
+        new = [node for node in nodes.array[:NAMES_LOOKED_AT].tolist() if node not in self._known]
+        if new:
+            self._known.update((ref.id, OPAQUE.fullmatch(ref.name) is not None) for ref in self.kb.refs(new))
+        nameless = NodeSet.of([node for node in nodes if self._known.get(node, False)])
+        if via is not None:
+            self._named_behind[via] += len(nodes) - len(nameless)
+            self._nameless_behind |= {via} if len(nameless) else set()
+        return nameless
 
 
-def nameless_of(kb: KnowledgeBase) -> Nameless:
-    """The nameless nodes of a base."""
-    return KnownNameless(kb) if isinstance(kb, StoredKnowledgeBase) else NamelessOnSight(kb)
-
-
-class KnownNameless:
+class KnownNameless(Nameless):
     """All of them, found once by the pattern of their names."""
 
     def __init__(self, kb: StoredKnowledgeBase) -> None:
@@ -59,30 +67,9 @@ class KnownNameless:
         return nodes & self._nodes if self._behind else EMPTY
 
 
-class NamelessOnSight:
-    """Told from the names of the nodes in question, each looked at once."""
-
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self.kb = kb
-        self._known: dict[int, bool] = {}
-        self._named_behind: Counter[Via] = Counter()
-        self._nameless_behind: set[Via] = set()
-
-    def behind(self, relation: str, direction: Direction) -> bool:
-        """Perhaps, until enough named nodes and none without a name were seen there."""
-        via = (relation, direction)
-        return via in self._nameless_behind or self._named_behind[via] < ENOUGH
-
-    def among(self, nodes: NodeSet, via: Via | None = None) -> NodeSet:
-        """Those of some nodes that have no name."""
-        new = [node for node in nodes.array[:NAMES_LOOKED_AT].tolist() if node not in self._known]
-        if new:
-            self._known.update((ref.id, OPAQUE.fullmatch(ref.name) is not None) for ref in self.kb.refs(new))
-        found = NodeSet.of([node for node in nodes if self._known.get(node, False)])
-        if via is not None:
-            self._named_behind[via] += len(nodes) - len(found)
-            self._nameless_behind |= {via} if len(found) else set()
-        return found
+def nameless_of(kb: KnowledgeBase) -> Nameless:
+    """The nameless nodes of a base."""
+    return KnownNameless(kb) if isinstance(kb, StoredKnowledgeBase) else Nameless(kb)
 
 
 VALUE = re.compile(r"[-+]?\d[\d.,/:T-]*Z?")

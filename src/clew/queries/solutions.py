@@ -19,7 +19,8 @@ import numpy as np
 
 from clew.core.query import Count, TripletQuery
 from clew.core.types import EMPTY, NodeSet
-from clew.queries.problem import Constraint, Domains, Filter, Graph, Problem, holds
+from clew.kb.protocol import KnowledgeBase
+from clew.queries.problem import Constraint, Domains, Filter, Problem, holds
 from clew.queries.substitution import bundle_pairs, narrow, numbers, supported
 
 
@@ -43,7 +44,7 @@ class Solution:
         return self.target is not None and not len(self.target)
 
 
-def solve(graph: Graph, problem: Problem, *, exact: bool = True) -> Solution:
+def solve(graph: KnowledgeBase, problem: Problem, *, exact: bool = True) -> Solution:
     """The nodes of the target that satisfy every constraint; `exact` False stops at the paper's fixpoint."""
     group = connected(problem, problem.target)
     rest = tuple(constraint for constraint in problem.constraints if group.isdisjoint(constraint.variables))
@@ -90,7 +91,7 @@ def connected(problem: Problem, root: str) -> frozenset[str]:
     return frozenset(group)
 
 
-def without(graph: Graph, constraint: Constraint, variable: str, others: NodeSet) -> Filter:
+def without(graph: KnowledgeBase, constraint: Constraint, variable: str, others: NodeSet) -> Filter:
     """Keeps the nodes that have no edge of the constraint to any of the others."""
 
     def keep(nodes: NodeSet) -> NodeSet:
@@ -126,7 +127,9 @@ def depths(pairs: Iterable[tuple[str, str]], root: str) -> Mapping[str, int]:
         known.update(reached)
 
 
-def _domains(graph: Graph, problem: Problem, group: frozenset[str], exact: bool, *, complete: bool = False) -> Domains:
+def _domains(
+    graph: KnowledgeBase, problem: Problem, group: frozenset[str], exact: bool, *, complete: bool = False
+) -> Domains:
     bundles = problem.bundles(group)
     if not cyclic(bundles):
         return narrow(graph, problem, group, {}, None if complete else depths(bundles, problem.target))
@@ -135,7 +138,7 @@ def _domains(graph: Graph, problem: Problem, group: frozenset[str], exact: bool,
 
 
 def _conditioned(
-    graph: Graph, problem: Problem, group: frozenset[str], domains: Domains, fixed: frozenset[str]
+    graph: KnowledgeBase, problem: Problem, group: frozenset[str], domains: Domains, fixed: frozenset[str]
 ) -> Domains:
     """Fix the variable of a cycle that has the fewest nodes to each of them in turn, and unite what remains."""
 
@@ -159,7 +162,7 @@ def _united(parts: list[NodeSet | None]) -> NodeSet | None:
     return reduce(NodeSet.__or__, known, EMPTY) if len(known) == len(parts) else None
 
 
-def _counted(graph: Graph, problem: Problem, group: frozenset[str], domains: Domains, count: Count) -> NodeSet:
+def _counted(graph: KnowledgeBase, problem: Problem, group: frozenset[str], domains: Domains, count: Count) -> NodeSet:
     """The nodes of a variable for which the number of different nodes of another is right."""
     domain, others = domains.get(count.variable), domains.get(count.of)
     bundles = problem.bundles(group)
@@ -175,7 +178,7 @@ def _counted(graph: Graph, problem: Problem, group: frozenset[str], domains: Dom
     return NodeSet(domain.array[np.array(right, dtype=np.bool_)])
 
 
-def _number(graph: Graph, problem: Problem, group: frozenset[str], domains: Domains, count: Count) -> int:
+def _number(graph: KnowledgeBase, problem: Problem, group: frozenset[str], domains: Domains, count: Count) -> int:
     narrowed = _conditioned(graph, problem, group, narrow(graph, problem, group, domains), frozenset((count.variable,)))
     return len(narrowed[count.of] or ())
 

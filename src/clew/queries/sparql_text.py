@@ -13,7 +13,7 @@ from clew.kb.protocol import KnowledgeBase
 from clew.kb.remote import is_sparql
 from clew.queries.claims import TARGET, Block, Claim, Named, Requirement
 from clew.queries.finishing import NUMBER
-from clew.queries.hierarchies import follows
+from clew.queries.grounding import follows
 from clew.queries.problem import Check, checks
 from clew.queries.relation_paths import OPAQUE
 

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.types import EMPTY, NodeSet, distinct
-from clew.queries.problem import Constraint, Domains, Graph, Problem
+from clew.kb.protocol import KnowledgeBase
+from clew.queries.problem import Constraint, Domains, Problem
 
 Pairs = NDArray[np.int64]
 """Pairs of nodes packed into one number each, sorted and different: first << 32 | second."""
 
 
-def pairs(graph: Graph, constraint: Constraint, variable: str, domain: NodeSet, partners: NodeSet) -> Pairs:
+def pairs(graph: KnowledgeBase, constraint: Constraint, variable: str, domain: NodeSet, partners: NodeSet) -> Pairs:
     """The pairs (node of the variable's domain, partner) that an edge of the constraint connects."""
     found = graph.edges(domain, constraint.relation, constraint.away(variable))
     first, second = (found.heads, found.tails) if constraint.away(variable) != "in" else (found.tails, found.heads)
@@ -28,7 +29,9 @@ def pairs(graph: Graph, constraint: Constraint, variable: str, domain: NodeSet, 
     return distinct(np.sort(packed))
 
 
-def supported(graph: Graph, constraint: Constraint, variable: str, domain: NodeSet, partners: NodeSet) -> NodeSet:
+def supported(
+    graph: KnowledgeBase, constraint: Constraint, variable: str, domain: NodeSet, partners: NodeSet
+) -> NodeSet:
     """The nodes of the domain that have an edge to one of the partners."""
     away = constraint.away(variable)
     marks = np.zeros(int(domain.array[-1]) + 1 if len(domain) else 0, dtype=np.bool_)
@@ -41,7 +44,9 @@ def supported(graph: Graph, constraint: Constraint, variable: str, domain: NodeS
     return NodeSet(np.flatnonzero(marks).astype(np.int32))
 
 
-def partnered(graph: Graph, bundle: Sequence[Constraint], variable: str, domain: NodeSet, partners: NodeSet) -> NodeSet:
+def partnered(
+    graph: KnowledgeBase, bundle: Sequence[Constraint], variable: str, domain: NodeSet, partners: NodeSet
+) -> NodeSet:
     """The nodes of the domain that have one partner with whom they meet every constraint between the two variables."""
     if all(constraint.negated for constraint in bundle):  # out unless some partner is not connected
         forbidden = [pairs(graph, constraint, variable, domain, partners) for constraint in bundle]
@@ -50,7 +55,7 @@ def partnered(graph: Graph, bundle: Sequence[Constraint], variable: str, domain:
 
 
 def bundle_pairs(
-    graph: Graph, bundle: Sequence[Constraint], variable: str, domain: NodeSet, partners: NodeSet
+    graph: KnowledgeBase, bundle: Sequence[Constraint], variable: str, domain: NodeSet, partners: NodeSet
 ) -> Pairs:
     """The pairs that meet every constraint of a bundle, at least one of which is required."""
     required = [pairs(graph, c, variable, domain, partners) for c in bundle if not c.negated]
@@ -88,7 +93,7 @@ class Arc(NamedTuple):
 
 
 def narrow(
-    graph: Graph,
+    graph: KnowledgeBase,
     problem: Problem,
     variables: frozenset[str],
     domains: Domains,
@@ -128,7 +133,7 @@ def narrow(
 class _Narrowing:
     """The domains while they shrink."""
 
-    def __init__(self, graph: Graph, problem: Problem, domains: dict[str, NodeSet | None]) -> None:
+    def __init__(self, graph: KnowledgeBase, problem: Problem, domains: dict[str, NodeSet | None]) -> None:
         self.graph, self.problem, self.domains = graph, problem, domains
 
     def everything(self, variable: str) -> NodeSet:

@@ -9,8 +9,8 @@ import numpy as np
 
 from clew.core.types import Fact, NodeSet, Path
 from clew.kb.protocol import KnowledgeBase
-from clew.queries.hierarchies import below, chain_up, hierarchies
-from clew.queries.problem import Constraint, Graph
+from clew.queries.grounding import below, chain_up, hierarchies
+from clew.queries.problem import Constraint
 from clew.queries.solutions import Solution, connected, depths
 
 Assignment = Mapping[str, int]
@@ -18,7 +18,7 @@ Assignment = Mapping[str, int]
 Edge = tuple[int, str, int]
 
 
-def assignments(graph: Graph, solution: Solution, answer: int) -> Iterator[Assignment]:
+def assignments(graph: KnowledgeBase, solution: Solution, answer: int) -> Iterator[Assignment]:
     """Every way to fill the variables tied to the target, given one answer: backtracking inside the domains."""
     problem = solution.problem
     group = connected(problem, problem.target)

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from clew.core.disk import refuse_link, write_whole
 from clew.core.errors import CorruptError
-from clew.core.notations import parse_json
-from clew.kb.sealed import LEARNED, sealed_text, unsealed_or_older
+from clew.core.texts import parse_json
+from clew.kb.manifest import LEARNED, sealed_text, unsealed_or_older
 from clew.queries.relation_paths import Move
 from clew.reading.path_ranker import Taught
 

@@ -16,8 +16,8 @@ import numpy as np
 from clew.core.disk import refuse_link, write_whole
 from clew.core.errors import CorruptError, ModelError
 from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.manifest import FITTED, sealed_text, unsealed_text
 from clew.kb.protocol import Explorable
-from clew.kb.sealed import FITTED, sealed_text, unsealed_text
 from clew.models.embedding.words import DIMENSION
 from clew.reading.scores import Floats
 

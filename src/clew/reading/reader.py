@@ -30,7 +30,7 @@ from clew.index.mentions import is_common
 from clew.index.protocol import Names
 from clew.index.tokens import stem, tokenise
 from clew.kb.protocol import Explorable, Joining, Way
-from clew.queries.hierarchies import descendants, hierarchies
+from clew.queries.grounding import descendants, hierarchies
 from clew.reading.encoders import SHIPPED, Encoders
 from clew.reading.extents import Extents
 from clew.reading.fitted import Fitted

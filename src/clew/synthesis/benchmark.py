@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from clew import __version__
 from clew.core.disk import refuse_foreign
@@ -20,7 +19,7 @@ from clew.synthesis.judging import Judge, MeaningJudge, PhraseJudge, WordJudge, 
 from clew.synthesis.output import Made, ProgressLog, write_benchmark
 from clew.synthesis.pipeline import CHUNK, Plan, Steps, Synthesis, draw_all, finish, synthesise
 from clew.synthesis.records import violations
-from clew.synthesis.sampling import Sampler
+from clew.synthesis.requirement import Sampler
 from clew.synthesis.statistics import describe_rows, stark_statistics
 from clew.synthesis.templates import KINDS, SHIPPED, Kind, Template, load_templates
 from clew.toolbox import Toolbox
@@ -69,25 +68,6 @@ class Writers:
     """Takes replies unchecked: for estimates only."""
 
 
-@dataclass(frozen=True)
-class Report:
-    """What was made."""
-
-    folder: Path
-    made: Made
-
-    def to_json(self) -> dict[str, Any]:
-        """As `clew synth --json` prints it."""
-        return {
-            "folder": str(self.folder),
-            "questions": len(self.made.rows),
-            "acceptance": dict(self.made.acceptance),
-            "gates": {gate: len(ids) for gate, ids in self.made.gates.items()},
-            "statistics": [one.to_json() for one in self.made.statistics],
-            "remarks": list(self.made.remarks),
-        }
-
-
 def make_benchmark(
     tools: Toolbox,
     folder: Path,
@@ -95,7 +75,7 @@ def make_benchmark(
     writers: Writers | None = None,
     *,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Report:
+) -> Made:
     """Make the questions, check every gate, and write the files; what is finished already is not made again."""
     writers = writers or Writers()
     refuse_foreign(folder, (LOG,), "benchmark of `clew synth`", "name a new folder with --out")
@@ -110,9 +90,9 @@ def make_benchmark(
     gates = violations(kb, done.rows)
     if failed := {gate: ids for gate, ids in gates.items() if ids}:
         raise AssertionError(f"questions that fail a gate were about to be written: {failed}")
-    made = _made(tools, wanted, done, steps, gates, remarks)
-    write_benchmark(folder, made)
-    return Report(folder, made)
+    made = _made(tools, folder, wanted, done, steps, gates, remarks)
+    write_benchmark(made)
+    return made
 
 
 def prepare(tools: Toolbox, wanted: Wanted, writers: Writers) -> tuple[Plan, Steps, list[str]]:
@@ -160,7 +140,7 @@ def choose_templates(
 ) -> dict[Kind, tuple[Template, ...]]:
     """Those of a file, or the useful ones of the schema, by kind."""
     if wanted.templates is None:
-        found = [one.template for one in enumerate_templates(tools.local, kinds, wanted.seed, sampler)]
+        found = enumerate_templates(sampler, kinds, wanted.seed)
     else:
         found = list(load_templates(wanted.templates, tools.kb.schema))
     return {kind: tuple(template for template in found if template.kind == kind) for kind in kinds}
@@ -193,7 +173,13 @@ def model_steps(tools: Toolbox, sampler: Sampler, writers: Writers, *, of_produc
 
 
 def _made(
-    tools: Toolbox, wanted: Wanted, done: Synthesis, steps: Steps, gates: dict[str, list[str]], remarks: list[str]
+    tools: Toolbox,
+    folder: Path,
+    wanted: Wanted,
+    done: Synthesis,
+    steps: Steps,
+    gates: dict[str, list[str]],
+    remarks: list[str],
 ) -> Made:
     kb = tools.local
     name = kb.folder.name.removesuffix(".kb")
@@ -220,5 +206,14 @@ def _made(
         "clew": __version__,
     }
     return Made(
-        name, done.rows, wanted.seed, settings, kb.manifest.facts["notes"], acceptance, gates, statistics, remarks
+        folder,
+        name,
+        done.rows,
+        wanted.seed,
+        settings,
+        kb.notes,
+        acceptance,
+        gates,
+        statistics,
+        remarks,
     )

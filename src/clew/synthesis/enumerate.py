@@ -15,7 +15,7 @@ from itertools import combinations_with_replacement, product
 from clew.core.errors import InputError
 from clew.core.types import NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.synthesis.sampling import Sampler
+from clew.synthesis.requirement import Sampler
 from clew.synthesis.templates import KINDS, Branch, Kind, Start, Step, Template
 
 MEASURED = 36
@@ -44,30 +44,18 @@ class Usefulness:
         return self.yields * self.spread * min(1.0, self.entities / 20)
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A template with how useful it is."""
-
-    template: Template
-    usefulness: Usefulness
-
-
-def enumerate_templates(
-    kb: ArrayKnowledgeBase, kinds: Sequence[Kind], seed: int, sampler: Sampler | None = None
-) -> list[Ranked]:
+def enumerate_templates(sampler: Sampler, kinds: Sequence[Kind], seed: int) -> list[Template]:
     """The useful templates of the given kinds, the most useful of each kind first."""
-    sampler = sampler or Sampler(kb)
-    steps = distinct_steps(kb)
-    texts = types_with_text(kb)
-    ranked: list[Ranked] = []
+    steps, texts = distinct_steps(sampler.kb), types_with_text(sampler.kb)
+    templates: list[Template] = []
     for kind in kinds:
-        found = sorted(_of_kind(kind, steps, texts), key=lambda pair: (-pair[0], pair[1].name))
-        measured = [Ranked(t, measure(sampler, t, seed)) for _, t in found[:MEASURED]]
-        useful = [one for one in measured if one.usefulness.score >= LEAST]
+        weighed = sorted(_of_kind(kind, steps, texts), key=lambda pair: (-pair[0], pair[1].name))
+        fitness = {template: measure(sampler, template, seed) for _, template in weighed[:MEASURED]}
+        useful = [template for template, fit in fitness.items() if fit.score >= LEAST]
         # On a tiny base few entities can be named at all.
-        useful = useful or [one for one in measured if one.usefulness.yields * one.usefulness.spread >= LEAST]
-        ranked += sorted(useful, key=lambda one: (-one.usefulness.score, one.template.name))[:KEPT]
-    return ranked
+        useful = useful or [template for template, fit in fitness.items() if fit.yields * fit.spread >= LEAST]
+        templates += sorted(useful, key=lambda template: (-fitness[template].score, template.name))[:KEPT]
+    return templates
 
 
 def measure(sampler: Sampler, template: Template, seed: int) -> Usefulness:

@@ -10,13 +10,14 @@ from pydantic import BaseModel, ConfigDict
 
 from clew.core import trace
 from clew.core.types import NodeSet
+from clew.index.lexical import LexicalIndex
 from clew.index.tokens import terms
 from clew.kb.protocol import KnowledgeBase
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, Prompt, ask, read_json
 from clew.synthesis.fusion import Draft, instruction
 from clew.synthesis.records import leaks, names_of
-from clew.synthesis.textual import Property, Rarity, TextualRequirement, distinctive_phrase, fields, written
+from clew.synthesis.textual import Property, TextualRequirement, distinctive_phrase, fields, written
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class PhraseExtractor:
     """Distinctive phrases of the gold nodes' texts."""
 
     kb: KnowledgeBase
-    rarity: Rarity
+    lexical: LexicalIndex
     name: str = "distinctive phrases"
 
     def extract(self, drafts: Sequence[Draft]) -> list[TextualRequirement | None]:
@@ -33,7 +34,7 @@ class PhraseExtractor:
 
     def _one(self, draft: Draft) -> TextualRequirement | None:
         others = draft.requirement.possible - NodeSet.of([draft.gold])
-        return distinctive_phrase(self.kb, self.rarity, draft.gold, others, draft.rng("textual"))
+        return distinctive_phrase(self.kb, self.lexical, draft.gold, others, draft.rng("textual"))
 
 
 Said = TypeVar("Said")
@@ -147,6 +148,10 @@ class ProductExtractor(ModelExtractor):
         item = "" if leaks(said.item, names_of(self.kb, draft.gold)) else said.item.strip()
         negative = tuple(one.text for one in said.negative)
         return TextualRequirement(kept, "model", item, negative) if kept else None
+
+
+Extractor = PhraseExtractor | ModelExtractor
+"""Finds textual requirements: one per draft, None where nothing fit is written about its gold node."""
 
 
 def _extracted(

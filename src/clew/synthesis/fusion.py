@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -77,24 +77,6 @@ class Wording:
     """The places of the textual properties that the question asks for; None means all."""
 
 
-class Fuser(Protocol):
-    """Words questions."""
-
-    @property
-    def chooses(self) -> bool:
-        """Whether it decides which properties a question asks for, so that only those can be judged afterwards."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """What decides its wording, for the log of finished questions."""
-        ...
-
-    def fuse(self, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Wording]:
-        """One wording per draft, in the same order."""
-        ...
-
-
 @dataclass(frozen=True)
 class GrammarFuser:
     """Words questions by `clew.synthesis.grammar`."""
@@ -102,6 +84,7 @@ class GrammarFuser:
     schema: Schema
     name: str = "grammar 1"
     chooses: bool = False
+    """Whether it decides which properties a question asks for, so that only those can be judged afterwards."""
 
     def fuse(self, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Wording]:
         """One wording per draft, in the same order."""
@@ -178,7 +161,10 @@ class ModelFuser:
         plain = GrammarFuser(self.schema).fuse([replace(draft, role="user") for draft in drafts], texts)
         tasks = [_Task(*row) for row in zip(drafts, texts, plain, strict=True)]
         drafted = ask(self.writer, [self._draft(task) for task in tasks], role="draft")
-        tasks = [_told(task, outcome) for task, outcome in zip(tasks, drafted, strict=True)]
+        tasks = [  # where there is no draft, the grammar's wording asks for everything
+            task if outcome.value is None else replace(task, used=outcome.value.used)
+            for task, outcome in zip(tasks, drafted, strict=True)
+        ]
         first = [Outcome(None if one.value is None else one.value.question, one.problem) for one in drafted]
         second = self._rewritten(tasks, first)
         stages: dict[How, list[Outcome[str]]] = {"model rewrite": second, "model draft": first}
@@ -272,6 +258,9 @@ class ProductFuser(ModelFuser):
         return Ask(filled, read, schema=PRODUCT_SCHEMA, max_tokens=300, temperature=0.7, seed=task.draft.slot)
 
 
+Fuser = GrammarFuser | ModelFuser
+
+
 @dataclass(frozen=True)
 class _Drafted:
     question: str
@@ -298,11 +287,6 @@ class _Task:
         text = self.text if self.text is None or self.used is None else self.text.using(self.used)
         properties = () if text is None else text.properties
         return "\n".join([f"- {self.plain.relational}", *(f"- its text says: {one.text}" for one in properties)])
-
-
-def _told(task: _Task, outcome: Outcome[_Drafted]) -> _Task:
-    """The task with what its draft asks for; where there is no draft, the grammar's wording asks for everything."""
-    return task if outcome.value is None else replace(task, used=outcome.value.used)
 
 
 def _read_draft(completion: Completion) -> _Drafted:

@@ -47,7 +47,7 @@ def relational_question(
         return " ".join([question, *(rng.choice(_SENTENCES).format(phrase) for phrase in phrases)])
     ordered = sorted(template.branches, key=lambda branch: (branch.negated, len(branch.steps)))
     clauses = [(branch_clause(branch, names, schema, rng), branch.negated) for branch in ordered]
-    clauses += [(_DESCRIBED(phrase), False) for phrase in phrases]
+    clauses += [(_described(phrase), False) for phrase in phrases]
     return _assembled(schema.node_type(template.target).label, clauses, rng)
 
 
@@ -58,7 +58,7 @@ _SENTENCES = (
 )
 
 
-def _DESCRIBED(phrase: str) -> Clause:  # noqa: N802 - stands beside the constants of the grammar
+def _described(phrase: str) -> Clause:
     return Clause(
         (f"is described with the words “{phrase}”", f"has “{phrase}” in its description"),
         (f"whose description mentions “{phrase}”", f"described as “{phrase}”"),
@@ -216,7 +216,8 @@ def _assembled(noun: str, clauses: Sequence[tuple[Clause, bool]], rng: random.Ra
         return f"{opening} {text}?"
     thing = "thing" if nameless else noun
     opening, end = rng.choice(_OPENINGS)
-    return _capital(f"{opening.format(noun=thing, a_noun=article(thing))} {text}{end}")
+    sentence = f"{opening.format(noun=thing, a_noun=article(thing))} {text}{end}"
+    return sentence[:1].upper() + sentence[1:]
 
 
 _OPENINGS = (
@@ -238,7 +239,3 @@ def _filled(wording: str, template: Template, names: Mapping[str, str]) -> str:
         for hole in holes(branch.start):
             wording = wording.replace(f"<{hole}>", names[branch.start.label])
     return wording if re.search(r"[.?!]$", wording) else f"{wording}."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

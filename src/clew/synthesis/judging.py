@@ -8,17 +8,18 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew.core import trace
 from clew.core.errors import PendingError, ReplyError
 from clew.core.types import NodeSet
+from clew.index.lexical import LexicalIndex
 from clew.index.tokens import normalise, terms
+from clew.index.vectors import VectorIndex
 from clew.kb.protocol import KnowledgeBase
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, Prompt, ask, find_json
 from clew.roles.score import read_yes_no
-from clew.synthesis.textual import Rarity, TextualRequirement, fields, written
+from clew.synthesis.textual import TextualRequirement, fields, written
 
 Votes = tuple[bool, ...]
 """Whether a node has each property of a requirement."""
@@ -85,13 +86,13 @@ class WordJudge:
     """Most of the words of a property, the rare ones counting more, stand somewhere in the node's text."""
 
     kb: KnowledgeBase
-    rarity: Rarity
+    lexical: LexicalIndex
     least: float = 0.8
     name: str = "words"
 
     def judge(self, requirement: TextualRequirement, nodes: NodeSet) -> list[Votes]:
         """Whether enough of the words occur."""
-        wanted = [{term: self.rarity.idf(term) for term in terms(one.text)} for one in requirement.properties]
+        wanted = [{term: self.lexical.idf(term) for term in terms(one.text)} for one in requirement.properties]
         documents = [frozenset(terms(written(self.kb, node))) for node in nodes]
         return [tuple(self._enough(weights, own) for weights in wanted) for own in documents]
 
@@ -100,19 +101,11 @@ class WordJudge:
         return found >= self.least * (sum(weights.values()) or 1.0)
 
 
-class Likeness(Protocol):
-    """How alike a text and the documents of nodes are."""
-
-    def similarities(self, query: str, nodes: NodeSet) -> NDArray[np.float32]:
-        """One cosine per node, in order."""
-        ...
-
-
 @dataclass(frozen=True)
 class MeaningJudge:
     """The node's document is about what a property says."""
 
-    vectors: Likeness
+    vectors: VectorIndex
     least: float = 0.2
     name: str = "meaning"
 
@@ -167,10 +160,11 @@ class ModelJudge:
     def _ask(self, requirement: TextualRequirement, node: int) -> Ask[Votes]:
         content = self.kb.node(node)
         count = len(requirement.properties)
+        document = "\n".join(f"{name}: {text}" for name, text in fields(self.kb, node))
         filled = self.prompt.fill(
             name=content.name,
             type=self.kb.schema.node_type(content.type).label,
-            document=_document(self.kb, node),
+            document=document[:LONGEST_DOCUMENT] or "(nothing)",
             requirements="\n".join(f"{place}. {one.text}" for place, one in enumerate(requirement.properties, 1)),
         )
         return Ask(filled, partial(read_votes, count=count), max_tokens=20 + 30 * count)
@@ -202,10 +196,6 @@ class CategoryJudge:
         kind = self.kb.schema.node_type(content.type).label
         filled = CATEGORY.fill(name=content.name, type=kind, text=content.text[:1500] or "(nothing)", item=item)
         return Ask(filled, read_yes_no, max_tokens=4)
-
-
-def _document(kb: KnowledgeBase, node: int) -> str:
-    return "\n".join(f"{name}: {text}" for name, text in fields(kb, node))[:LONGEST_DOCUMENT] or "(nothing)"
 
 
 def model_judges(kb: KnowledgeBase, models: Sequence[LanguageModel]) -> tuple[Judge, ...]:

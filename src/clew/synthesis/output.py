@@ -25,7 +25,7 @@ import rustworkx
 
 from clew.core.disk import write_whole
 from clew.core.errors import CorruptError
-from clew.core.notations import parse_json
+from clew.core.texts import parse_json
 from clew.synthesis.statistics import Statistics, distribution_plot
 
 
@@ -125,6 +125,7 @@ def _dealt(groups: list[list[str]], rng: random.Random) -> Split:
 class Made:
     """A finished benchmark with everything its card says."""
 
+    folder: Path
     base: str
     rows: Sequence[Mapping[str, Any]]
     seed: int
@@ -136,6 +137,17 @@ class Made:
     statistics: Sequence[Statistics]
     remarks: Sequence[str] = ()
     """What could not be done as asked."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As `clew synth --json` prints it."""
+        return {
+            "folder": str(self.folder),
+            "questions": len(self.rows),
+            "acceptance": dict(self.acceptance),
+            "gates": {gate: len(ids) for gate, ids in self.gates.items()},
+            "statistics": [one.to_json() for one in self.statistics],
+            "remarks": list(self.remarks),
+        }
 
 
 INTRODUCTION = """\
@@ -218,13 +230,14 @@ def _table(heading: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 LONGEST, MOST = 50, 20
 
 
-def write_benchmark(folder: Path, made: Made) -> None:
+def write_benchmark(made: Made) -> None:
     """Write everything; each file is whole or absent."""
-    rows, seed = made.rows, made.seed
+    folder, rows, seed = made.folder, made.rows, made.seed
     splits = {"split": by_question(rows, seed), "split-by-template": by_template(rows, seed)}
     splits["split-by-entity"] = by_entity(rows, seed)
     place = {id_: name for name, ids in splits["split"].items() for id_ in ids}
-    lines = [{"id": row["id"], **_without(row, "id", "node_ids"), "split": place[row["id"]]} for row in rows]
+    told = [{name: row[name] for name in ("id", *row) if name != "node_ids"} for row in rows]
+    lines = [row | {"split": place[row["id"]]} for row in told]
     for name, parts in splits.items():
         for part, ids in parts.items():
             write_atomically(folder / name / f"{part}.index", "".join(f"{id_}\n" for id_ in ids))
@@ -234,10 +247,6 @@ def write_benchmark(folder: Path, made: Made) -> None:
         write_atomically(folder / "plots" / f"{name}.svg", text)
     write_atomically(folder / "README.md", data_card(made))
     write_atomically(folder / "questions.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
-
-
-def _without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in names}
 
 
 def stark_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -15,18 +15,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from clew import __version__
 from clew.core import trace
 from clew.core.errors import InputError, PendingError
 from clew.index.tokens import normalise
 from clew.kb.arrays import ArrayKnowledgeBase
+from clew.synthesis.extraction import Extractor
 from clew.synthesis.fusion import DEFAULT_ROLE, Draft, Fuser, Wording, seeded
 from clew.synthesis.judging import Judge, Verdict, unanimous
 from clew.synthesis.output import ProgressLog, content_key
 from clew.synthesis.records import leaks, names_of, rejection, row_of
-from clew.synthesis.sampling import Sampler
+from clew.synthesis.requirement import Sampler
 from clew.synthesis.templates import Kind, Template
 from clew.synthesis.textual import TextualRequirement, fields
 
@@ -35,19 +36,6 @@ CHUNK = 16
 ROUNDS = 8
 """How often questions that were turned down are made up for."""
 Result = Mapping[str, Any]
-
-
-class Extractor(Protocol):
-    """Finds textual requirements."""
-
-    @property
-    def name(self) -> str:
-        """What decides its findings, for the log of finished questions."""
-        ...
-
-    def extract(self, drafts: Sequence[Draft]) -> list[TextualRequirement | None]:
-        """One requirement per draft; None where nothing fit is written about its gold node."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from clew.core.types import NodeRef, NodeSet, Path
+from clew.core.types import NodeRef, NodeSet
 from clew.index.tokens import normalise
 from clew.kb.protocol import KnowledgeBase
 from clew.synthesis.fusion import Draft, Wording
@@ -46,7 +46,10 @@ def row_of(
         "query_text": str(query),
         "relational_set": [keys[node] for node in requirement.candidates],
         "gold": keys[draft.gold],
-        "paths": {keys[node]: [_path(path) for path in found] for node, found in paths.items()},
+        "paths": {
+            keys[node]: [[[fact.head.key, fact.relation, fact.tail.key] for fact in path.facts] for path in found]
+            for node, found in paths.items()
+        },
         "textual": None if text is None else _text(text),
         "votes": {} if verdict is None else {keys[node]: votes for node, votes in verdict.votes.items()},
         "wording": {
@@ -57,10 +60,6 @@ def row_of(
         },
         "node_ids": answers.array.tolist(),
     }
-
-
-def _path(path: Path) -> list[list[str]]:
-    return [[fact.head.key, fact.relation, fact.tail.key] for fact in path.facts]
 
 
 def _text(text: TextualRequirement) -> dict[str, Any]:

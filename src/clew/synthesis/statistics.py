@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import ast
-import csv
-import gzip
-import io
 import math
 import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from clew.core.errors import SourceError
+from clew.core.plots import Axis, Series, line_plot
+from clew.datasets.load import load_stark
 
 _WORD = re.compile(r"\w+")
 
@@ -93,76 +89,23 @@ def _relational_share(rows: Sequence[Mapping[str, Any]]) -> float | None:
     return fmean(shares) if shares else None
 
 
-def stark_statistics(folder: Path, count: int, seed: int = 0) -> list[Statistics]:
+def stark_statistics(folder: Path, count: int) -> list[Statistics]:
     """Those of the real STaRK questions below a folder, each over as many as ours: diversity depends on n."""
-    found = []
-    for place in sorted(folder.glob("*")):
-        files = [place / "stark_qa" / f"stark_qa.csv{end}" for end in ("", ".gz")]
-        file = next((file for file in files if file.is_file()), None)
-        if file is not None:
-            rows = _read(file)
-            chosen = random.Random(seed).sample(rows, min(count, len(rows)))
-            found.append(describe(f"STaRK {place.name}", [query for query, _ in chosen], [n for _, n in chosen]))
-    return found
-
-
-def _read(file: Path) -> list[tuple[str, int]]:
-    data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-    try:
-        reader = csv.DictReader(io.StringIO(data.decode("utf-8"), newline=""))
-        return [(row["query"], len(ast.literal_eval(row["answer_ids"]))) for row in reader]
-    except (KeyError, ValueError, SyntaxError, TypeError) as error:
-        raise SourceError(f"is no stark_qa.csv: {error}", file=file) from error
-
-
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 320, 52, 20, 34, 42
-COLOURS = ("#2a6fbb", "#d1495b", "#2e8b57", "#a8740a", "#7b4fa3", "#00808f")
-STYLE = (
-    "text{font:12px system-ui,sans-serif;fill:#666}.title{font-weight:600;font-size:13px}"
-    "path{fill:none;stroke-width:2}.grid{stroke:#8884}"
-)
-
-
-def distribution(values: Sequence[int], highest: int) -> list[float]:
-    """The share of each value from 0 to `highest`; what is above counts as highest."""
-    shares = [0.0] * (highest + 1)
-    for value in values:
-        shares[min(value, highest)] += 1 / len(values)
-    return shares
+    sets = []
+    for base in sorted({file.parent.parent for file in folder.glob("*/stark_qa/stark_qa.csv*")}):
+        questions = load_stark(base).questions
+        chosen = random.Random(0).sample(questions, min(count, len(questions)))
+        answers = [len(question.answers) for question in chosen]
+        sets.append(describe(f"STaRK {base.name}", [question.text for question in chosen], answers))
+    return sets
 
 
 def distribution_plot(title: str, label: str, series: Mapping[str, Sequence[int]], highest: int) -> str:
-    """Shares of questions by a whole number, one stepped line per set."""
-    lines = {name: distribution(values, highest) for name, values in series.items() if values}
-    top = max((max(shares) for shares in lines.values()), default=1.0) or 1.0
-    height = HEIGHT + 18 * ((len(lines) + 2) // 3)
-
-    def across(value: float) -> float:
-        return LEFT + value / (highest + 1) * (WIDTH - LEFT - RIGHT)
-
-    def up(share: float) -> float:
-        return HEIGHT - BOTTOM - share / top * (HEIGHT - TOP - BOTTOM)
-
-    frame = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img"'
-    parts = [
-        f'{frame} aria-label="{escape(title, quote=True)}"><style>{STYLE}</style>',
-        f'<text class="title" x="{LEFT}" y="18">{escape(title)}</text>',
-    ]
-    for part in range(5):
-        share = top * part / 4
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(share):.1f}" y2="{up(share):.1f}"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{up(share) + 4:.1f}" text-anchor="end">{100 * share:.0f} %</text>')
-    step = max(1, (highest + 1) // 10)
-    for value in range(0, highest + 1, step):
-        more = "+" if value == highest else ""
-        middle = across(value + 0.5)
-        parts.append(f'<text x="{middle:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{value}{more}</text>')
-    parts.append(f'<text x="{(LEFT + WIDTH) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{escape(label)}</text>')
-    for place, (name, shares) in enumerate(lines.items()):
-        colour = COLOURS[place % len(COLOURS)]
-        path = "".join(f"V{up(share):.1f}H{across(value + 1):.1f}" for value, share in enumerate(shares))
-        parts.append(f'<path stroke="{colour}" d="M{LEFT} {up(0):.1f}{path}"><title>{escape(name)}</title></path>')
-        left, below = LEFT + (place % 3) * 194, HEIGHT + 6 + 18 * (place // 3)
-        parts.append(f'<path stroke="{colour}" d="M{left} {below - 4}h22"/>')
-        parts.append(f'<text x="{left + 28}" y="{below}">{escape(name[:28])}</text>')
-    return "".join(parts) + "</svg>\n"
+    """Shares of questions by a whole number, one stepped line per set; what is above `highest` counts as highest."""
+    lines = []
+    for name, values in series.items():
+        counts = Counter(min(value, highest) for value in values)
+        shares = [(value, 100 * counts[value] / len(values)) for value in range(highest + 1) if values]
+        steps = tuple((end, share) for value, share in shares for end in (float(value), value + 1.0))
+        lines.append(Series(name, steps))
+    return line_plot(title, lines, Axis(f"{label}, {highest} or more at the end", low=0), Axis("percent", low=0)) + "\n"

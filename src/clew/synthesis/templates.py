@@ -24,8 +24,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core.errors import InputError, NotFoundError, SchemaError
-from clew.core.notations import parse_toml
 from clew.core.schema import Schema
+from clew.core.texts import parse_toml
 from clew.core.types import Direction
 
 Kind = Literal["1-hop", "2-hop", "intersection", "negation", "metapath-and", "textual"]

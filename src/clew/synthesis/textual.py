@@ -12,9 +12,10 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, Protocol
+from typing import Literal
 
 from clew.core.types import NodeSet
+from clew.index.lexical import LexicalIndex
 from clew.index.tokens import Token, normalise, stop_words, terms, tokenise
 from clew.kb.protocol import KnowledgeBase
 from clew.kb.render import MOST_LISTED
@@ -68,14 +69,6 @@ class TextualRequirement:
         return replace(self, properties=tuple(one for place, one in enumerate(self.properties) if place in places))
 
 
-class Rarity(Protocol):
-    """How telling a term is in the base."""
-
-    def idf(self, term: str) -> float:
-        """Higher for rarer terms."""
-        ...
-
-
 def fields(kb: KnowledgeBase, node: int) -> list[tuple[str, str]]:
     """What is written about a node, without its names: the text, then its textual attributes, lists entry by entry."""
     content = kb.node(node)
@@ -95,7 +88,7 @@ def written(kb: KnowledgeBase, node: int) -> str:
 
 
 def distinctive_phrase(
-    kb: KnowledgeBase, rarity: Rarity, gold: int, others: NodeSet, rng: random.Random
+    kb: KnowledgeBase, lexical: LexicalIndex, gold: int, others: NodeSet, rng: random.Random
 ) -> TextualRequirement | None:
     """A phrase that tells the gold node from the other candidates; None where no phrase tells it from any."""
     names = {normalise(name) for name in (kb.node(gold).name, *kb.node(gold).aliases)}
@@ -112,20 +105,20 @@ def distinctive_phrase(
             having = sum(f" {said} " in document for document in documents)
             contrast = 1 - having / len(documents) if documents else 1.0
             weight = 1.0 if field == "text" else BESIDE_THE_TEXT
-            score = weight * contrast * _telling(phrase, tokens, name_words, rarity)
+            score = weight * contrast * _telling(phrase, tokens, name_words, lexical)
             scored.append((score, said, Property(phrase, field, tokens[0].start, tokens[-1].end)))
     best = sorted((row for row in scored if row[0] > 0), key=lambda row: (-row[0], row[1]))[:AMONG]
     return TextualRequirement((rng.choice(best)[2],), "distinctive phrase") if best else None
 
 
-def _telling(phrase: str, tokens: Sequence[Token], name_words: set[str], rarity: Rarity) -> float:
+def _telling(phrase: str, tokens: Sequence[Token], name_words: set[str], lexical: LexicalIndex) -> float:
     """The mean rarity of its terms; words of the name count for little, and three to five words read best."""
     found = terms(phrase)
     if not found:
         return 0.0
     borrowed = sum(token.text in name_words for token in tokens) / len(tokens)
     length = 1.0 if 3 <= len(tokens) <= 5 else 0.7
-    return sum(min(rarity.idf(term), RAREST) for term in found) / len(found) * (1 - 0.8 * borrowed) * length
+    return sum(min(lexical.idf(term), RAREST) for term in found) / len(found) * (1 - 0.8 * borrowed) * length
 
 
 def phrases(text: str) -> Iterator[tuple[str, list[Token]]]:

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from clew.core.disk import refuse_readable
-from clew.core.notations import read_toml
+from clew.core.texts import read_toml
 
 Role = Literal["reader", "editor", "admin"]
 """Ask and look around; change documents, too; say who else may, too."""

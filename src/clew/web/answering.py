@@ -12,8 +12,7 @@ from clew.api import Base
 from clew.core.trace import Recorder
 from clew.core.types import Answer, plain
 from clew.core.wire import AskRequest
-from clew.kb.protocol import KnowledgeBase
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import KnowledgeBase, StoredKnowledgeBase
 from clew.methods.protocol import Method
 from clew.models.protocol import LanguageModel
 from clew.queries.corrections import Corrections

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew import __version__
 from clew.core.errors import ClewError, InputError
-from clew.core.notations import what_is_wrong
+from clew.core.texts import what_is_wrong
 from clew.core.wire import (
     AnswerReply,
     AskRequest,

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from clew import cli
 from clew.building import build
 from clew.core.errors import InputError, SchemaError
-from clew.evaluation.plots import Bar, bar_plot
+from clew.core.plots import Bar, bar_plot
 from clew.evaluation.rankers import hit_curve
 from clew.kb.tables import Piece, Tables
 from clew.methods import catalog

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.errors import SourceError
-from clew.core.notations import parse_json
+from clew.core.texts import parse_json
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.text_file import read_text

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 from clew.core.errors import InputError, NotFoundError, SourceError, needing
@@ -49,16 +49,6 @@ class SqlTable:
     """Columns that are declared as true or false, where the database holds these as numbers."""
 
 
-class Database(Protocol):
-    """An open database."""
-
-    def tables(self) -> list[SqlTable]:
-        """The tables that people made, sorted by name."""
-
-    def rows(self, table: SqlTable) -> Iterator[Row]:
-        """The rows of a table by its key, values in the order of its columns."""
-
-
 def is_url(source: object) -> bool:
     """Whether a source is the URL of a database rather than a file: `sqlite:///shop.db`."""
     return isinstance(source, str) and _URL.match(source) is not None
@@ -74,7 +64,7 @@ def is_sqlite(file: Path) -> bool:
 
 
 @contextmanager
-def open_database(source: str | Path) -> Iterator[Database]:
+def open_database(source: str | Path) -> Iterator[Sqlite | DuckDb | AnySql]:
     """A database by URL or file; nothing is written to it."""
     if isinstance(source, Path) and source.suffix.lower() == ".duckdb":
         source = f"{DUCKDB_URL}{source}"
@@ -90,7 +80,7 @@ def open_database(source: str | Path) -> Iterator[Database]:
 
 
 @contextmanager
-def _sqlite(file: Path) -> Iterator[Database]:
+def _sqlite(file: Path) -> Iterator[Sqlite]:
     if not file.exists():
         raise NotFoundError(f"{file}: no such file; sqlite:///FILE is relative, sqlite:////FILE absolute")
     if not is_sqlite(file):
@@ -167,7 +157,7 @@ _ALONE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": 
 
 
 @contextmanager
-def open_duckdb(url: str) -> Iterator[Database]:
+def open_duckdb(url: str) -> Iterator[DuckDb]:
     """A DuckDB file, read-only."""
     file = Path(url.removeprefix(DUCKDB_URL))
     with needing("duckdb", "duckdb"):
@@ -221,7 +211,7 @@ def _table(name: str, columns: tuple[str, ...], constraints: list[Row]) -> SqlTa
 
 
 @contextmanager
-def open_other(url: str) -> Iterator[Database]:
+def open_other(url: str) -> Iterator[AnySql]:
     """A database by the URL that SQLAlchemy takes; its driver has to be installed."""
     with needing("sql", "sqlalchemy"):
         import sqlalchemy

@@ -74,7 +74,7 @@ def apply_delta(old: Tables, delta: Delta) -> Tables:
     nodes, skipped = _without_nodes(old.nodes, delta.delete_nodes)
     edges, missing = _without_edges(old.edges, delta.delete_edges)
     edges = tuple(_kept(piece, _touched(piece, delta.delete_nodes)) for piece in edges)
-    known = _joined([piece.table.select(["key"]) for piece in nodes], ("key",))["key"]
+    known = _keys(nodes)
     changed = tuple(_changed(piece, nodes, known) for piece in delta.upserts.nodes)
     for piece in delta.upserts.nodes:
         nodes = tuple(_kept(other, pc.is_in(_text(other, "key"), value_set=_text(piece, "key"))) for other in nodes)
@@ -94,8 +94,7 @@ def _without_nodes(nodes: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tupl
     skipped = []
     for gone in deleted:
         keys = _text(gone, "key")
-        there = pa.chunked_array([chunk for piece in nodes for chunk in _text(piece, "key").chunks], _TEXT)
-        absent = pc.invert(pc.is_in(keys, value_set=there))
+        absent = pc.invert(pc.is_in(keys, value_set=_keys(nodes)))
         for row in pc.indices_nonzero(absent).to_pylist():
             skipped.append(
                 Problem(f"no node has the key {keys[row].as_py()!r}, to be deleted", gone.file, gone.line(row))
@@ -146,13 +145,12 @@ def _unlinked(edges: Piece, columns: Sequence[Piece]) -> Piece:
 
 def _touched(edges: Piece, deleted: tuple[Piece, ...]) -> pa.ChunkedArray:
     """Which edges begin or end at a deleted node."""
-    keys = pa.chunked_array([chunk for gone in deleted for chunk in _text(gone, "key").chunks], _TEXT)
-    return pc.or_(*(pc.is_in(_text(edges, end), value_set=keys) for end in ("head", "tail")))
+    return pc.or_(*(pc.is_in(_text(edges, end), value_set=_keys(deleted)) for end in ("head", "tail")))
 
 
 def _changed(piece: Piece, old: tuple[Piece, ...], known: pa.ChunkedArray) -> Piece:
     """The rows of a delta, filled up with what the old nodes of the same keys have."""
-    places = pc.index_in(_text(piece, "key"), value_set=known.cast(_TEXT))
+    places = pc.index_in(_text(piece, "key"), value_set=known)
     columns = {"key": _text(piece, "key")}
     names = dict.fromkeys([*piece.table.column_names, *(name for other in old for name in other.table.column_names)])
     for name in names:
@@ -205,10 +203,8 @@ def _kept(piece: Piece, gone: pa.ChunkedArray | pa.Array) -> Piece:
     return Piece(piece.table.filter(stay), piece.file, lines=lines)
 
 
-def _joined(tables: Sequence[pa.Table], names: tuple[str, ...]) -> pa.Table:
-    if not tables:
-        return pa.table({name: pa.chunked_array([], _TEXT) for name in names})
-    return pa.concat_tables([table.cast(pa.schema([(name, _TEXT) for name in names])) for table in tables])
+def _keys(pieces: Sequence[Piece]) -> pa.ChunkedArray:
+    return pa.chunked_array([chunk for piece in pieces for chunk in _text(piece, "key").chunks], _TEXT)
 
 
 def _text(piece: Piece, name: str) -> pa.ChunkedArray:

@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from clew.core.errors import NotFoundError, SourceError
-from clew.core.notations import parse_json
-from clew.core.texts import whole_value
+from clew.core.texts import parse_json, whole_value
 from clew.kb.sources.columns import edge_roles, node_roles
 from clew.kb.sources.files import line_at, read_bytes
 from clew.kb.sources.pieces import RawTable, is_text

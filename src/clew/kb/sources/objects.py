@@ -11,6 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 import pyarrow as pa
 
 from clew.core.errors import InputError, needing
+from clew.kb.build import kind_of
 from clew.kb.sources.files import SourceOptions
 from clew.kb.sources.jsonl import table_of_records
 from clew.kb.sources.pieces import RawTable, as_edges, as_nodes
@@ -115,6 +116,8 @@ def _present(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _HEADING = '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+_GRAPHML = {"integer": "long", "number": "double", "boolean": "boolean"}
+"""What GraphML calls the kinds of attributes that are no text."""
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that no XML file may hold, escaped or not."""
 
@@ -139,19 +142,11 @@ def _declare(out: TextIO, target: str, pieces: Sequence[Piece], ends: tuple[str,
     for piece in pieces:
         for column in piece.table.schema:
             if column.name not in ends and not pa.types.is_null(column.type):
-                types[column.name] = _type(column.type)
+                types[column.name] = _GRAPHML.get(kind_of(column.type), "string")
     ids = {name: f"{target[0]}{number}" for number, name in enumerate(types)}
     for name, kind in types.items():
         out.write(f'<key id="{ids[name]}" for="{target}" attr.name={_quoted(name)} attr.type="{kind}"/>\n')
     return ids
-
-
-def _type(kind: pa.DataType) -> str:
-    if pa.types.is_integer(kind):
-        return "long"
-    if pa.types.is_floating(kind):
-        return "double"
-    return "boolean" if pa.types.is_boolean(kind) else "string"
 
 
 def _data(row: dict[str, Any], ids: dict[str, str]) -> str:

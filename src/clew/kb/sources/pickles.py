@@ -124,9 +124,6 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
         self.append(tuple(arguments))
         self._load_reduce()
 
-    def _load_newobj(self) -> None:
-        self._load_reduce()
-
     def _load_newobj_ex(self) -> None:
         if self.stack.pop():
             raise pickle.UnpicklingError("it calls something by named arguments")
@@ -144,11 +141,8 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
         self._space.take(size)
         self.append(bytearray(self.read(size)))
 
-    def _load_next_buffer(self) -> None:
+    def _load_buffer(self) -> None:
         raise pickle.UnpicklingError("it refers to data outside of it")
-
-    def _load_readonly_buffer(self) -> None:
-        self._load_next_buffer()
 
     def _load_frozenset(self) -> None:
         items = self.pop_mark()
@@ -189,12 +183,12 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
 
     for _operation, _run in (
         (pickle.REDUCE, _load_reduce),
-        (pickle.NEWOBJ, _load_newobj),
+        (pickle.NEWOBJ, _load_reduce),
         (pickle.NEWOBJ_EX, _load_newobj_ex),
         (pickle.BUILD, _load_build),
         (pickle.BYTEARRAY8, _load_bytearray8),
-        (pickle.NEXT_BUFFER, _load_next_buffer),
-        (pickle.READONLY_BUFFER, _load_readonly_buffer),
+        (pickle.NEXT_BUFFER, _load_buffer),
+        (pickle.READONLY_BUFFER, _load_buffer),
         (pickle.FROZENSET, _load_frozenset),
         (pickle.DICT, _load_dict),
         (pickle.SETITEM, _load_setitem),

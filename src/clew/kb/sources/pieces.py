@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.errors import SourceError
-from clew.core.notations import parse_json
+from clew.core.texts import parse_json
 from clew.kb.sources.columns import Kind, edge_roles, node_roles
 from clew.kb.sources.files import SourceOptions, stem_of
 from clew.kb.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece

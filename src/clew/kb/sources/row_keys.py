@@ -123,7 +123,8 @@ def names_of_rows(
     others = [f"{table} {number}" for number in shown]
     if found is None:
         return others, ""
-    return [str(value).strip() or other for value, other in zip(_texts(held[found]), others, strict=True)], found
+    texts = ["" if value is None else str(value).strip() for value in held[found]]
+    return [text or other for text, other in zip(texts, others, strict=True)], found
 
 
 def _named(
@@ -153,7 +154,3 @@ def _tells(values: Sequence[Any], least: float) -> bool:
     """Whether most rows have a text there, and so many of them one of their own."""
     texts = [value for value in values if isinstance(value, str) and value.strip()]
     return len(texts) > _FILLED * len(values) and len(set(texts)) >= least * len(texts)
-
-
-def _texts(values: Sequence[Any]) -> list[str]:
-    return ["" if value is None else str(value) for value in values]

@@ -27,8 +27,7 @@ from clew.kb.protocol import KnowledgeBase
 from clew.methods.focus.evidence import Focus
 from clew.queries.claims import Claim
 from clew.queries.finishing import Outcome, best_of, finish
-from clew.queries.grounding import Groundings, KnowledgeGraph, ground, pose, widened
-from clew.queries.hierarchies import hierarchies
+from clew.queries.grounding import Groundings, ground, hierarchies, pose, widened
 from clew.queries.pushdown import solver
 from clew.queries.solutions import Step, solve_relaxed
 
@@ -47,7 +46,7 @@ class Tier:
     """Tiers on one level are ranked together."""
 
 
-def tiers(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery], enough: int) -> Iterator[Tier]:
+def tiers(kb: KnowledgeBase, names: Names, queries: Sequence[TripletQuery], enough: int) -> Iterator[Tier]:
     """Tiers until there are enough answers; `queries` are the readings of a question, best first."""
     found = 0
     known: NodeSet | None = None
@@ -80,7 +79,7 @@ def asks_more(query: TripletQuery) -> bool:
     return any(len(terms(piece)) > 1 for piece in query.unexplained)
 
 
-def _levels(kb: KnowledgeGraph, names: Names, queries: Sequence[TripletQuery]) -> Iterator[list[tuple[Focus, str]]]:
+def _levels(kb: KnowledgeBase, names: Names, queries: Sequence[TripletQuery]) -> Iterator[list[tuple[Focus, str]]]:
     """Ways to read the question, from strict to loose; looser ones are tried only where stricter ones find nothing."""
     transitive = {relation.name for relation in hierarchies(kb.schema)}
     hierarchical = bool(transitive)
@@ -118,7 +117,7 @@ def _grounded(query: TripletQuery, names: Names) -> list[tuple[TripletQuery, Gro
 
 
 def _near_names(
-    kb: KnowledgeGraph, query: TripletQuery, groundings: Groundings, hierarchical: bool
+    kb: KnowledgeBase, query: TripletQuery, groundings: Groundings, hierarchical: bool
 ) -> Iterator[tuple[Focus, str]]:
     required = {
         term
@@ -140,7 +139,7 @@ def _finds(focus: Focus) -> bool:
 
 
 def _solved(
-    kb: KnowledgeGraph, query: TripletQuery, groundings: Groundings, *, hierarchical: bool, steps: tuple[Step, ...] = ()
+    kb: KnowledgeBase, query: TripletQuery, groundings: Groundings, *, hierarchical: bool, steps: tuple[Step, ...] = ()
 ) -> Focus:
     problem = pose(query, groundings, kb, edge_types="strict", direction="strict", hierarchical=hierarchical)
     relaxed = solve_relaxed(solver(kb, query, groundings, hierarchical=hierarchical), problem, steps)
@@ -183,7 +182,7 @@ def finished(kb: KnowledgeBase, names: Names, query: TripletQuery) -> Finished:
     return Finished(readings, finish(kb, query, result.nodes, asked), claim)
 
 
-def first_reading(kb: KnowledgeGraph, names: Names, query: TripletQuery) -> tuple[Focus, ...]:
+def first_reading(kb: KnowledgeBase, names: Names, query: TripletQuery) -> tuple[Focus, ...]:
     """What satisfies a query just as it stands, or with what lies below the named nodes where nothing else does."""
     readings = _grounded(query, names)
     strict = tuple(_solved(kb, *one, hierarchical=False) for one in readings)
@@ -192,6 +191,6 @@ def first_reading(kb: KnowledgeGraph, names: Names, query: TripletQuery) -> tupl
     return tuple(_solved(kb, *one, hierarchical=True) for one in readings)
 
 
-def unrestricted(kb: KnowledgeGraph, names: Names, query: TripletQuery) -> Focus:
+def unrestricted(kb: KnowledgeBase, names: Names, query: TripletQuery) -> Focus:
     """A query as it was asked, where no tier has an answer."""
     return _solved(kb, query, ground(query, names), hierarchical=bool(hierarchies(kb.schema)))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from clew.core.types import IntArray, NodeSet, Ranking
 from clew.index.lexical import LexicalIndex
 from clew.index.vectors import VectorIndex
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import StoredKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.reading.language.phrase_matcher import PhraseMatcher
 from clew.reading.language.proper_names import title_forms

@@ -19,7 +19,7 @@ import numpy as np
 
 from clew.core.roles import Reader
 from clew.core.types import Answer, Candidate, Passage, Ranking
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import StoredKnowledgeBase
 from clew.methods.knowledge_graph_prompting import summaries
 from clew.methods.knowledge_graph_prompting.answer import NOT_FOUND, READ, cite, quotation, read_passages, whole
 from clew.methods.knowledge_graph_prompting.close_reading import fitting_row, telling_sentences, told

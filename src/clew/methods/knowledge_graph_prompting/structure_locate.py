@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from clew.core import trace
 from clew.core.types import IntArray
 from clew.index.tokens import terms
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import StoredKnowledgeBase
 from clew.methods.knowledge_graph_prompting.passages import AskedPassages, PassageSearch
 from clew.methods.knowledge_graph_prompting.structure_outline import (
     BULLET,

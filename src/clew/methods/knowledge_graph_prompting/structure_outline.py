@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from clew.core.types import IntArray, NodeSet
 from clew.index.tokens import terms
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import StoredKnowledgeBase
 from clew.methods.knowledge_graph_prompting.structure_questions import LABEL, Kind, kind_of
 
 LABELLED = re.compile(

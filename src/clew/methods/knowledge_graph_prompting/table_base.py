@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from clew.core.schema import NodeType, Relation, Schema
 from clew.core.types import Direction, IntArray, NodeRef, NodeSet, RelationUse
 from clew.index.names import NameIndex
+from clew.kb.protocol import Linked
 from clew.methods.knowledge_graph_prompting.table_columns import Column, Columns
 from clew.reading.mentions import Sense
 from clew.reading.plan import Branch, Plan, Requirement
@@ -33,7 +34,7 @@ ATTRIBUTE_KINDS = {"number": "number", "integer": "integer", "date": "date", "bo
 
 
 @dataclass(frozen=True, eq=False)
-class TableBase:
+class TableBase(Linked):
     """What the reader asks of a knowledge base, answered from the columns of a table.
 
     Rows come first, in their order; then the values of each category. A category is a type of its own, and a relation

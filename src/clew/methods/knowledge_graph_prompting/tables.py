@@ -18,7 +18,7 @@ import numpy as np
 from clew.core.types import Evidence, Judgement, NodeSet
 from clew.index.protocol import Link
 from clew.index.tokens import terms
-from clew.kb.stored import StoredKnowledgeBase
+from clew.kb.protocol import StoredKnowledgeBase
 from clew.methods.knowledge_graph_prompting.answer import quotation
 from clew.methods.knowledge_graph_prompting.table_base import Execution, Found, Mask, TableBase, Value, days, shown
 from clew.methods.knowledge_graph_prompting.table_columns import (

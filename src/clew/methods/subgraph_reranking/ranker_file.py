@@ -22,8 +22,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from clew.core.array_files import read_array
 from clew.core.disk import file_sha256, refuse_foreign
 from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, InputError, NotFoundError
-from clew.core.notations import parse_json
 from clew.core.schema import Schema, refuse_other_schema
+from clew.core.texts import parse_json
 from clew.methods.subgraph_reranking.features import FeaturePipeline, FloatArray
 from clew.methods.subgraph_reranking.rankers import (
     FeatureRanker,

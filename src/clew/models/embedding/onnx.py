@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from clew.core.disk import file_sha256
 from clew.core.errors import ModelError
-from clew.core.notations import parse_json
-from clew.core.texts import whole_text
+from clew.core.texts import parse_json, whole_text
 from clew.models.onnx_runtime import open_session
 
 Pooling = Literal["mean", "cls"]

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from clew.core.disk import refuse_readable
 from clew.core.errors import InputError
-from clew.core.notations import read_toml
+from clew.core.texts import read_toml
 from clew.web.access import Role, digest_of
 from clew.web.guard import CALLBACK
 from clew.web.settings import is_loopback

@@ -1,4 +1,4 @@
-"""Figures as SVG: lines, curves and bars."""
+"""Figures as SVG: lines and bars."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-
-from clew.evaluation.report import Section
-from clew.evaluation.rows import Row
 
 WIDTH, HEIGHT = 640, 340
 LEFT, RIGHT, TOP, BOTTOM = 56, 26, 34, 44
@@ -66,7 +63,8 @@ def line_plot(title: str, series: Sequence[Series], x: Axis, y: Axis, *, marks: 
     for place, line in enumerate(drawn):
         left, below = LEFT + (place % 3) * 194, HEIGHT + 4 + 18 * (place // 3)
         parts.append(f'<path class="line {_look(place)}" d="M{left} {below}h22"{_dash(place)}/>')
-        parts.append(f'<text class="tick" x="{left + 28}" y="{below + 4}">{escape(_short(line.label))}</text>')
+        label = line.label if len(line.label) <= 26 else line.label[:25] + "…"
+        parts.append(f'<text class="tick" x="{left + 28}" y="{below + 4}">{escape(label)}</text>')
     return "".join(parts) + "</svg>"
 
 
@@ -112,10 +110,6 @@ def _number(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
-def _short(label: str) -> str:
-    return label if len(label) <= 26 else label[:25] + "…"
-
-
 def _look(place: int) -> str:
     return f"s{place % len(LIGHT)}"
 
@@ -142,45 +136,6 @@ def _style() -> str:
     )
 
 
-CURVE = 20
-
-
-def curve_plot(section: Section) -> str:
-    """Hit@k against k; for documents Recall@k."""
-    recall = section.runs[0][1].setup.kind == "documents"
-    series = [
-        Series(label, tuple((k, 100 * _at(run.rows, k, recall)) for k in range(1, CURVE + 1)))
-        for label, run in section.runs
-        if run.rows
-    ]
-    name = "Recall@k" if recall else "Hit@k"
-    return line_plot(f"{name}, percent", series, Axis("k", low=1), Axis(name, low=0, high=100))
-
-
-def _at(rows: Sequence[Row], k: int, recall: bool) -> float:
-    if recall:
-        shares = [sum(place <= k for place in row.places) / row.gold_count if row.gold_count else 0.0 for row in rows]
-        return sum(shares) / len(rows)
-    return sum(bool(row.places) and row.places[0] <= k for row in rows) / len(rows)
-
-
-def latency_plot(section: Section) -> str:
-    """The share of questions answered within a time."""
-    series = []
-    for label, run in section.runs:
-        times = sorted(max(row.seconds * 1000, 0.01) for row in run.rows)
-        if times:
-            shares = range(0, 101, 2)
-            ranks = [max(0, -(-len(times) * share // 100) - 1) for share in shares]
-            series.append(Series(label, tuple((times[r], float(s)) for r, s in zip(ranks, shares, strict=True))))
-    return line_plot(
-        "Questions answered within a time, percent",
-        series,
-        Axis("milliseconds", logarithmic=True),
-        Axis("questions", low=0, high=100),
-    )
-
-
 BAR_WIDTH, BAR_LEFT, BAR_RIGHT, BAR_TOP, ROW = 640, 190, 70, 34, 22
 
 
@@ -203,11 +158,11 @@ def bar_plot(title: str, bars: Sequence[Bar]) -> str:
         return BAR_LEFT + (value - low) / span * (BAR_WIDTH - BAR_LEFT - BAR_RIGHT)
 
     height = BAR_TOP + ROW * len(bars) + 12
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {BAR_WIDTH} {height}" role="img" class="clew-bars"'
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {BAR_WIDTH} {height}" role="img" class="clew-plot"'
     parts = [
-        f'{opening} aria-label="{escape(title, quote=True)}"><style>{STYLE}</style>',
+        f'{opening} aria-label="{escape(title, quote=True)}"><style>{_style()}</style>',
         f'<text class="title" x="8" y="18">{escape(title)}</text>',
-        f'<line class="zero" x1="{across(0):.1f}" x2="{across(0):.1f}" y1="{BAR_TOP - 4}" y2="{height - 8}"/>',
+        f'<line class="grid" x1="{across(0):.1f}" x2="{across(0):.1f}" y1="{BAR_TOP - 4}" y2="{height - 8}"/>',
     ]
     for place, bar in enumerate(bars):
         middle = BAR_TOP + ROW * place + ROW / 2
@@ -216,19 +171,10 @@ def bar_plot(title: str, bars: Sequence[Bar]) -> str:
         whisker = f"M{across(bar.value - bar.deviation):.1f} {middle:.1f}H{across(bar.value + bar.deviation):.1f}"
         number = f"{bar.value:.3g}"
         parts.append(f'<text class="end" x="{BAR_LEFT - 8}" y="{middle + 4:.1f}">{escape(bar.label)}</text>')
-        parts.append(f"<rect {box}><title>{escape(bar.label)}: {number}</title></rect>")
+        parts.append(f'<rect class="mark s0" {box}><title>{escape(bar.label)}: {number}</title></rect>')
         if bar.deviation:
-            parts.append(f'<path class="whisker" d="{whisker}"/>')
+            parts.append(f'<path class="line s1" d="{whisker}"/>')
         parts.append(
             f'<text x="{across(max(bar.value + bar.deviation, 0)) + 6:.1f}" y="{middle + 4:.1f}">{number}</text>'
         )
     return "".join(parts) + "</svg>\n"
-
-
-STYLE = (
-    ".clew-bars{font:12px system-ui,sans-serif;max-width:100%}.clew-bars text{fill:#444}.clew-bars rect{fill:#2a6fbb}"
-    ".clew-bars .title{font-weight:600;font-size:13px;fill:#111}.clew-bars .end{text-anchor:end}"
-    ".clew-bars .zero{stroke:#8888}.clew-bars .whisker{stroke:#d1495b;stroke-width:2}"
-    "@media(prefers-color-scheme:dark){.clew-bars text{fill:#bbb}.clew-bars .title{fill:#eee}"
-    ".clew-bars rect{fill:#6ea8e8}.clew-bars .whisker{stroke:#f08a98}}"
-)

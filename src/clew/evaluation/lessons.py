@@ -1,7 +1,9 @@
-"""A dense retriever trained on the questions of a data set, and judged on those that were held apart."""
+"""Questions with gold answers as lessons: for a dense retriever, judged on others, and for the graph network."""
 
 from __future__ import annotations
 
+import random
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,12 +20,18 @@ from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.comparison import bootstrap, randomisation_test
 from clew.evaluation.metrics import hit, recall, reciprocal_rank
 from clew.index.vectors import VectorIndex
+from clew.kb.arrays import ArrayKnowledgeBase
 from clew.methods.answering import answer_nodes, nearest, vectors_of
 from clew.methods.stark.retrievers import FORMAT, dense_vectors
 from clew.models.model_card import write_card
+from clew.queries.relation_paths import OPAQUE
+from clew.reading.graph_network import HopPlaces, masked_question
+from clew.reading.topics import find_topics
+from clew.reading.vocabulary import Vocabulary
 from clew.toolbox import Toolbox
 from clew.training.dense_retriever import DenseSettings, Labelled, fit_dense
 from clew.training.folds import names_of_fold, parse_fold
+from clew.training.qa_gnn import GraphBase, GraphQuestion, Lessons
 
 SEEN = 20
 """Places of a ranking that are judged."""
@@ -133,3 +141,55 @@ def _gold(trial: Trial) -> list[tuple[Question, frozenset[int]]]:
 
     found = [(question, nodes(question)) for question in trial.dataset.questions if question.value is None]
     return [(question, right) for question, right in found if right]
+
+
+def graph_base(kb: ArrayKnowledgeBase, name: str) -> GraphBase:
+    """A whole base as the network sees it."""
+    vocabulary = Vocabulary(kb.schema)
+    types = kb.types.astype(np.int64)
+    edges = kb.edges(kb.nodes(), direction="out")
+    heads, tails = edges.heads.astype(np.int64), edges.tails.astype(np.int64)
+    hops = HopPlaces(vocabulary).of(edges.relations, types[heads], types[tails])
+    known = hops >= 0
+    heads, tails, hops = heads[known], tails[known], hops[known]
+    return GraphBase(
+        name,
+        types,
+        np.concatenate((heads, tails)),
+        np.concatenate((tails, heads)),
+        np.concatenate((hops, hops + 1)),
+        vocabulary.hop_texts,
+        vocabulary.type_texts,
+        kb.named_like(OPAQUE.pattern).array.astype(np.int64),
+    )
+
+
+def graph_questions(tools: Toolbox, questions: Sequence[Question]) -> list[GraphQuestion]:
+    """Those questions that start from a node of the base and ask for others."""
+    kb, vocabulary = tools.kb, Vocabulary(tools.kb.schema)
+    named: defaultdict[str, list[int]] = defaultdict(list)
+    for ref in kb.refs(kb.nodes().array):
+        for text in {ref.key, ref.name}:
+            named[text].append(ref.id)
+    made = []
+    for question in questions:
+        topics = find_topics(question.text, tools.names, question.topics).topics
+        answers = {node for answer in question.answers for node in named.get(answer, ())}
+        if not topics or not answers:
+            continue
+        kinds = [vocabulary.type_words(kb.refs([int(topic.nodes.array[0])])[0].type) for topic in topics]
+        start = {int(node) for topic in topics for node in topic.nodes}
+        if answers - start:
+            text = masked_question(question.text, topics, kinds)
+            made.append(GraphQuestion(text, tuple(sorted(start)), tuple(sorted(answers - start))))
+    return made
+
+
+def graph_lessons(tools: Toolbox, name: str, questions: Sequence[Question], kept: float, seed: int) -> Lessons:
+    """A base with its questions, a share of which is kept back."""
+    if not isinstance(tools.kb, ArrayKnowledgeBase):
+        raise InputError(f"{name}: only an embedded base can be learned from")
+    made = graph_questions(tools, questions)
+    random.Random(seed).shuffle(made)
+    count = round(kept * len(made))
+    return Lessons(graph_base(tools.kb, name), made[count:], made[:count])
