@@ -40,7 +40,7 @@ from clew.evaluation.comparison import bootstrap, by_type
 from clew.methods.catalog import create
 from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting, search_of
 from clew.methods.knowledge_graph_prompting.passages import PassageGraph
-from clew.methods.knowledge_graph_prompting.traversal import MissingEvidence, Walk, fused, walk
+from clew.methods.knowledge_graph_prompting.traversal import Walk, fused, missing_evidence, walk
 from clew.toolbox import Toolbox
 
 NEIGHBOURS = (1, 5, 20, 50)
@@ -167,7 +167,7 @@ def measured(tools: Toolbox, graph: PassageGraph, dataset) -> tuple[float, float
     for question in dataset.questions:
         begun = time.perf_counter()
         asked = search.about(question.text)
-        ranking = fused(asked, walk(asked, graph, MissingEvidence(), Walk()), 30)
+        ranking = fused(asked, walk(asked, graph, missing_evidence, Walk()), 30)
         times.append(time.perf_counter() - begun)
         found = {ref.key for ref in kb.refs(ranking.nodes[:5])}
         recalls.append(mean(key in found for key in question.passages))

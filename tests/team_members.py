@@ -13,7 +13,7 @@ from clew.core.wire_team import UserChange
 from clew.web.app import create_app
 from clew.web.settings import ServerSettings
 from clew.web.store import SERVER
-from clew.web.team import passwords
+from clew.web.team import users as passwords
 from clew.web.team.team import Team
 from conftest import tables
 

@@ -15,8 +15,8 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import LEARNED, LOCK, read_manifest
 from clew.kb.schema_file import parse_schema
 from clew.kb.sources.delta import Delta
-from clew.methods.paths.feedback import keep_taught, read_taught
 from clew.queries.relation_paths import Move
+from clew.reading.feedback import keep_taught, read_taught
 from clew.reading.path_ranker import Taught
 from clew.repairing import repair
 from clew.toolbox import Toolbox

@@ -15,7 +15,7 @@ from trials import Cost, cost
 
 import clew
 from clew.building import build, check, update
-from clew.cli.curate import dedup
+from clew.cli.inspect import dedup
 from clew.cli.subgraph import subgraphs
 from clew.cli.synth import synth
 from clew.cli.train import ranker
@@ -25,8 +25,8 @@ from clew.documents.building import build_documents
 from clew.kb.manifest import read_manifest
 from clew.kb.sources.delta import Delta
 from clew.methods.catalog import method_names
-from clew.methods.paths.feedback import LEARNED, Confirmed, keep_confirmed
 from clew.methods.subgraph_reranking.ranker_file import read_card
+from clew.reading.feedback import LEARNED, Confirmed, keep_confirmed
 from clew.repairing import repair
 from clew.toolbox import Toolbox
 from clew.training.feedback import learn

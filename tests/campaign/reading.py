@@ -20,7 +20,7 @@ from trials import SECONDS, apart, judged
 import clew
 from clew.building import build, check, update
 from clew.core.errors import ClewError
-from clew.documents.folder import from_reply
+from clew.documents.building import from_reply
 from clew.documents.reading import replied
 from clew.kb.manifest import LOCK
 from clew.kb.sources.files import SourceOptions

@@ -10,7 +10,7 @@ import pytest
 
 from clew.building import build, check, update
 from clew.core.errors import CorruptError, InputError
-from clew.documents.folder import ExtractedCache
+from clew.documents.extracted import ExtractedCache
 from clew.index.vector_store import VectorStore
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import seal

@@ -18,9 +18,9 @@ from clew.documents.building import build_documents
 from clew.index.vector_store import VectorStore
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.sources.delta import Delta
-from clew.methods.paths.feedback import Confirmed, keep_confirmed, keep_taught
 from clew.models.embedding.opening import HashEmbedder
 from clew.queries.relation_paths import Move
+from clew.reading.feedback import Confirmed, keep_confirmed, keep_taught
 from clew.reading.path_ranker import Taught
 from clew.toolbox import Toolbox
 from conftest import NODES, tables

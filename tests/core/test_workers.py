@@ -16,9 +16,8 @@ import clew
 from clew.core import workers as shared
 from clew.core.errors import InputError, MissingExtraError, NotFoundError, SourceError, WorkerError
 from clew.core.workers import Workers, hired
-from clew.documents import folder as reading
-from clew.documents.building import build_documents
-from clew.documents.folder import read_folder
+from clew.documents import building as reading
+from clew.documents.building import build_documents, read_folder
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
 from clew.models.scripted import ScriptedModel

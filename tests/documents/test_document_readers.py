@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 import documents_made as made
 from clew.core.errors import NotFoundError, SourceError
-from clew.documents.cache import ExtractedCache, content_key, to_json
-from clew.documents.extracted import Block, Extracted, cells_of
-from clew.documents.folder import find_files
+from clew.documents.building import find_files
+from clew.documents.extracted import Block, Extracted, ExtractedCache, cells_of, content_key, to_json
 from clew.documents.formats import READERS
 from clew.documents.passages import outline
 from clew.reading.language.proper_names import sentence_spans, sentences

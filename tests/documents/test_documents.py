@@ -12,9 +12,8 @@ from clew.building import build
 from clew.core.errors import SourceError
 from clew.core.trace import recording
 from clew.core.types import Passage
-from clew.documents import folder as folder_module
-from clew.documents.building import build_documents, hold_documents
-from clew.documents.folder import from_reply
+from clew.documents import building as folder_module
+from clew.documents.building import build_documents, from_reply, hold_documents
 from clew.documents.formats import READERS
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions

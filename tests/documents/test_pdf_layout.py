@@ -4,13 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.documents.formats.pdf import joined, words_of
+from clew.documents.formats.pdf import joined, without_running_heads, words_of
 from clew.documents.formats.pdf_blocks import contents, footnotes, page_blocks
 from clew.documents.formats.pdf_headings import Entry, marked_lines
 from clew.documents.formats.pdf_lines import line_of, lines_in_reading_order
 from clew.documents.formats.pdf_page import Box, Font, View, Word
 from clew.documents.formats.pdf_ruled import Rule, merged, ruled_tables
-from clew.documents.formats.pdf_running import without_running_heads
 from clew.documents.formats.pdf_unruled import rows_and_tables
 from clew.documents.formats.pdf_words import mended
 

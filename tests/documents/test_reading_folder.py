@@ -16,9 +16,8 @@ import clew
 import documents_made
 import formats_made as made
 from clew.core.errors import MissingExtraError
-from clew.documents import folder, processes, reading
-from clew.documents.building import build_documents
-from clew.documents.folder import read_folder
+from clew.documents import building, processes, reading
+from clew.documents.building import build_documents, read_folder
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
 
@@ -52,19 +51,28 @@ def contents(read) -> list:
 @pytest.fixture
 def apart(monkeypatch):
     """Every file is read by a process."""
-    monkeypatch.setattr(folder, "ALL_READ_HERE", 0)
+    monkeypatch.setattr(building, "ALL_READ_HERE", 0)
+
+
+@pytest.fixture
+def slow_reader(tmp_path_factory, monkeypatch):
+    """Processes that sleep over some files and end at others."""
+    folder = tmp_path_factory.mktemp("modules")
+    (folder / "slow_reader.py").write_text(SLOW)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(processes, "MODULE", "slow_reader")
 
 
 def test_processes_give_what_one_process_gives(source, monkeypatch):
-    monkeypatch.setattr(folder, "UNBOUNDED", frozenset())
+    monkeypatch.setattr(building, "UNBOUNDED", frozenset())
     here = contents(read_folder([source], PLAIN))
-    monkeypatch.setattr(folder, "ALL_READ_HERE", 0)
+    monkeypatch.setattr(building, "ALL_READ_HERE", 0)
     assert contents(read_folder([source], PLAIN, jobs=1)) == here
     assert contents(read_folder([source], PLAIN, jobs=3)) == here
 
 
 def test_a_few_small_files_are_read_without_starting_a_process(source, monkeypatch):
-    monkeypatch.setattr(processes, "COMMAND", ("-c", "raise SystemExit(1)"))
+    monkeypatch.setattr(processes, "MODULE", "no_such_module")
     read = read_folder([source / "formats"], PLAIN)
     assert [one.file for one in read.skipped] == ["harbour.eml", "harbour.mbox", "harbour.mbox"]  # their photos
 
@@ -96,15 +104,14 @@ def test_what_is_left_out_is_named_with_its_reason(source, tmp_path):
 def test_progress_counts_the_files_in_order(source, apart):
     seen = []
     read_folder([source], PLAIN, lambda name, done, total: seen.append((name, done, total)))
-    names = [name for name, _ in folder.find_files([source])]
+    names = [name for name, _ in building.find_files([source])]
     assert [name for name, _, _ in seen][: len(names)] == names
     assert [done for _, done, _ in seen][: len(names)] == list(range(len(names)))
 
 
-def test_files_that_take_too_long_or_end_their_reader_are_left_out(tmp_path, apart, monkeypatch):
+def test_files_that_take_too_long_or_end_their_reader_are_left_out(tmp_path, apart, slow_reader, monkeypatch):
     for name in ("a.txt", "crash.txt", "slow.txt", "z.txt"):
         (tmp_path / name).write_text(f"This is {name}.")
-    monkeypatch.setattr(processes, "COMMAND", ("-c", SLOW))
     monkeypatch.setattr(processes, "seconds_for", lambda size: 3)
     read = read_folder([tmp_path], PLAIN, jobs=2)
     assert [(one.file, one.reason.split(":")[0]) for one in read.skipped] == [
@@ -114,7 +121,7 @@ def test_files_that_take_too_long_or_end_their_reader_are_left_out(tmp_path, apa
     assert {"a.txt", "z.txt"} <= set(read.tables.nodes[0].table["key"].to_pylist())
 
 
-def test_a_stop_keeps_what_was_read_and_leaves_no_process(tmp_path, apart, monkeypatch):
+def test_a_stop_keeps_what_was_read_and_leaves_no_process(tmp_path, apart, slow_reader, monkeypatch):
     started = []
     start = subprocess.Popen
 
@@ -123,7 +130,6 @@ def test_a_stop_keeps_what_was_read_and_leaves_no_process(tmp_path, apart, monke
         return started[-1]
 
     monkeypatch.setattr(processes.subprocess, "Popen", record)
-    monkeypatch.setattr(processes, "COMMAND", ("-c", SLOW))
     for name in ("a.txt", "b.txt", "c-slow.txt", "d.txt"):
         (tmp_path / name).write_text(f"This is {name}.")
 
@@ -142,16 +148,16 @@ def test_a_stop_keeps_what_was_read_and_leaves_no_process(tmp_path, apart, monke
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="signals as POSIX has them")
-def test_ctrl_c_ends_the_program_and_its_processes(tmp_path):
+def test_ctrl_c_ends_the_program_and_its_processes(tmp_path, slow_reader):
     for name in ("a.txt", "slow.txt"):
         (tmp_path / name).write_text(f"This is {name}.")
     program = f"""
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from pathlib import Path
-from clew.documents import folder, processes
-folder.ALL_READ_HERE = 0
-processes.COMMAND = ("-c", {SLOW!r})
+from clew.documents import building, processes
+building.ALL_READ_HERE = 0
+processes.MODULE = "slow_reader"
 start = processes.subprocess.Popen
 def record(*given, **options):
     process = start(*given, **options)
@@ -159,7 +165,7 @@ def record(*given, **options):
     sys.stdout.flush()
     return process
 processes.subprocess.Popen = record
-folder.read_folder([Path({str(tmp_path)!r})], jobs=2)
+building.read_folder([Path({str(tmp_path)!r})], jobs=2)
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with subprocess.Popen(
@@ -175,7 +181,7 @@ folder.read_folder([Path({str(tmp_path)!r})], jobs=2)
 
 def test_a_process_whose_parent_is_gone_ends(tmp_path):
     with subprocess.Popen(
-        [sys.executable, *processes.COMMAND],
+        [sys.executable, "-m", processes.MODULE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -233,7 +239,7 @@ def test_reading_after_any_changes_equals_reading_anew(tmp_path_factory, before,
                 file.write_text(TEXTS[ending].format(number, "Unna" * number or "nothing"))
         updated = read_folder([root / "files"], kept)
     assert contents(updated) == contents(read_folder([root / "files"], PLAIN))
-    contents_now = {folder.content_key(file) for file in (root / "files").iterdir() if file.suffix != ".png"}
+    contents_now = {building.content_key(file) for file in (root / "files").iterdir() if file.suffix != ".png"}
     assert {file.stem for file in (root / "kept").iterdir()} == contents_now
 
 

@@ -33,9 +33,9 @@ from clew.evaluation.rows import Row
 from clew.evaluation.run_folder import ANSWERS, Setup, identity, open_run, read_rows
 from clew.evaluation.runs import evaluate
 from clew.methods.catalog import create
-from clew.methods.paths.feedback import keep_taught
 from clew.queries.relation_paths import Move
 from clew.reading import reader_version
+from clew.reading.feedback import keep_taught
 from clew.reading.path_ranker import Taught
 from clew.toolbox import Toolbox
 from conftest import TESTS, tables

@@ -10,8 +10,7 @@ from clew.core.query import Best, Condition, Constant, Triplet, TripletQuery, Va
 from clew.core.roles import Parse
 from clew.core.types import NodeSet
 from clew.methods.catalog import ask, create
-from clew.methods.paths.execution import Step, Trail, answer_paths, answer_read
-from clew.methods.paths.refining import refine
+from clew.methods.paths.execution import Step, Trail, answer_paths, answer_read, refine
 from clew.queries.relation_paths import Explorer, Move, RelationPath
 from clew.toolbox import Toolbox
 from conftest import EDGES, NODES, ROOT, tables

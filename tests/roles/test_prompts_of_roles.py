@@ -12,8 +12,7 @@ from clew.core.roles import Reading, Source
 from clew.reading.vocabulary import Vocabulary
 from clew.roles.parse import ModelQueryParser
 from clew.roles.read import ModelReader
-from clew.roles.rewrite import Exchange, rewrite
-from clew.roles.wordings import word
+from clew.roles.wordings import Exchange, rewrite, word
 from clew.training.own_base import wanted_of
 from conftest import build_graph, tables
 from prompts_sent import GOLDEN, Sends, matches_golden

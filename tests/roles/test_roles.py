@@ -12,13 +12,12 @@ from clew.core.query import Condition, Constant, Triplet, Variable
 from clew.core.roles import Choice, Claim, Draft, Reading, Source
 from clew.core.schema import NodeType, Relation, Schema
 from clew.models.embedding.opening import HashEmbedder
-from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, Request
 from clew.models.scripted import ScriptedModel
-from clew.models.structured import Ask, ask
+from clew.models.structured import Ask, Prompt, ask
 from clew.models.tokens import chunk_by_tokens, count_tokens, cut_end, cut_to_question
 from clew.models.wrappers import Budget, Budgeted, Ledger
-from clew.roles.choose import GivenOrder, ModelChooser, ScoredChooser, read_pair
+from clew.roles.choose import ModelChooser, ScoredChooser, read_pair
 from clew.roles.parse import ModelParser
 from clew.roles.read import BestSpan, ModelReader
 from clew.roles.score import FusedScorer, ModelScorer, read_score, read_yes_no
@@ -184,7 +183,6 @@ class TestChoosing:
     def test_without_a_model_the_likest_option_wins(self):
         chooser = ScoredChooser(FusedScorer(HashEmbedder()))
         assert chooser.choose([self.PAIR])[0].kept == (1,)
-        assert GivenOrder().choose([self.PAIR])[0].kept == (0,)
 
 
 class TestScoring:
@@ -287,11 +285,6 @@ class TestWriting:
             )
         assert written.texts == ("river flows birthplace Cologne",)
         assert recorder.fallbacks[0].step == "write"
-
-    def test_rare_words_alone_are_kept_where_rarity_is_known(self):
-        writer = UncoveredPart(rarity=lambda term: {"river": 1.0, "flow": 0.1, "birthplac": 5.0}.get(term, 0.0))
-        [written] = writer.next_evidence([Draft("Which river flows through the birthplace of Max Bruch?")])
-        assert written.texts == ("river birthplace",)
 
     def test_answers_are_different_and_ordered(self):
         said = ScriptedModel.saying(json.dumps({"answers": ["Paris", "paris ", 1789]}))

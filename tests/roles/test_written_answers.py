@@ -109,17 +109,14 @@ def test_bracketed_years_are_no_citations():
     assert "(2006)" in answer.text
 
 
-def test_the_prompt_shows_places_and_asks_only_strong_models_to_think():
+def test_the_prompt_shows_places_and_asks_the_model_to_think_first():
     model = ScriptedModel.saying(reply(CACHE))
     ModelReader(model).read([READING])
-    ModelReader(model, thinking=False).read([READING])
-    strong, small = model.asked
-    assert "[1] Manual › Cache, page 7\nThe cache holds" in strong.messages[-1].content
-    assert '"thinking": "…"' in strong.messages[-1].content
-    assert '"thinking": "…"' not in small.messages[-1].content
-    assert next(iter(strong.schema["properties"])) == "thinking"
-    assert "thinking" not in small.schema["properties"]
-    assert strong.max_tokens >= 800
+    [asked] = model.asked
+    assert "[1] Manual › Cache, page 7\nThe cache holds" in asked.messages[-1].content
+    assert '"thinking": "…"' in asked.messages[-1].content
+    assert next(iter(asked.schema["properties"])) == "thinking"
+    assert asked.max_tokens >= 800
 
 
 def test_a_small_context_still_has_room_for_the_reply():

@@ -127,7 +127,7 @@ def test_plain_questions_are_answered_as_they_are_meant(page, site):
 
 
 def test_a_thumb_confirms_for_learning_and_another_withdraws(page, tmp_path):
-    from clew.methods.paths.feedback import read_confirmed
+    from clew.reading.feedback import read_confirmed
     from clew.web.settings import ServerSettings
     from web_server import running
 

@@ -234,7 +234,7 @@ def test_deleting_a_file_stops_the_build_that_reads_it(papers, page, monkeypatch
     """The build of one line of 46 MB takes a minute; here the process would never end."""
     import subprocess
 
-    from clew.web import child_process
+    from clew.web import documents
 
     started = []
 
@@ -244,8 +244,8 @@ def test_deleting_a_file_stops_the_build_that_reads_it(papers, page, monkeypatch
             return started[0]
         return real(module, *arguments, **more)
 
-    real = child_process.start
-    monkeypatch.setattr(child_process, "start", endless)
+    real = documents.start_module
+    monkeypatch.setattr(documents, "start_module", endless)
     page.goto(f"{papers}/#/documents?base=desk")
     buffer = TEXTS["maze.md"].encode()
     page.locator("#upload").set_input_files({"name": "endless.md", "mimeType": "text/markdown", "buffer": buffer})

@@ -21,7 +21,7 @@ from clew.core.wire_team import UserChange
 from clew.kb.visibility import restricted
 from clew.postgres import is_address
 from clew.web.store import SERVER, Actor
-from clew.web.team import passwords
+from clew.web.team import users as passwords
 from clew.web.team.file import TeamFile
 from clew.web.team.team import Team
 from conftest import tables

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from clew.adapters import retrieve
 from clew.api import Base
-from clew.core.errors import MissingExtraError
+from clew.core.errors import needing
 from clew.methods.catalog import DEFAULT_METHOD
 
-try:
+with needing("dspy", "dspy"):
     import dspy
-except ImportError:
-    raise MissingExtraError("dspy", "dspy") from None
 
 
 class ClewRetriever(dspy.Module):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from clew.adapters import retrieve
 from clew.api import Base
-from clew.core.errors import MissingExtraError
+from clew.core.errors import needing
 from clew.methods.catalog import DEFAULT_METHOD
 
-try:
+with needing("haystack", "haystack-ai"):
     from haystack import Document, component
-except ImportError:
-    raise MissingExtraError("haystack-ai", "haystack") from None
 
 
 @component

@@ -8,14 +8,12 @@ from pydantic import SkipValidation
 
 from clew.adapters import retrieve
 from clew.api import Base
-from clew.core.errors import MissingExtraError
+from clew.core.errors import needing
 from clew.methods.catalog import DEFAULT_METHOD
 
-try:
+with needing("langchain", "langchain-core"):
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
-except ImportError:
-    raise MissingExtraError("langchain-core", "langchain") from None
 
 
 class ClewRetriever(BaseRetriever):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from clew.adapters import retrieve
 from clew.api import Base
-from clew.core.errors import MissingExtraError
+from clew.core.errors import needing
 from clew.methods.catalog import DEFAULT_METHOD
 
-try:
+with needing("llama-index", "llama-index-core"):
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-except ImportError:
-    raise MissingExtraError("llama-index-core", "llama-index") from None
 
 
 class ClewRetriever(BaseRetriever):

@@ -23,14 +23,14 @@ COMMANDS = {
     "update": "clew.cli.build:update",
     "verify": "clew.cli.inspect:verify",
     "repair": "clew.cli.inspect:repair",
-    "check": "clew.cli.curate:check",
-    "dedup": "clew.cli.curate:dedup",
+    "check": "clew.cli.inspect:check",
+    "dedup": "clew.cli.inspect:dedup",
     "info": "clew.cli.inspect:info",
     "schema": "clew.cli.inspect:schema",
     "show": "clew.cli.inspect:show",
     "find": "clew.cli.inspect:find",
     "embed": "clew.cli.build:embed",
-    "doctor": "clew.cli.doctor:doctor",
+    "doctor": "clew.cli.models:doctor",
     "demo": "clew.cli.demo:demo",
     "ask": "clew.cli.ask:ask",
     "chat": "clew.cli.ask:chat",
@@ -60,7 +60,7 @@ COMMANDS = {
     "serve": "clew.cli.serve:serve",
     "users": "clew.cli.serve:users",
     "mcp": "clew.cli.serve:mcp",
-    "completion": "clew.cli.doctor:completion",
+    "completion": "clew.cli.models:completion",
 }
 """Every command and the function behind it."""
 GROUPS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,7 +12,7 @@ from clew.building import BuildReport, into
 from clew.building import build as build_base
 from clew.building import update as update_base
 from clew.cli.options import AnyBase, AsJson, Ray
-from clew.cli.output import err, out, print_json, progress_bar, stages
+from clew.cli.output import err, out, print_json, progress_bar, stages, tell
 from clew.core.errors import InputError
 from clew.core.workers import Workers, hired
 from clew.documents.building import build_documents, hold_documents
@@ -51,12 +51,11 @@ def embed(
         else:
             count = Toolbox.switch_embedder(base, embedder, move, relations=relations, workers=workers)
     name = Toolbox.open(base, embedder=embedder).embedder.name
-    if as_json:
-        print_json({"base": shown_place(base), "embedder": name, "vectors": count})
-        return
-    out.print(f"{shown_place(base)}: {count:,} vectors by {name}", markup=False)
+    told = {"base": shown_place(base), "embedder": name, "vectors": count}
+    lines = [f"{shown_place(base)}: {count:,} vectors by {name}"]
     if embedder is not None and embedder not in SHIPPED | Settings.load().embedders:
-        out.print(f"to ask it: --embedder {embedder}, or CLEW_EMBEDDER={embedder}", markup=False)
+        lines.append(f"to ask it: --embedder {embedder}, or CLEW_EMBEDDER={embedder}")
+    tell(as_json, told, *lines)
 
 
 Files = list[Path] | None
@@ -150,17 +149,8 @@ def build(
         return
     if ray is not None and embed == "lazy":
         raise InputError("--ray shares out the reading of documents and --embed all; there is neither of them here")
-    options = SourceOptions(
-        nodes=tuple(nodes or ()),
-        edges=tuple(edges or ()),
-        triples=tuple(triples or ()),
-        columns=parse_columns(columns or []),
-        encoding=encoding,
-        node_type=node_type,
-        language=language,
-        trust=trust,
-        skip_bad=skip_bad,
-    )
+    read = source_options(nodes, edges, triples, columns, encoding, skip_bad)
+    options = replace(read, node_type=node_type, language=language, trust=trust)
     edits = schema_edits(schema, [*files, *options.nodes, *options.edges, *options.triples])
     with stages("building") as say:
         say("reading")
@@ -173,6 +163,15 @@ def build(
         report = into(output, lambda folder: build_base(tables, folder, edits=edits, skip_bad=skip_bad, say=say), say)
     with hired(ray) as workers:
         finish(report, output, embed, as_json, workers)
+
+
+def source_options(
+    nodes: Files, edges: Files, triples: Files, columns: list[str] | None, encoding: str | None, skip_bad: bool
+) -> SourceOptions:
+    """How files are to be read, as the command line says it."""
+    named = parse_columns(columns or [])
+    files = tuple(nodes or ()), tuple(edges or ()), tuple(triples or ())
+    return SourceOptions(*files, columns=named, encoding=encoding, skip_bad=skip_bad)
 
 
 def finish(
@@ -199,14 +198,7 @@ def update(
     as_json: AsJson = False,
 ) -> None:
     """Add, change and delete nodes and edges of a knowledge base; embeddings of unchanged texts are kept."""
-    options = SourceOptions(
-        nodes=tuple(nodes or ()),
-        edges=tuple(edges or ()),
-        triples=tuple(triples or ()),
-        columns=parse_columns(columns or []),
-        encoding=encoding,
-        skip_bad=skip_bad,
-    )
+    options = source_options(nodes, edges, triples, columns, encoding, skip_bad)
     with stages("updating") as say:
         delta = read_delta(sources or [], options, delete_nodes=delete_nodes or [], delete_edges=delete_edges or [])
         report = update_base(base, delta, skip_bad=skip_bad, say=say)

@@ -14,8 +14,21 @@ import typer
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from clew.cli.options import AsJson, EmbedderOption, Options, Ray, assignments
-from clew.cli.output import err, out, print_json, print_plain, print_table, say, stages
+from clew.cli.options import (
+    AsJson,
+    DatasetBase,
+    EmbedderOption,
+    MaxCalls,
+    MaxCost,
+    Options,
+    Questions,
+    Ray,
+    Sample,
+    SampleSeed,
+    Topics,
+    assignments,
+)
+from clew.cli.output import err, out, print_json, print_plain, print_table, say, stages, tell
 from clew.core.errors import InputError, NotFoundError, PendingError
 from clew.core.workers import hired
 from clew.datasets.load import load_dataset
@@ -95,20 +108,17 @@ class MatchRule(StrEnum):
 
 
 def evaluate(
-    questions: Annotated[
-        str,
-        typer.Option("--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="A JSONL file or a data set."),
-    ],
-    kb: Annotated[str | None, typer.Option("--kb", help="The base; by default the one the data set brings.")] = None,
+    questions: Questions,
+    kb: DatasetBase = None,
     method: Annotated[list[str], typer.Option("--method", "-m", help="A method; may be repeated.")] = [DEFAULT_METHOD],  # noqa: B006
     model: Annotated[str, typer.Option("--model", help="The language model, or none.")] = "none",
     embedder: EmbedderOption = None,
     option: Options = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="A random sample of so many questions.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the sample.")] = 0,
+    limit: Sample = None,
+    seed: SampleSeed = 0,
     output: Annotated[Path | None, typer.Option("--out", "-o", help="Keep the run here; run again to go on.")] = None,
     match: Annotated[MatchRule | None, typer.Option("--match", help="How names are compared; strict.")] = None,
-    topics: Annotated[bool, typer.Option("--topics", help="Mark the topic entities in the questions.")] = False,
+    topics: Topics = False,
     per_question: Annotated[
         bool, typer.Option("--per-question", help="Ask each question over its own paragraphs alone.")
     ] = False,
@@ -129,8 +139,8 @@ def evaluate(
         int | None, typer.Option("--concurrency", "-j", min=1, help="Questions at once: 8 with a model, else 1.")
     ] = None,
     ray: Ray = None,
-    max_calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Stop after so many model calls.")] = None,
-    max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop after so many dollars.")] = None,
+    max_calls: MaxCalls = None,
+    max_cost: MaxCost = None,
     as_json: AsJson = False,
 ) -> None:
     """Put the questions of a data set to one or more methods and judge the answers."""
@@ -251,9 +261,7 @@ def live_metrics(method: str, dataset: Dataset) -> Iterator[Callable[[Row], None
 
 def grade(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR…", help="Folders of `clew eval --out`.")],
-    questions: Annotated[
-        str, typer.Option("--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="The data set of the runs.")
-    ],
+    questions: Questions,
     model: Annotated[str, typer.Option("--model", help="The language model that grades.")],
     as_json: AsJson = False,
 ) -> None:
@@ -292,8 +300,8 @@ def reproduce_tables(
         "reproduced"
     ),
     method: Annotated[list[str] | None, typer.Option("--method", "-m", help="Instead of the table's methods.")] = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="A random sample of so many questions.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the sample.")] = 0,
+    limit: Sample = None,
+    seed: SampleSeed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Run the tables of published data sets, beside what others published on them, and write the report."""
@@ -309,8 +317,6 @@ def reproduce_tables(
         if not as_json:
             print_plain(done[-1].to_markdown() + "\n")
     text, page = write_report(done, missing, output)
-    if as_json:
-        told = {one.table.name: [summarise(run).to_json() for run in one.runs] for one in done}
-        print_json({"tables": told, "left_out": missing, "report": str(text), "page": str(page)})
-    else:
-        out.print(f"written: {text} and {page}", markup=False)
+    told = {one.table.name: [summarise(run).to_json() for run in one.runs] for one in done}
+    value = {"tables": told, "left_out": missing, "report": str(text), "page": str(page)}
+    tell(as_json, value, f"written: {text} and {page}")

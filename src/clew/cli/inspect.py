@@ -1,4 +1,4 @@
-"""`clew info`, `schema`, `show`, `find`, `verify`, `repair`: what is in a knowledge base, and whether it is sound."""
+"""`clew info`, `schema`, `show`, `find`, `verify`, `repair`, `check`, `dedup`: what a base holds, how sound it is."""
 
 from __future__ import annotations
 
@@ -10,23 +10,21 @@ import typer
 
 from clew.api import Base as OpenBase
 from clew.api import open as open_kb
-from clew.building import check
-from clew.cli.options import (
-    AnyBase,
-    AsJson,
-    Base,
-    EmbedderOption,
-    Groups,
-    group_names,
-    open_tools,
-)
-from clew.cli.output import out, print_json, print_plain, print_table, stages
+from clew.building import check as check_files
+from clew.cli.options import AnyBase, AsJson, Base, EmbedderOption, Groups, group_names
+from clew.cli.output import out, print_json, print_plain, print_table, stages, tell
 from clew.core.errors import CorruptError, InputError
+from clew.curation.checks import check_data
+from clew.curation.duplicates import LEAST, find_duplicates, groups
+from clew.curation.merging import merge as merge_groups
+from clew.curation.merging import undo as undo_change
 from clew.kb.description import node_page
 from clew.kb.schema_file import write_schema
+from clew.kb.storage import sweep
 from clew.models.embedding.opening import SHIPPED
 from clew.remote_bases import shown_place
 from clew.repairing import repair as repair_base
+from clew.toolbox import Toolbox
 
 KINDS = {
     "folder": "a base in a folder",
@@ -38,7 +36,7 @@ KINDS = {
 
 def info(base: AnyBase, as_json: AsJson = False) -> None:
     """Show what a knowledge base is, its types, relations and sizes, and where its texts and vectors come from."""
-    tools = open_tools(base)
+    tools = Toolbox.open(base)
     facts = tools.describe() | {"embedder": tools.remembered_embedder}
     if as_json:
         print_json(facts)
@@ -87,9 +85,9 @@ def _count(number: int | None) -> str:
 def schema(base: AnyBase, as_json: AsJson = False) -> None:
     """Print the schema as TOML: edit it, and give it to `clew build --schema FILE`."""
     if as_json:
-        print_json(asdict(open_tools(base).stored.schema))
+        print_json(asdict(Toolbox.open(base).stored.schema))
         return
-    print_plain(write_schema(open_tools(base).kb.schema))
+    print_plain(write_schema(Toolbox.open(base).kb.schema))
 
 
 def show(
@@ -137,16 +135,13 @@ def write_page(base: OpenBase, node: str, target: Path, files: Path | None, as_j
         target.write_bytes(picture)
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror}") from error
-    if as_json:
-        print_json({"node": node, "page": str(target), "bytes": len(picture)})
-    else:
-        out.print(f"wrote {target}", markup=False)
+    tell(as_json, {"node": node, "page": str(target), "bytes": len(picture)}, f"wrote {target}")
 
 
 def verify(base: AnyBase, as_json: AsJson = False) -> None:
     """Check every file of a knowledge base against its checksums, and that it fits together."""
-    problems = check(base)
-    embedder = None if problems else open_tools(base).remembered_embedder
+    problems = check_files(base)
+    embedder = None if problems else Toolbox.open(base).remembered_embedder
     if as_json:
         print_json({"base": shown_place(base), "sound": not problems, "problems": problems, "embedder": embedder})
     elif not problems:
@@ -160,13 +155,9 @@ def repair(base: Base, as_json: AsJson = False) -> None:
     """Restore a damaged knowledge base: indexes and vectors from its data, its data from the documents it came from."""
     with stages("repairing") as say:
         report = repair_base(Path(base), say)
-    if as_json:
-        told = {"base": str(base), "problems": report.problems, "done": report.done, "notes": report.notes}
-        print_json(told)
-        return
-    for line in (*report.done, *report.notes):
-        out.print(line, markup=False)
-    out.print(f"{base} is sound" if report.problems else f"{base} was sound: nothing was changed", markup=False)
+    told = {"base": str(base), "problems": report.problems, "done": report.done, "notes": report.notes}
+    last = f"{base} is sound" if report.problems else f"{base} was sound: nothing was changed"
+    tell(as_json, told, *report.done, *report.notes, last)
 
 
 def show_wish(embedder: str | None) -> None:
@@ -201,3 +192,79 @@ def find(
         print_table("", ("key", "name", "type", "found by", "score", "as"), [tuple(row.values()) for row in rows])
     else:
         out.print(f"nothing found for {text!r}", markup=False)
+
+
+PROBLEMS_FOUND = 3
+"""The exit status of `clew check` where the data has problems."""
+
+
+def check(
+    base: Base,
+    most: Annotated[int, typer.Option("--most", min=1, help="Examples shown of each problem.")] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """Report what is doubtful about the data: dangling, cyclic, unnamed, repeated, isolated, disagreeing.
+
+    The exit status is 0 where nothing was found, 3 where something was, 1 or 2 where the base cannot be read.
+    """
+    findings = check_data(Toolbox.open(base).local, most)
+    if as_json:
+        print_json({"base": str(base), "problems": [asdict(finding) for finding in findings]})
+    elif not findings:
+        out.print(f"{base}: nothing doubtful found", markup=False)
+    else:
+        for finding in findings:
+            out.print(f"{finding.kind}: {finding.count:,} {finding.what}", markup=False)
+            for example in finding.examples:
+                out.print(f"    {example}", markup=False)
+            out.print(f"  → {finding.advice}", markup=False)
+    if findings:
+        raise typer.Exit(PROBLEMS_FOUND)
+
+
+def dedup(
+    base: Base,
+    type: Annotated[str | None, typer.Option("--type", help="Only nodes of this type.")] = None,
+    least: Annotated[
+        float, typer.Option("--least", min=0, max=1, help="How sure a pair must be to be shown or merged.")
+    ] = LEAST,
+    merge: Annotated[
+        bool, typer.Option("--merge", help="Make each group one node, instead of only showing it.")
+    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Put the base back as it was before the last --merge.")] = False,
+    embedder: EmbedderOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show which nodes are likely the same thing, and why; with --merge make them one."""
+    if merge and undo:
+        raise InputError("--merge and --undo: give one of them")
+    if undo:
+        undone = undo_change(base)
+        tell(as_json, {"base": str(base), "undone": undone}, f"undone: {undone}")
+        return
+    if merge:
+        sweep(base)
+    tools = Toolbox.open(base, embedder=embedder)
+    with stages("comparing") as say:
+        say("names, neighbours and documents")
+        pairs = find_duplicates(tools, type, least=least)
+        found = groups(tools.local, pairs)
+    if as_json:
+        shown = {"pairs": [pair.to_dict() for pair in pairs], "groups": [[node.key for node in one] for one in found]}
+        print_json({"base": str(base), "merged": merge and bool(found), **shown})
+    else:
+        for pair in pairs:
+            ends = " = ".join(f"{node.name} ({node.type}, {node.key})" for node in (pair.first, pair.second))
+            out.print(f"{pair.certainty:.2f}  {ends}", markup=False)
+            out.print(f"      {'; '.join(pair.evidence)}", markup=False)
+    if merge and found:
+        tools.local.release()  # or the generation that is replaced would stay until the next change
+        with stages("merging") as say:
+            report = merge_groups(base, found, say=say)
+        told = f"merged into {len(found):,}: {report.nodes:,} nodes, {report.edges:,} edges; --undo takes it back"
+    elif pairs:
+        told = f"{len(pairs):,} pairs in {len(found):,} groups; --merge makes each group one node"
+    else:
+        told = "no duplicates found"
+    if not as_json:
+        out.print(told, markup=False)

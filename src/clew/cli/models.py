@@ -1,17 +1,19 @@
-"""`clew models`, `batch run` and `batch status`."""
+"""`clew models`, `batch`, `doctor` and `completion`: what this installation has, and how it is."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
 from clew.cli.options import AsJson
-from clew.cli.output import out, print_json, print_table, progress_bar, say
+from clew.cli.output import out, print_json, print_table, progress_bar, say, tell
 from clew.core.errors import InputError
 from clew.core.trace import concurrently
+from clew.diagnosis import Diagnosis, diagnose
 from clew.models import batch_runner
 from clew.models.batch import answer_batch
 from clew.models.batch_runner import read_lines, waiting
@@ -85,10 +87,7 @@ def run(
         with progress_bar("replies") as move:
             added = answer_batch(folder, opened, on_reply=move)
     left = len(waiting(folder))
-    if as_json:
-        print_json({"added": added, "waiting": left})
-    else:
-        out.print(f"{added:,} replies added, {left:,} requests wait")
+    tell(as_json, {"added": added, "waiting": left}, f"{added:,} replies added, {left:,} requests wait")
 
 
 def status(folder: Folder, as_json: AsJson = False) -> None:
@@ -96,7 +95,54 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     if not folder.is_dir():
         raise InputError(f"no folder {folder}")
     left, replies = len(waiting(folder)), len({line["custom_id"] for line in read_lines(folder / "replies.jsonl")})
+    tell(as_json, {"waiting": left, "replies": replies}, f"{left:,} requests wait, {replies:,} replies are there")
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Show versions, extras, models, caches and permissions, and whether anything leaves this machine.
+
+    The exit status is 0 where all is well, 1 where something does not work.
+    """
+    found = diagnose()
     if as_json:
-        print_json({"waiting": left, "replies": replies})
+        extras = [{**asdict(extra), "install": extra.install} for extra in found.extras]
+        print_json({**asdict(found), "extras": extras, "offline": found.offline})
     else:
-        out.print(f"{left:,} requests wait, {replies:,} replies are there")
+        show(found)
+    if found.problems:
+        raise typer.Exit(1)
+
+
+def show(found: Diagnosis) -> None:
+    """The diagnosis for people."""
+    out.print(f"clew {found.clew}, Python {found.python}, {found.platform}", markup=False)
+    out.print(", ".join(f"{name} {have or 'MISSING'}" for name, have in found.packages.items()), markup=False)
+    rows = [(one.name, "there" if not one.missing else one.install, one.gives) for one in found.extras]
+    print_table("Extras", ("extra", "state", "gives"), rows)
+    shown = ", ".join(found.models) or "none, and none is needed"
+    out.print(f"language models: {shown}", markup=False)
+    out.print(f"embedder that ships: {found.embedder or 'does not work'}", markup=False)
+    if found.caches:
+        print_table("Kept", ("what", "MB", "where"), [(k.what, round(k.bytes / 1e6, 1), k.path) for k in found.caches])
+    leaving = "; ".join(found.leaves)
+    out.print(f"leaves this machine when used: {leaving}" if leaving else "nothing leaves this machine", markup=False)
+    for problem in found.problems:
+        out.print(f"PROBLEM: {problem}", markup=False)
+    if not found.problems:
+        out.print("all is well")
+
+
+PLACES = {
+    "bash": "clew completion bash >> ~/.bashrc",
+    "zsh": "clew completion zsh >> ~/.zshrc",
+    "fish": "clew completion fish > ~/.config/fish/completions/clew.fish",
+}
+"""Where the script goes."""
+
+
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Which shell.")],
+) -> None:
+    """Print a completion script, such as `clew completion bash >> ~/.bashrc`."""
+    typer.echo(f"# {PLACES[shell]}")
+    typer.echo(get_completion_script(prog_name="clew", complete_var="_CLEW_COMPLETE", shell=shell))

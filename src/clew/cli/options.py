@@ -10,7 +10,6 @@ import typer
 from clew.core.errors import InputError
 from clew.kb.bolt import SCHEMES as GRAPHS
 from clew.postgres import SCHEMES as POSTGRES
-from clew.toolbox import Toolbox
 
 
 def _folder(given: Path) -> Path:
@@ -82,6 +81,24 @@ MaxSeconds = Annotated[
     float | None, typer.Option("--max-seconds", min=0, help="Ask the model nothing after this time.")
 ]
 
+Questions = Annotated[
+    str,
+    typer.Option(
+        "--questions",
+        "-q",
+        metavar="FILE|DATASET:PATH[:SPLIT]",
+        help="Questions with answers: JSON lines or a data set.",
+    ),
+]
+DatasetBase = Annotated[str | None, typer.Option("--kb", help="The base; by default the one the data set brings.")]
+Topics = Annotated[bool, typer.Option("--topics", help="Mark the topic entities in the questions.")]
+Sample = Annotated[int | None, typer.Option("--limit", min=1, help="A random sample of so many questions.")]
+SampleSeed = Annotated[int, typer.Option("--seed", help="Of the sample.")]
+CandidateSource = Annotated[
+    str, typer.Option("--source", help="Of candidates: nearby, another method, model, samples, beams or a file.")
+]
+MaxHops = Annotated[int, typer.Option("--max-hops", min=1, help="The longest path looked for.")]
+
 Ray = Annotated[
     str | None,
     typer.Option(
@@ -110,11 +127,6 @@ def corrections(fix: list[str] | None, exclude: list[str] | None) -> dict[str, t
             raise InputError(f"{name!r} is both fixed and excluded")
         found[name] = (*found.get(name, ()), key.strip())
     return found
-
-
-def open_tools(folder: str | Path) -> Toolbox:
-    """A knowledge base with its indexes."""
-    return Toolbox.open(folder)
 
 
 def group_names(given: str | None) -> list[str] | None:

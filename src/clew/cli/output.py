@@ -37,6 +37,15 @@ def print_json(value: Any) -> None:
     sys.stdout.write(shown_json(json.dumps(value, ensure_ascii=False, indent=2, default=str)) + "\n")
 
 
+def tell(as_json: bool, value: Any, *lines: str) -> None:
+    """A value as JSON, or the same in lines for people."""
+    if as_json:
+        print_json(value)
+        return
+    for line in lines:
+        out.print(line, markup=False)
+
+
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table for people; numbers are right-aligned."""
     from rich.table import Table

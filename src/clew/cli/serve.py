@@ -13,7 +13,7 @@ import typer
 
 from clew.cli.options import AsJson, Groups, group_names
 from clew.cli.output import err, print_json
-from clew.core.errors import InputError, MissingExtraError
+from clew.core.errors import InputError, needing
 from clew.models.wrappers import Budget
 from clew.postgres import is_address
 
@@ -94,14 +94,12 @@ def serve(
     ] = None,
 ) -> None:
     """Serve bases: a page to ask and explore, a REST API, an OpenAI-compatible endpoint and MCP."""
-    try:
-        from clew.web.access import EVERY_BASE, Access, Door, Grant, digest_of, read_keys
+    with needing("web"):
+        from clew.web.access import EVERY_BASE, Access, Grant, digest_of, read_keys
         from clew.web.running import run
-        from clew.web.settings import Limits, ServerSettings, is_loopback, named_bases, named_models, named_places
+        from clew.web.settings import Door, Limits, ServerSettings, is_loopback, named_bases, named_models, named_places
         from clew.web.sources import Sources
         from clew.web.team.team import Team
-    except ImportError as missing:
-        raise MissingExtraError(missing.name or "fastapi", "web") from None
     if state is not None:
         _refuse_files(state, {"--users": users, "--runs": runs, "--bases": made, "--documents": documents or None})
     if not bases and not documents and made is None and state is None:
@@ -148,10 +146,8 @@ def _provider(file: Path, *, has_users: bool) -> Provider:
     """Where people sign in."""
     if not has_users:
         raise InputError("--oidc needs --users FILE or --state: the users that a provider signs in are kept there")
-    try:
+    with needing("oidc"):
         from clew.web.team.provider import Provider, read_provider
-    except ImportError as missing:
-        raise MissingExtraError(missing.name or "pyjwt", "oidc") from None
     return Provider(read_provider(file))
 
 
@@ -192,11 +188,9 @@ def users(
     as_json: AsJson = False,
 ) -> None:
     """List the users of a server, or help one who has forgotten the password; all else is done on the page."""
-    try:
+    with needing("web"):
         from clew.web.store import Actor
         from clew.web.team.team import Team
-    except ImportError as missing:
-        raise MissingExtraError(missing.name or "fastapi", "web") from None
     if not is_address(place) and not Path(place).is_file():
         raise InputError(f"no file of users: {place}")
     team = Team.open(place)
@@ -221,14 +215,12 @@ def mcp(
     groups: Groups = None,
 ) -> None:
     """Offer tools, resources and prompts about bases to an agent (Model Context Protocol, stdio)."""
-    try:
+    with needing("web"):
         from clew.web.asking import Asker
         from clew.web.mcp import McpServer
         from clew.web.runs import Metrics, Runs
         from clew.web.serving import Served
         from clew.web.settings import ServerSettings, named_places
-    except ImportError as missing:
-        raise MissingExtraError(missing.name or "fastapi", "web") from None
     served = Served(ServerSettings(named_places(bases), groups=tuple(group_names(groups) or ())))
     for base in served.bases.values():
         base.base()

@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from clew.cli.options import AnyBase, AsJson, open_tools
+from clew.cli.options import (
+    AnyBase,
+    AsJson,
+    CandidateSource,
+    DatasetBase,
+    MaxHops,
+    Questions,
+    Sample,
+    SampleSeed,
+    Topics,
+)
 from clew.cli.output import err, out, print_json, print_table, progress_bar
 from clew.core.errors import InputError
 from clew.datasets.load import load_dataset
@@ -22,6 +32,7 @@ from clew.methods.subgraph_reranking.graph_to_text import GraphWriter, WrittenGr
 from clew.methods.subgraph_reranking.method import open_source
 from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
 from clew.models.opening import open_model
+from clew.toolbox import Toolbox
 
 Entities = Annotated[
     list[str], typer.Argument(metavar="A B [C…]", help="Names or keys; the last is the candidate answer.")
@@ -34,14 +45,14 @@ def subgraph(
     svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw it into this file.")] = None,
     text: Annotated[bool, typer.Option("--text", help="Print it as text, the default without --svg.")] = False,
     model: Annotated[str, typer.Option("--model", help="A language model that puts it into sentences.")] = "none",
-    most_hops: Annotated[int, typer.Option("--max-hops", min=1, help="The longest path looked for.")] = 4,
+    most_hops: MaxHops = 4,
     most_paths: Annotated[int, typer.Option("--max-paths", min=1, help="Paths kept for each entity.")] = 50,
     as_json: AsJson = False,
 ) -> None:
     """Show the subgraph between entities: all shortest paths from each to the last one, and the edges among them."""
     if len(entities) < 2:
         raise InputError("name at least two entities, such as `clew subgraph KB BBS2 Polydactyly`")
-    tools = open_tools(base)
+    tools = Toolbox.open(base)
     *asked, candidate = map(tools.find_node, entities)
     limits = PathLimits(most_hops=most_hops, most_paths=most_paths)
     [found] = SubgraphExtractor(tools.kb, limits).extract(asked, [candidate])
@@ -85,21 +96,17 @@ def show_subgraph(kb: KnowledgeBase, found: Subgraph) -> None:
 
 
 def subgraphs(
-    questions: Annotated[
-        str, typer.Option("--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="Questions with answers.")
-    ],
+    questions: Questions,
     output: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.jsonl", help="The file to write.")],
-    kb: Annotated[Path | None, typer.Option("--kb", help="The base; by default the one the data set brings.")] = None,
-    source: Annotated[
-        str, typer.Option("--source", help="Of candidates: nearby, another method, model, samples, beams or a file.")
-    ] = "nearby",
+    kb: DatasetBase = None,
+    source: CandidateSource = "nearby",
     candidates: Annotated[int, typer.Option("--candidates", min=1, help="Candidates per question.")] = 20,
     model: Annotated[str, typer.Option("--model", help="The language model that generates candidates.")] = "none",
     writer: Annotated[str, typer.Option("--writer", help="A language model that tells each subgraph.")] = "none",
-    max_hops: Annotated[int, typer.Option("--max-hops", min=1, help="The longest path looked for.")] = 4,
-    topics: Annotated[bool, typer.Option("--topics", help="Mark the topic entities in the questions.")] = False,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="A random sample of so many questions.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the sample.")] = 0,
+    max_hops: MaxHops = 4,
+    topics: Topics = False,
+    limit: Sample = None,
+    seed: SampleSeed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Write a data set of subgraphs: for each candidate answer of each question what connects the two."""

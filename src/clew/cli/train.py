@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from clew.cli.options import AsJson, Base, open_tools
-from clew.cli.output import err, out, print_json, print_table, progress_bar, say
+from clew.cli.options import AsJson, Base, CandidateSource, DatasetBase, MaxHops, Questions, Topics
+from clew.cli.output import err, out, print_json, print_table, progress_bar, say, tell
 from clew.core.disk import refuse_foreign
 from clew.core.errors import InputError
 from clew.datasets.base import dataset_base
@@ -45,18 +45,14 @@ Minutes = Annotated[float | None, typer.Option("--minutes", min=0.01, help="Trai
 
 
 def ranker(
-    questions: Annotated[
-        str, typer.Option("--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="Questions with answers.")
-    ],
+    questions: Questions,
     output: Annotated[Path, typer.Option("--out", "-o", help="The folder for the ranker.")],
-    kb: Annotated[Path | None, typer.Option("--kb", help="The base; by default the one the data set brings.")] = None,
+    kb: DatasetBase = None,
     kind: Annotated[Kind, typer.Option("--ranker", help="What to train.")] = "logistic",
     features: Annotated[
         str, typer.Option("--features", help="Of text, graph, g2t, match, source; neural: text or g2t,highlight.")
     ] = "text,graph,g2t",
-    source: Annotated[
-        str, typer.Option("--source", help="Of candidates: nearby, another method, model, samples, beams or a file.")
-    ] = "nearby",
+    source: CandidateSource = "nearby",
     candidates: Annotated[int, typer.Option("--candidates", min=2, help="Candidates per question.")] = 20,
     model: Annotated[
         str, typer.Option("--model", help="The language model that generates candidates or tells subgraphs.")
@@ -64,8 +60,8 @@ def ranker(
     texts: Annotated[
         Texts, typer.Option("--texts", help="How subgraphs are told: fact by fact, or as the model writes them.")
     ] = "facts",
-    max_hops: Annotated[int, typer.Option("--max-hops", min=1, help="The longest path looked for.")] = 4,
-    topics: Annotated[bool, typer.Option("--topics", help="Mark the topic entities in the questions.")] = False,
+    max_hops: MaxHops = 4,
+    topics: Topics = False,
     limit: Annotated[int | None, typer.Option("--limit", min=10, help="A random sample of so many questions.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="CatBoost: one setting instead of the grid.")] = False,
     encoder: Annotated[Path | None, typer.Option("--encoder", help="Neural: the encoder to start from.")] = None,
@@ -170,10 +166,10 @@ def reader(
 
 
 def _fit_reader(base: Path, model: str, *, undo: bool, as_json: bool) -> None:
-    tools = open_tools(base)
+    tools = Toolbox.open(base)
     if undo:
         told = "undone: the reader is as shipped" if forget(tools.local.folder) else "nothing to undo"
-        print_json({"undone": told.startswith("undone")}) if as_json else out.print(told, markup=False)
+        tell(as_json, {"undone": told.startswith("undone")}, told)
         return
     with progress_bar("questions worded") as move:
         found = fit_to_base(tools, open_model(model), move)
@@ -211,7 +207,7 @@ def dense_retriever(
     """Train two encoders, of questions and of node documents, for a base (extra `train`; hours without a GPU)."""
     open_torch()  # what is missing is said before anything is made
     refuse_foreign(output, ("card.json", "synthetic"), "the weights of a dense retriever")
-    tools = open_tools(base)
+    tools = Toolbox.open(base)
     if questions is None:
         with progress_bar("questions") as move:
             make_benchmark(tools, output / "synthetic", Wanted(seed=seed), progress=move)
@@ -264,7 +260,7 @@ def qa_gnn(
     for source in sources:
         questions, at, base = source.rpartition("@")
         dataset = load_dataset(questions if at else source).sample(limit, seed)
-        tools = open_tools(Path(base)) if at else Toolbox.open(dataset_base(dataset))
+        tools = Toolbox.open(Path(base)) if at else Toolbox.open(dataset_base(dataset))
         lessons.append(graph_lessons(tools, source, dataset.questions, kept, seed))
         err.print(f"{source}: {len(lessons[-1].taught)} questions to learn from", markup=False)
     seconds = 60 * minutes if minutes else float("inf")
@@ -293,13 +289,10 @@ def feedback(
     """Confirm the answers to a question, or learn from all that were confirmed."""
     if question is None and not learn:
         raise InputError("give --question with --answer, or --learn")
-    tools = open_tools(base)
+    tools = Toolbox.open(base)
     told: dict[str, int] = {}
     if question is not None:
         told["confirmed"] = confirm(tools, question, answer or [])
     if learn:
         told["learned_from"] = len(learn_from_confirmed(tools))
-    if as_json:
-        print_json(told)
-    else:
-        out.print(", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in told.items()), markup=False)
+    tell(as_json, told, ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in told.items()))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from clew.cli.options import AsJson, Base
-from clew.cli.output import out, print_json, print_table, progress_bar, say
+from clew.cli.output import out, print_json, print_table, progress_bar, say, tell
 from clew.core.errors import InputError
 from clew.evaluation.tuning import Tuning, questions_of
 from clew.evaluation.tuning import tune as find_best
@@ -33,9 +33,7 @@ def tune(
     folder = tools.local.folder
     if undo:
         was = forget_tuned(folder)
-        print_json({"base": str(base), "undone": was}) if as_json else out.print(
-            f"{base}: {'forgotten' if was else 'it was not tuned'}", markup=False
-        )
+        tell(as_json, {"base": str(base), "undone": was}, f"{base}: {'forgotten' if was else 'it was not tuned'}")
         return
     if read_tuned(folder) is not None:
         raise InputError(f"{base} is tuned already: `clew tune {base} --undo` first")

@@ -27,7 +27,7 @@ from clew.methods.role_choice import corrected
 from clew.queries.corrections import Corrections
 from clew.reading.follow_ups import asks_for_reasons, is_fragment, untied
 from clew.reading.mentions import find_named
-from clew.roles.rewrite import Exchange, rewrite
+from clew.roles.wordings import Exchange, rewrite
 from clew.toolbox import Toolbox
 
 SURE = 0.6

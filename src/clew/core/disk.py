@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from clew.core.errors import CorruptError, InputError
+from clew.core.errors import CorruptError, InputError, SourceError
 
 BINARY: int = getattr(os, "O_BINARY", 0)
 """The flag without which Windows changes line ends in files opened by `os.open`."""
@@ -153,3 +153,9 @@ def refuse_link(*files: Path) -> None:
     for file in files:
         if file.is_symlink():
             raise CorruptError(f"{file} is a link, and Clew makes none: replace it by what it leads to, or remove it")
+
+
+def refuse_readable(file: Path, what: str) -> None:
+    """Refuse a file of secrets that others than its owner can read."""
+    if os.name == "posix" and file.stat().st_mode & 0o077:
+        raise SourceError(f"holds {what} and can be read by others: chmod 600 '{file}'", file=file)

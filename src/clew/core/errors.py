@@ -25,6 +25,8 @@ ClewError
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +130,12 @@ class MissingExtraError(InputError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed: pip install 'clew-kb[{extra}]'")
+
+
+@contextmanager
+def needing(extra: str, package: str | None = None) -> Iterator[None]:
+    """Imports of an optional dependency; where it is missing, the error says which extra brings it."""
+    try:
+        yield
+    except ImportError as missing:
+        raise MissingExtraError(package or missing.name or extra, extra) from missing

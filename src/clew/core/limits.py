@@ -1,8 +1,34 @@
-"""Bounds that a process sets itself, on systems that have them; elsewhere whoever started it has to end it."""
+"""Processes of our own modules, and the bounds that they set themselves, on systems that have them.
+
+Elsewhere whoever started a process has to end it.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+Process = subprocess.Popen[bytes]
+
+
+def start_module(
+    module: str, *arguments: str, stdin: int = subprocess.DEVNULL, stderr: int | None = None, apart: bool = False
+) -> Process:
+    """`python -m MODULE ARGUMENTS…`, which finds the same packages, and whose arithmetic keeps to one core.
+
+    What it writes is read from its standard output. Ctrl-C does not reach one that is `apart`: we end it.
+    """
+    return subprocess.Popen(  # noqa: S603 - our own module
+        [sys.executable, "-m", module, *arguments],
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env={**ONE_THREAD, **os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        start_new_session=apart,
+    )
 
 
 def limit_memory(most: int) -> None:

@@ -8,9 +8,15 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from clew.core.errors import InputError
+from clew.core.errors import InputError, SourceError
+
+if TYPE_CHECKING:  # most commands need it later, or never
+    from pydantic import BaseModel, ValidationError
+
+M = TypeVar("M", bound="BaseModel")
 
 MOST_ASKED = 10_000
 """Characters of a question, or of a name that is looked for."""
@@ -80,3 +86,20 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError("nested too deeply") from None
     except ValueError:
         raise tomllib.TOMLDecodeError("a number has too many digits") from None
+
+
+def read_toml(file: Path, model: type[M], otherwise: str) -> M:
+    """A TOML file of a known form; raises SourceError, which says what is wrong but no value: it may be a key."""
+    from pydantic import ValidationError
+
+    try:
+        return model.model_validate(parse_toml(file.read_text("utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as failure:
+        raise SourceError(f"no TOML: {failure}", file=file) from None
+    except ValidationError as failure:
+        raise SourceError(f"{otherwise}: {what_is_wrong(failure)}", file=file) from None
+
+
+def what_is_wrong(failure: ValidationError) -> str:
+    """Every mistake with its place."""
+    return "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in failure.errors())

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.errors import MissingExtraError
+from clew.core.errors import needing
 from clew.core.notebook import AnswerRow, answer_card
 
 Direction = Literal["out", "in", "any"]
@@ -427,10 +427,8 @@ class Answer:
 
     def to_frame(self) -> Any:
         """The candidates as a pandas table: rank, key, name, type, score, and the evidence in words."""
-        try:
+        with needing("pandas", "pandas"):
             import pandas
-        except ImportError:
-            raise MissingExtraError("pandas", "pandas") from None
         rows = [
             {"rank": rank, **one.node.to_dict(), "score": one.score, "evidence": [e.in_words() for e in one.evidence]}
             for rank, one in enumerate(self.candidates, start=1)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from clew import __version__
-from clew.core.errors import InputError, MissingExtraError, WorkerError
+from clew.core.errors import InputError, WorkerError, needing
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -86,10 +86,8 @@ def hired(address: str | None) -> Iterator[Workers | None]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or it reports to its makers
     os.environ.setdefault("RAY_worker_niceness", "0")  # as urgent as the command, where it starts a Ray
     logging.getLogger("ray").setLevel(logging.ERROR)  # it says each time that it asks for its token
-    try:
+    with needing("ray", "ray"):
         import ray
-    except ImportError as error:
-        raise MissingExtraError("ray", "ray") from error
     options = {"include_dashboard": False, "num_cpus": os.cpu_count()} if parts is None else {}
     try:
         if parts is not None:

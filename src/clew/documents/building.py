@@ -1,23 +1,33 @@
-"""A folder of documents to a finished knowledge base; run again, it reads only what changed."""
+"""Files and folders of documents to a finished knowledge base; run again, it reads only what changed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import json
+import os
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clew.building import BuildReport, Say, write_base
+from clew.core.errors import NotFoundError, SourceError
+from clew.core.texts import whole_text
 from clew.core.workers import Workers
-from clew.documents.folder import Progress, find_files, read_folder
+from clew.documents.extracted import Extracted, ExtractedCache, content_key, digest_of, from_json
 from clew.documents.formats import READERS
 from clew.documents.originals import remember_sources
-from clew.documents.rows import DocumentOptions
+from clew.documents.passages import outline
+from clew.documents.processes import ReadingProcesses, ReadingWorkers
+from clew.documents.reading import check_file, reason, replied
+from clew.documents.rows import DocumentOptions, OutlinedFile, document_tables
 from clew.index.build import forget_rows
 from clew.kb.manifest import EXTRACTED
+from clew.kb.schema_file import SchemaEdits
 from clew.kb.storage import locked
-from clew.kb.tables import Problem
+from clew.kb.tables import Problem, Tables
 from clew.kb.visibility import restricted
 from clew.models.embedding.opening import PASSAGES, open_embedder
+from clew.models.protocol import Embedder
 
 TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst"})
 DOCUMENTS = frozenset(READERS) - TEXTS - {".txt", ".text", ".csv", ".tsv", ".json"}
@@ -28,6 +38,8 @@ RECORDS = frozenset({".jsonl", ".ndjson", ".json"})
 GRAPH = RECORDS | {".parquet", ".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".obo", ".sqlite", ".sqlite3"}
 """Endings of files that hold nodes and edges; records may also be something that documents come with."""
 SAMPLE = 65536
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many files are done, and how many there are."""
 
 
 def build_documents(
@@ -76,3 +88,149 @@ def is_prose(file: Path) -> bool:
         lines = [line for line in opened.read(SAMPLE).decode("utf-8", errors="replace").splitlines() if line.strip()]
     separated = sum("\t" in line.strip() or line.count("|") >= 2 for line in lines)
     return bool(lines) and separated * 2 < len(lines)
+
+
+READ_HERE = 1_000_000
+"""Bytes up to which a file is read without a process of its own, where all such files together have few bytes."""
+ALL_READ_HERE = 4_000_000
+UNBOUNDED = frozenset({".pdf"})
+"""Formats in which a small file can take long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that could not be used, and why."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class ReadFolder:
+    """The tables of a base, how its types are shown, and what was left out."""
+
+    tables: Tables
+    edits: SchemaEdits
+    skipped: tuple[Skipped, ...] = ()
+
+
+def read_folder(
+    paths: Sequence[Path],
+    options: DocumentOptions | None = None,
+    progress: Progress = lambda *_: None,
+    embedder: Embedder | None = None,
+    *,
+    jobs: int | None = None,
+    workers: Workers | None = None,
+) -> ReadFolder:
+    """Read every file below the given paths; what cannot be read is reported by name and the rest is used.
+
+    `jobs` is how many processes read at most; without it, as many as there are cores. `workers` read instead of them.
+    """
+    options = options or DocumentOptions()
+    cache = None if options.cache is None else ExtractedCache(options.cache)
+    found = find_files(paths)
+    outlined, skipped = [], []
+    processes = jobs or os.cpu_count() or 1
+    with closing(_read_all([file for _, file in found], options, cache, processes, workers)) as results:
+        for done, (name, file) in enumerate(found):
+            progress(name, done, len(found))
+            result, digest = next(results)
+            if isinstance(result, str):
+                skipped.append(Skipped(name, result))
+                continue
+            skipped += [Skipped(name, note) for note in result.notes]
+            title = result.title or whole_text(file.stem).replace("_", " ")
+            cut = outline(result, options.passage_length)
+            outlined.append(OutlinedFile(name, title, result.pages, cut, result.labels, digest))
+    if cache is not None:
+        cache.drop_unused()
+    if not any(file.outline.passages or file.outline.tables for file in outlined):
+        reasons = "; ".join(f"{one.file}: {one.reason}" for one in skipped[:5])
+        raise SourceError(f"none of the {len(found)} files holds text that can be read. {reasons}".rstrip())
+    tables, edits = document_tables(outlined, options, lambda what: progress(what, len(found), len(found)), embedder)
+    return ReadFolder(tables, edits, tuple(skipped))
+
+
+def _read_all(
+    files: Sequence[Path],
+    options: DocumentOptions,
+    cache: ExtractedCache | None,
+    jobs: int,
+    workers: Workers | None,
+) -> Generator[tuple[Extracted | str, str | None], None, None]:
+    """The text of each file in order, or why there is none, with its digest; what is read is kept at once."""
+    results: dict[int, Extracted | str] = {}
+    keys: dict[int, str] = {}
+    unread: list[int] = []
+    for place, file in enumerate(files):
+        try:
+            check_file(file, options.most_megabytes)
+            keys[place] = content_key(file)
+        except SourceError as error:
+            results[place] = reason(error, file)
+        except OSError as error:
+            results[place] = f"the file cannot be opened: {error.strerror}"
+        else:
+            if cache is None or not cache.has(keys[place]):
+                unread.append(place)
+    apart = _read_apart(files, unread)
+
+    def keep(place: int, reply: bytes) -> None:
+        results[place] = result = from_reply(reply)
+        if cache is not None and isinstance(result, Extracted):
+            cache.put(keys[place], reply)
+
+    waited_for = set(apart)
+    away, keep_away = [files[place] for place in apart], lambda at, reply: keep(apart[at], reply)
+    with (
+        ReadingProcesses(away, jobs, keep_away) if workers is None else ReadingWorkers(away, workers, keep_away)
+    ) as reading:
+        for place, file in enumerate(files):
+            while place in waited_for and place not in results:
+                reading.wait()
+            known = None if cache is None or place in results else cache.get(keys[place])
+            if known is not None:
+                results[place] = known
+            elif place not in results:
+                keep(place, replied(file))
+            yield results.pop(place), digest_of(keys[place]) if place in keys else None
+
+
+def _read_apart(files: Sequence[Path], unread: Sequence[int]) -> list[int]:
+    """Which files are read by processes: what may take long, and many files; a few small ones would only wait."""
+    sizes = {place: files[place].stat().st_size for place in unread if files[place].exists()}
+    bounded = {place: size for place, size in sizes.items() if files[place].suffix.lower() not in UNBOUNDED}
+    if sum(bounded.values()) > ALL_READ_HERE:
+        return list(sizes)
+    return [place for place, size in sizes.items() if place not in bounded or size > READ_HERE]
+
+
+def from_reply(reply: bytes) -> Extracted | str:
+    """What was extracted, or why nothing was."""
+    refused = json.loads(reply) if reply.startswith(b'{"error"') else None
+    return from_json(reply) if refused is None else str(refused["error"])
+
+
+def find_files(paths: Sequence[Path]) -> list[tuple[str, Path]]:
+    """Every file below the paths with its name relative to them, sorted; hidden files and knowledge bases left out."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        if not path.exists():
+            raise NotFoundError(f"{path} does not exist")
+        below = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+        for file in below:
+            relative = whole_text(file.name if path.is_file() else file.relative_to(path).as_posix())
+            if file != path and (_hidden(relative) or _in_base(file, path)):
+                continue
+            name = relative if relative not in found else f"{path.name}/{relative}"
+            found[name] = file
+    return sorted(found.items())
+
+
+def _hidden(relative: str) -> bool:
+    return any(part.startswith((".", "~$")) for part in relative.split("/"))
+
+
+def _in_base(file: Path, root: Path) -> bool:
+    return any((parent / "manifest.json").exists() for parent in file.parents if parent.is_relative_to(root))

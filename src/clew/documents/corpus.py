@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from clew.documents.graph.build import passage_graph
+from clew.documents.graph import passage_graph
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.graph.entity import subjects
 from clew.kb.tables import Piece, Tables

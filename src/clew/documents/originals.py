@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from clew.core.disk import write_whole
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.core.texts import parse_json
-from clew.documents.cache import content_digest
+from clew.documents.extracted import content_digest
 from clew.models.settings import Settings
 
 REMEMBERED = "built_from.json"

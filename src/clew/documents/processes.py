@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,10 +14,11 @@ from threading import Event, Lock, Thread, Timer
 from typing import Self
 
 from clew.core.errors import NotFoundError
+from clew.core.limits import Process, start_module
 from clew.core.workers import Workers
 from clew.documents.reading import LENGTH
 
-COMMAND = ("-m", "clew.documents.reading")
+MODULE = "clew.documents.reading"
 SECONDS = 120
 SECONDS_PER_MEGABYTE = 30
 """How long one file may take: many pages take long, and none takes forever."""
@@ -105,7 +104,7 @@ class _Process(Thread):
     def __init__(self, files: Sequence[Path], waiting: SimpleQueue[int], replies: Replies) -> None:
         super().__init__(daemon=True)
         self._files, self._waiting, self._replies = files, waiting, replies
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self._lock = Lock()
         self._stopped = False
 
@@ -165,17 +164,10 @@ class _Process(Thread):
         self._end()
         return _refused(TOO_LONG.format(seconds=seconds) if late.is_set() else DIED)
 
-    def _running(self) -> subprocess.Popen[bytes] | None:
+    def _running(self) -> Process | None:
         with self._lock:
             if self._process is None and not self._stopped:
-                self._process = subprocess.Popen(  # noqa: S603 - our own module
-                    [sys.executable, *COMMAND],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-                    start_new_session=True,  # Ctrl-C is for us, and we end it
-                )
+                self._process = start_module(MODULE, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, apart=True)
             return self._process
 
     def _end(self) -> None:

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from clew.core.errors import MissingExtraError, SourceError
 from clew.core.limits import limit_memory, limit_seconds
-from clew.documents.cache import to_json
-from clew.documents.extracted import Extracted
+from clew.documents.extracted import Extracted, to_json
 from clew.documents.formats import READERS
 
 

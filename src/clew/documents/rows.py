@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from clew.documents.graph.build import passage_graph
+from clew.documents.graph import passage_graph
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.graph.entity import known_entities, subjects
 from clew.documents.passages import PASSAGE_LENGTH, Outline, PrintedLine, TextPassage, TextTable

@@ -17,9 +17,8 @@ from clew.core.errors import InputError, ReplyError
 from clew.evaluation.comparison import bootstrap
 from clew.evaluation.metrics import text_exact
 from clew.evaluation.rows import Row
-from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, ask
+from clew.models.structured import Ask, Prompt, ask
 
 GRADE = Prompt.load("clew.evaluation", "grade")
 

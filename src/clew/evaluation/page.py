@@ -11,7 +11,7 @@ from string import Template
 from typing import Any
 
 from clew import __version__
-from clew.core.errors import MissingExtraError
+from clew.core.errors import needing
 from clew.core.notebook import framed
 from clew.core.plots import Axis, Series, line_plot
 from clew.evaluation.comparison import summarise
@@ -154,10 +154,8 @@ class Evaluation:
 
     def to_frame(self) -> Any:
         """One row per question and method, as a pandas table: its metrics, seconds and what was found."""
-        try:
+        with needing("pandas", "pandas"):
             import pandas
-        except ImportError:
-            raise MissingExtraError("pandas", "pandas") from None
         return pandas.DataFrame(
             {
                 "method": run.setup.method,

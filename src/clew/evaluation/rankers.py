@@ -54,7 +54,7 @@ class PoolMaker:
 
     def pool(self, question: Question) -> LabelledPool:
         """The candidates of one question; none is dropped, and a question without a right one stays, as a miss."""
-        proposal = self.source.propose(question.text, self.candidates)
+        proposal = self.source(question.text, self.candidates)
         subgraphs = self.extractor.extract(proposal.entities, proposal.candidates)
         gold = Gold(question.answers, question.aliases, self.match)
         refs = self.kb.refs(proposal.candidates)

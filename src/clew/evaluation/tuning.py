@@ -22,8 +22,8 @@ from clew.evaluation.comparison import Interval, bootstrap
 from clew.evaluation.judging import PRIMARY
 from clew.methods.answering import READABLE
 from clew.methods.catalog import DEFAULT_METHOD
-from clew.methods.paths.feedback import read_confirmed
 from clew.methods.tuned import Tuned
+from clew.reading.feedback import read_confirmed
 from clew.synthesis.benchmark import Wanted, make_benchmark
 from clew.toolbox import Toolbox
 

@@ -18,7 +18,7 @@ import httpx
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.errors import EmbedderMismatch, InputError, MissingExtraError, StorageError
+from clew.core.errors import EmbedderMismatch, InputError, StorageError, needing
 from clew.core.types import IntArray
 from clew.index.protocol import Index
 from clew.index.vector_store import Hashes, Vectors, file_name
@@ -38,10 +38,8 @@ FINISHED = str(UUID(int=0))
 @lru_cache(maxsize=4)
 def connect(address: str) -> QdrantClient:
     """A client for `qdrant+http://HOST:6333`, or for `qdrant+file:///FOLDER`, which needs no server."""
-    try:
+    with needing("qdrant", "qdrant_client"):
         from qdrant_client import QdrantClient
-    except ImportError as missing:
-        raise MissingExtraError("qdrant_client", "qdrant") from missing
     url = address.removeprefix(SCHEME).partition("#")[0]
     parts = urlsplit(url)
     if not address.startswith(SCHEME) or parts.scheme not in ("http", "https", "file"):

@@ -6,7 +6,7 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
@@ -293,3 +293,9 @@ def terms(text: str, code: str = ENGLISH) -> list[str]:
         if is_spaceless(first.text) and is_spaceless(second.text):
             found.append(first.text + second.text)
     return found
+
+
+def words_outside(text: str, known: Set[str]) -> list[str]:
+    """The words of a text, as they are written, whose terms are none of those known."""
+    stems = ((token, terms(token.text)[:1]) for token in tokenise(text))
+    return [text[token.start : token.end] for token, stem in stems if stem and stem[0] not in known]

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from clew.core.errors import InputError, MissingExtraError, QueryRefusedError, StorageError
+from clew.core.errors import InputError, QueryRefusedError, StorageError, needing
 from clew.core.trace import span, within
 
 if TYPE_CHECKING:  # an extra
@@ -93,10 +93,8 @@ class BoltServer:
 
     @cached_property
     def _driver(self) -> Driver:
-        try:
+        with needing("neo4j", "neo4j"):
             import neo4j
-        except ImportError as missing:
-            raise MissingExtraError("neo4j", "neo4j") from missing
         logging.getLogger("neo4j").addHandler(logging.NullHandler())  # it would print every attempt
         password = self.address.parts.password
         driver = neo4j.GraphDatabase.driver(

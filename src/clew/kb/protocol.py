@@ -39,38 +39,8 @@ class Edges:
         return len(self.heads)
 
 
-class KnowledgeBase(Protocol):
-    """A graph whose nodes carry text; node ids are dense integers, keys are the user's."""
-
-    @property
-    def schema(self) -> Schema:
-        """Node types, relations, answer types."""
-        ...
-
-    @property
-    def described(self) -> StoredKnowledgeBase | None:
-        """What knows the types, texts and attributes of all nodes: itself, or what was read of a remote base."""
-        ...
-
-    def node(self, node: int) -> Node:
-        """Everything stored about one node."""
-        ...
-
-    def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
-        """Key, name and type of many nodes, in the given order."""
-        ...
-
-    def find(self, key: str) -> int:
-        """The id of the node with this key; raises NotFoundError."""
-        ...
-
-    def nodes(self, type: str | None = None) -> NodeSet:
-        """All nodes, or those of one type."""
-        ...
-
-    def values(self, nodes: NodeSet, attribute: str) -> Sequence[Any]:
-        """An attribute of many nodes, None where a node has none."""
-        ...
+class Linked(Protocol):
+    """Nodes that are joined by edges."""
 
     def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
         """The nodes one edge away; relation None means any relation."""
@@ -84,8 +54,46 @@ class KnowledgeBase(Protocol):
             reached = reached | frontier
         return reached
 
+
+class Explorable(Linked, Protocol):
+    """The part of a knowledge base that reading a question needs; a table has it, too."""
+
+    @property
+    def schema(self) -> Schema:
+        """Node types, relations, answer types."""
+        ...
+
+    @property
+    def described(self) -> StoredKnowledgeBase | None:
+        """What knows the types, texts and attributes of all nodes: itself, or what was read of a remote base."""
+        ...
+
+    def nodes(self, type: str | None = None) -> NodeSet:
+        """All nodes, or those of one type."""
+        ...
+
+    def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
+        """Key, name and type of many nodes, in the given order."""
+        ...
+
+    def values(self, nodes: NodeSet, attribute: str) -> Sequence[Any]:
+        """An attribute of many nodes, None where a node has none."""
+        ...
+
     def relations(self, nodes: NodeSet) -> Sequence[RelationUse]:
         """Which relations leave and enter these nodes, with counts, in schema order."""
+        ...
+
+
+class KnowledgeBase(Explorable, Protocol):
+    """A graph whose nodes carry text; node ids are dense integers, keys are the user's."""
+
+    def node(self, node: int) -> Node:
+        """Everything stored about one node."""
+        ...
+
+    def find(self, key: str) -> int:
+        """The id of the node with this key; raises NotFoundError."""
         ...
 
     def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:

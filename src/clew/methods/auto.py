@@ -19,7 +19,7 @@ from clew.kb.protocol import StoredKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.methods.catalog import create
 from clew.methods.protocol import Method
-from clew.methods.role_choice import reader_parser
+from clew.methods.role_choice import reader_parser, taught_of
 from clew.reading.touched import MOST_READ, is_huge
 from clew.toolbox import Toolbox
 
@@ -69,8 +69,6 @@ def choose(question: str, tools: Toolbox) -> tuple[str, str]:
     if not known.has_texts and not schema.attribute_types and language_of(question) == ENGLISH:
         parse = (tools.parser or reader_parser(tools)).parse(question, schema)
         if parse.query.is_plain and (parse.certainty or 0.0) < SURE:
-            from clew.methods.paths.aligned_paths import taught_of  # few bases need it
-
             is_near = isinstance(tools.kb, StoredKnowledgeBase) and not taught_of(tools)
             name = "qa_gnn" if is_near else "aligned_paths"
             return name, "the base is bare facts, and the question was not read for sure"

@@ -6,17 +6,21 @@ What plays a role is imported when it is chosen: most questions need none of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from clew.core.errors import InputError
 from clew.core.roles import Chooser, Parse, Reader, TripletParser
 from clew.core.schema import Schema
+from clew.kb.arrays import ArrayKnowledgeBase
 from clew.models.settings import Settings
 from clew.queries.corrections import Corrections
 from clew.reading.parsing import LearnedParser
 from clew.reading.reader import LearnedReader
 from clew.roles.rerank import KeepOrder, Listwise, Pairwise, Pointwise, Reranker, RerankerName
 from clew.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from clew.reading.path_ranker import PathRanker, Taught
 
 ParserName = Literal["auto", "model", "reader"]
 
@@ -35,6 +39,20 @@ def reader_of(toolbox: Toolbox) -> LearnedReader:
 def reader_parser(toolbox: Toolbox) -> TripletParser:
     """The parser that needs no model."""
     return LearnedParser(reader_of(toolbox))
+
+
+def path_ranker_of(toolbox: Toolbox) -> PathRanker:
+    """What ranks the relation paths of a base, made once for it."""
+    from clew.reading.path_ranker import PathRanker
+
+    return toolbox.keep("path ranker", lambda: PathRanker(toolbox.kb, taught=taught_of(toolbox)))
+
+
+def taught_of(toolbox: Toolbox) -> tuple[Taught, ...]:
+    """What was learned from confirmed answers, where the base is embedded and something was."""
+    from clew.reading.feedback import read_taught
+
+    return read_taught(toolbox.kb.folder) if isinstance(toolbox.kb, ArrayKnowledgeBase) else ()
 
 
 def parser_for(toolbox: Toolbox, name: ParserName = "auto") -> TripletParser:
@@ -82,7 +100,7 @@ def reranker_for(toolbox: Toolbox, name: RerankerName) -> Reranker:
     if model is None:
         raise InputError(f"{name} reranking asks a language model: give one with --model, or use reranker=embedding")
     if name == "listwise":
-        return Listwise(kb, ModelChooser(model), window=20, step=10)
+        return Listwise(kb, ModelChooser(model))
     if name == "pairwise":
         return Pairwise(kb, ModelChooser(model))
     if name == "likelihood":

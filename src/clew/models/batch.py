@@ -8,12 +8,14 @@ Content-addressed: a rerun asks only what no reply answers, so runs go on where 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from clew.core.disk import write_whole
 from clew.core.errors import InputError, PendingError, ReplyError
 from clew.models.batch_runner import Reply, append_lines, parse_lines, read_lines, reply_line, waiting
 from clew.models.chat_replies import read_chat_reply
@@ -40,7 +42,9 @@ class BatchFolder:
         waiting = {line["custom_id"]: line for line in read_lines(self.requests_file)}
         self._waiting = {key: line for key, line in waiting.items() if key not in self._replies}
         if len(self._waiting) < len(waiting):
-            _replace(self.requests_file, self._waiting.values())
+            write_whole(
+                self.requests_file, b"".join(json.dumps(line).encode() + b"\n" for line in self._waiting.values())
+            )
 
     @property
     def name(self) -> str:
@@ -125,13 +129,6 @@ class BatchFolder:
         usage = completion.usage
         dollars = self.price.dollars(usage.prompt_tokens, usage.completion_tokens)
         return replace(completion, usage=replace(usage, dollars=dollars))
-
-
-def _replace(file: Path, lines: Iterable[dict[str, Any]]) -> None:
-    beside = file.with_suffix(".partial")
-    beside.unlink(missing_ok=True)
-    append_lines(beside, lines)
-    beside.replace(file)
 
 
 def answer_batch(

@@ -13,6 +13,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import RLock
@@ -21,8 +22,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core import trace
+from clew.core.disk import write_whole
 from clew.core.errors import ModelError
-from clew.models.chat_replies import room_to_think
+from clew.models.chat_replies import Lenient, room_to_think
 from clew.models.model_names import billions_in, is_reasoning, size_of
 from clew.models.openai_chat import JsonMode, OpenAIChat
 from clew.models.protocol import Capabilities, Completion, Message, Request, each
@@ -40,15 +42,11 @@ class Told:
     billions: float | None = None
 
 
-class _Lenient(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class _Meta(_Lenient):
+class _Meta(Lenient):
     n_params: float | None = None
 
 
-class _Entry(_Lenient):
+class _Entry(Lenient):
     id: str = ""
     model: str = ""
     owned_by: str | None = None
@@ -167,14 +165,9 @@ class Memory:
 
     def keep(self, known: Known) -> None:
         """Remember it; where the folder cannot be written, it is found out again next time."""
-        file = self._file(known.name)
-        partial = file.with_suffix(f".{time.monotonic_ns()}.partial")
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            partial.write_text(known.model_dump_json(), "utf-8")
-            partial.replace(file)
-        except OSError:
-            partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_whole(self._file(known.name), known.model_dump_json().encode())
 
     def _file(self, name: str) -> Path:
         return self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.json"

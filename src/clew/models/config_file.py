@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tomllib
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from clew.core.errors import SourceError
-from clew.core.texts import parse_toml
+from clew.core.disk import refuse_readable
+from clew.core.texts import read_toml
 
 
 class _Model(BaseModel):
@@ -32,15 +30,7 @@ class ConfigFile(BaseModel):
 
 def read_config(file: Path) -> ConfigFile:
     """Read it; one that is wrong, or that others can read, is refused."""
-    try:
-        parsed = ConfigFile.model_validate(parse_toml(file.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError) as failure:
-        raise SourceError(f"cannot be read: {failure}", file=file) from None
-    except tomllib.TOMLDecodeError as failure:
-        raise SourceError(f"no TOML: {failure}", file=file) from None
-    except ValidationError as failure:
-        wrong = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in failure.errors())
-        raise SourceError(f"not a configuration: {wrong}", file=file) from None
-    if parsed.keys and os.name == "posix" and file.stat().st_mode & 0o077:
-        raise SourceError(f"holds keys and can be read by others: chmod 600 '{file}'", file=file)
+    parsed = read_toml(file, ConfigFile, "not a configuration")
+    if parsed.keys:
+        refuse_readable(file, "keys")
     return parsed

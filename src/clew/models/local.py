@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from clew.core.errors import MissingExtraError, NotFoundError, ReplyError
+from clew.core.errors import MissingExtraError, NotFoundError, ReplyError, needing
 from clew.models.batch_runner import LocalModel, holds_replies_to_schemas
 from clew.models.chat_replies import read_chat_reply, without_thoughts
 from clew.models.generation import several_replies
@@ -27,7 +27,6 @@ class GgufModel:
 
     file: Path
     context_tokens: int = 8192
-    threads: int | None = None
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -49,13 +48,9 @@ class GgufModel:
 
     @cached_property
     def _llama(self) -> Any:
-        try:
+        with needing("local", "llama-cpp-python"):
             from llama_cpp import Llama
-        except ImportError as missing:
-            raise MissingExtraError("llama-cpp-python", "local") from missing
-        return Llama(
-            str(self.file), n_ctx=self.context_tokens, n_gpu_layers=-1, n_threads=self.threads, seed=0, verbose=False
-        )
+        return Llama(str(self.file), n_ctx=self.context_tokens, n_gpu_layers=-1, seed=0, verbose=False)
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
         """One after another: a local model gains nothing from two at once."""

@@ -64,7 +64,6 @@ def open_model(
     *,
     ledger: Ledger | None = None,
     cache: bool = True,
-    concurrency: int | None = None,
     settings: Settings | None = None,
 ) -> LanguageModel | None:
     """The model a spec names, traced, cached, budgeted, limited, given up where it is down; None for `none`.
@@ -86,7 +85,7 @@ def open_model(
         return Traced(adapter.model)
 
     def limited(model: LanguageModel) -> LanguageModel:
-        at_once = concurrency or named.concurrency or adapter.concurrency
+        at_once = named.concurrency or adapter.concurrency
         return Budgeted(Limited(model, at_once, named.per_minute, adapter.batch), ledger)
 
     if isinstance(adapter.model, OpenAIChat):

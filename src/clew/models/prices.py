@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from clew.core.errors import SourceError
-from clew.core.texts import parse_toml
+from clew.core.texts import read_toml
 from clew.models.protocol import Capabilities, Completion, Request, Usage
 from clew.models.reply_store import ReplyStore, digest
 from clew.models.tokens import count_request_tokens, count_tokens
@@ -63,8 +60,9 @@ class PriceTable:
     @classmethod
     def load(cls, own: Path | None = None) -> PriceTable:
         """The shipped table, overridden by the user's where there is one."""
-        shipped = _read(resources.files("clew.models").joinpath("prices.toml").read_text("utf-8"), Path("prices.toml"))
-        files = [shipped] + ([_read(own.read_text("utf-8"), own)] if own is not None and own.is_file() else [])
+        shipped = Path(__file__).with_name("prices.toml")
+        there = [shipped] if own is None or not own.is_file() else [shipped, own]
+        files = [read_toml(file, _File, "no price table") for file in there]
         rows = {name: Price(**row.model_dump()) for file in files for name, row in file.models.items()}
         discounts = [file.batch_discount for file in files if file.batch_discount is not None]
         return cls(rows, discounts[-1] if discounts else 1.0)
@@ -75,15 +73,6 @@ class PriceTable:
             return self.rows[model]
         stems = [name for name in self.rows if model.startswith(f"{name}-") and model[len(name) + 1 :][:1].isdigit()]
         return self.rows[max(stems, key=len)] if stems else FREE
-
-
-def _read(text: str, file: Path) -> _File:
-    try:
-        return _File.model_validate(parse_toml(text))
-    except tomllib.TOMLDecodeError as failure:
-        raise SourceError(f"no price table: {failure}", file=file) from failure
-    except ValidationError as failure:
-        raise SourceError(f"no price table: {failure}", file=file) from failure
 
 
 TYPICAL_WORDS = "a few words as a typical reply"

@@ -1,4 +1,8 @@
-"""Replies as values: JSON found in a reply, checked against types, and asked for again where it is wrong."""
+"""Prompts as files and replies as values.
+
+A prompt is a text file with `$holes`; a missing or an unused hole raises, so that a prompt never silently lies. JSON is
+found in a reply, checked against types, and asked for again where it is wrong.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,54 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
+from string import Template
 from typing import Any, Generic, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core import trace
-from clew.core.errors import ReplyError
+from clew.core.errors import InputError, ReplyError
 from clew.core.texts import whole_value
 from clew.models.protocol import Beams, Completion, LanguageModel, Message, Request
+
+SYSTEM_END = "\n---\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt file: an optional system part, a line of three dashes, and the user part."""
+
+    name: str
+    system: str
+    user: str
+
+    @classmethod
+    def load(cls, package: str, name: str) -> Prompt:
+        """Read `name`.txt of a package, such as `clew.roles.prompts`."""
+        text = resources.files(package).joinpath(f"{name}.txt").read_text("utf-8").strip()
+        system, mark, user = text.partition(SYSTEM_END)
+        prompt = cls(name, system.strip() if mark else "", user.strip() if mark else text)
+        for part in (prompt.system, prompt.user):
+            if not Template(part).is_valid():
+                raise InputError(f"prompt {name}: a $ that opens no hole; write $$ for a dollar sign")
+        return prompt
+
+    @property
+    def holes(self) -> frozenset[str]:
+        """The names to be filled in."""
+        return frozenset(Template(self.system).get_identifiers()) | frozenset(Template(self.user).get_identifiers())
+
+    def fill(self, **values: object) -> tuple[Message, ...]:
+        """The messages of the prompt; every hole must be given, and nothing else."""
+        missing, unused = self.holes - values.keys(), values.keys() - self.holes
+        if missing or unused:
+            wrong = [f"missing: {', '.join(sorted(missing))}"] if missing else []
+            wrong += [f"unused: {', '.join(sorted(unused))}"] if unused else []
+            raise InputError(f"prompt {self.name}: {'; '.join(wrong)}")
+        system = (Message("system", Template(self.system).substitute(values)),) if self.system else ()
+        return (*system, Message("user", Template(self.user).substitute(values)))
+
 
 M = TypeVar("M", bound=BaseModel)
 LONGEST = 200_000

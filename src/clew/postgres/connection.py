@@ -13,17 +13,15 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from clew.core.errors import ClewError, InputError, MissingExtraError, StorageError
+from clew.core.errors import ClewError, InputError, StorageError, needing
 
-try:
+with needing("postgres", "psycopg"):
     import psycopg
     from psycopg import errors as states
     from psycopg.abc import Buffer
     from psycopg.adapt import Dumper, Loader
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
     from psycopg.pq import Format
-except ImportError as error:
-    raise MissingExtraError("psycopg", "postgres") from error
 
 DEFAULT_BASE = "base"
 INT4, INT4_ARRAY = 23, 1007

@@ -16,7 +16,7 @@ from clew.core.query import Constant, Term, Triplet, TripletQuery, Variable
 from clew.core.schema import Relation, Schema
 from clew.core.types import EMPTY, Direction, NodeSet
 from clew.index.protocol import Link, Names
-from clew.kb.protocol import KnowledgeBase
+from clew.kb.protocol import KnowledgeBase, Linked
 from clew.queries.problem import OPPOSITE, Constraint, Filter, Problem, condition_filter
 
 DOWNWARD = re.compile(
@@ -42,12 +42,12 @@ def hierarchies(schema: Schema, type: str | None = None) -> tuple[Relation, ...]
     )
 
 
-def descendants(graph: KnowledgeBase, nodes: NodeSet, relation: Relation) -> NodeSet:
+def descendants(graph: Linked, nodes: NodeSet, relation: Relation) -> NodeSet:
     """The nodes themselves and all below them."""
     return graph.closure(nodes, relation.name, below(relation))
 
 
-def chain_up(graph: KnowledgeBase, node: int, top: NodeSet, relation: Relation) -> list[int]:
+def chain_up(graph: Linked, node: int, top: NodeSet, relation: Relation) -> list[int]:
     """A shortest way from a node up to one of the top nodes, both included; empty where there is none."""
     up = OPPOSITE[below(relation)]
     levels = [NodeSet.of([node])]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.kb.protocol import KnowledgeBase
+from clew.kb.protocol import Explorable
 from clew.reading.plan import Plan, Requirement
 from clew.reading.quantities import Quantity, in_units_of
 from clew.reading.vocabulary import Vocabulary
@@ -37,7 +37,7 @@ COMPARED = {
 class Extents:
     """The values of the attributes of a base, each looked up when it is first compared."""
 
-    kb: KnowledgeBase
+    kb: Explorable
     vocabulary: Vocabulary
     _known: dict[int, Numbers] = field(default_factory=dict)
 

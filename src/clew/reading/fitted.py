@@ -17,7 +17,7 @@ from clew.core.disk import refuse_link, write_whole
 from clew.core.errors import CorruptError, ModelError
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import FITTED, sealed_text, unsealed_text
-from clew.kb.protocol import KnowledgeBase
+from clew.kb.protocol import Explorable
 from clew.models.embedding.words import DIMENSION
 from clew.reading.scores import Floats
 
@@ -42,7 +42,7 @@ class Fitted:
         write_whole(folder / FITTED, sealed_text(content))
 
     @classmethod
-    def beside(cls, kb: KnowledgeBase, encoders: str) -> Fitted | None:
+    def beside(cls, kb: Explorable, encoders: str) -> Fitted | None:
         """What was learned for a base; None where nothing was."""
         file = kb.folder / FITTED if isinstance(kb, ArrayKnowledgeBase) else None
         if file is None or not file.exists():

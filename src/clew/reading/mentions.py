@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from clew.core.types import NodeSet
 from clew.index.protocol import Link, Mention, Names
-from clew.kb.protocol import KnowledgeBase
+from clew.kb.protocol import Explorable
 
 MARKED = re.compile(r"\[([^\[\]]+)\]")
 """A name in square brackets is meant for certain."""
@@ -60,7 +60,7 @@ class Named:
         return link.how != "exact" or (self.text.islower() and " " not in self.text and not link.alias.islower())
 
 
-def find_named(question: str, kb: KnowledgeBase, names: Names) -> tuple[str, list[Named]]:
+def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[Named]]:
     """The question without brackets, and what it names: what stands in brackets, or else whatever has a name."""
     marked = list(MARKED.finditer(question))
     if marked:
@@ -87,7 +87,7 @@ def _places(language: str = "en") -> dict[str, list[str]]:
     return places
 
 
-def _peoples(question: str, kb: KnowledgeBase, names: Names) -> list[Named]:
+def _peoples(question: str, kb: Explorable, names: Names) -> list[Named]:
     """Words for peoples whose places are in the base; in small letters only where the whole question is."""
     places, lowered = _places(), question.lower()
     words = sorted((people for people in places if people in lowered), key=len, reverse=True)
@@ -131,7 +131,7 @@ def _begins_few(mention: Mention) -> bool:
     return len(mention.links) <= FEW and all(begins.match(link.alias) for link in mention.links)
 
 
-def _named(mention: Mention, kb: KnowledgeBase) -> Named:
+def _named(mention: Mention, kb: Explorable) -> Named:
     links = _as_good(mention.links)
     by_type: dict[str, list[Link]] = {}
     for link, ref in zip(links, kb.refs([link.node for link in links]), strict=True):

@@ -29,7 +29,7 @@ from clew.core.types import Direction, NodeSet
 from clew.index.mentions import is_common
 from clew.index.protocol import Names
 from clew.index.tokens import stem, tokenise
-from clew.kb.protocol import Joining, KnowledgeBase, Way
+from clew.kb.protocol import Explorable, Joining, Way
 from clew.queries.grounding import descendants, hierarchies
 from clew.reading.encoders import SHIPPED, Encoders
 from clew.reading.extents import Extents
@@ -117,7 +117,7 @@ class LearnedReader:
 
     def __init__(
         self,
-        kb: KnowledgeBase,
+        kb: Explorable,
         names: Names,
         *,
         weights: Path = SHIPPED,

@@ -17,7 +17,7 @@ from itertools import accumulate, islice
 from clew.core.schema import Relation, Schema, words_of
 from clew.core.types import NodeSet
 from clew.index.tokens import terms
-from clew.kb.protocol import KnowledgeBase
+from clew.kb.protocol import Explorable
 from clew.reading.mentions import Named
 
 MOST_READ = 5_000
@@ -37,7 +37,7 @@ def is_huge(schema: Schema) -> bool:
 class TouchedSchemas:
     """Finds the part of one schema that each question touches."""
 
-    kb: KnowledgeBase
+    kb: Explorable
 
     def of(self, question: str, named: Sequence[Named]) -> Schema:
         """Types and relations as the schema has them, in its order."""

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import StrictInt
 
 from clew.core import trace
 from clew.core.errors import ReplyError
-from clew.core.roles import Choice, Chooser, Chosen, Claim, Scorer
-from clew.models.prompts import Prompt
+from clew.core.roles import Choice, Chosen, Claim, Scorer
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, Outcome, Reply, ask, object_schema, read_json
+from clew.models.structured import Ask, Outcome, Prompt, Reply, ask, object_schema, read_json
 from clew.models.tokens import chunk_by_tokens, cut_end
 
 PAIR = Prompt.load("clew.roles.prompts", "choose_pair")
 LIST = Prompt.load("clew.roles.prompts", "choose_list")
 PAIR_SCHEMA = object_schema({"choice": {"type": "string", "enum": ["A", "B"]}})
 REPLY_TOKENS = 200
+MOST_OPTIONS = 40
+"""Options shown at once; more are chosen from in chunks whose winners meet again."""
+OPTION_TOKENS = 200
+"""Longer options are cut."""
 
 
 class _Pair(Reply):
@@ -57,25 +60,12 @@ def read_list(completion: Completion, options: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class GivenOrder:
-    """Keeps the first options: what a chooser falls back on when the options arrive in a sensible order."""
-
-    def choose(self, choices: Sequence[Choice]) -> list[Chosen]:
-        """The first `keep` of each."""
-        return [Chosen(tuple(range(min(choice.keep, len(choice.options)))), sure=0.5) for choice in choices]
-
-
-@dataclass(frozen=True)
 class ModelChooser:
     """Asks a model; two options are shown in both orders, as small models prefer a position to an option."""
 
     model: LanguageModel
     both_orders: bool = True
-    most_options: int = 40
-    """Options shown at once; more are chosen from in chunks whose winners meet again."""
-    option_tokens: int = 200
-    """Longer options are cut."""
-    fallback: Chooser = field(default_factory=GivenOrder)
+    most_options: int = MOST_OPTIONS
 
     def choose(self, choices: Sequence[Choice]) -> list[Chosen]:
         """One outcome per choice; pairs and lists each go to the model as one batch."""
@@ -99,7 +89,7 @@ class ModelChooser:
         ]
 
     def _pair(self, choice: Choice, order: tuple[int, int]) -> Ask[float]:
-        first, second = (cut_end(choice.options[place], self.option_tokens) for place in order)
+        first, second = (cut_end(choice.options[place], OPTION_TOKENS) for place in order)
         filled = PAIR.fill(question=choice.question, given=_given(choice), first=first, second=second, kind=choice.kind)
         return Ask(filled, read_pair, schema=PAIR_SCHEMA, max_tokens=24, top_logprobs=5)
 
@@ -111,7 +101,7 @@ class ModelChooser:
             if outcome.value is not None
         ]
         if not for_first:
-            return self._fall_back(choice, outcomes[0].problem or "no reply")
+            return _in_given_order(choice, outcomes[0].problem or "no reply")
         mean = sum(for_first) / len(for_first)
         order = (0, 1) if mean >= 0.5 else (1, 0)
         return Chosen(order[: choice.keep], sure=max(mean, 1 - mean))
@@ -142,13 +132,13 @@ class ModelChooser:
         room = self.model.context_tokens // 2
         # A chunk must be larger than what it keeps, or chunking would never end.
         most = max(self.most_options, 2 * choice.keep)
-        texts = [cut_end(option, self.option_tokens) for option in choice.options]
+        texts = [cut_end(option, OPTION_TOKENS) for option in choice.options]
         chunks = list(chunk_by_tokens(range(len(texts)), room, lambda place: texts[place], most=most))
         return chunks if all(len(chunk) > choice.keep for chunk in chunks) else [range(len(texts))]
 
     def _list(self, choice: Choice, chunk: Sequence[int]) -> Ask[tuple[int, ...]]:
         shown = "\n".join(
-            f"{number}. {cut_end(choice.options[place], self.option_tokens)}" for number, place in enumerate(chunk, 1)
+            f"{number}. {cut_end(choice.options[place], OPTION_TOKENS)}" for number, place in enumerate(chunk, 1)
         )
         filled = LIST.fill(
             question=choice.question, given=_given(choice), options=shown, kind=choice.kind, keep=choice.keep
@@ -164,16 +154,17 @@ class ModelChooser:
         """What was named, filled up in the given order where too few were."""
         if outcome.value is None:
             among = replace(choice, options=tuple(choice.options[place] for place in chunk))
-            kept = self._fall_back(among, outcome.problem or "no reply")
+            kept = _in_given_order(among, outcome.problem or "no reply")
             return replace(kept, kept=tuple(chunk[place] for place in kept.kept))
         named = [chunk[place] for place in outcome.value]
         rest = [place for place in chunk if place not in named]
         return Chosen(tuple((named + rest)[: choice.keep]))
 
-    def _fall_back(self, choice: Choice, problem: str) -> Chosen:
-        trace.fallback("choose", problem, f"chosen by {type(self.fallback).__name__}")
-        [chosen] = self.fallback.choose([choice])
-        return replace(chosen, problem=problem)
+
+def _in_given_order(choice: Choice, problem: str) -> Chosen:
+    """The first options, where no reply says which: they arrive in a sensible order."""
+    trace.fallback("choose", problem, "the given order stands")
+    return Chosen(tuple(range(min(choice.keep, len(choice.options)))), sure=0.5, problem=problem)
 
 
 @dataclass(frozen=True)

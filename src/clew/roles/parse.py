@@ -16,9 +16,8 @@ from clew.core.query import TripletQuery, Variable
 from clew.core.roles import Parse, TripletParser
 from clew.core.schema import NodeType, Relation, Schema
 from clew.index.tokens import terms
-from clew.models.prompts import Prompt
-from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, ask, object_schema
+from clew.models.protocol import LanguageModel
+from clew.models.structured import Ask, Prompt, ask, object_schema
 from clew.models.tokens import count_tokens
 from clew.roles.triplet_replies import ORDERED, RARE_PAIR, read_query, read_triplets, salvage_query, salvage_triplets
 
@@ -57,14 +56,13 @@ class ModelParser:
             attributes=describe_attributes(schema),
             no_conditions=', "conditions": []' if schema.attribute_types else "",
         )
-
-        def read(completion: Completion) -> Parse:
-            return read_triplets(completion.text, question, schema)
-
-        def salvage(completion: Completion) -> Parse:
-            return salvage_triplets(completion.text, question, schema)
-
-        return Ask(filled, read, salvage=salvage, schema=reply_schema(schema), max_tokens=400)
+        return Ask(
+            filled,
+            lambda completion: read_triplets(completion.text, question, schema),
+            salvage=lambda completion: salvage_triplets(completion.text, question, schema),
+            schema=reply_schema(schema),
+            max_tokens=400,
+        )
 
     def _fall_back(self, question: str, schema: Schema, problem: str) -> Parse:
         if self.fallback is None:
@@ -198,14 +196,13 @@ class ModelQueryParser:
             types="\n".join(self._type(kind, schema) for kind in schema.node_types),
             relations=describe_relations(schema, question, self.model.context_tokens // 2),
         )
-
-        def read(completion: Completion) -> Parse:
-            return read_query(completion.text, question, schema)
-
-        def salvage(completion: Completion) -> Parse:
-            return salvage_query(completion.text, question, schema)
-
-        asked = Ask(filled, read, salvage=salvage, schema=query_schema(schema), max_tokens=900)
+        asked = Ask(
+            filled,
+            lambda completion: read_query(completion.text, question, schema),
+            salvage=lambda completion: salvage_query(completion.text, question, schema),
+            schema=query_schema(schema),
+            max_tokens=900,
+        )
         [outcome] = ask(self.model, [asked], role="parse")
         if outcome.value is None:
             trace.fallback("parse", outcome.problem or "no reply", "read without the model")

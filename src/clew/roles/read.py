@@ -20,9 +20,8 @@ from clew.core.errors import ReplyError
 from clew.core.roles import CitedClaim, Read, Reader, Reading, Source
 from clew.core.texts import whole_text
 from clew.models.passages import PassageNetwork
-from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, Embedder, LanguageModel, Message, Request
-from clew.models.structured import LONGEST, Ask, Reply, ask, find_json, object_schema, read_json
+from clew.models.structured import LONGEST, Ask, Prompt, Reply, ask, find_json, object_schema, read_json
 from clew.models.tokens import count_request_tokens, count_tokens, cut_to_question
 from clew.reading.extraction.asked import Asked
 from clew.reading.extraction.clues import Candidate, Evidence
@@ -188,16 +187,10 @@ class _Written(BaseModel):
     missing: str = ""
 
 
-def _schema(*, thinking: bool) -> dict[str, Any]:
-    cited = {"type": "array", "items": object_schema({"text": _TEXT, "passages": _NUMBERS})}
-    properties = {"sentences": cited, "found": {"type": "boolean"}, "missing": _TEXT}
-    return object_schema({"thinking": _TEXT, **properties} if thinking else properties)
-
-
-def _form(*, thinking: bool) -> str:
-    example: dict[str, object] = {"thinking": "…"} if thinking else {}
-    example |= {"sentences": [{"text": "…", "passages": [1]}], "found": True, "missing": ""}
-    return json.dumps(example, ensure_ascii=False)
+_CITED = {"type": "array", "items": object_schema({"text": _TEXT, "passages": _NUMBERS})}
+WRITTEN_SCHEMA = object_schema({"thinking": _TEXT, "sentences": _CITED, "found": {"type": "boolean"}, "missing": _TEXT})
+"""The model notes first what each source says."""
+FORM = '{"thinking": "…", "sentences": [{"text": "…", "passages": [1]}], "found": true, "missing": ""}'
 
 
 def read_written(completion: Completion, sources: int) -> Read:
@@ -256,6 +249,17 @@ def _with_claims(read: Read, claims: Sequence[CitedClaim]) -> Read:
     return replace(read, text=" ".join(claim.text for claim in claims), citations=cited, claims=tuple(claims))
 
 
+def cited_text(read: Read) -> str:
+    """The sentences of an answer with the numbers of what they cite, counted in the order of its citations."""
+    numbers = {source: number for number, source in enumerate(read.citations, start=1)}
+    said = []
+    for claim in read.claims:
+        marks = "".join(f"[{numbers[source]}]" for source in claim.citations)
+        doubt = "" if claim.is_supported else " (its source may not say this)"
+        said.append(f"{claim.text} {marks}".rstrip() + doubt)
+    return " ".join(said)
+
+
 @dataclass(frozen=True)
 class ModelReader:
     """Asks a model for an answer in sentences, each cited and checked, or in a few words.
@@ -266,8 +270,6 @@ class ModelReader:
     model: LanguageModel
     words: int | None = None
     """None: one to four sentences for people. A number: the longest answer, as the paper's "under six words"."""
-    thinking: bool = True
-    """Whether the model notes first what each source says: for all but the smallest models. Sentences only."""
     embedder: Embedder | None = None
     """Compares claims with sources by meaning, too; by words alone where there is none."""
     fallback: Reader | None = field(default_factory=BestSpan)
@@ -310,20 +312,18 @@ class ModelReader:
             self._prompt(shown, reading.question),
             lambda completion: read(completion, count),
             salvage=lambda completion: salvage(completion, count),
-            schema=SCHEMA if self.words is not None else _schema(thinking=self.thinking),
+            schema=SCHEMA if self.words is not None else WRITTEN_SCHEMA,
             max_tokens=self._reply_tokens(),
         )
 
     def _prompt(self, shown: str, question: str) -> tuple[Message, ...]:
         if self.words is not None:
             return IN_WORDS.fill(passages=shown, question=question, words=self.words)
-        return WRITTEN.fill(sources=shown, question=question, form=_form(thinking=self.thinking))
+        return WRITTEN.fill(sources=shown, question=question, form=FORM)
 
     def _reply_tokens(self) -> int:
         """Room for the reply; reasoning models spend some of it before they write, and a small context has less."""
-        if self.words is not None:
-            return 120
-        return min(1200 if self.thinking else 500, self.model.context_tokens // 4)
+        return 120 if self.words is not None else min(1200, self.model.context_tokens // 4)
 
     def _cut(self, reading: Reading) -> list[str]:
         """Each source's fair share of the room: short ones leave theirs to the longer."""

@@ -16,6 +16,8 @@ from clew.kb.protocol import KnowledgeBase
 RerankerName = Literal["auto", "none", "pointwise", "likelihood", "listwise", "pairwise", "embedding"]
 PLACE_WEIGHT = 0.1
 """STaRK adds 0.1 · (K - rank) / K to the model's score, so that equal scores keep the earlier order."""
+SHOWN = 600
+"""Characters of each document that are shown in a list or a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +83,8 @@ class Listwise:
     kb: KnowledgeBase
     chooser: Chooser
     name: str = "listwise"
-    window: int = 10
-    step: int = 5
-    characters: int = 600
-    """So much of each document is shown."""
+    window: int = 20
+    step: int = 10
 
     def rerank(self, question: str, nodes: Sequence[int]) -> list[Judged]:
         """The order of the chooser."""
@@ -92,7 +92,7 @@ class Listwise:
         first = max(0, len(ordered) - self.window)
         while ordered:
             part = ordered[first : first + self.window]
-            options = tuple(_short(self.kb, node, self.characters) for node in part)
+            options = tuple(_short(self.kb, node) for node in part)
             chosen = self.chooser.choose([Choice(question, options, len(part), "candidate answer")])[0]
             kept = [part[place] for place in chosen.kept]
             ordered[first : first + self.window] = kept + [node for node in part if node not in kept]
@@ -111,12 +111,11 @@ class Pairwise:
     name: str = "pairwise"
     depth: int = 8
     """So many of the best are compared; the others keep their places below."""
-    characters: int = 600
 
     def rerank(self, question: str, nodes: Sequence[int]) -> list[Judged]:
         """By the share of duels won."""
         best = list(nodes[: self.depth])
-        shown = [_short(self.kb, node, self.characters) for node in best]
+        shown = [_short(self.kb, node) for node in best]
         pairs = list(combinations(range(len(best)), 2))
         outcomes = self.chooser.choose(
             [Choice(question, (shown[i], shown[j]), 1, "candidate answer") for i, j in pairs]
@@ -143,6 +142,6 @@ def _claim(kb: KnowledgeBase, question: str, node: int, relations: bool) -> Clai
     return Claim(question, kb.refs([node])[0].name, kb.text(node, relations=relations))
 
 
-def _short(kb: KnowledgeBase, node: int, characters: int) -> str:
+def _short(kb: KnowledgeBase, node: int) -> str:
     text = kb.text(node)
-    return text if len(text) <= characters else text[:characters] + "…"
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"

@@ -16,9 +16,8 @@ from clew.core import trace
 from clew.core.errors import ReplyError
 from clew.core.roles import Claim, Score
 from clew.index.tokens import terms
-from clew.models.prompts import Prompt
 from clew.models.protocol import Alternatives, Completion, Embedder, LanguageModel
-from clew.models.structured import Ask, Reply, ask, object_schema, read_json
+from clew.models.structured import Ask, Prompt, Reply, ask, object_schema, read_json
 from clew.models.tokens import cut_to_question
 
 STATED = Prompt.load("clew.roles.prompts", "score")
@@ -89,24 +88,10 @@ class ModelScorer:
         return Ask(filled, read_yes_no, max_tokens=2, top_logprobs=8)
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """Weights of a logistic regression over three likenesses of a claim to its question.
-
-    The defaults were fitted by benchmarks/calibrate_scorer.py to one right candidate among five, equally over
-    HotpotQA, 2WikiMultiHopQA and STaRK-PRIME train questions, for the embedder that ships.
-    """
-
-    constant: float = -3.9
-    document_cosine: float = 3.8
-    name_cosine: float = 1.3
-    coverage: float = 2.6
-
-    def probability(self, document_cosine: float, name_cosine: float, coverage: float) -> float:
-        """How probable it is that the candidate answers."""
-        logit = self.constant + self.document_cosine * document_cosine
-        logit += self.name_cosine * name_cosine + self.coverage * coverage
-        return 1 / (1 + math.exp(-logit))
+CONSTANT, DOCUMENT_COSINE, NAME_COSINE, COVERAGE = -3.9, 3.8, 1.3, 2.6
+"""A logistic regression over three likenesses of a claim to its question, fitted by benchmarks/calibrate_scorer.py to
+one right candidate among five, equally over HotpotQA, 2WikiMultiHopQA and STaRK-PRIME train questions, for the embedder
+that ships."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +102,12 @@ class Likeness:
     name_cosine: float
     coverage: float
 
+    def probability(self) -> float:
+        """How probable it is that the candidate answers."""
+        logit = CONSTANT + DOCUMENT_COSINE * self.document_cosine
+        logit += NAME_COSINE * self.name_cosine + COVERAGE * self.coverage
+        return 1 / (1 + math.exp(-logit))
+
 
 @dataclass(frozen=True)
 class FusedScorer:
@@ -126,14 +117,10 @@ class FusedScorer:
     """
 
     embedder: Embedder
-    calibration: Calibration = Calibration()
 
     def score(self, claims: Sequence[Claim]) -> list[Score]:
         """The probability of each claim by its likeness."""
-        return [
-            Score(self.calibration.probability(like.document_cosine, like.name_cosine, like.coverage))
-            for like in self.compare(claims)
-        ]
+        return [Score(like.probability()) for like in self.compare(claims)]
 
     def compare(self, claims: Sequence[Claim]) -> list[Likeness]:
         """What the scores are made of; all texts are embedded as one batch."""

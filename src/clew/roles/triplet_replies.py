@@ -12,7 +12,7 @@ from clew.core.errors import ReplyError
 from clew.core.query import Asks, Best, Comparison, Condition, Constant, Term, Triplet, TripletQuery, Variable
 from clew.core.roles import Parse, Rejected
 from clew.core.schema import Schema
-from clew.index.tokens import stop_words, terms, tokenise
+from clew.index.tokens import terms, words_outside
 from clew.models.structured import Reply, read_json
 
 MOST_TRIPLETS = 20
@@ -295,12 +295,7 @@ def unexplained(question: str, triplets: Sequence[Triplet], target: Variable, sc
             explained |= set(terms((term.type or "").replace("_", " ")))
         for row in schema.relation_rows(triplet.relation) if triplet.relation else ():
             explained |= set(terms(f"{row.name.replace('_', ' ')} {row.label} {row.inverse}"))
-    words = []
-    for token in tokenise(question):
-        stems = terms(token.text)
-        if token.text not in stop_words() and stems and stems[0] not in explained:
-            words.append(question[token.start : token.end])
-    return tuple(dict.fromkeys(words))
+    return tuple(dict.fromkeys(words_outside(question, explained)))
 
 
 def _one_type_each(triplets: Sequence[Triplet]) -> tuple[Triplet, ...]:

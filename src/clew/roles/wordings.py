@@ -1,4 +1,4 @@
-"""How people ask for what a base holds: a model words questions for each relation and attribute."""
+"""Questions that a model words: for each relation and attribute of a base, and anew within a conversation."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import Field
+
 from clew.core import trace
 from clew.core.errors import ModelError
-from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, Reply, ask, object_schema, read_json
+from clew.models.structured import Ask, Prompt, Reply, ask, object_schema, read_json
 
 PROMPT = Prompt.load("clew.roles.prompts", "wordings")
 QUESTIONS = 5
@@ -85,3 +86,41 @@ def _ask(types: str, part: Sequence[Wanted]) -> Ask[dict[int, list[str]]]:
 
     filled = PROMPT.fill(types=types, many=QUESTIONS, wanted=listed)
     return Ask(filled, read, schema=SCHEMA, max_tokens=TOKENS * len(part))
+
+
+REWRITE = Prompt.load("clew.roles.prompts", "rewrite")
+LONGEST_QUESTION = 1000
+LONGEST_ANSWER = 300
+"""Characters of an earlier answer that are shown."""
+REWRITTEN = object_schema({"question": {"type": "string"}})
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question and what was answered."""
+
+    question: str
+    answer: str
+
+
+class _Rewritten(Reply):
+    question: str = Field(min_length=1, max_length=LONGEST_QUESTION)
+
+
+def rewrite(model: LanguageModel, history: Sequence[Exchange], question: str) -> str | None:
+    """The whole question; None where the model's reply cannot be used, which the trace says."""
+    shown = "\n".join(
+        f"Question: {one.question}\nAnswer: {' '.join(one.answer.split())[:LONGEST_ANSWER]}" for one in history
+    )
+
+    def read(completion: Completion) -> str:
+        return " ".join(read_json(completion.text, _Rewritten).question.split())
+
+    [outcome] = ask(
+        model,
+        [Ask(REWRITE.fill(conversation=shown, question=question), read, schema=REWRITTEN, max_tokens=200)],
+        role="rewrite",
+    )
+    if outcome.value is None:
+        trace.fallback("rewrite", outcome.problem or "no reply", "asked as it stands")
+    return outcome.value

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
 from clew.core import trace
 from clew.core.errors import InputError, ReplyError
-from clew.core.roles import Draft, Writer, Written
-from clew.index.tokens import stop_words, terms, tokenise
-from clew.models.prompts import Prompt
+from clew.core.roles import Draft, Written
+from clew.index.tokens import terms, words_outside
 from clew.models.protocol import Beams, Completion, LanguageModel
-from clew.models.structured import Ask, Outcome, Reply, ask, object_schema, read_json
+from clew.models.structured import Ask, Outcome, Prompt, Reply, ask, object_schema, read_json
 from clew.models.tokens import count_tokens, cut_to_question
 from clew.reading.language.proper_names import proper_names
 
@@ -101,10 +100,6 @@ class UncoveredPart:
     Candidate answers cannot be had this way.
     """
 
-    rarity: Callable[[str], float] | None = None
-    """A term's weight, such as an index's inverse document frequency."""
-    common: float = 0.2
-    """Terms with less than this share of the rarest one's weight are left out."""
     names: int = 6
     """So many names of the last evidence that the question does not hold."""
 
@@ -118,17 +113,9 @@ class UncoveredPart:
 
     def _uncovered(self, draft: Draft) -> Written:
         covered = {term for text in draft.evidence for term in terms(text)}
-        missing: list[tuple[str, float]] = []
-        for token in tokenise(draft.question):
-            stems = terms(token.text)
-            if token.text in stop_words() or not stems or stems[0] in covered:
-                continue
-            weight = 1.0 if self.rarity is None else self.rarity(stems[0])
-            missing.append((draft.question[token.start : token.end], weight))
-        rarest = max((weight for _, weight in missing), default=0.0)
-        kept = [word for word, weight in missing if weight >= self.common * rarest]
-        names = self._new_names(draft) if kept else []
-        return Written((" ".join(dict.fromkeys((*kept, *names))),) if kept else ())
+        missing = words_outside(draft.question, covered)
+        names = self._new_names(draft) if missing else []
+        return Written((" ".join(dict.fromkeys((*missing, *names))),) if missing else ())
 
     def _new_names(self, draft: Draft) -> list[str]:
         asked = set(terms(draft.question))
@@ -152,7 +139,6 @@ class ModelWriter:
 
     model: LanguageModel
     generation: Generation = "list"
-    fallback: Writer = field(default_factory=UncoveredPart)
 
     def __post_init__(self) -> None:
         """Refuse beams where the model has none."""
@@ -170,7 +156,7 @@ class ModelWriter:
                 written.append(Written(outcome.value))
                 continue
             trace.fallback("write", outcome.problem or "no reply", "the uncovered part of the question")
-            [instead] = self.fallback.next_evidence([draft])
+            [instead] = UncoveredPart().next_evidence([draft])
             written.append(replace(instead, problem=outcome.problem))
         return written
 

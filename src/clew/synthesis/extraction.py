@@ -13,9 +13,8 @@ from clew.core.types import NodeSet
 from clew.index.lexical import LexicalIndex
 from clew.index.tokens import terms
 from clew.kb.protocol import KnowledgeBase
-from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, ask, read_json
+from clew.models.structured import Ask, Prompt, ask, read_json
 from clew.synthesis.fusion import Draft, instruction
 from clew.synthesis.records import leaks, names_of
 from clew.synthesis.textual import Property, TextualRequirement, distinctive_phrase, fields, written

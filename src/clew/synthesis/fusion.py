@@ -15,9 +15,8 @@ from clew.core.errors import ReplyError
 from clew.core.schema import Schema
 from clew.index.protocol import Names
 from clew.index.tokens import normalise
-from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, Outcome, ask, read_json
+from clew.models.structured import Ask, Outcome, Prompt, ask, read_json
 from clew.roles.score import read_yes_no
 from clew.synthesis.grammar import relational_question
 from clew.synthesis.requirement import Requirement

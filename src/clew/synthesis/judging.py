@@ -16,9 +16,8 @@ from clew.index.lexical import LexicalIndex
 from clew.index.tokens import normalise, terms
 from clew.index.vectors import VectorIndex
 from clew.kb.protocol import KnowledgeBase
-from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, ask, find_json
+from clew.models.structured import Ask, Prompt, ask, find_json
 from clew.roles.score import read_yes_no
 from clew.synthesis.textual import TextualRequirement, fields, written
 

@@ -6,7 +6,7 @@ Questions like one of these mean its path (reading/path_ranker.py), and the read
 from __future__ import annotations
 
 from clew.core.errors import InputError
-from clew.methods.paths.feedback import Confirmed, keep_confirmed, keep_taught, read_confirmed, rightness
+from clew.reading.feedback import Confirmed, keep_confirmed, keep_taught, read_confirmed, rightness
 from clew.reading.path_ranker import PathRanker, Taught
 from clew.reading.topic_mask import mask_topic
 from clew.reading.topics import find_topics

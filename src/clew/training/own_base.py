@@ -19,11 +19,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from clew.core.disk import refuse_link, write_whole
 from clew.core.errors import CorruptError, InputError
 from clew.core.schema import words_of
-from clew.methods.paths.feedback import read_taught
 from clew.methods.role_choice import reader_of
 from clew.models.protocol import LanguageModel
 from clew.queries.relation_paths import Move
 from clew.reading.encoders import unit
+from clew.reading.feedback import read_taught
 from clew.reading.fitted import Fitted
 from clew.reading.path_ranker import HEADS_OF_LENGTH, Taught
 from clew.reading.proposals import NUMERIC

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from clew.core.errors import SourceError
+from clew.core.disk import refuse_readable
+from clew.core.texts import read_toml
 
 Role = Literal["reader", "editor", "admin"]
 """Ask and look around; change documents, too; say who else may, too."""
@@ -43,17 +42,6 @@ class Grant:
 
 
 EVERYONE = Grant("everyone", b"", {EVERY_BASE: "admin"})
-
-
-class Door(Protocol):
-    """What a request meets first."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether everyone who reaches the server may do everything."""
-
-    def grant(self, authorization: str | None, cookie: str | None = None) -> Grant | None:
-        """What these headers allow; None where they allow nothing."""
 
 
 @dataclass(frozen=True)
@@ -105,13 +93,7 @@ class _Keys(BaseModel):
 
 def read_keys(file: Path) -> Access:
     """Tokens from a TOML file of `[[key]]` tables with `token`, `bases` (all where left out) and `write`."""
-    try:
-        keys = _Keys.model_validate(tomllib.loads(file.read_text("utf-8"))).key
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as failure:
-        raise SourceError(f"cannot be read as TOML: {failure}", file=file) from None
-    except ValidationError as failure:
-        wrong = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in failure.errors())
-        raise SourceError(f"no file of keys: {wrong}", file=file) from None
+    keys = read_toml(file, _Keys, "no file of keys").key
     refuse_readable(file, "keys")
     return Access(
         tuple(
@@ -123,9 +105,3 @@ def read_keys(file: Path) -> Access:
             for place, key in enumerate(keys, start=1)
         )
     )
-
-
-def refuse_readable(file: Path, what: str) -> None:
-    """Raise where others than the owner can read a file of secrets."""
-    if os.name == "posix" and file.stat().st_mode & 0o077:
-        raise SourceError(f"holds {what} and can be read by others: chmod 600 '{file}'", file=file)

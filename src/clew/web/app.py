@@ -15,11 +15,10 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from clew import __version__
 from clew.core.errors import ClewError, InputError, LockedError, ModelError, NotFoundError
 from clew.core.wire import Problem
-from clew.web import chat, routes_ask, routes_bases, routes_documents, routes_evaluations, routes_managed, routes_team
+from clew.web import chat, routes_ask, routes_bases, routes_documents, routes_evaluations, routes_team
 from clew.web import mcp as mcp_http
 from clew.web.access import EVERY_BASE
 from clew.web.asking import Asker, BusyError
-from clew.web.evaluations import Evaluations
 from clew.web.guard import Guard
 from clew.web.openapi import describe
 from clew.web.runs import Metrics, Runs, StoredRuns
@@ -56,8 +55,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     builds = _shared_builds(served)
     places = {name: base.place for name, base in served.bases.items()}
     workers = WorkerPool(places, settings.groups, settings.workers) if settings.workers > 1 else None
-    evaluations = None if settings.evaluations is None else Evaluations(settings.evaluations)
-    state = State(served, Asker(served, runs, metrics, workers), runs, metrics, evaluations)
+    state = State(served, Asker(served, runs, metrics, workers), runs, metrics)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -88,18 +86,10 @@ def create_app(settings: ServerSettings) -> FastAPI:
         responses=PROBLEMS,
     )
     app.state.clew = state
-    for module in (
-        routes_ask,
-        routes_documents,
-        routes_team,
-        routes_evaluations,
-        routes_managed,
-        routes_bases,
-        chat,
-        mcp_http,
-    ):
-        app.include_router(module.router)
-    app.include_router(routes_documents.pages)
+    first = (routes_ask.router, routes_documents.router, routes_team.router, routes_evaluations.router)
+    bases = (routes_bases.making, routes_bases.router)
+    for router in (*first, *bases, chat.router, mcp_http.router, routes_documents.pages):
+        app.include_router(router)
     if settings.provider is not None:
         from clew.web import routes_oidc  # an extra
 

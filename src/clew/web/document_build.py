@@ -15,7 +15,7 @@ from threading import Thread
 from clew.building import build, into
 from clew.core.errors import ClewError, LockedError
 from clew.core.limits import limit_memory, limit_seconds
-from clew.documents.folder import read_folder
+from clew.documents.building import read_folder
 from clew.documents.rows import DocumentOptions
 
 MEMORY = 8 << 30

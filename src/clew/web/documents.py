@@ -22,9 +22,9 @@ from typing import Any, Protocol
 
 from clew.core.disk import refuse_foreign
 from clew.core.errors import InputError, NotFoundError
+from clew.core.limits import Process, start_module
 from clew.core.wire import BuildReply
 from clew.documents.formats import READERS
-from clew.web import child_process
 
 LONGEST_NAME = 150
 PACKED = {
@@ -144,7 +144,7 @@ def check_upload(kept: Collection[str], name: str, content: bytes, most_files: i
     return name
 
 
-def followed(process: child_process.Process, tell: Callable[[BuildReply], None]) -> BuildReply:
+def followed(process: Process, tell: Callable[[BuildReply], None]) -> BuildReply:
     """How a build ended; on the way it is told how it stands."""
     told: dict[str, Any] = {}
     assert process.stdout is not None
@@ -174,7 +174,7 @@ class DocumentFolder:
         self._lock = Lock()
         self._state = BuildReply(state="idle")
         self._thread: Thread | None = None
-        self._process: child_process.Process | None = None
+        self._process: Process | None = None
         self._closing = False
         self._wanted = False
 
@@ -295,7 +295,7 @@ class DocumentFolder:
             self._empty()
             return BuildReply(state="idle")
         folders = map(str, (self.files, self.base, self._cache))
-        with child_process.start("clew.web.document_build", *folders, stderr=subprocess.DEVNULL) as process:
+        with start_module("clew.web.document_build", *folders, stderr=subprocess.DEVNULL) as process:
             self._process = process
             ended = followed(process, self._tell)
         if ended.state == "idle":

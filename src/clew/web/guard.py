@@ -8,8 +8,10 @@ import hmac
 import json
 import re
 import time
-from dataclasses import dataclass
+from collections import OrderedDict
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 from anyio import to_thread
@@ -18,7 +20,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clew.core.errors import StorageError
 from clew.web.access import Grant, digest_of
-from clew.web.rates import RateLimiter, network_of
 from clew.web.runs import Metrics
 from clew.web.settings import ServerSettings
 
@@ -43,6 +44,36 @@ OPENED = ("/", CALLBACK)
 """What a link on another site may open in a tab."""
 HOST = re.compile(r"([^\s:\[\]/@]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 """A host name or an address, and perhaps a port: all that the header may hold."""
+MOST_CLIENTS = 10_000
+
+
+@dataclass
+class RateLimiter:
+    """A bucket of tokens for each client, refilled steadily; clients not seen for longest are forgotten."""
+
+    per_minute: int
+    _buckets: OrderedDict[bytes, tuple[float, float]] = field(default_factory=OrderedDict)
+
+    def wait(self, client: bytes, now: float) -> float:
+        """Seconds until the next request is welcome; 0 where this one is."""
+        allowed, last = self._buckets.pop(client, (float(self.per_minute), now))
+        allowed = min(float(self.per_minute), allowed + (now - last) * self.per_minute / 60)
+        taken = allowed >= 1
+        self._buckets[client] = (allowed - taken, now)
+        if len(self._buckets) > MOST_CLIENTS:
+            self._buckets.popitem(last=False)
+        return 0.0 if taken else (1 - allowed) * 60 / self.per_minute
+
+
+def network_of(address: str) -> str:
+    """The address; of IPv6 the part that one customer is given whole, since its addresses cost nothing."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    if parsed.version == 4 or parsed.is_loopback:
+        return address
+    return str(ip_network((int(parsed) >> 64 << 64, 64)))
 
 
 class _BodyError(Exception):

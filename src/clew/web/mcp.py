@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew import __version__
 from clew.core.errors import ClewError, InputError
+from clew.core.texts import what_is_wrong
 from clew.core.wire import (
     AnswerReply,
     AskRequest,
@@ -252,7 +253,7 @@ class McpServer:
         try:
             return _result(number, mcp_resources.prompt(self.bases, parameters))
         except ValidationError as failure:
-            return _error(number, PARAMETERS, _wrong(failure))
+            return _error(number, PARAMETERS, what_is_wrong(failure))
         except InputError as error:
             return _error(number, PARAMETERS, self._told(error))
 
@@ -267,7 +268,7 @@ class McpServer:
             tool = TOOLS[call.name]
             given = tool.takes.model_validate(call.arguments)
         except ValidationError as failure:
-            return _error(number, PARAMETERS, _wrong(failure))
+            return _error(number, PARAMETERS, what_is_wrong(failure))
         name = given.base if given.base is not None else next(iter(self.bases), "")
         if name not in self.bases or (given.base is None and len(self.bases) > 1):
             return _error(number, PARAMETERS, f"name one of the bases: {', '.join(self.bases) or 'there are none'}")
@@ -281,10 +282,6 @@ class McpServer:
             return _result(number, {"content": [{"type": "text", "text": self._told(error)}], "isError": True})
         data = json.loads(json.dumps(data, default=str))
         return _result(number, {"content": [{"type": "text", "text": text}], "structuredContent": data})
-
-
-def _wrong(failure: ValidationError) -> str:
-    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in failure.errors())
 
 
 def _result(number: int | str, result: dict[str, Any]) -> dict[str, Any]:

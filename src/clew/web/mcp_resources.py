@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 from pydantic import BaseModel, Field
 
 from clew.core.errors import InputError, NotFoundError
-from clew.models.prompts import Prompt
+from clew.models.structured import Prompt
 from clew.web.examples import examples
 from clew.web.serving import ServedBase
 

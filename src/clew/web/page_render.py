@@ -11,9 +11,8 @@ import sys
 from pathlib import Path
 
 from clew.core.errors import ClewError, SourceError
-from clew.core.limits import limit_memory, limit_seconds
+from clew.core.limits import limit_memory, limit_seconds, start_module
 from clew.core.types import Box
-from clew.web import child_process
 
 MEMORY = 2 << 30
 """Bytes of address space for one page."""
@@ -25,9 +24,7 @@ SCALE = 1.5
 
 def rendered(file: Path, page: int, boxes: tuple[Box, ...]) -> bytes:
     """A page as PNG, drawn by a process of its own within bounds."""
-    process = child_process.start(
-        "clew.web.page_render", str(file), str(page), json.dumps(boxes), stderr=subprocess.PIPE
-    )
+    process = start_module("clew.web.page_render", str(file), str(page), json.dumps(boxes), stderr=subprocess.PIPE)
     try:
         picture, said = process.communicate(timeout=LONGEST + 5)
     except subprocess.TimeoutExpired:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -50,28 +51,29 @@ async def document(base: BaseOf, state: StateOf, name: str) -> dict[str, Any]:
 )
 async def upload(base: WritableBaseOf, state: StateOf, name: str, request: Request) -> DocumentsReply:
     """Keep a file, sent as the body, and build the base anew in the background."""
-    folder = _folder(base)
     content = await request.body()
-    kept = await state.asker.in_thread(lambda: folder.put(name, content))
-    await state.audit(request, "document uploaded", f"{base.name}/{kept}")
-    return await _listing(base, state)
+    return await _changed(base, state, request, "uploaded", lambda folder: folder.put(name, content))
 
 
 @router.delete("/{name}", status_code=202)
 async def delete(base: WritableBaseOf, state: StateOf, name: str, request: Request) -> DocumentsReply:
     """Remove a file and build the base anew; for an hour, or until the server stops, it can be restored."""
-    folder = _folder(base)
-    await state.asker.in_thread(lambda: folder.delete(name))
-    await state.audit(request, "document deleted", f"{base.name}/{name}")
-    return await _listing(base, state)
+    return await _changed(base, state, request, "deleted", lambda folder: folder.delete(name))
 
 
 @router.post("/{name}/restore", status_code=202)
 async def restore(base: WritableBaseOf, state: StateOf, name: str, request: Request) -> DocumentsReply:
     """Undo the deletion of a file."""
+    return await _changed(base, state, request, "restored", lambda folder: folder.restore(name))
+
+
+async def _changed(
+    base: ServedBase, state: State, request: Request, what: str, change: Callable[[Documents], str | None]
+) -> DocumentsReply:
+    """What is listed after a change, which is written down under the name that the file is kept by."""
     folder = _folder(base)
-    await state.asker.in_thread(lambda: folder.restore(name))
-    await state.audit(request, "document restored", f"{base.name}/{name}")
+    kept = await state.asker.in_thread(lambda: change(folder)) or request.path_params["name"]
+    await state.audit(request, f"document {what}", f"{base.name}/{kept}")
     return await _listing(base, state)
 
 

@@ -8,8 +8,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from clew.core.errors import ClewError
-from clew.web.guard import CALLBACK
-from clew.web.rates import network_of
+from clew.web.guard import CALLBACK, network_of
 from clew.web.routes_team import TeamOf, set_cookie
 from clew.web.state import StateOf
 from clew.web.store import Actor

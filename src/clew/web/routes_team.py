@@ -23,12 +23,11 @@ from clew.core.wire_team import (
     UserReply,
 )
 from clew.web.access import EVERY_BASE, Grant
-from clew.web.guard import SIGN_IN
-from clew.web.rates import network_of
+from clew.web.guard import SIGN_IN, network_of
 from clew.web.state import GrantOf, State, StateOf, actor_of, base_of, grant_of, state_of
-from clew.web.team.passwords import is_password
 from clew.web.team.sessions import LONGEST_SESSION, PLAIN_COOKIE, SECURE_COOKIE, secret_in
 from clew.web.team.team import Team
+from clew.web.team.users import is_password
 
 router = APIRouter(tags=["team"])
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from clew.api import Base
 from clew.api import open as open_base
@@ -24,7 +26,6 @@ from clew.models.protocol import LanguageModel
 from clew.models.wrappers import Ledger
 from clew.postgres import is_address
 from clew.toolbox import Toolbox
-from clew.web.addresses import Addresses
 from clew.web.documents import DocumentFolder, Documents
 from clew.web.managed import MadeBases, ManagedBases
 from clew.web.settings import ServerSettings
@@ -131,6 +132,43 @@ class ServedBase:
             _ = tools.names, tools.lexical, tools.vectors
 
 
+class Addresses:
+    """The hosts of models, which are nobody's business but the server's: they are taken out of all that it says.
+
+    They are known from the specs of models and from the names that opened models bear.
+    """
+
+    def __init__(self, specs: Iterable[str]) -> None:
+        self._places: set[str] = set()
+        for spec in specs:
+            self.add(spec.partition("#")[0])
+
+    def add(self, address: str) -> None:
+        """Hide this address from now on: a URL, or what follows the @ in a model's name."""
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        if ("://" in address or "/" in address) and parts.netloc:
+            host = parts.netloc.rpartition("@")[2]
+            if not host:  # a database on a socket of this machine
+                return
+            self._places |= {host, host.rpartition(":")[0] or host} if host.rpartition(":")[2].isdigit() else {host}
+
+    def hidden(self, told: Any) -> Any:
+        """The same without addresses, in texts however deep they lie."""
+        if not self._places:
+            return told
+        if isinstance(told, str):
+            return self._pattern().sub("its server", told)
+        if isinstance(told, dict):
+            return {name: self.hidden(value) for name, value in told.items()}
+        if isinstance(told, list | tuple):
+            return [self.hidden(value) for value in told]
+        return told
+
+    def _pattern(self) -> re.Pattern[str]:
+        longest_first = "|".join(map(re.escape, sorted(self._places, key=len, reverse=True)))
+        return re.compile(rf"""(?:https?://)?(?:[^\s/@"']*@)?(?:{longest_first})(?![\w-])(?:[:/][^\s"',;)]*)?""", re.I)
+
+
 class Served:
     """Everything a server holds."""
 
@@ -187,12 +225,6 @@ class Served:
     def document_folders(self) -> list[Documents]:
         """Of the bases that take documents now."""
         return [base.documents for base in self.bases.values() if base.documents is not None]
-
-    def base(self, name: str) -> ServedBase:
-        """A base by name; whether it may be seen is decided before."""
-        if name not in self.bases:
-            raise NotFoundError(f"no base {name!r}")
-        return self.bases[name]
 
     def default_model(self, base: str) -> str:
         """The model that answers where a question names none; one that the server has no longer counts as none."""

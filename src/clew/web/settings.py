@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from clew.core.errors import InputError
 from clew.models.wrappers import Budget
 from clew.postgres import is_address
-from clew.web.access import Access, Door
+from clew.web.access import Access
 from clew.web.sources import Sources
 from clew.web.team.team import Team
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # extras
     from clew.web.team.provider import Provider
 
 NAME = re.compile(r"[\w][\w.-]{0,99}")
+Door = Access | Team
+"""What a request meets first."""
 
 
 @dataclass(frozen=True)

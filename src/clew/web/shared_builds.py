@@ -21,9 +21,9 @@ from tempfile import TemporaryDirectory
 from threading import Event, Thread
 
 from clew.core.errors import ClewError
+from clew.core.limits import Process, start_module
 from clew.core.wire import BuildReply
 from clew.postgres.catalog import Watched, empty
-from clew.web import child_process
 from clew.web.document_build import OVERTAKEN
 from clew.web.documents import followed
 from clew.web.shared_bases import SILENT, SharedBases, SharedDocuments
@@ -42,7 +42,7 @@ class _Build:
 
     documents: SharedDocuments
     told: BuildReply = BEGUN
-    process: child_process.Process | None = None
+    process: Process | None = None
     is_lost: bool = False
 
     def tell(self, state: BuildReply) -> None:
@@ -154,7 +154,7 @@ class SharedBuilds:
             if current:
                 empty(documents.address)
             return {}, BuildReply(state="idle")
-        with child_process.start(
+        with start_module(
             *("clew.web.document_build", str(folder / "files"), "-", str(folder / "extracted")),
             stdin=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -11,7 +11,6 @@ from fastapi import Depends, HTTPException, Request
 
 from clew.web.access import Grant
 from clew.web.asking import Asker
-from clew.web.evaluations import Evaluations
 from clew.web.runs import Metrics, Runs
 from clew.web.serving import Served, ServedBase
 from clew.web.store import Actor
@@ -25,7 +24,6 @@ class State:
     asker: Asker
     runs: Runs
     metrics: Metrics
-    evaluations: Evaluations | None = None
 
     def seen_by(self, grant: Grant) -> dict[str, ServedBase]:
         """The bases that a client may see, as its groups may see them."""
@@ -48,7 +46,7 @@ class State:
 
 async def state_of(request: Request) -> State:
     """The server that a request came to."""
-    return _state(request)
+    return cast(State, request.app.state.clew)
 
 
 async def grant_of(request: Request) -> Grant:
@@ -56,7 +54,7 @@ async def grant_of(request: Request) -> Grant:
     grant: Grant | None = request.scope["clew.grant"]
     if grant is None:
         needed = "a token is needed: Authorization: Bearer …"
-        if _state(request).served.settings.team is not None:
+        if (await state_of(request)).served.settings.team is not None:
             needed = "sign in, or send a token: Authorization: Bearer …"
         raise HTTPException(401, needed, {"www-authenticate": "Bearer"})
     return grant
@@ -64,7 +62,7 @@ async def grant_of(request: Request) -> Grant:
 
 async def base_of(base: str, request: Request) -> ServedBase:
     """The base in the path, as the groups of the client may see it; one that the client may not see does not exist."""
-    grant, served = await grant_of(request), _state(request).served
+    grant, served = await grant_of(request), (await state_of(request)).served
     if grant.allows(base) and base not in served.bases:
         await to_thread.run_sync(served.refresh)  # another server may have made it just now
     if not grant.allows(base) or base not in served.bases:
@@ -83,10 +81,6 @@ async def writable_base_of(base: str, request: Request) -> ServedBase:
 def actor_of(request: Request, grant: Grant) -> Actor:
     """Who does something, for the audit log."""
     return Actor(grant.name, request.client.host if request.client is not None else "")
-
-
-def _state(request: Request) -> State:
-    return cast(State, request.app.state.clew)
 
 
 StateOf = Annotated[State, Depends(state_of)]

@@ -15,8 +15,8 @@ from threading import Lock
 from typing import Any
 
 from clew.core.errors import ClewError
+from clew.core.limits import Process, start_module
 from clew.core.wire import AskRequest
-from clew.web import child_process
 from clew.web.answering_process import KINDS
 from clew.web.serving import ServedBase
 
@@ -33,8 +33,8 @@ class WorkerPool:
         self.count = count
         places = {name: str(place) for name, place in bases.items()}
         self._served = json.dumps({"bases": places, "groups": groups}).encode() + b"\n"
-        self._idle: SimpleQueue[child_process.Process] = SimpleQueue()
-        self._all: set[child_process.Process] = set()
+        self._idle: SimpleQueue[Process] = SimpleQueue()
+        self._all: set[Process] = set()
         self._lock = Lock()
         self._closed = False
 
@@ -83,7 +83,7 @@ class WorkerPool:
         with self._lock:
             if self._closed:
                 return
-            worker = child_process.start("clew.web.answering_process", stdin=subprocess.PIPE)
+            worker = start_module("clew.web.answering_process", stdin=subprocess.PIPE)
             self._all.add(worker)
         assert worker.stdin is not None
         with contextlib.suppress(OSError):  # it has ended already: its first question will find out
@@ -91,7 +91,7 @@ class WorkerPool:
             worker.stdin.flush()
         self._idle.put(worker)
 
-    def _replace(self, worker: child_process.Process) -> None:
+    def _replace(self, worker: Process) -> None:
         """Another process for one that has ended, or that is in the middle of a question nobody waits for."""
         worker.kill()
         _end(worker, 5.0)
@@ -100,9 +100,7 @@ class WorkerPool:
         self._start_one()
 
 
-def _converse(
-    worker: child_process.Process, job: bytes, on_span: Callable[[dict[str, Any]], None] | None
-) -> tuple[str, bytes]:
+def _converse(worker: Process, job: bytes, on_span: Callable[[dict[str, Any]], None] | None) -> tuple[str, bytes]:
     """Send a question and read until its end; ConnectionError where the process ends before."""
     assert worker.stdin is not None
     assert worker.stdout is not None
@@ -117,7 +115,7 @@ def _converse(
     raise ConnectionError("the process has ended")
 
 
-def _end(worker: child_process.Process, patience: float) -> None:
+def _end(worker: Process, patience: float) -> None:
     assert worker.stdin is not None
     assert worker.stdout is not None
     with contextlib.suppress(OSError):  # what could not be written any more

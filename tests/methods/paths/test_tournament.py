@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.methods.paths.tournament import ChunkedTournament, PairwiseTournament
+from clew.methods.paths.search import chunked, pairwise
 
 CANDIDATES = st.lists(st.integers(), unique=True, max_size=60)
 PLACES = st.integers(1, 8)
@@ -43,24 +43,24 @@ class Judge:
 @given(CANDIDATES, PLACES)
 def test_a_pairwise_tournament_equals_sorting_when_the_judge_is_consistent(candidates, k):
     judge = Judge()
-    assert PairwiseTournament(k).run(candidates, judge.first_is_better) == sorted(candidates, reverse=True)[:k]
+    assert pairwise(candidates, judge.first_is_better, k) == sorted(candidates, reverse=True)[:k]
     assert judge.asked <= most_comparisons(len(candidates), k)
 
 
 @given(CANDIDATES, PLACES)
 def test_a_pairwise_tournament_never_compares_more_than_a_full_sort(candidates, k):
     few, all_of_them = Judge(), Judge()
-    PairwiseTournament(k).run(candidates, few.first_is_better)
-    PairwiseTournament(max(len(candidates), 1)).run(candidates, all_of_them.first_is_better)
+    pairwise(candidates, few.first_is_better, k)
+    pairwise(candidates, all_of_them.first_is_better, max(len(candidates), 1))
     assert few.asked <= all_of_them.asked
 
 
 @given(CANDIDATES, PLACES, st.integers(0, 10_000))
 def test_tournaments_end_with_k_different_candidates_whatever_the_judge_says(candidates, k, seed):
     rng = random.Random(seed)
-    kept = PairwiseTournament(k).run(candidates, lambda pairs: [rng.random() < 0.5 for _ in pairs])
-    rambling = ChunkedTournament(k).run(
-        candidates, lambda chunks, _: [[rng.randint(-2, 9) for _ in range(rng.randint(0, 6))] for _ in chunks]
+    kept = pairwise(candidates, lambda pairs: [rng.random() < 0.5 for _ in pairs], k)
+    rambling = chunked(
+        candidates, lambda chunks, _: [[rng.randint(-2, 9) for _ in range(rng.randint(0, 6))] for _ in chunks], k
     )
     for outcome in (kept, rambling):
         assert len(outcome) == len(set(outcome)) == min(k, len(candidates))
@@ -69,21 +69,21 @@ def test_tournaments_end_with_k_different_candidates_whatever_the_judge_says(can
 
 @given(CANDIDATES, PLACES, st.integers(2, 8))
 def test_a_chunked_tournament_always_keeps_the_best_and_orders_its_final(candidates, k, chunk):
-    kept = ChunkedTournament(k, chunk).run(candidates, Judge().keep_best)
+    kept = chunked(candidates, Judge().keep_best, k, chunk)
     assert kept == sorted(kept, reverse=True)
     assert kept[:1] == sorted(candidates, reverse=True)[:1]
 
 
 @given(CANDIDATES)
 def test_a_chunked_tournament_with_one_chunk_for_all_equals_sorting(candidates):
-    kept = ChunkedTournament(3, 60).run(candidates, Judge().keep_best)
+    kept = chunked(candidates, Judge().keep_best, 3, 60)
     assert kept == sorted(candidates, reverse=True)[:3]
 
 
 @given(st.permutations(range(30)))
 def test_the_best_three_of_thirty_cost_at_most_fifty_seven_comparisons(candidates):
     judge = Judge()
-    PairwiseTournament(3).run(candidates, judge.first_is_better)
+    pairwise(candidates, judge.first_is_better, 3)
     assert judge.asked <= most_comparisons(30, 3) == 57
 
 
@@ -94,6 +94,6 @@ def test_a_round_is_asked_as_one_batch():
         batches.append(len(pairs))
         return [a > b for a, b in pairs]
 
-    PairwiseTournament(2).run(range(16), judge)
+    pairwise(range(16), judge, 2)
     assert batches[0] == 8
     assert len(batches) <= 1 + 2 * 3

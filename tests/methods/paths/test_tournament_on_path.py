@@ -7,11 +7,10 @@ import pytest
 from clew.core.errors import InputError
 from clew.core.types import EMPTY, Path
 from clew.methods.catalog import ask, create
-from clew.methods.paths.feedback import read_taught
-from clew.methods.paths.judges import ModelJudge, Shown
-from clew.methods.paths.prefilter import MOST_EMBEDDED, lexical, prefilter
+from clew.methods.paths.search import MOST_EMBEDDED, ModelJudge, Shown, lexical, prefilter
 from clew.models.protocol import Completion
 from clew.queries.relation_paths import Move, RelationPath
+from clew.reading.feedback import read_taught
 from clew.reading.topic_mask import mask_topic
 from clew.toolbox import Toolbox
 from clew.training.feedback import confirm, learn

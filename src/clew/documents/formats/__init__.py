@@ -1,4 +1,4 @@
-"""Readers, one file per format, found by the ending of a file's name."""
+"""Readers of formats, found by the ending of a file's name."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from pathlib import Path
 
 from clew.documents.extracted import Extracted
 from clew.documents.formats.docx import read_docx
-from clew.documents.formats.epub import read_epub
-from clew.documents.formats.html import read_html
-from clew.documents.formats.json_file import read_json
+from clew.documents.formats.html import read_epub, read_html
 from clew.documents.formats.mail import read_mail
 from clew.documents.formats.markdown import read_markdown
 from clew.documents.formats.open_document import read_open_document
 from clew.documents.formats.pdf import read_pdf
 from clew.documents.formats.plain_text import read_plain_text
 from clew.documents.formats.pptx import read_pptx
+from clew.documents.formats.records import read_json, read_separated
 from clew.documents.formats.restructured import read_restructured
-from clew.documents.formats.separated import read_separated
 from clew.documents.formats.xlsx import read_xlsx
 
 READERS: dict[str, Callable[[Path], Extracted]] = {

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.errors import MissingExtraError, NotFoundError
+from clew.core.errors import NotFoundError, needing
 
 YELLOW = (255, 236, 120)
 """Of a marker: black stays black under it, and two lines that overlap are no darker."""
@@ -27,10 +27,8 @@ def render_page(
     most_pixels: int = MOST_PIXELS,
 ) -> bytes:
     """The page (from 1) as PNG; boxes are x0, top, x1, bottom in points from its top left."""
-    try:
+    with needing("documents", "pypdfium2"):
         from clew.documents.formats.pdf_file import PDFIUM, open_pdf
-    except ImportError as error:
-        raise MissingExtraError("pypdfium2", "documents") from error
     with PDFIUM:
         opened = open_pdf(file)
         try:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import rustworkx
 
 from clew.documents.formats.pdf_lines import Segment, Table, rows_of, segments_of
 from clew.documents.formats.pdf_page import Box, Word
@@ -99,29 +99,17 @@ def grids(across: Sequence[Rule], down: Sequence[Rule]) -> Iterator[tuple[list[R
         & (flat[:, None, 0] <= upright[None, :, 2] + NEAR)
     )
     first, second = np.nonzero(touching)
-    total = len(across) + len(down)
-    labels = _connected(first, second + len(across), total)
-    groups: dict[int, tuple[list[Rule], list[Rule]]] = defaultdict(lambda: ([], []))
-    for place, label in enumerate(labels.tolist()):
-        is_down = place >= len(across)
-        groups[label][is_down].append(down[place - len(across)] if is_down else across[place])
-    alone = [rule for horizontals, verticals in groups.values() if not verticals for rule in horizontals]
-    yield from (group for group in groups.values() if group[0] and group[1])
+    graph = rustworkx.PyGraph()
+    graph.add_nodes_from([*across, *down])
+    graph.add_edges_from_no_data(list(zip(first.tolist(), (second + len(across)).tolist(), strict=True)))
+    groups = []
+    for part in sorted(map(sorted, rustworkx.connected_components(graph))):
+        horizontals = [across[place] for place in part if place < len(across)]
+        groups.append((horizontals, [down[place - len(across)] for place in part if place >= len(across)]))
+    alone = [rule for horizontals, verticals in groups if not verticals for rule in horizontals]
+    yield from (group for group in groups if group[0] and group[1])
     if alone:
         yield alone, []
-
-
-def _connected(first: NDArray[np.intp], second: NDArray[np.intp], total: int) -> NDArray[np.intp]:
-    """A label for each of `total` things, the same for all that the pairs join: the least number among them."""
-    labels = np.arange(total)
-    while True:
-        spread = labels.copy()
-        np.minimum.at(spread, first, labels[second])
-        np.minimum.at(spread, second, labels[first])
-        spread = spread[spread]
-        if np.array_equal(spread, labels):
-            return labels
-        labels = spread
 
 
 def _positions(places: Sequence[float], limits: tuple[float, float]) -> list[float]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from clew.core.errors import InputError, MissingExtraError, NotFoundError, SourceError
+from clew.core.errors import InputError, NotFoundError, SourceError, needing
 
 SQLITE_FILES = frozenset({".sqlite", ".sqlite3", ".db", ".db3"})
 """Endings of files that may be SQLite databases."""
@@ -160,10 +160,8 @@ _ALONE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": 
 def open_duckdb(url: str) -> Iterator[DuckDb]:
     """A DuckDB file, read-only."""
     file = Path(url.removeprefix(DUCKDB_URL))
-    try:
+    with needing("duckdb", "duckdb"):
         import duckdb
-    except ImportError as missing:
-        raise MissingExtraError("duckdb", "duckdb") from missing
     if not file.exists():
         raise NotFoundError(f"{file}: no such file; duckdb:///FILE is relative, duckdb:////FILE absolute")
     try:
@@ -215,10 +213,8 @@ def _table(name: str, columns: tuple[str, ...], constraints: list[Row]) -> SqlTa
 @contextmanager
 def open_other(url: str) -> Iterator[AnySql]:
     """A database by the URL that SQLAlchemy takes; its driver has to be installed."""
-    try:
+    with needing("sql", "sqlalchemy"):
         import sqlalchemy
-    except ImportError as missing:
-        raise MissingExtraError("sqlalchemy", "sql") from missing
     shown = re.sub(r"//[^@/]*@", "//…@", url)  # no password in a message
     try:
         engine = sqlalchemy.create_engine(url)

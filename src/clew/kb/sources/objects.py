@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pyarrow as pa
 
-from clew.core.errors import InputError, MissingExtraError
+from clew.core.errors import InputError, needing
 from clew.kb.build import kind_of
 from clew.kb.sources.files import SourceOptions
 from clew.kb.sources.jsonl import table_of_records
@@ -65,10 +65,8 @@ def from_networkx(graph: networkx.Graph[Any], options: SourceOptions | None = No
 
 def to_networkx(tables: Tables) -> networkx.MultiDiGraph[Any]:
     """A directed multigraph by key: parallel edges kept, each with its `relation` and attributes."""
-    try:
+    with needing("networkx", "networkx"):
         import networkx
-    except ImportError as missing:
-        raise MissingExtraError("networkx", "networkx") from missing
     graph: networkx.MultiDiGraph[Any] = networkx.MultiDiGraph()
     for row in rows(tables.nodes):
         graph.add_node(str(row.pop("key")), **_present(row))
@@ -174,11 +172,9 @@ def to_pyg(tables: Tables) -> HeteroData:
 
     Keys, names, texts and attributes stand under their own names; what a type has no value for is left out.
     """
-    try:
+    with needing("pyg", "torch_geometric"):
         import torch
         from torch_geometric.data import HeteroData
-    except ImportError as missing:
-        raise MissingExtraError("torch_geometric", "pyg") from missing
     data = HeteroData()
     places: dict[str, tuple[str, int]] = {}
     nodes: dict[str, list[dict[str, Any]]] = {}

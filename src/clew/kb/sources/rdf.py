@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from clew.core.errors import MissingExtraError, SourceError
+from clew.core.errors import SourceError, needing
 from clew.kb.sources.files import SourceOptions, kind_of, line_at, read_utf8
 from clew.kb.sources.jsonl import column_of
 from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
@@ -157,10 +157,8 @@ class RdfGraph:
 
     def read(self, path: Path, options: SourceOptions) -> None:
         """Add the triples of a file; blank nodes are numbered, so that reading twice gives the same keys."""
-        try:
+        with needing("sparql", "pyoxigraph"):
             import pyoxigraph as ox
-        except ImportError as missing:
-            raise MissingExtraError("pyoxigraph", "sparql") from missing
         data = read_utf8(path, options.encoding)
         refuse_entity_bomb(data, path)
         if kind_of(path) == ".jsonld":

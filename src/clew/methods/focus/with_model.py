@@ -81,7 +81,7 @@ DOUBTED = 0.2
 
 def written(answer: Answer, tools: Toolbox) -> Answer:
     """The answer with the model's sentences; where the evidence does not say it to the model, it is only near."""
-    from clew.roles.read import ModelReader  # where there is a model
+    from clew.roles.read import ModelReader, cited_text  # where there is a model
 
     model = tools.required_model("writing the answer")
     by_text = answer.query.get("form") == "text"
@@ -103,18 +103,12 @@ def written(answer: Answer, tools: Toolbox) -> Answer:
         sure = min(DOUBTED, 1.0 if answer.certainty is None else answer.certainty)
         return replace(answer, certainty=sure, answer_count=0, notes=(doubt, *answer.notes))
     known: list[Evidence] = [Judgement("query", reason=result), *(piece for _, piece in pieces)]
-    numbers = {place: number for number, place in enumerate(read.citations, start=1)}
-    said = [
-        f"{claim.text} {''.join(f'[{numbers[place]}]' for place in claim.citations)}".rstrip()
-        + ("" if claim.is_supported else " (its source may not say this)")
-        for claim in read.claims
-    ]
     evidence = tuple(known[place] for place in read.citations)
     if by_text:  # what is cited is the answer
         cited = [matches[place - 1] for place in read.citations if place]
         others = [candidate for candidate in answer.candidates if candidate not in cited]
         answer = replace(answer, candidates=(*cited, *others), answer_count=len(cited))
-    return replace(answer, text=" ".join(said), evidence=evidence, notes=(*answer.notes, *read.notes))
+    return replace(answer, text=cited_text(read), evidence=evidence, notes=(*answer.notes, *read.notes))
 
 
 def _piece(candidate: Candidate) -> tuple[str, Evidence]:

@@ -16,6 +16,7 @@ from clew.index.tokens import terms
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.knowledge_graph_prompting.close_reading import CloseReading, is_table, table_lines, told
 from clew.reading.language.proper_names import sentence_spans, unmentioned_names
+from clew.roles.read import cited_text
 
 LONGEST_QUOTE = 400
 
@@ -239,13 +240,7 @@ def written(kb: KnowledgeBase, answer: Answer, nodes: Sequence[int], read: Read)
             before = spans.get(citation, span)
             spans[citation] = (min(before[0], span[0]), max(before[1], span[1]))
     quotes = tuple(whole(kb.node(nodes[place]), spans.get(place)) for place in read.citations)
-    numbers = {place: number for number, place in enumerate(read.citations, start=1)}
-    said = []
-    for claim in read.claims:
-        marks = "".join(f"[{numbers[citation]}]" for citation in claim.citations)
-        doubt = "" if claim.is_supported else " (its source may not say this)"
-        said.append(f"{claim.text} {marks}".rstrip() + doubt)
-    text = " ".join(said) + (f" Not in the documents: {read.missing}" if read.missing else "")
+    text = cited_text(read) + (f" Not in the documents: {read.missing}" if read.missing else "")
     support = min(claim.support for claim in read.claims)
     notes = (*answer.notes, *read.notes)
     return replace(answer, text=text, evidence=quotes, certainty=support, answer_count=max(1, len(quotes)), notes=notes)

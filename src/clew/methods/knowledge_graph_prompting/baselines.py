@@ -28,9 +28,8 @@ from clew.methods.knowledge_graph_prompting.passages import readable_nodes, text
 from clew.methods.protocol import Method
 from clew.methods.role_choice import reader_for
 from clew.models.embedding.passage_embedder import asking_on
-from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, ask
+from clew.models.structured import Ask, Prompt, ask
 from clew.models.tokens import count_tokens, cut_to_question
 from clew.reading.language.proper_names import sentences
 from clew.roles.write import ModelWriter

@@ -44,15 +44,15 @@ from clew.methods.knowledge_graph_prompting.passages import (
 from clew.methods.knowledge_graph_prompting.structure_answer import StructureAnswers
 from clew.methods.knowledge_graph_prompting.tables import LEAST, TableReader
 from clew.methods.knowledge_graph_prompting.traversal import (
-    EmbeddingTraverser,
-    GenerativeTraverser,
-    LexicalTraverser,
-    MissingEvidence,
     ReasoningPath,
     Traverser,
     Walk,
+    by_meaning,
+    by_written_evidence,
     fused,
+    missing_evidence,
     pairs_to_read,
+    shared_words,
     walk,
     with_paths,
 )
@@ -243,8 +243,8 @@ def traverser_named(name: Traversers, toolbox: Toolbox, model: str | None = None
         return toolbox.kb.node(node).text
 
     if name == "generative":
-        return GenerativeTraverser(ModelWriter(writing_model(toolbox, model)), toolbox.vectors, toolbox.embedder, text)
+        writer = ModelWriter(writing_model(toolbox, model))
+        return by_written_evidence(writer, toolbox.vectors, toolbox.embedder, text)
     if name == "embedding":
-        return EmbeddingTraverser(toolbox.vectors, toolbox.embedder, text)
-    plain: dict[str, Traverser | None] = {"evidence": MissingEvidence(), "lexical": LexicalTraverser(), "none": None}
-    return plain[name]
+        return by_meaning(toolbox.vectors, toolbox.embedder, text)
+    return {"evidence": missing_evidence, "lexical": shared_words}.get(name)

@@ -13,10 +13,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew.core.roles import Reader
 from clew.core.types import Answer, Candidate, Passage, Ranking
@@ -232,13 +231,7 @@ class StructureAnswers:
     @property
     def _embed(self) -> summaries.Embed | None:
         vectors = self.search.vectors
-        if vectors is None:
-            return None
-
-        def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-            return vectors.embedder.embed(texts, role="document")
-
-        return embed
+        return None if vectors is None else partial(vectors.embedder.embed, role="document")
 
     # Reading
 

@@ -7,9 +7,9 @@ they are written, at the beginning of headings, captions and lines, since not ev
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -275,7 +275,6 @@ class BaseOutline:
     """All documents of a base, each mapped when it is first needed."""
 
     kb: StoredKnowledgeBase
-    _maps: dict[int, DocumentMap] = field(default_factory=dict, repr=False)
 
     @cached_property
     def documents(self) -> tuple[int, ...]:
@@ -316,11 +315,10 @@ class BaseOutline:
     def _document_by_file(self) -> dict[str, int]:
         return {ref.key: ref.id for ref in self.kb.refs(self.documents)}
 
-    def map(self, document: int) -> DocumentMap:
+    @cached_property
+    def map(self) -> Callable[[int], DocumentMap]:
         """The map of a document."""
-        if document not in self._maps:
-            self._maps[document] = self._map(document)
-        return self._maps[document]
+        return cache(self._map)
 
     def _map(self, document: int) -> DocumentMap:
         [ref] = self.kb.refs([document])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import and_, or_
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from clew.core.schema import NodeType, Relation, Schema
 from clew.core.types import Direction, IntArray, NodeRef, NodeSet, RelationUse
 from clew.index.names import NameIndex
+from clew.kb.protocol import Linked
 from clew.methods.knowledge_graph_prompting.table_columns import Column, Columns
 from clew.reading.mentions import Sense
 from clew.reading.plan import Branch, Plan, Requirement
@@ -33,7 +34,7 @@ ATTRIBUTE_KINDS = {"number": "number", "integer": "integer", "date": "date", "bo
 
 
 @dataclass(frozen=True, eq=False)
-class TableBase:
+class TableBase(Linked):
     """What the reader asks of a knowledge base, answered from the columns of a table.
 
     Rows come first, in their order; then the values of each category. A category is a type of its own, and a relation
@@ -55,21 +56,21 @@ class TableBase:
     @cached_property
     def attributes(self) -> dict[str, int]:
         """Attribute → its column; columns of one name are told apart by number."""
-        found: dict[str, int] = {}
-        for place, column in enumerate(self.table.columns):
-            if place not in self.categories and (place != self.table.key or column.is_compared):
-                name = column.name or f"column {place + 1}"
-                found[name if name not in found else f"{name} {place + 1}"] = place
-        return found
+        every = enumerate(self.table.columns)
+        own = [place for place, column in every if place != self.table.key or column.is_compared]
+        return self._named([place for place in own if place not in self.categories])
 
     @cached_property
     def relations_of(self) -> dict[str, int]:
         """Relation → its column."""
-        found: dict[str, int] = {}
-        for place in self.categories:
+        return self._named(self.categories)
+
+    def _named(self, places: Iterable[int]) -> dict[str, int]:
+        named: dict[str, int] = {}
+        for place in places:
             name = self.table.columns[place].name or f"column {place + 1}"
-            found[name if name not in found else f"{name} {place + 1}"] = place
-        return found
+            named[name if name not in named else f"{name} {place + 1}"] = place
+        return named
 
     def category_type(self, relation: str) -> str:
         """The type of a category's values."""

@@ -9,15 +9,13 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 
-from clew.core.types import Evidence, Judgement, Node, NodeSet
+from clew.core.types import Evidence, Judgement, NodeSet
 from clew.index.protocol import Link
 from clew.index.tokens import terms
 from clew.kb.protocol import StoredKnowledgeBase
@@ -94,18 +92,16 @@ class AskedTable:
         part = self._of_year(years[0].value or 0.0)
         return None if part is None else part.answer(without(question, years[0]))
 
-    def _of_year(self, year: float) -> AskedColumns | None:
-        assert self.panel is not None
-        if year not in self._years:
-            part = self.panel.slice(year)
-            if len(self._years) >= MOST_PARTS:
-                self._years.clear()
-            self._years[year] = None if part is None else AskedColumns(part)
-        return self._years[year]
-
     @cached_property
-    def _years(self) -> dict[float, AskedColumns | None]:
-        return {}
+    def _of_year(self) -> Callable[[float], AskedColumns | None]:
+        panel = self.panel
+        assert panel is not None
+
+        def of_year(year: float) -> AskedColumns | None:
+            part = panel.slice(year)
+            return None if part is None else AskedColumns(part)
+
+        return lru_cache(MOST_PARTS)(of_year)
 
 
 ASKED = re.compile(r"\b(?:which|what|whose)\s+((?:\w+\s*){1,2})", re.IGNORECASE)
@@ -164,7 +160,7 @@ class AskedColumns:
 
     def read(self, question: str, *, several: bool = False) -> Understanding:
         """What the question may mean; with `several`, the value may be that of many rows."""
-        plain, named = find_named(question, self.base, self.base.names)  # type: ignore[arg-type]
+        plain, named = find_named(question, self.base, self.base.names)
         dated = self._dated(plain)
         named = [one for one in named if not any(one.start < d.end and d.start < one.end for d in dated)]
         reader = self.generous if several else self.reader
@@ -281,7 +277,7 @@ class TableQuestions(LearnedReader):
 
     def __init__(self, base: TableBase, *, several: bool = False) -> None:
         """Over a base made of a table; with `several`, a value may be asked of many rows."""
-        super().__init__(base, base.names)  # type: ignore[arg-type]  # all that the reader asks for is there
+        super().__init__(base, base.names)
         self.base, self.several = base, several
 
     def is_worth_choosing(self, plan: Plan, senses: Sequence[Sense], numbers: Sequence[Quantity]) -> bool:
@@ -320,14 +316,11 @@ class TableReader:
     """Answers questions from tables of a base."""
 
     kb: StoredKnowledgeBase
-    least: float = LEAST
-    _kept: OrderedDict[int, AskedTable | None] = field(default_factory=OrderedDict, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def answer(self, question: str, nodes: Sequence[int]) -> TableAnswer | None:
         """The most certain answer from some tables, given by their nodes or by those of their rows."""
         best = self.likeliest(question, nodes)
-        return best if best is not None and best.certainty >= self.least else None
+        return best if best is not None and best.certainty >= LEAST else None
 
     def likeliest(self, question: str, nodes: Sequence[int]) -> TableAnswer | None:
         """The same, however certain it is."""
@@ -353,22 +346,16 @@ class TableReader:
         answer = None if table is None else table.answer(question)
         return None if answer is None else replace(answer, table=node)
 
-    def _table(self, node: int) -> AskedTable | None:
-        with self._lock:
-            if node not in self._kept:
-                self._kept[node] = self._read(self.kb.node(node))
-            self._kept.move_to_end(node)
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-            return self._kept[node]
+    @cached_property
+    def _table(self) -> Callable[[int], AskedTable | None]:
+        return lru_cache(KEPT)(self._read)
 
-    def _read(self, table: Node) -> AskedTable | None:
+    def _read(self, node: int) -> AskedTable | None:
+        table = self.kb.node(node)
         title = NUMBERED.sub("", table.name).strip() or table.name
-        pieces = [table, *(self.kb.node(rows) for rows in rows_of(self.kb, table.id))]
+        pieces = [table, *(self.kb.node(rows) for rows in rows_of(self.kb, node))]
         read = [own for piece in pieces if (own := read_table(piece.text, title, piece.id)) is not None]
-        if not read or not any(own.rows for own in read):
-            return None
-        return AskedTable(columns_of(joined(read)))
+        return AskedTable(columns_of(joined(read))) if any(own.rows for own in read) else None
 
 
 def most_certain(answers: Sequence[TableAnswer | None]) -> TableAnswer | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,67 +100,54 @@ class Frontier:
     strengths: Scores
 
 
-class Traverser(Protocol):
-    """Scores where paths may go."""
-
-    def score(self, asked: AskedPassages, frontier: Frontier) -> Scores:
-        """One score per neighbour; minus infinity for one that must not be visited."""
-        ...
+Traverser = Callable[[AskedPassages, Frontier], Scores]
+"""Scores where paths may go, one score per neighbour; minus infinity for one that must not be visited."""
 
 
-@dataclass(frozen=True)
-class MissingEvidence:
-    """The worth of the path, times the strength of the tie, times what the neighbour adds to the path."""
+def missing_evidence(asked: AskedPassages, frontier: Frontier) -> Scores:
+    """The worth of the path, times the strength of the tie, times what the neighbour adds to the path.
 
-    def score(self, asked: AskedPassages, frontier: Frontier) -> Scores:
-        """Similarity counts only where all passages have vectors, so that none has to be computed."""
-        covered = np.array([asked.terms.presence(_nodes(path)).any(axis=0) for path in frontier.paths])
-        worth = np.array([path.worth for path in frontier.paths])
-        added = added_share(covered[frontier.owners], asked.terms.presence(frontier.nodes), asked.terms.weights)
-        meaning = asked.cosines(frontier.nodes) if asked.has_all_vectors else np.zeros(len(frontier.nodes))
-        scores: Scores = worth[frontier.owners] * frontier.strengths * (FLOOR + added + MEANING * meaning)
-        return scores
-
-
-@dataclass(frozen=True)
-class LexicalTraverser:
-    """Words shared with the question, whatever the path: the paper's "w/o LM"."""
-
-    def score(self, asked: AskedPassages, frontier: Frontier) -> Scores:
-        """BM25 of each neighbour."""
-        return asked.words(frontier.nodes)
+    Similarity counts only where all passages have vectors, so that none has to be computed.
+    """
+    covered = np.array([asked.terms.presence(_nodes(path)).any(axis=0) for path in frontier.paths])
+    worth = np.array([path.worth for path in frontier.paths])
+    added = added_share(covered[frontier.owners], asked.terms.presence(frontier.nodes), asked.terms.weights)
+    meaning = asked.cosines(frontier.nodes) if asked.has_all_vectors else np.zeros(len(frontier.nodes))
+    scores: Scores = worth[frontier.owners] * frontier.strengths * (FLOOR + added + MEANING * meaning)
+    return scores
 
 
-@dataclass(frozen=True)
-class EmbeddingTraverser:
+def shared_words(asked: AskedPassages, frontier: Frontier) -> Scores:
+    """BM25 of each neighbour with the question, whatever the path: the paper's "w/o LM"."""
+    return asked.words(frontier.nodes)
+
+
+def by_meaning(vectors: VectorIndex, embedder: Embedder, text: Callable[[int], str]) -> Traverser:
     """Similarity with question and path together, as MDR searches its next hop."""
 
-    vectors: VectorIndex
-    embedder: Embedder
-    text: Callable[[int], str]
+    def score(asked: AskedPassages, frontier: Frontier) -> Scores:
+        texts = ["\n".join([asked.question, *map(text, path.nodes)]) for path in frontier.paths]
+        return _similarities(vectors, embedder.embed(texts, role="query"), frontier)
 
-    def score(self, asked: AskedPassages, frontier: Frontier) -> Scores:
-        """The inner product of the embedded question and path with each neighbour."""
-        texts = ["\n".join([asked.question, *map(self.text, path.nodes)]) for path in frontier.paths]
-        return _similarities(self.vectors, self.embedder.embed(texts, role="query"), frontier)
+    return score
 
 
-@dataclass(frozen=True)
-class GenerativeTraverser:
-    """A model writes the next evidence; the neighbours nearest to it win."""
+def by_written_evidence(
+    writer: Writer, vectors: VectorIndex, embedder: Embedder, text: Callable[[int], str]
+) -> Traverser:
+    """A model writes the next evidence, for all paths at once; the neighbours nearest to it win.
 
-    writer: Writer
-    vectors: VectorIndex
-    embedder: Embedder
-    text: Callable[[int], str]
+    A path with enough evidence goes nowhere.
+    """
 
-    def score(self, asked: AskedPassages, frontier: Frontier) -> Scores:
-        """All paths are asked about at once; a path with enough evidence goes nowhere."""
-        drafts = [Draft(asked.question, tuple(map(self.text, path.nodes))) for path in frontier.paths]
-        written = [draft.texts[0] if draft.texts else "" for draft in self.writer.next_evidence(drafts)]
-        ended = np.array([not text for text in written])
-        scores = _similarities(self.vectors, self.embedder.embed(written, role="query"), frontier)
+    def score(asked: AskedPassages, frontier: Frontier) -> Scores:
+        drafts = [Draft(asked.question, tuple(map(text, path.nodes))) for path in frontier.paths]
+        written = [draft.texts[0] if draft.texts else "" for draft in writer.next_evidence(drafts)]
+        ended = np.array([not sentence for sentence in written])
+        scores = _similarities(vectors, embedder.embed(written, role="query"), frontier)
         return np.where(ended[frontier.owners], -np.inf, scores)
+
+    return score
 
 
 def _similarities(vectors: VectorIndex, asking: NDArray[np.float32], frontier: Frontier) -> Scores:
@@ -219,7 +205,7 @@ def hops_from(
     ties = [graph.ties(path.nodes[-1]) for path in paths]
     owners = np.repeat(np.arange(len(paths), dtype=np.int32), [len(own.nodes) for own in ties])
     nodes = np.concatenate([own.nodes for own in ties])
-    gains = traverser.score(asked, Frontier(paths, owners, nodes, np.concatenate([own.strengths for own in ties])))
+    gains = traverser(asked, Frontier(paths, owners, nodes, np.concatenate([own.strengths for own in ties])))
     spare = branching + max(len(path.nodes) for path in paths)  # some may be on their own path already
     chosen = []
     for owner in range(len(paths)):

@@ -15,20 +15,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clew.core.types import Answer, NodeSet
-from clew.kb.arrays import ArrayKnowledgeBase
 from clew.methods.paths.execution import (
     MANY,
     SAMPLED,
     Scored,
+    answer_refined,
     best_ends,
     nothing_found,
     several,
 )
-from clew.methods.paths.feedback import read_taught
-from clew.methods.paths.refining import answer_refined
 from clew.methods.protocol import Method
+from clew.methods.role_choice import path_ranker_of
 from clew.queries.relation_paths import RelationPath
-from clew.reading.path_ranker import PathRanker, Taught
+from clew.reading.path_ranker import PathRanker
 from clew.reading.topic_mask import mask_topic
 from clew.reading.topics import Topic, find_topics
 from clew.toolbox import Toolbox
@@ -56,7 +55,7 @@ class AlignedPaths(Method):
 
     def answer(self, question: str, tools: Toolbox) -> Answer:
         """The ends of the best path, all with the same score, each with the walk that leads to it."""
-        ranker = ranker_of(tools)
+        ranker = path_ranker_of(tools)
         found = find_topics(question, tools.names, self.topics)  # 1
         answered = [self._ranked(question, topic, ranker) for topic in several(found.topics)]  # 2
         answered = [ranked for ranked in answered if ranked]
@@ -96,13 +95,3 @@ class AlignedPaths(Method):
             kept += beam
         best = sorted(kept, key=lambda walk: -scores[walk[0]])[: self.width]
         return {path: NodeSet.of([end for other, end in best if other == path]) for path, _ in best}
-
-
-def ranker_of(tools: Toolbox) -> PathRanker:
-    """What ranks the paths of a base, made once for it."""
-    return tools.keep("path ranker", lambda: PathRanker(tools.kb, taught=taught_of(tools)))
-
-
-def taught_of(tools: Toolbox) -> tuple[Taught, ...]:
-    """What was learned from confirmed answers, where the base is embedded and something was."""
-    return read_taught(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else ()

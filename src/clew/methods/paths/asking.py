@@ -15,9 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 from clew.core import trace
 from clew.core.errors import ReplyError
-from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel, Message
-from clew.models.structured import Ask, ask, find_json, read_json
+from clew.models.structured import Ask, Prompt, ask, find_json, read_json
 from clew.models.tokens import cut_end
 
 _PLACE = "clew.methods.paths.prompts"

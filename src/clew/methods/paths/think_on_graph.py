@@ -24,7 +24,7 @@ from clew.core.types import Answer, NodeSet, RelationUse
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.paths.asking import answers_from, is_enough, rate_entities, rate_relations
 from clew.methods.paths.execution import Trail, answer_read, extend, in_words, nothing_found, paths, triples
-from clew.methods.paths.judges import best_places
+from clew.methods.paths.search import best_places
 from clew.methods.protocol import WITHOUT_MODEL, Method
 from clew.methods.role_choice import chooser_for, reader_for
 from clew.reading.topics import find_topics

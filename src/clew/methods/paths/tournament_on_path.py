@@ -12,6 +12,11 @@
 Deviations from the thesis: the answer of System 2 is the whole end set of a path, so that its formal query gives it;
 memory is an option; without a model likeness to the question judges, and nothing is masked, as nobody is there to
 remember. `prefilter=aligned` holds one tournament over the paths whose relations fit the question's words best.
+
+`search.py` explores whole paths; System 1 explores paths and entities, a hop at a time (`grow_walks`):
+a  relation chains that go on from the walks kept so far, merged where topic and relations are the same
+b  pre-filter and tournament over the chains
+c  entities behind the best chains, shown in groups by the path that leads to them; the model keeps `width` in all
 """
 
 from __future__ import annotations
@@ -20,25 +25,39 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from clew.core.types import Answer
-from clew.methods.paths.aligned_paths import ranker_of
+from clew.core.trace import span
+from clew.core.types import Answer, NodeSet
 from clew.methods.paths.asking import Group, answers_from, is_answered, is_enough, pick_entities
 from clew.methods.paths.execution import (
     Scored,
+    Step,
     Trail,
     answer_read,
+    answer_refined,
     best_ends,
     nothing_found,
     several,
     triples,
 )
-from clew.methods.paths.judges import LikenessJudge, Mode, ModelJudge, Shown, best_places
-from clew.methods.paths.prefilter import Filter
-from clew.methods.paths.refining import answer_refined
-from clew.methods.paths.search import Asked, PathSearch, Prune, Stop, grow, grow_walks
+from clew.methods.paths.search import (
+    Asked,
+    Filter,
+    LikenessJudge,
+    Mode,
+    ModelJudge,
+    PathSearch,
+    Shown,
+    Stop,
+    best_places,
+    grow,
+    path_text,
+    prefilter,
+)
 from clew.methods.protocol import WITHOUT_MODEL, Method
+from clew.methods.role_choice import path_ranker_of
 from clew.models.embedding.opening import CachedEmbedder
 from clew.models.protocol import Embedder
+from clew.queries.relation_paths import Explorer, Hop, Lead, Move, RelationPath
 from clew.reading.topic_mask import mask_topic, mask_topics
 from clew.reading.topics import Topic, Topics, find_topics
 from clew.roles.score import FusedScorer
@@ -117,7 +136,7 @@ class TournamentOnPath(Method):
         if not answered:
             return Answer(question, notes=(nothing_found(True),))
         paths, ends = best_ends(answered)
-        return answer_refined(tools, ranker_of(tools).explorer, question, self.name, paths, ends)  # 7
+        return answer_refined(tools, path_ranker_of(tools).explorer, question, self.name, paths, ends)  # 7
 
     @property
     def _explore(self) -> str:
@@ -153,11 +172,10 @@ class TournamentOnPath(Method):
         return Asked(shown, label, judge, lambda candidate: is_answered(model, shown, candidate))
 
     def _paths(self, question: str, topic: Topic, asked: Asked, tools: Toolbox) -> Scored:
-        search, ranker, embedder = self._search, ranker_of(tools), phrase_embedder(tools)
+        search, ranker, embedder = self._search, path_ranker_of(tools), phrase_embedder(tools)
         if search.filter == "aligned":
-            ranked = {
-                one.path: one for one in ranker.rank(mask_topic(question, [topic.text]), topic.nodes, search.depth)
-            }
+            fitting = ranker.rank(mask_topic(question, [topic.text]), topic.nodes, search.depth)
+            ranked = {aligned.path: aligned for aligned in fitting}
             few = search.filter_paths(asked.question, list(ranked), embedder)
             called = [asked.label(int(topic.nodes.array[0]))] * len(few)
             best = search.tournament(few, called, asked.judge)
@@ -169,7 +187,7 @@ class TournamentOnPath(Method):
 
     def _read(self, question: str, topics: Sequence[Topic], asked: Asked, tools: Toolbox) -> Answer:
         """System 1: from all walks that were kept; without a model the ends of those most like the question."""
-        kb, model, ranker = tools.kb, tools.model, ranker_of(tools)
+        kb, model, ranker = tools.kb, tools.model, path_ranker_of(tools)
         prune, enough = _prune_by_likeness(asked), None
         if model is not None:
 
@@ -216,3 +234,102 @@ def _prune_by_likeness(asked: Asked) -> Prune:
 
 def _default(given: bool | None, usual: bool) -> bool:
     return usual if given is None else given
+
+
+Prune = Callable[[Sequence[Group], int], Sequence[int]]
+"""Groups of entities and how many to keep → positions of those kept, counted through all groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """An instance of a relation path: its facts, from one node of the topic to one end."""
+
+    path: RelationPath
+    trail: Trail
+
+
+def grow_walks(
+    search: PathSearch,
+    explorer: Explorer,
+    topics: Sequence[Topic],
+    asked: Asked,
+    embedder: Embedder,
+    prune: Prune,
+    enough: Callable[[Sequence[Trail]], bool] | None = None,
+) -> list[Walk]:
+    """Every walk that was kept, the longest last: the answer is read from all of them."""
+    kept = [Walk(RelationPath(topic.nodes), Trail(node)) for topic in topics for node in topic.nodes]
+    read: list[Walk] = []
+    for depth in range(search.depth):
+        with span("explore", depth=depth + 1, walks=len(kept)) as opened:
+            onward: dict[RelationPath, list[tuple[Walk, Lead]]] = {}
+            for walk in kept:  # a
+                for lead in explorer.leads(NodeSet.of([walk.trail.end])):
+                    if _reached(explorer, walk, lead):
+                        onward.setdefault(walk.path.then(lead.hop), []).append((walk, lead))
+            shown = search.filter_paths(asked.question, list(onward), embedder)
+            called = [asked.label(int(path.topic.array[0])) for path in shown]
+            chains = search.tournament(shown, called, asked.judge)  # b
+            grown = [
+                longer for chain in chains for walk, lead in onward[chain] for longer in _steps(explorer, walk, lead)
+            ]
+            kept = _pruned(search, grown, asked, embedder, prune)  # c
+            opened.note(chains=[path.in_words() for path in chains], entities=len(grown), kept=len(kept))
+        if not kept:
+            break
+        read += kept
+        if search.stop == "answered" and enough is not None and enough([walk.trail for walk in read]):
+            break
+    return read
+
+
+def explored(walk: Walk, label: Callable[[int], str]) -> str:
+    """The walk up to its last relation, as System 1 shows what leads to a group of entities."""
+    named = [f"[Entity] {label(walk.trail.start)}"]
+    for place, step in enumerate(walk.trail.steps):
+        arrow = "->" if step.direction == "out" else "<-"
+        named.append(f"{arrow} [Relation] {step.relation}")
+        if place < len(walk.trail.steps) - 1:
+            named.append(f"-> [Entity] {label(step.end)}")
+    return " ".join(named)
+
+
+def _pruned(search: PathSearch, walks: Sequence[Walk], asked: Asked, embedder: Embedder, prune: Prune) -> list[Walk]:
+    texts = [f"{path_text(walk.path)} {asked.label(walk.trail.end)}" for walk in walks]
+    few = [walks[at] for at in prefilter(asked.question, texts, search.filtered, search.filter, embedder, search.seed)]
+    groups: dict[str, list[Walk]] = {}
+    for walk in few:
+        groups.setdefault(explored(walk, asked.label), []).append(walk)
+    shown = [Group(prefix, tuple(asked.label(walk.trail.end) for walk in own)) for prefix, own in groups.items()]
+    ordered = [walk for own in groups.values() for walk in own]
+    if len(ordered) <= search.width:
+        return ordered
+    return [ordered[place] for place in prune(shown, search.width)]
+
+
+def _reached(explorer: Explorer, walk: Walk, lead: Lead) -> list[int]:
+    """Where a hop leads that the walk has not been."""
+    before = walk.path.hops[-1] if walk.path.hops else None
+    reached = explorer.ends(NodeSet.of([walk.trail.end]), lead, before, walk.path.topic)
+    return [node for node in reached if not walk.trail.visits(node)]
+
+
+def _steps(explorer: Explorer, walk: Walk, lead: Lead) -> list[Walk]:
+    """The walk over one hop to each of its new ends."""
+    here, path = walk.trail.end, walk.path.then(lead.hop)
+    return [
+        Walk(path, Trail(walk.trail.start, (*walk.trail.steps, *_over(explorer, here, lead.hop, node))))
+        for node in _reached(explorer, walk, lead)
+    ]
+
+
+def _over(explorer: Explorer, here: int, hop: Hop, end: int) -> tuple[Step, ...]:
+    """The edges of a hop: one, or two with a node without a name between them."""
+    if len(hop) == 1:
+        return (_step(hop[0], end),)
+    middle = explorer.walk(NodeSet.of([here]), hop[0]) & explorer.walk(NodeSet.of([end]), hop[1].back)
+    return (_step(hop[0], int(middle.array[0])), _step(hop[1], end))
+
+
+def _step(move: Move, end: int) -> Step:
+    return Step(move.relation, move.direction, end)

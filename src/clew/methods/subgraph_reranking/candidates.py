@@ -1,9 +1,9 @@
 """Where the candidates that are reranked come from, and which entities a question is about.
 
-Nearby          short random walks from the question's entities: near and little connected nodes first, hubs last
-OfMethod        the ranking of another method
-WrittenAnswers  what a model answers when asked for many different answers, linked to nodes by name
-FromFile        candidates that somebody else found
+near_entities    short random walks from the question's entities: near and little connected nodes first, hubs last
+of_method        the ranking of another method
+written_answers  what a model answers when asked for many different answers, linked to nodes by name
+of_file          candidates that somebody else found
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,42 +109,21 @@ class Proposal:
     """What a generator answers where the question asks for yes, no or a number."""
 
 
-class CandidateSource(Protocol):
-    """Proposes answers to be reranked."""
-
-    def propose(self, question: str, k: int) -> Proposal:
-        """Up to k candidates."""
-        ...
+CandidateSource = Callable[[str, int], Proposal]
+"""A question and how many candidates are wanted → up to so many, to be reranked."""
 
 
-@dataclass(frozen=True)
-class OfMethod:
-    """The ranking of another method; entities of the question itself are no answers."""
-
-    answer: Callable[[str], Answer]
-    names: Names
-
-    def propose(self, question: str, k: int) -> Proposal:
-        """Its first k candidates."""
-        plain, entities = question_entities(question, self.names)
-        ranked = self.answer(question).candidates
-        nodes = dict.fromkeys(candidate.node.id for candidate in ranked if candidate.node.id not in entities)
-        return Proposal(plain, entities, tuple(nodes)[:k])
+def of_method(question: str, k: int, *, answer: Callable[[str], Answer], names: Names) -> Proposal:
+    """The first k candidates of another method; entities of the question itself are no answers."""
+    plain, entities = question_entities(question, names)
+    nodes = dict.fromkeys(c.node.id for c in answer(question).candidates if c.node.id not in entities)
+    return Proposal(plain, entities, tuple(nodes)[:k])
 
 
-@dataclass(frozen=True)
-class Nearby:
-    """The nodes that short random walks from the question's entities reach: no model, no text."""
-
-    kb: KnowledgeBase
-    names: Names
-    steps: int = 3
-
-    def propose(self, question: str, k: int) -> Proposal:
-        """The k most likely nodes of the answer types."""
-        plain, entities = question_entities(question, self.names)
-        ranking = nearby(self.kb, entities, k, steps=self.steps, among=answer_nodes(self.kb))
-        return Proposal(plain, entities, tuple(ranking.nodes.tolist()))
+def near_entities(question: str, k: int, *, kb: KnowledgeBase, names: Names) -> Proposal:
+    """The k nodes of the answer types that short random walks from the question's entities reach: no model, no text."""
+    plain, entities = question_entities(question, names)
+    return Proposal(plain, entities, tuple(nearby(kb, entities, k, among=answer_nodes(kb)).nodes.tolist()))
 
 
 def first_value(kind: QuestionKind, texts: Sequence[str]) -> bool | int | float | None:
@@ -160,34 +139,29 @@ def first_value(kind: QuestionKind, texts: Sequence[str]) -> bool | int | float 
     return None
 
 
-@dataclass(frozen=True)
-class WrittenAnswers:
-    """What a model answers when it is asked for many different answers, linked to nodes by name."""
-
-    writer: Writer
-    names: Names
-
-    def propose(self, question: str, k: int) -> Proposal:
-        """The answers that name a node, in the model's order; those that name none are noted."""
-        plain, entities = question_entities(question, self.names)
-        [written] = self.writer.answers([plain], k)
-        value = first_value(question_kind(plain), written.texts)
-        if value is not None:
-            return Proposal(plain, entities, (), value=value)
-        found: dict[int, None] = {}
-        unknown = []
-        for text in written.texts:
-            links = [link for link in self.names.link(text, k=1) if link.how != "vector"]
-            if not links:
-                unknown.append(text)
-            elif links[0].node not in entities:
-                found[links[0].node] = None
-        notes = [f"no node is called {', '.join(unknown)}"] if unknown else []
-        notes += [written.problem] if written.problem else []
-        return Proposal(plain, entities, tuple(found)[:k], tuple(notes))
+def written_answers(question: str, k: int, *, writer: Writer, names: Names) -> Proposal:
+    """What a model answers when asked for many different answers, in its order; those that name no node are noted."""
+    plain, entities = question_entities(question, names)
+    [written] = writer.answers([plain], k)
+    value = first_value(question_kind(plain), written.texts)
+    if value is not None:
+        return Proposal(plain, entities, (), value=value)
+    nodes: dict[int, None] = {}
+    unknown = []
+    for text in written.texts:
+        links = [link for link in names.link(text, k=1) if link.how != "vector"]
+        if not links:
+            unknown.append(text)
+        elif links[0].node not in entities:
+            nodes[links[0].node] = None
+    notes = [f"no node is called {', '.join(unknown)}"] if unknown else []
+    notes += [written.problem] if written.problem else []
+    return Proposal(plain, entities, tuple(nodes)[:k], tuple(notes))
 
 
-class _Line(BaseModel):
+class Given(BaseModel):
+    """Candidates that somebody else found for a question: keys or names of nodes, as the entities are."""
+
     model_config = ConfigDict(extra="ignore")
     id: str
     question: str
@@ -195,50 +169,43 @@ class _Line(BaseModel):
     candidates: list[str]
 
 
-@dataclass(frozen=True)
-class FromFile:
-    """Candidates that somebody else found: JSON lines with id, question, question_entities and candidates."""
-
-    kb: KnowledgeBase
-    names: Names
-    lines: Mapping[str, _Line]
-
-    @classmethod
-    def read(cls, file: Path, kb: KnowledgeBase, names: Names) -> FromFile:
-        """Read a file; entities and candidates are keys or names of nodes."""
-        lines = {}
-        for number, text in enumerate(file.read_text("utf-8").splitlines(), start=1):
-            if text.strip():
-                try:
-                    line = _Line.model_validate_json(text)
-                except ValidationError as error:
-                    expected = '{"id": …, "question": …, "question_entities": […], "candidates": […]}'
-                    raise SourceError(f"expected {expected}: {error}", file=file, line=number) from error
-                lines[line.question] = line
-        return cls(kb, names, lines)
-
-    def propose(self, question: str, k: int) -> Proposal:
-        """The candidates of the line with this question."""
-        line = self.lines.get(question)
-        if line is None:
-            raise NotFoundError(f"the file of candidates has no line with the question {question!r}")
-        plain, entities = question_entities(question, self.names)
-        given, unknown_entities = self._nodes(line.question_entities)
-        found, unknown = self._nodes(line.candidates)
-        lost = [*unknown_entities, *unknown]
-        notes = (f"no node is called {', '.join(lost)}",) if lost else ()
-        return Proposal(plain, given or entities, found[:k], notes)
-
-    def _nodes(self, texts: Sequence[str]) -> tuple[tuple[int, ...], list[str]]:
-        nodes: dict[int, None] = {}
-        unknown = []
-        for text in texts:
+def read_candidates(file: Path) -> dict[str, Given]:
+    """JSON lines with id, question, question_entities and candidates, by their questions."""
+    lines = {}
+    for number, text in enumerate(file.read_text("utf-8").splitlines(), start=1):
+        if text.strip():
             try:
-                nodes[self.kb.find(text)] = None
-            except NotFoundError:
-                links = [link for link in self.names.link(text, k=1) if link.how == "exact"]
-                if links:
-                    nodes[links[0].node] = None
-                else:
-                    unknown.append(text)
-        return tuple(nodes), unknown
+                line = Given.model_validate_json(text)
+            except ValidationError as error:
+                expected = '{"id": …, "question": …, "question_entities": […], "candidates": […]}'
+                raise SourceError(f"expected {expected}: {error}", file=file, line=number) from error
+            lines[line.question] = line
+    return lines
+
+
+def of_file(question: str, k: int, *, lines: Mapping[str, Given], kb: KnowledgeBase, names: Names) -> Proposal:
+    """The candidates of the line with this question."""
+    if question not in lines:
+        raise NotFoundError(f"the file of candidates has no line with the question {question!r}")
+    plain, entities = question_entities(question, names)
+    given, unknown_entities = _named(lines[question].question_entities, kb, names)
+    candidates, unknown = _named(lines[question].candidates, kb, names)
+    lost = [*unknown_entities, *unknown]
+    notes = (f"no node is called {', '.join(lost)}",) if lost else ()
+    return Proposal(plain, given or entities, candidates[:k], notes)
+
+
+def _named(texts: Sequence[str], kb: KnowledgeBase, names: Names) -> tuple[tuple[int, ...], list[str]]:
+    """The nodes of some keys or names, and those that are none."""
+    nodes: dict[int, None] = {}
+    unknown = []
+    for text in texts:
+        try:
+            nodes[kb.find(text)] = None
+        except NotFoundError:
+            links = [link for link in names.link(text, k=1) if link.how == "exact"]
+            if links:
+                nodes[links[0].node] = None
+            else:
+                unknown.append(text)
+    return tuple(nodes), unknown

@@ -78,6 +78,8 @@ LIGHT = ("#2a6fbb", "#d1495b", "#2e8b57", "#a8740a", "#7b4fa3", "#00808f", "#8c5
 DARK = ("#6ea8e8", "#f08a98", "#6cc596", "#e0b74c", "#b795dd", "#4fc3d4", "#d0a797", "#b0b0b0")
 ALONG = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
 """Where on an edge its label may stand, in order of preference."""
+ROLES = {"question entity": "entity", "between": "inner", "candidate": "candidate"}
+"""The part of a node, in words → how its box looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +226,7 @@ def _on_curve(
 def _nodes(subgraph: Subgraph, names: Sequence[str], boxes: Sequence[_Box]) -> list[str]:
     parts = []
     for node, name, box in zip(subgraph.nodes.tolist(), names, boxes, strict=True):
-        role = "candidate" if node == subgraph.candidate else "entity" if node in subgraph.entities else "inner"
+        role = ROLES[_role(subgraph, node)]
         corner = 4 if role == "candidate" else BOX / 2
         parts.append(
             f'<g class="node {role}"><title>{escape(name)}</title><rect x="{box.x - box.width / 2:.0f}" '
@@ -239,7 +241,7 @@ def _legend(
 ) -> tuple[list[str], float]:
     """Which box is what, and every relation with its colour."""
     parts, x, y = [], left, top + 12
-    entries = [("entity", "question entity"), ("inner", "between"), ("candidate", "candidate")]
+    entries = [(look, role) for role, look in ROLES.items()]
     entries += [(f"r{place % len(LIGHT)}", labels[relation]) for relation, place in _colours(subgraph).items()]
     for look, text in entries:
         needed = 26 + _width(_short(text), SMALL) + 18

@@ -17,9 +17,8 @@ from clew.core import trace
 from clew.core.errors import ReplyError
 from clew.kb.protocol import KnowledgeBase
 from clew.methods.subgraph_reranking.subgraph import Subgraph
-from clew.models.prompts import Prompt
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, ask
+from clew.models.structured import Ask, Prompt, ask
 from clew.reading.language.proper_names import proper_names
 
 HIGHLIGHT = ("[unused1]", "[unused2]")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,14 @@ from clew.core.types import Answer, Candidate, Judgement
 from clew.kb.paths import PathLimits
 from clew.methods.catalog import create
 from clew.methods.protocol import Method
-from clew.methods.subgraph_reranking.candidates import CandidateSource, FromFile, Nearby, OfMethod, WrittenAnswers
+from clew.methods.subgraph_reranking.candidates import (
+    CandidateSource,
+    near_entities,
+    of_file,
+    of_method,
+    read_candidates,
+    written_answers,
+)
 from clew.methods.subgraph_reranking.features import make_pool
 from clew.methods.subgraph_reranking.graph_to_text import GraphWriter
 from clew.methods.subgraph_reranking.ranker_file import MANIFEST, Texts, load_ranker, read_card
@@ -63,7 +71,7 @@ class SubgraphReranking(Method):
         source = tools.keep(key, lambda: open_source(tools, self.source, self.candidates))
         ranker = tools.keep(("ranker", self.ranker), lambda: open_ranker(tools, self.ranker))
         extractor = SubgraphExtractor(kb, PathLimits(most_hops=self.max_hops, most_paths=self.max_paths))
-        proposal = source.propose(question, self.candidates)  # 1, 2
+        proposal = source(question, self.candidates)  # 1, 2
         if proposal.value is not None:
             said = {True: "yes", False: "no"}.get(proposal.value) if isinstance(proposal.value, bool) else None
             note = "answered by the model alone: subgraphs rank entities, neither yes and no nor numbers"
@@ -106,15 +114,15 @@ def open_source(toolbox: Toolbox, name: str, k: int) -> CandidateSource:
     """A source of candidates by name, or a file of them."""
     if name in SOURCES:
         method = create(name, {"k": k + 5} if name in RETRIEVERS else None)  # a few more: question entities fall out
-        return OfMethod(lambda question: method.answer(question, toolbox), toolbox.names)
+        return partial(of_method, answer=lambda question: method.answer(question, toolbox), names=toolbox.names)
     if name == "nearby":
-        return Nearby(toolbox.kb, toolbox.names)
+        return partial(near_entities, kb=toolbox.kb, names=toolbox.names)
     if name in GENERATED:
         if toolbox.model is None:
             raise InputError(f"source={name} needs a language model: give one with --model")
-        return WrittenAnswers(ModelWriter(toolbox.model, GENERATED[name]), toolbox.names)
+        return partial(written_answers, writer=ModelWriter(toolbox.model, GENERATED[name]), names=toolbox.names)
     if Path(name).is_file():
-        return FromFile.read(Path(name), toolbox.kb, toolbox.names)
+        return partial(of_file, lines=read_candidates(Path(name)), kb=toolbox.kb, names=toolbox.names)
     raise InputError(
         f"no source {name!r}: expected {', '.join((*SOURCES, 'nearby', *GENERATED))} or a file of candidates"
     )
@@ -122,12 +130,8 @@ def open_source(toolbox: Toolbox, name: str, k: int) -> CandidateSource:
 
 def open_ranker(toolbox: Toolbox, name: str) -> Ranker:
     """A ranker by name, or from its folder."""
-    if name == "none":
-        return SourceOrder()
-    if name == "random":
-        return RandomOrder()
-    if name == "semantic":
-        return SemanticRanker(toolbox.embedder)
-    if name == "match":
-        return MatchRanker(toolbox.embedder)
+    if name in ("none", "random"):
+        return SourceOrder() if name == "none" else RandomOrder()
+    if name in ("semantic", "match"):
+        return (SemanticRanker if name == "semantic" else MatchRanker)(toolbox.embedder)
     return load_ranker(Path(name), toolbox.kb.schema, toolbox.embedder)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from clew.methods.subgraph_reranking.features import SEPARATOR, FeaturePipeline, FloatArray, Pool
 from clew.methods.subgraph_reranking.graph_to_text import highlight
-from clew.models.embedding.onnx import CHARACTERS_PER_TOKEN
+from clew.models.embedding.onnx import CHARACTERS_PER_TOKEN, tokenizer_of
 from clew.models.onnx_runtime import open_session
 from clew.models.protocol import Embedder
 
@@ -48,12 +48,7 @@ class OnnxScorer:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(str(self.tokenizer))
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(self.tokens)
-        return tokenizer
+        return tokenizer_of(self.tokenizer, self.tokens)
 
 
 MOST_QUESTIONS = 4_000_000
@@ -133,14 +128,6 @@ class MatchRanker(SemanticRanker):
         return pool.path_texts
 
 
-class TabularModel(Protocol):
-    """A learned function of feature rows."""
-
-    def predict(self, rows: FloatArray) -> FloatArray:
-        """One value per row."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class LinearModel:
     """Weights over standardised columns; the scaling belongs to the model."""
@@ -183,6 +170,9 @@ class ObliviousTrees:
         numbers = asked @ (1 << np.arange(self.features.shape[1]))
         chosen: FloatArray = self.leaves[np.arange(len(self.leaves)), numbers]
         return np.asarray(chosen.sum(axis=1), dtype=np.float64)
+
+
+TabularModel = LinearModel | ObliviousTrees
 
 
 @dataclass(frozen=True)

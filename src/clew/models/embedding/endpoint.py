@@ -34,8 +34,6 @@ class EndpointEmbedder:
     batch: int = 64
     attempts: int = 4
     seconds: float = 120.0
-    prompts: dict[str, str] = field(default_factory=dict)
-    """A text put before every query or document, by role, for models that want one."""
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False, compare=False)
 
     @property
@@ -48,12 +46,11 @@ class EndpointEmbedder:
         """The length of a vector, learnt from the server."""
         return len(self.embed(["dimension"], role="query")[0])
 
-    def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:  # noqa: ARG002
         """One unit vector per text."""
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
-        prompt = self.prompts.get(role, "")
-        wanted = [(prompt + text)[:LONGEST] or " " for text in texts]  # empty texts are refused by many servers
+        wanted = [text[:LONGEST] or " " for text in texts]  # empty texts are refused by many servers
         parts = [self._embed(wanted[start : start + self.batch]) for start in range(0, len(wanted), self.batch)]
         vectors = np.concatenate(parts)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

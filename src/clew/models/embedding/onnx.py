@@ -98,15 +98,21 @@ def read_settings(file: Path) -> dict[str, Any]:
     return told if isinstance(told, dict) else {}
 
 
-@cache
-def kept_tokenizer(file: Path, longest: int) -> Any:
-    """A tokenizer that pads nothing and cuts long texts; its file is read once in a process."""
+def tokenizer_of(file: Path, longest: int | None) -> Any:
+    """The tokenizer of a file, without padding; None cuts nothing."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(file))
     tokenizer.no_padding()
-    tokenizer.enable_truncation(longest)
+    if longest is None:
+        tokenizer.no_truncation()
+    else:
+        tokenizer.enable_truncation(longest)
     return tokenizer
+
+
+kept_tokenizer = cache(tokenizer_of)
+"""The same for all who ask for it: its file is read once in a process."""
 
 
 CHARACTERS_PER_TOKEN = 16  # far more than any language needs: tokenising 10 MB to keep 256 tokens would take seconds

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.disk import file_sha256
-from clew.core.errors import MissingExtraError, ModelError
+from clew.core.errors import ModelError, needing
 
 
 class SentenceTransformersEmbedder:
@@ -48,8 +48,6 @@ class SentenceTransformersEmbedder:
 
     @cached_property
     def _model(self) -> Any:
-        try:
+        with needing("train"):
             from sentence_transformers import SentenceTransformer
-        except ImportError as missing:
-            raise MissingExtraError(missing.name or "sentence-transformers", "train") from missing
         return SentenceTransformer(str(self.folder))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.models.embedding.onnx import BUNDLED, bundled_card, kept_tokenizer
+from clew.models.embedding.onnx import BUNDLED, bundled_card, kept_tokenizer, tokenizer_of
 
 DIMENSION = 384
 FIRST_TOKEN, LAST_TOKEN = 101, 102
@@ -46,12 +46,4 @@ def cut(ids: Sequence[int], longest: int) -> Sequence[int]:
 
 def open_tokenizer(longest: int | None = None) -> Any:
     """The tokenizer of the embedder, without padding."""
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(BUNDLED / "tokenizer.json"))
-    tokenizer.no_padding()
-    if longest is None:
-        tokenizer.no_truncation()
-    else:
-        tokenizer.enable_truncation(longest)
-    return tokenizer
+    return tokenizer_of(BUNDLED / "tokenizer.json", longest)

@@ -70,28 +70,28 @@ class PassageNetwork:
             return list(pool.map(lambda one, before: self._read(firsts[before], *one), passages, told))
 
     def _first(self, question: str, known: str) -> list[int]:
-        ids = [FIRST_TOKEN, *self._tokens(question, LONGEST_QUESTION).ids]
+        ids = [FIRST_TOKEN, *self._tokens(question, LONGEST_QUESTION)[0]]
         if known:
-            ids += [SEMICOLON, *self._tokens(known, LONGEST_KNOWN).ids]
+            ids += [SEMICOLON, *self._tokens(known, LONGEST_KNOWN)[0]]
         return [*ids, LAST_TOKEN]
 
     def _read(self, first: list[int], title: str, text: str) -> Seen:
-        titled = [*first, *self._tokens(title, LONGEST_TITLE).ids, COLON]
-        tokens = self._tokens(text, LONGEST - len(titled) - 1)
-        ids = [*titled, *tokens.ids, LAST_TOKEN]
+        titled = [*first, *self._tokens(title, LONGEST_TITLE)[0], COLON]
+        own, spans = self._tokens(text, LONGEST - len(titled) - 1)
+        ids = [*titled, *own, LAST_TOKEN]
         types = (np.arange(len(ids)) >= len(first)).astype(np.int64)
-        states: Floats = self._encoder.run(None, {"vectors": self._words.vectors(ids)[None], "types": types[None]})[0][
-            0
-        ]
+        fed = {"vectors": self._words.vectors(ids)[None], "types": types[None]}
+        states: Floats = self._encoder.run(None, fed)[0][0]
         heads = self._heads
-        words = states[len(titled) : len(titled) + len(tokens.ids)] @ heads["words"] + heads["words_bias"]
+        words = states[len(titled) : len(titled) + len(own)] @ heads["words"] + heads["words_bias"]
         relevance = float(states[0] @ heads["relevance"] + heads["relevance_bias"][0])
-        spans = np.array(tokens.spans, dtype=np.int32).reshape(-1, 2)
-        return Seen(relevance, spans, words[:, 0], words[:, 1], words[:, 2])
+        places = np.array(spans, dtype=np.int32).reshape(-1, 2)
+        return Seen(relevance, places, words[:, 0], words[:, 1], words[:, 2])
 
-    def _tokens(self, text: str, most: int) -> _Tokens:
+    def _tokens(self, text: str, most: int) -> tuple[list[int], list[tuple[int, int]]]:
+        """The first tokens of a text, and the characters of each."""
         found = self._tokenizer.encode(text, add_special_tokens=False)
-        return _Tokens(found.ids[:most], found.offsets[:most])
+        return found.ids[:most], found.offsets[:most]
 
     @cached_property
     def _card(self) -> dict[str, Any]:
@@ -112,9 +112,3 @@ class PassageNetwork:
     @cached_property
     def _encoder(self) -> Any:
         return open_session(self.folder / "encoder.onnx")
-
-
-@dataclass(frozen=True, slots=True)
-class _Tokens:
-    ids: list[int]
-    spans: list[tuple[int, int]]

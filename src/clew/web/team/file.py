@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from clew.core.disk import refuse_readable
 from clew.core.errors import SourceError, StorageError
-from clew.web.access import refuse_readable
 from clew.web.store import Actor, Row, Store
 
 MARK = 0x436C6577

@@ -10,7 +10,6 @@ import hashlib
 import hmac
 import secrets
 import time
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +19,12 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx
 import jwt
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from clew.core.errors import InputError, SourceError
-from clew.web.access import Role, digest_of, refuse_readable
+from clew.core.disk import refuse_readable
+from clew.core.errors import InputError
+from clew.core.texts import read_toml
+from clew.web.access import Role, digest_of
 from clew.web.guard import CALLBACK
 from clew.web.settings import is_loopback
 from clew.web.store import Actor
@@ -69,13 +70,7 @@ class ProviderSettings(BaseModel):
 
 def read_provider(file: Path) -> ProviderSettings:
     """The provider of a TOML file that its owner alone can read."""
-    try:
-        found = ProviderSettings.model_validate(tomllib.loads(file.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as failure:
-        raise SourceError(f"cannot be read as TOML: {failure}", file=file) from None
-    except ValidationError as failure:
-        wrong = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in failure.errors())
-        raise SourceError(f"no file of a provider: {wrong}", file=file) from None
+    found = read_toml(file, ProviderSettings, "no file of a provider")
     for address in (found.issuer, found.address):
         _check_address(address)
     refuse_readable(file, "the secret of a client")

@@ -13,9 +13,8 @@ from clew.postgres import is_address
 from clew.web.access import Grant, digest_of
 from clew.web.store import Actor, Store
 from clew.web.team.file import TeamFile
-from clew.web.team.passwords import NOBODY, fits, hashed, is_outdated
 from clew.web.team.sessions import DAY, Sessions
-from clew.web.team.users import Users
+from clew.web.team.users import NOBODY, Users, fits, hashed, is_outdated
 
 TRIES_PER_MINUTE = 20
 """Sign-ins for one name, known or not, and from one address."""
