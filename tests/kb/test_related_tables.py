@@ -8,7 +8,7 @@ from clew.kb.sources.read import read_sources
 FILES = {
     "customers.csv": "customer_id,company_name,city\n1,Around the Horn,London\n2,Bon app',Marseille\n",
     "categories.csv": "category_id,category_name\n1,Beverages\n2,Condiments\n",
-    "products.csv": "product_id,product_name,category_id,price\n1,Chai,1,18.0\n2,Aniseed Syrup,2,10.0\n3,Chang,1,19.0\n",
+    "products.csv": "product_id,product_name,category_id,price\n1,Chai,1,18\n2,Aniseed Syrup,2,10\n3,Chang,1,19\n",
     "orders.csv": "order_id,customer_id,ordered\n10248,1,2023-07-04\n10249,2,2023-07-05\n10250,1,2023-08-08\n",
     "order_details.csv": "order_id,product_id,quantity\n10248,1,12\n10248,2,10\n10249,3,5\n10250,2,9\n",
 }
@@ -59,3 +59,22 @@ def test_an_empty_cell_refers_to_nothing(shop):
     (shop / "products.csv").write_text(FILES["products.csv"] + "4,Chartreuse,,18.0\n")
     clew.build([shop / "products.csv", shop / "categories.csv"], shop / "some.kb")
     assert clew.open(shop / "some.kb").neighbours("products/4")["edges"] == []
+
+
+def test_a_first_column_called_like_a_key_is_one(shop):
+    (shop / "People.csv").write_text("playerID,nameFirst,nameLast\naaronha01,Hank,Aaron\nruthba01,Babe,Ruth\n")
+    (shop / "Awards.csv").write_text("playerID,award,year\nruthba01,MVP,1923\naaronha01,MVP,1957\nruthba01,HOF,1936\n")
+    tables = read_sources([shop / "People.csv", shop / "Awards.csv"])
+    (edges,) = tables.edges
+    assert edges.table["tail"].to_pylist() == ["People/ruthba01", "People/aaronha01", "People/ruthba01"]
+    assert (edges.file, edges.line(0)) == (str(shop / "Awards.csv"), 2)
+
+
+def test_years_of_one_kind_of_file_do_not_refer_to_each_other(shop):
+    for year in (2001, 2002):
+        (shop / f"films{year}.jsonl").write_text(
+            f'{{"title": "Film of {year}", "country": "UK", "tag_id": ["a", "b"]}}\n'
+        )
+    tables = read_sources([shop / "films2001.jsonl", shop / "films2002.jsonl"])
+    assert not tables.edges
+    assert len(tables.nodes) == 2

@@ -87,12 +87,14 @@ def read_related(files: Sequence[RawTable], options: SourceOptions) -> Tables | 
         return None
     found = {}
     for name, raw in zip(names, files, strict=True):
-        columns = dict(zip(raw.table.column_names, raw.table.columns, strict=True))
-        values = {
-            column: (cells if raw.typed or not is_text(cells.type) else typed_by_content(cells)).to_pylist()
-            for column, cells in columns.items()
+        columns = {
+            column: cells if raw.typed or not is_text(cells.type) else typed_by_content(cells)
+            for column, cells in zip(raw.table.column_names, raw.table.columns, strict=True)
         }
-        found[name] = _loaded(_file_table(name, values), values, raw)
+        others = {
+            f"{one}{ending}" for other in names if other != name for one in _singular(other) for ending in _ENDINGS
+        }
+        found[name] = _loaded(_file_table(name, columns, others), {c: v.to_pylist() for c, v in columns.items()}, raw)
     found = _related(found)
     shown = [f"{name}.{key.columns[0]} → {key.table}" for name in names for key in found[name].table.foreign]
     return _graph(found, options, (f"Tables that refer to each other: {', '.join(shown)}.",)) if shown else None
@@ -100,28 +102,35 @@ def read_related(files: Sequence[RawTable], options: SourceOptions) -> Tables | 
 
 def _may_refer(files: Mapping[str, RawTable]) -> bool:
     """Whether a column is called like the key of another file; what it holds is looked at after that."""
-    return any(
-        _speaks_of(plain(column), other, plain(key))
-        for name, raw in files.items()
-        for column in raw.table.column_names
-        for other in files.keys() - {name}
-        for key in files[other].table.column_names
-    )
+    called = {
+        name: {plain(c) for c in raw.table.column_names if plain(c).endswith(_ENDINGS)} for name, raw in files.items()
+    }
+    after = {name: {f"{one}_id" for one in _singular(name)} for name in files}
+    return any(called[one] & (called[other] | after[other]) for one in files for other in files.keys() - {one})
 
 
-def _file_table(name: str, columns: Columns) -> SqlTable:
-    """What a file says about itself: the key is the first column that is called so and tells the rows apart."""
+def _file_table(name: str, columns: Mapping[str, pa.ChunkedArray], others: set[str]) -> SqlTable:
+    """What a file says about itself.
+
+    Its key is a column that is called so and tells the rows apart, or else the first one, if it is called like a key
+    (`playerID`) and not after another file (`others`).
+    """
     own = _GENERAL_KEYS - {"name", "number", "index"} | {f"{one}{e}" for one in _singular(name) for e in _ENDINGS}
-    keys = (column for column in columns if plain(column) in own and _tell_apart([columns[column]]))
-    key = tuple(column for column in [next(keys, None)] if column)
+    first = {plain(column) for column in list(columns)[:1]} - others
+    telling = [column for column in columns if plain(column) in own and _tell_apart([columns[column]])]
+    telling += [c for c in columns if plain(c) in first and plain(c).endswith(_ENDINGS) and _tell_apart([columns[c]])]
+    key = tuple(telling[:1])
     references = [column for column in columns if (column,) != key and plain(column).endswith(_ENDINGS)]
     pairs = [pair for pair in combinations(references, 2) if _tell_apart([columns[column] for column in pair])]
     return SqlTable(name, tuple(columns), key, unique=tuple(map(frozenset, pairs)))
 
 
-def _tell_apart(columns: Sequence[list[Any]]) -> bool:
-    rows = list(zip(*columns, strict=True))
-    return len(set(rows)) == len(rows) and not any(None in row for row in rows)
+def _tell_apart(columns: Sequence[pa.ChunkedArray]) -> bool:
+    """Whether no two rows have the same values, and none lacks one."""
+    if any(cells.null_count or pa.types.is_nested(cells.type) for cells in columns):
+        return False
+    table = pa.table(list(columns), names=[str(place) for place in range(len(columns))])
+    return bool(table.group_by(table.column_names).aggregate([]).num_rows == table.num_rows)
 
 
 def _related(found: Mapping[str, _Loaded]) -> dict[str, _Loaded]:
@@ -200,7 +209,7 @@ def _shown_reference(loaded: _Loaded, column: str, found: Mapping[str, _Loaded])
     if len(candidates) != 1:
         return None
     (target,) = candidates
-    values = {value for value in loaded.columns[column] if value is not None}
+    values = {value for value in loaded.columns[column] if value is not None and not isinstance(value, list | dict)}
     if not values or not values <= set(found[target.name].columns[target.key[0]]):
         return None
     return ForeignKey((column,), target.name, target.key)
