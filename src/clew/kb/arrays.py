@@ -126,8 +126,9 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
 
     def written_share(self, type: str | None = None) -> float:
         """The share of the nodes of a type, or of all, about which something is written."""
-        lengths = pc.binary_length(self._nodes.column("text"))
-        return float(pc.mean(pc.greater(lengths.take(_positions(self.nodes(type))), 0)).as_py() or 0.0)
+        lengths = pc.binary_length(self._nodes.column("text")).take(_positions(self.nodes(type)))
+        is_written = pc.cast(lengths, pa.bool_())  # to compare with a plain 0 would import pandas where it is installed
+        return float(pc.mean(is_written).as_py() or 0.0)
 
     def named_like(self, pattern: str) -> NodeSet:
         """The nodes whose whole name matches a regular expression."""
