@@ -6,7 +6,7 @@ others is a relation between them, and its other columns are attributes of the e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import combinations
@@ -83,21 +83,35 @@ def read_database(source: str | Path, options: SourceOptions) -> tuple[Tables, l
 def read_related(files: Sequence[RawTable], options: SourceOptions) -> Tables | None:
     """Files as the tables of one database, where columns of some hold the keys of others; None where none does."""
     names = [stem_of(Path(raw.file)) for raw in files]
-    if len(set(names)) < len(names) or not _may_refer(dict(zip(names, files, strict=True))):
+    tables = dict(zip(names, files, strict=True))
+    if len(tables) < len(names) or not _may_refer(tables):
         return None
+    if not any(one.table.foreign for one in _related(_files_loaded(tables, _is_called_key)).values()):
+        return None
+    found = _related(_files_loaded(tables, lambda _: True))
+    shown = [f"{name}.{key.columns[0]} → {key.table}" for name in names for key in found[name].table.foreign]
+    return _graph(found, options, (f"Tables that refer to each other: {', '.join(shown)}.",))
+
+
+def _files_loaded(files: Mapping[str, RawTable], is_wanted: Callable[[str], bool]) -> dict[str, _Loaded]:
+    """The wanted columns of files, by the names of the files."""
     found = {}
-    for name, raw in zip(names, files, strict=True):
+    for name, raw in files.items():
         columns = {
             column: cells if raw.typed or not is_text(cells.type) else typed_by_content(cells)
             for column, cells in zip(raw.table.column_names, raw.table.columns, strict=True)
+            if is_wanted(column)
         }
         others = {
-            f"{one}{ending}" for other in names if other != name for one in _singular(other) for ending in _ENDINGS
+            f"{one}{ending}" for other in files if other != name for one in _singular(other) for ending in _ENDINGS
         }
-        found[name] = _loaded(_file_table(name, columns, others), {c: v.to_pylist() for c, v in columns.items()}, raw)
-    found = _related(found)
-    shown = [f"{name}.{key.columns[0]} → {key.table}" for name in names for key in found[name].table.foreign]
-    return _graph(found, options, (f"Tables that refer to each other: {', '.join(shown)}.",)) if shown else None
+        table = _file_table(name, columns, set(map(plain, raw.table.column_names[:1])) - others)
+        found[name] = _loaded(table, {column: cells.to_pylist() for column, cells in columns.items()}, raw)
+    return found
+
+
+def _is_called_key(column: str) -> bool:
+    return plain(column).endswith(_ENDINGS) or plain(column) in _GENERAL_KEYS
 
 
 def _may_refer(files: Mapping[str, RawTable]) -> bool:
@@ -109,14 +123,13 @@ def _may_refer(files: Mapping[str, RawTable]) -> bool:
     return any(called[one] & (called[other] | after[other]) for one in files for other in files.keys() - {one})
 
 
-def _file_table(name: str, columns: Mapping[str, pa.ChunkedArray], others: set[str]) -> SqlTable:
+def _file_table(name: str, columns: Mapping[str, pa.ChunkedArray], first: set[str]) -> SqlTable:
     """What a file says about itself.
 
-    Its key is a column that is called so and tells the rows apart, or else the first one, if it is called like a key
-    (`playerID`) and not after another file (`others`).
+    Its key is a column that is called so and tells the rows apart, or else its `first` one, if it is called like a key
+    (`playerID`) and not after another file.
     """
     own = _GENERAL_KEYS - {"name", "number", "index"} | {f"{one}{e}" for one in _singular(name) for e in _ENDINGS}
-    first = {plain(column) for column in list(columns)[:1]} - others
     telling = [column for column in columns if plain(column) in own and _tell_apart([columns[column]])]
     telling += [c for c in columns if plain(c) in first and plain(c).endswith(_ENDINGS) and _tell_apart([columns[c]])]
     key = tuple(telling[:1])
