@@ -3,6 +3,7 @@
 import pytest
 
 import clew
+from clew.core.errors import SourceError
 from clew.kb.sources.read import read_sources
 
 FILES = {
@@ -38,11 +39,21 @@ def test_keys_of_other_files_are_relations_and_a_file_of_two_of_them_links(shop)
     assert "orders.customer_id → customers" in " ".join(base.tools.stored.notes)
 
 
-def test_a_value_that_no_row_has_is_no_reference(shop):
-    (shop / "products.csv").write_text(FILES["products.csv"] + "4,Chartreuse,9,18.0\n")
+def test_a_value_that_no_row_has_is_named_and_may_be_left_out(shop):
+    (shop / "orders.csv").write_text(FILES["orders.csv"] + "10251,9,2023-09-01\n")
+    files = [shop / name for name in FILES]
+    with pytest.raises(SourceError, match=r"orders\.csv.*customers/9") as wrong:
+        clew.build(files, shop / "shop.kb")
+    assert wrong.value.line == 5
+    clew.build(files, shop / "shop.kb", skip_bad=True)
+    assert clew.open(shop / "shop.kb").show("orders/10251")["neighbors"] == []
+
+
+def test_values_that_are_mostly_elsewhere_are_no_reference(shop):
+    (shop / "products.csv").write_text("product_id,product_name,category_id\n1,Chai,7\n2,Syrup,8\n3,Chang,1\n")
     tables = read_sources([shop / "categories.csv", shop / "products.csv"])
     assert not tables.edges
-    assert sum(piece.table.num_rows for piece in tables.nodes) == 6
+    assert sum(piece.table.num_rows for piece in tables.nodes) == 5
 
 
 def test_files_beside_edges_keep_their_keys(shop):

@@ -34,6 +34,8 @@ _ENDINGS = ("_id", "_key", "_code", "_fk", "_no", "_uuid")
 _GENERAL_KEYS = frozenset({"id", "key", "code", "uid", "uuid", "name", "rowid", "pk", "number", "index"})
 _PLURALS = {"ies": "y", "sses": "ss", "xes": "x", "ches": "ch", "shes": "sh", "s": ""}
 _NO_PLURALS = ("ss", "us", "is", "series", "species", "news")
+MOSTLY = 0.5
+"""A column of a file that is called like the key of another one refers to it where so many of its values are there."""
 
 Columns = Mapping[str, list[Any]]
 Values = tuple[Any, ...]
@@ -86,9 +88,9 @@ def read_related(files: Sequence[RawTable], options: SourceOptions) -> Tables | 
     tables = dict(zip(names, files, strict=True))
     if len(tables) < len(names) or not _may_refer(tables):
         return None
-    if not any(one.table.foreign for one in _related(_files_loaded(tables, _is_called_key)).values()):
+    if not any(one.table.foreign for one in _related(_files_loaded(tables, _is_called_key), MOSTLY).values()):
         return None
-    found = _related(_files_loaded(tables, lambda _: True))
+    found = _related(_files_loaded(tables, lambda _: True), MOSTLY)
     shown = [f"{name}.{key.columns[0]} → {key.table}" for name in names for key in found[name].table.foreign]
     return _graph(found, options, (f"Tables that refer to each other: {', '.join(shown)}.",))
 
@@ -146,8 +148,9 @@ def _tell_apart(columns: Sequence[pa.ChunkedArray]) -> bool:
     return bool(table.group_by(table.column_names).aggregate([]).num_rows == table.num_rows)
 
 
-def _related(found: Mapping[str, _Loaded]) -> dict[str, _Loaded]:
-    return {name: replace(loaded, table=_with_foreign_keys(loaded, found)) for name, loaded in found.items()}
+def _related(found: Mapping[str, _Loaded], least: float = 1.0) -> dict[str, _Loaded]:
+    """The tables with their foreign keys; `least` is the share of values that must be there where none is declared."""
+    return {name: replace(loaded, table=_with_foreign_keys(loaded, found, least)) for name, loaded in found.items()}
 
 
 def _graph(found: Mapping[str, _Loaded], options: SourceOptions, notes: tuple[str, ...]) -> Tables:
@@ -193,7 +196,7 @@ def _key(table: str, values: Values) -> str | None:
     return "/".join([table, *parts])
 
 
-def _with_foreign_keys(loaded: _Loaded, found: Mapping[str, _Loaded]) -> SqlTable:
+def _with_foreign_keys(loaded: _Loaded, found: Mapping[str, _Loaded], least: float) -> SqlTable:
     """The table with its foreign keys: those declared, and those that names and values show."""
     table = loaded.table
     declared = []
@@ -203,13 +206,13 @@ def _with_foreign_keys(loaded: _Loaded, found: Mapping[str, _Loaded]) -> SqlTabl
         if target and len(targets) == len(key.columns) and set(targets) <= set(found[target].table.columns):
             declared.append(ForeignKey(key.columns, target, targets))
     taken = {column for key in declared for column in key.columns}
-    shown = [_shown_reference(loaded, column, found) for column in table.columns if column not in taken]
+    shown = [_shown_reference(loaded, column, found, least) for column in table.columns if column not in taken]
     keys = [*declared, *(key for key in shown if key is not None)]
     return replace(table, foreign=tuple(sorted(keys, key=lambda key: table.columns.index(key.columns[0]))))
 
 
-def _shown_reference(loaded: _Loaded, column: str, found: Mapping[str, _Loaded]) -> ForeignKey | None:
-    """The one table that a column's name speaks of and whose key holds all of its values."""
+def _shown_reference(loaded: _Loaded, column: str, found: Mapping[str, _Loaded], least: float) -> ForeignKey | None:
+    """The one table that a column's name speaks of and whose key holds its values."""
     name, table = plain(column), loaded.table
     if (column,) == table.key:
         return None
@@ -223,7 +226,8 @@ def _shown_reference(loaded: _Loaded, column: str, found: Mapping[str, _Loaded])
         return None
     (target,) = candidates
     values = {value for value in loaded.columns[column] if value is not None and not isinstance(value, list | dict)}
-    if not values or not values <= set(found[target.name].columns[target.key[0]]):
+    there = values & set(found[target.name].columns[target.key[0]])
+    if not there or len(there) < least * len(values):
         return None
     return ForeignKey((column,), target.name, target.key)
 
