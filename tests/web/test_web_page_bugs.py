@@ -23,6 +23,25 @@ def test_an_unknown_key_is_said_in_explore_and_not_replaced(page, site):
     assert page.locator("section.graph").count() == 0
 
 
+@pytest.mark.parametrize(("view", "slow"), [("api", "/openapi.json"), ("bases", "/v1/managed"), ("explore", "/nodes/")])
+def test_a_slow_view_does_not_take_the_place_of_the_one_that_was_chosen_after_it(page, site, view, slow):
+    page.goto(f"{site}/#/ask?base=hpo")
+    question = page.get_by_label("Your question")
+    question.wait_for()
+    held = []
+    page.route(lambda address: slow in address, lambda route: held.append(route))
+    page.evaluate("view => { location.hash = view }", f"#/{view}?base=hpo&e={MARFAN}")
+    while not held:
+        page.wait_for_timeout(10)
+    page.evaluate("location.hash = '#/ask?base=hpo&method=bm25'")
+    page.get_by_text("bm25").first.wait_for(state="attached")
+    question.wait_for()
+    with page.expect_response(lambda response: slow in response.url):
+        held[0].continue_()
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert question.count() == 1
+
+
 def test_files_after_a_refused_one_are_sent_and_each_says_how_it_stands(page, site):
     page.goto(f"{site}/#/documents?base=papers")
     files = [

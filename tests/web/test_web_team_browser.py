@@ -112,6 +112,24 @@ def test_from_the_first_sign_in_to_a_colleagues_question(page, started):
     page.get_by_text("as many questions as you may in a day (1)").first.wait_for()
 
 
+def test_no_part_of_the_team_moves_another_away(page, started):
+    address, password = started
+    page.goto(f"{address}/#/ask?base=open")
+    sign_in(page, "admin", password)
+    choose_password(page, password, PASSWORD)
+    held = []
+    page.route("**/v1/users", lambda route: held.append(route))
+    with page.expect_response("**/v1/bases/open/members"), page.expect_response("**/v1/audit"):
+        page.get_by_role("link", name="Team").click()
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert page.get_by_label("Name").count() == 0, "a field that the next part would push down"
+    held[0].continue_()
+    page.unroute("**/v1/users")
+    page.get_by_label("Name").first.fill("rea")
+    page.get_by_role("button", name="Make a user").click()
+    page.locator(".told code").wait_for()
+
+
 def test_no_field_of_a_user_is_run_as_a_program(page, started):
     address, password = started
     page.goto(address)

@@ -10,7 +10,7 @@ import { t } from "./texts";
 export type {
   Evaluation,
   Ask as Run, AskRequest as Asked, Answer, Base as BaseSummary, BaseDetails, Build, Call, Count, Documents, DrawnNode as NodeRef,
-  Evidence, Fact, Found, Graph, Me, Mention, NodePage, Query, Reading, Span, Term, Unchecked, User, UserChange,
+  Audit, Evidence, Fact, Found, Graph, Me, Mention, NodePage, Query, Reading, Span, Term, Unchecked, User, UserChange,
 } from "./types";
 
 export class Refused extends Error {

@@ -7,12 +7,13 @@ import { choice } from "./question_form";
 import { form, type Entry } from "./sign_in_view";
 import { counted, parts, t } from "./texts";
 
-export async function basesView(host: HTMLElement, bases: api.BaseSummary[], name: string | undefined, reload: () => void): Promise<void> {
+export async function basesView(host: HTMLElement, bases: api.BaseSummary[], name: string | undefined, signal: AbortSignal, reload: () => void): Promise<void> {
   const problem = h("div", {});
   const change = async (work: () => Promise<unknown>) => {
     try { await work(); reload(); } catch (failure) { fill(problem, notice((failure as Error).message)); }
   };
   const [{ may_make, deleted, sources }, chosen] = await Promise.all([api.managed(), name ? api.details(name) : null]);
+  if (signal.aborted) return;
   fill(host, h("div", { class: "account" }, h("h1", {}, t("bases.title")), problem,
     h("ul", { class: "people", "aria-label": t("bases.title") },
       bases.map((one) => h("li", {}, baseRow(one, may_make, change))),

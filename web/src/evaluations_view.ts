@@ -8,15 +8,16 @@ import { t } from "./texts";
 
 const STEP = 20;
 
-export async function evaluationsView(host: HTMLElement, base: string | undefined, given: URLSearchParams): Promise<void> {
+export async function evaluationsView(host: HTMLElement, base: string | undefined, given: URLSearchParams, signal: AbortSignal): Promise<void> {
   const title = h("h1", {}, t("evaluations.title"));
   let found: api.Evaluation[];
   try { found = await api.evaluations(); }
   catch (failure) {
-    if (!(failure instanceof api.Refused) || failure.status === 401) throw failure;
+    if (signal.aborted || !(failure instanceof api.Refused) || failure.status === 401) throw failure;
     fill(host, h("div", { class: "account" }, title, notice(failure.message)));
     return;
   }
+  if (signal.aborted) return;
   const set = found.find((one) => one.title === given.get("set")) ?? found[0];
   if (!set) { fill(host, h("div", { class: "account" }, title, h("p", { class: "muted" }, t("evaluations.none")))); return; }
   const run = set.runs.find((one) => one === given.get("run")) ?? set.runs[0]!;

@@ -7,7 +7,7 @@ import { entityInput } from "./entity_input";
 import { go, href } from "./route";
 import { counted, language, t } from "./texts";
 
-export async function exploreView(host: HTMLElement, base: api.BaseDetails, given: URLSearchParams): Promise<void> {
+export async function exploreView(host: HTMLElement, base: api.BaseDetails, given: URLSearchParams, signal: AbortSignal): Promise<void> {
   const keys = given.getAll("e");
   const show = (next: string[]) => go(href("explore", { base: base.name, e: next }));
   const problem = h("div", {});
@@ -19,6 +19,7 @@ export async function exploreView(host: HTMLElement, base: api.BaseDetails, give
       return null;
     }
   }));
+  if (signal.aborted) return;
   const result = h("div", { class: "result" }), hint = h("div", {});
   fill(host,
     h("div", { class: "question asked" },

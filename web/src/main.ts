@@ -29,20 +29,21 @@ async function show(): Promise<void> {
     if (hasUsers && (!me || view === "account" || view === "team")) me = await api.me();
     if (hasUsers && !me) { drawHeader(view, undefined); signInView(main, provider, parameters.get("problem") === "provider", anew); return; }
     if (!bases.length) bases = await api.bases();
+    if (own.signal.aborted) return;
     const name = parameters.get("base") ?? bases[0]?.name;
     drawHeader(view, name);
     if (me && (view === "account" || me.must_change_password)) { document.title = `${t("account.title")} · Clew`; await accountView(main, me, anew); return; }
     if (me && view === "team") { document.title = `${t("team.title")} · Clew`; await teamView(main, me, bases.map((one) => one.name), name); return; }
-    if (view === "bases") { document.title = `${t("bases.title")} · Clew`; await basesView(main, bases, name, () => { bases = []; void show(); }); return; }
-    if (view === "evaluations") { document.title = `${t("evaluations.title")} · Clew`; await evaluationsView(main, name, parameters); return; }
-    if (view === "api") { document.title = `${t("api.title")} · Clew`; await referenceView(main, name); return; }
+    if (view === "bases") { document.title = `${t("bases.title")} · Clew`; await basesView(main, bases, name, own.signal, () => { bases = []; void show(); }); return; }
+    if (view === "evaluations") { document.title = `${t("evaluations.title")} · Clew`; await evaluationsView(main, name, parameters, own.signal); return; }
+    if (view === "api") { document.title = `${t("api.title")} · Clew`; await referenceView(main, name, own.signal); return; }
     if (!name) { fill(main, h("p", { class: "question" }, h("a", { href: href("bases", {}) }, t("base.none")))); return; }
     const base = await api.details(name);
     if (own.signal.aborted) return;
     document.title = parameters.get("q") ? `${parameters.get("q")} · Clew` : `${name} · Clew`;
     const views: Record<string, () => Promise<void>> = {
       ask: () => askView(main, base, parameters, own.signal),
-      explore: () => exploreView(main, base, parameters),
+      explore: () => exploreView(main, base, parameters, own.signal),
       compare: () => compareView(main, base, parameters),
       documents: () => documentsView(main, base, parameters, own.signal, () => void show()),
     };

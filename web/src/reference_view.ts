@@ -5,8 +5,9 @@ import { fill, h, type Child } from "./dom";
 import { parts, t, type Key } from "./texts";
 import { tryForm, typed, type Description, type Operation, type Schema } from "./try_form";
 
-export async function referenceView(host: HTMLElement, base: string | undefined): Promise<void> {
+export async function referenceView(host: HTMLElement, base: string | undefined, signal: AbortSignal): Promise<void> {
   const description: Description = await (await send("/openapi.json")).json();
+  if (signal.aborted) return;
   const token = h("input", { type: "password", autocomplete: "off", id: "try-token", maxlength: 1000, placeholder: t("api.otherToken.hint") });
   const groups = new Map<string, HTMLElement[]>();
   for (const [path, methods] of Object.entries(description.paths))

@@ -10,18 +10,23 @@ const ROLES = ["reader", "editor", "admin"] as const;
 const role = (label: string, chosen: string | undefined): HTMLLabelElement =>
   choice(label, "role", [["", t("role.none")], ...ROLES.map((one): [string, string] => [one, t(`role.${one}`)])], chosen ?? "");
 
-type Redraw = (told?: { name: string; password: string }) => Promise<void>;
+type Told = { name: string; password: string };
+type Redraw = (told?: Told) => Promise<void>;
 
 export async function teamView(host: HTMLElement, me: api.Me, bases: string[], base: string | undefined): Promise<void> {
   const users = h("section", {}), members = h("section", {}), log = h("section", {});
   const isAdmin = me.roles["*"] === "admin", isBaseAdmin = base !== undefined && (isAdmin || me.roles[base] === "admin");
   fill(host, h("div", { class: "account" }, h("h1", {}, t("team.title")), !isAdmin && !isBaseAdmin && h("p", { class: "muted" }, t("team.notAdmin")), isAdmin && users, isBaseAdmin && members, isAdmin && log));
-  const draw: Redraw = async (told) => { await Promise.all([isAdmin && drawUsers(users, bases, draw, told), isBaseAdmin && drawMembers(members, base, draw), isAdmin && drawLog(log)]); };
+  const draw: Redraw = async (told) => { // everything at once: no part moves another from under a hand
+    const [found, roles, lines] = await Promise.all([isAdmin && api.users(), isBaseAdmin && api.members(base), isAdmin && api.auditLog()]);
+    if (found) drawUsers(users, found, bases, draw, told);
+    if (roles) drawMembers(members, roles, base!, draw);
+    if (lines) drawLog(log, lines);
+  };
   await draw();
 }
 
-async function drawUsers(host: HTMLElement, bases: string[], again: Redraw, told: { name: string; password: string } | undefined): Promise<void> {
-  const found = await api.users();
+function drawUsers(host: HTMLElement, found: api.User[], bases: string[], again: Redraw, told: Told | undefined): void {
   fill(host, h("h2", {}, t("team.users")),
     told && h("div", { class: "framed told", role: "status" }, h("p", {}, t("team.once", { name: told.name })), h("code", {}, told.password), copyButton(told.password)),
     h("ul", { class: "people", "aria-label": t("team.users") }, found.map((user) => h("li", {}, userRow(user, bases, again)))),
@@ -30,7 +35,7 @@ async function drawUsers(host: HTMLElement, bases: string[], again: Redraw, told
 
 function userRow(user: api.User, bases: string[], again: Redraw): HTMLElement {
   const problem = h("div", {});
-  const change = async (work: () => Promise<{ name: string; password: string } | void>) => {
+  const change = async (work: () => Promise<Told | void>) => {
     try { await again((await work()) ?? undefined); } catch (failure) { fill(problem, notice((failure as Error).message)); }
   };
   const choices = ["*", ...bases].map((base): [string, HTMLLabelElement] => [base, role(base === "*" ? t("team.everyBase") : base, user.roles[base])]);
@@ -59,8 +64,7 @@ function sure(label: string, work: () => Promise<void>): HTMLButtonElement {
   return made;
 }
 
-async function drawMembers(host: HTMLElement, base: string, again: Redraw): Promise<void> {
-  const found = await api.members(base);
+function drawMembers(host: HTMLElement, found: Awaited<ReturnType<typeof api.members>>, base: string, again: Redraw): void {
   const set = (name: string, chosen: string) => api.setMember(base, name, chosen || null).then(() => again());
   const rows = Object.entries(found).map(([name, own]) => {
     const label = role(name, own);
@@ -71,15 +75,14 @@ async function drawMembers(host: HTMLElement, base: string, again: Redraw): Prom
     form(h("h3", {}, t("team.addMember")), [["name", t("signIn.name"), { maxlength: "64" }]], t("team.add"), async ({ name }) => { await set(name!.trim(), "reader"); }));
 }
 
-async function drawLog(host: HTMLElement): Promise<void> {
-  const body = h("tbody", {}), more = button(t("log.more"), () => void next(), { class: "quiet" });
+function drawLog(host: HTMLElement, lines: api.Audit[]): void {
+  const body = h("tbody", {}), more = button(t("log.more"), async () => add(await api.auditLog(last)), { class: "quiet" });
   let last: number | undefined;
-  const next = async () => {
-    const found = await api.auditLog(last);
+  const add = (found: typeof lines) => {
     last = found.at(-1)?.id;
     body.append(...found.map((line) => h("tr", {}, h("td", {}, date(line.at)), [line.actor, line.what, line.about, line.address].map((text) => h("td", {}, nameOf(text))))));
     more.hidden = found.length < 100;
   };
   fill(host, h("h2", {}, t("log.title")), h("div", { class: "rows log", tabindex: 0, role: "region", "aria-label": t("log.title") }, h("table", {}, h("thead", {}, h("tr", {}, (["log.at", "log.who", "log.what", "log.about", "log.address"] as const).map((key) => h("th", { scope: "col" }, t(key))))), body)), more);
-  await next();
+  add(lines);
 }
