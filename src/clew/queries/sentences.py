@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from clew.core.nouns import plural
 from clew.core.schema import words_of
 from clew.core.types import Answer, Candidate, Fact, Judgement, NodeSet, Path, Value
 from clew.kb.protocol import KnowledgeBase
-from clew.queries.wording import kind_in_words, plural, value_in_words
+from clew.queries.wording import kind_in_words, value_in_words
 
 LISTED = 5
 """Of more answers than this the first are named and the others counted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from clew.core.nouns import plural, singular
 from clew.core.query import Best, Condition, Count
 from clew.core.schema import Schema, words_of
 from clew.core.types import NodeSet, Value
@@ -60,7 +61,7 @@ def in_words(claim: Claim, kb: KnowledgeBase) -> str:
 def kind_in_words(schema: Schema, type: str | None) -> str:
     """What one thing of a type is called."""
     named = next((one for one in schema.node_types if one.name == type), None)
-    return "thing" if type is None else words_of((named.display if named else "") or type)
+    return "thing" if type is None else words_of(singular((named.display if named else "") or type))
 
 
 @dataclass(frozen=True)
@@ -220,15 +221,6 @@ def _base(verb: str) -> str:
     if verb.endswith("ies"):
         return f"{verb[:-3]}y"
     return verb[:-2] if verb.endswith(("sses", "ches", "shes", "xes")) else verb[:-1]
-
-
-def plural(words: str) -> str:
-    """A noun for several things: "city" → "cities"."""
-    if words.endswith("s") and not words.endswith(("ss", "us", "is")):
-        return words
-    if words.endswith("y") and words[-2:-1] not in "aeiou":
-        return f"{words[:-1]}ies"
-    return f"{words}es" if words.endswith(("s", "x", "ch", "sh")) else f"{words}s"
 
 
 def _shown(value: object) -> str:
