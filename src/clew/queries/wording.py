@@ -206,7 +206,7 @@ def _verb(label: str) -> tuple[str, str, str]:
     first, rest = words[0], "".join(f" {word}" for word in words[1:])
     if first in ("is", "are", "was", "were"):
         return "is", " a kind of" if rest == " a" else rest, "be"
-    if first in ("has", "have", "can") or (first.endswith("s") and not first.endswith("ss")):
+    if first in ("has", "have", "can") or (first.endswith("s") and singular(first) != first):
         return ("has" if first == "have" else first), rest, "verb"
     if rest.endswith(PREPOSITIONS):
         return "is", f" {first}{rest}", "be"
