@@ -175,8 +175,15 @@ def test_a_value_that_is_denied_is_not_what_is_asked_for(base, question, names):
 
 @pytest.mark.parametrize(
     ("before", "denied"),
-    [("which are not", True), ("which are not from a", True), ("a kind other than", True), ("which are", False)]
-    + [("which do not affect children and are", False), ("no matter whether they are", False), ("", False)],
+    [
+        ("which are not", True),
+        ("which are not from a", True),
+        ("a kind other than", True),
+        ("which are", False),
+        ("which do not affect children and are", False),
+        ("no matter whether they are", False),
+        ("", False),
+    ],
 )
 def test_what_a_denial_reaches(before, denied):
     assert is_denied(before.split()) == denied
