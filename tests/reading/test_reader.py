@@ -88,6 +88,11 @@ def test_a_value_is_given_where_one_is_asked_for(base, question, value):
     assert answer.to_dict()["value"] == value
 
 
+def test_the_most_of_something_comes_with_its_number(base):
+    answer = base.ask("Are there more distilleries in Islay or in Speyside?")
+    assert answer.text.startswith("Islay (2 distilleries)")
+
+
 def test_the_value_an_answer_rests_on_is_its_evidence(base):
     answer = base.ask("When was Glenfoyle founded?")
     assert any(piece.in_words() == "founded: 1815" for piece in answer.candidates[0].evidence)

@@ -64,6 +64,14 @@ def kind_in_words(schema: Schema, type: str | None) -> str:
     return "thing" if type is None else words_of(singular((named.display if named else "") or type))
 
 
+def counted_in_words(schema: Schema, best: Best, count: int) -> str:
+    """What is counted of a relation: what it leads to, where that is of one type."""
+    rows = schema.relation_rows(best.relation) if best.relation else ()
+    ends = {best.of} if best.of else {row.tail if best.is_head else row.head for row in rows}
+    kind = kind_in_words(schema, ends.pop()) if len(ends) == 1 else words_of(best.relation or "")
+    return kind if count == 1 else plural(kind)
+
+
 @dataclass(frozen=True)
 class _Words:
     kb: KnowledgeBase

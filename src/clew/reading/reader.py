@@ -229,9 +229,9 @@ class LearnedReader:
         types = [code[sense.type] for _, sense in taken]
         categories = self._categories(question, taken)
         scores = scorer.score(question, spans, types, numbers, tuple(categories))
-        denied = frozenset(one for one, is_denied in categories.items() if is_denied)
-        lacking = 0.0 if denied and len(denials(question)) == 1 else scores.lacking  # one word denies one thing
-        scores = replace(scores, denied=denied, lacking=lacking)
+        not_these = frozenset(one for one, not_this in categories.items() if not_this)
+        lacking = 0.0 if not_these and len(denials(question)) == 1 else scores.lacking  # one word denies one thing
+        scores = replace(scores, denied=not_these, lacking=lacking)
         if not taken and denials(question):  # then it can only be what an attribute says that is denied
             scores = replace(scores, positive=min(scores.positive, 1 - SURELY_NOT))
         senses = tuple(sense for _, sense in taken)
@@ -240,8 +240,8 @@ class LearnedReader:
             replace(mention, first=self._first_hops(sense.type, reached(place, ())))
             for place, (mention, sense) in enumerate(zip(scores.mentions, senses, strict=True))
         )
-        groups, is_denied = joined_names(question, [one for one, _ in taken], types)
-        for group, denied in zip(groups, is_denied, strict=True):
+        groups, are_denied = joined_names(question, [one for one, _ in taken], types)
+        for group, denied in zip(groups, are_denied, strict=True):
             likely = SURELY if denied else max(mentions[place].negated for place in group)
             mentions = tuple(
                 replace(one, negated=likely) if place in group else one for place, one in enumerate(mentions)
