@@ -209,6 +209,17 @@ def test_what_another_reading_finds_is_as_sure_as_that_reading(base):
     assert not answer.found
 
 
+def test_all_that_bear_a_name_are_meant(tmp_path):
+    copies = range(40)
+    nodes = [{"id": f"h{n}", "name": "Kent Goldings", "type": "Hop"} for n in copies]
+    nodes += [{"id": f"b{n}", "name": f"Ale {n}", "type": "Beer"} for n in copies]
+    (tmp_path / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in nodes))
+    lines = "".join(f"b{n}\tbrewed_with\th{n}\n" for n in copies)
+    (tmp_path / "edges.tsv").write_text(f"source\trelation\ttarget\n{lines}")
+    clew.build([tmp_path / "nodes.jsonl", tmp_path / "edges.tsv"], tmp_path / "beer.kb")
+    assert clew.open(tmp_path / "beer.kb").ask("How many beers are brewed with Kent Goldings?").value == 40
+
+
 @pytest.fixture(scope="module")
 def harbours(tmp_path_factory):
     folder = tmp_path_factory.mktemp("harbours")

@@ -226,7 +226,7 @@ def _base(verb: str) -> str:
     irregular = {"has": "have", "does": "do", "goes": "go", "can": "can", "do": "do"}
     if verb in irregular or not verb.endswith("s"):
         return irregular.get(verb, verb)
-    if verb.endswith("ies"):
+    if verb.endswith("ies") and len(verb) > len("lies"):
         return f"{verb[:-3]}y"
     return verb[:-2] if verb.endswith(("sses", "ches", "shes", "xes")) else verb[:-1]
 
