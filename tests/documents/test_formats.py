@@ -76,6 +76,7 @@ def test_plain_text_keeps_items_and_line_breaks_and_finds_headings(files):
         "I. Falk",
         "2024 was a good year, all in all",
         "NOTE: the lid is hot.",
+        "RIVER        +25%     +50%",
     ],
 )
 def test_lines_that_are_no_headings_stay_text(tmp_path, line):
