@@ -461,6 +461,9 @@ def test_a_passage_does_not_end_with_what_announces_the_next_sentence(tmp_path):
     text = f"{words}\n\nThis is the procedure:\n\n1. Ring the bell at the gate and wait.\n\n2. Go in. Be quick.\n"
     cut = outline(read_plain_text(text_file(tmp_path, "a.txt", text)), 300)
     assert [passage.text[:22] for passage in cut.passages] == ["The gate of the harbou", "This is the procedure:"]
+    text = f"{words}\n\nAfter a storm you can open it. So you do it:\n\n1. Ring the bell at the gate and wait.\n"
+    cut = outline(read_plain_text(text_file(tmp_path, "a.txt", text)), 340)
+    assert [passage.text[:13] for passage in cut.passages] == ["The gate of t", "After a storm"]
     text = f"{words}\n\nIn a storm\n\nRing the bell at the gate and wait until the guard comes.\n"
     cut = outline(read_plain_text(text_file(tmp_path, "a.txt", text)), 300)
     assert [passage.text[:10] for passage in cut.passages] == ["The gate o", "In a storm"]

@@ -170,12 +170,12 @@ def _section(text: str, block: Block, before: Sequence[Section]) -> Section:
 
 def _passages(text: str, blocks: Sequence[Block], section: int | None, length: int) -> Iterator[TextPassage]:
     """Whole sentences until the length is reached; paragraphs are kept together where they fit."""
-    spans = [
-        piece
-        for block in blocks
-        for span in sentence_spans(text, block.start, block.end)
-        for piece in _cut(text, *span, max(2 * length, 1200))
-    ]
+    spans, opening = [], []  # of each sentence, the place of the first one of its paragraph
+    for block in blocks:
+        begun = len(spans)
+        for span in sentence_spans(text, block.start, block.end):
+            spans += _cut(text, *span, max(2 * length, 1200))
+        opening += [begun] * (len(spans) - begun)
     first = 0
     for place in range(1, len(spans)):
         if spans[place][1] - spans[first][0] <= length:
@@ -183,6 +183,8 @@ def _passages(text: str, blocks: Sequence[Block], section: int | None, length: i
         cut = place
         while cut > max(first, place - 2) and length and _announces(text, spans[cut - 1], spans[cut]):
             cut -= 1
+        if first < opening[cut] and cut < place and spans[place][1] - spans[opening[cut]][0] <= length:
+            cut = opening[cut]  # the whole paragraph that announces it
         if cut == first and spans[place - 1][1] - spans[first][0] > length:
             cut = place  # what is announced may be one sentence too long, no more
         if cut > first:
