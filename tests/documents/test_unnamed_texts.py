@@ -8,6 +8,7 @@ import pytest
 import clew
 from clew.core.errors import SourceError
 from clew.documents.building import hold_documents, read_folder
+from clew.documents.extracted import VERSION
 from clew.documents.formats import READERS, format_of, read_document
 from clew.documents.formats.manual_page import printed
 from clew.documents.graph.edges import EdgeOptions
@@ -132,4 +133,4 @@ def test_an_unchanged_text_is_not_read_again(tmp_path: Path):
     (tmp_path / "README.rules").write_text(PROSE)
     options = DocumentOptions(edges=EdgeOptions(()), cache=tmp_path / ".kept")
     read_folder([tmp_path], options)
-    assert [kept.name.split(".", 1)[1] for kept in (tmp_path / ".kept").iterdir()] == ["txt-6.json"]
+    assert [kept.name.split(".", 1)[1] for kept in (tmp_path / ".kept").iterdir()] == [f"txt-{VERSION}.json"]

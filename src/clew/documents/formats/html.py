@@ -23,10 +23,11 @@ MENUS = frozenset({"navigation", "search", "banner", "contentinfo"})
 """Roles of what stands around the text."""
 MENU_CLASS = re.compile(r"(?i:\bnav(?:igation|header|footer|bar)?\b)")
 """Classes and summaries of what leads to other pages."""
-LONGEST_IN_MENU = 200
-"""Letters of the longest text in a menu: a page wrapped in an element of such a class is none."""
+MOST_IN_MENU = 200
+"""Letters beside the links of a menu at most: a page that is wrapped in an element of such a class is none."""
 MOST_IN_ONE = 0.7
-"""Share of the letters of a table without a header that its longest cell has at most."""
+LONG_CELL = 400
+"""A table without a header whose longest cell has more than this share of its letters, and more letters, is none."""
 LONGEST_LABEL = 60
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 DEEPEST_HEADING = 7
@@ -283,28 +284,29 @@ def _is_layout(table: Node, rows: list[tuple[list[Node], bool]]) -> bool:
         return True
     longest, whole = max(map(max, letters)), sum(map(sum, letters))
     headed = any(cell.tag == "th" for cells, _ in rows for cell in cells)
-    return not headed and longest > max(MOST_IN_ONE * whole, 2 * LONGEST_IN_MENU)
+    return not headed and longest > max(MOST_IN_ONE * whole, LONG_CELL)
 
 
 def _is_menu(node: Node) -> bool:
-    """Whether an element says that it leads elsewhere, or is a row of links; and holds no long text."""
-    said = MENU_CLASS.search(f"{node.attributes.get('class', '')} {node.attributes.get('summary', '')}")
-    rows = list(_rows(node)) if node.tag == "table" and not said else []
-    cells = [cell for cell in rows[0][0] if _letters(cell)] if len(rows) == 1 else []
-    if not said and (len(cells) < 2 or not all(_letters(cell) == _linked(cell) for cell in cells)):
+    """Whether an element says that it leads elsewhere, with little text beside its links, or is a row of links."""
+    if node.tag not in BLOCKS:
         return False
-    return (
-        node.tag in BLOCKS
-        and max((_letters(one) for one in _walk(node) if one.tag in TEXTS), default=0) <= LONGEST_IN_MENU
-    )
+    if MENU_CLASS.search(f"{node.attributes.get('class', '')} {node.attributes.get('summary', '')}"):
+        return _letters(node, linked=False) <= MOST_IN_MENU
+    rows = list(_rows(node)) if node.tag == "table" else []
+    cells = [cell for cell in rows[0][0] if _letters(cell)] if len(rows) == 1 else []
+    return len(cells) > 1 and not any(_letters(cell, linked=False) for cell in cells)
 
 
-def _letters(node: Node) -> int:
-    return sum(map(str.isalnum, "".join(_texts(node, SKIPPED))))
-
-
-def _linked(node: Node) -> int:
-    return sum(_letters(one) for one in _walk(node) if one.tag == "a" and one.attributes.get("href"))
+def _letters(node: Node, *, linked: bool = True) -> int:
+    """How many letters and digits are shown, in links or not; or only those that are in none."""
+    count = 0
+    for child in node.children:
+        if isinstance(child, str):
+            count += sum(map(str.isalnum, child))
+        elif child.tag not in SKIPPED and (linked or not (child.tag == "a" and child.attributes.get("href"))):
+            count += _letters(child, linked=linked)
+    return count
 
 
 def _rows(table: Node) -> Iterator[tuple[list[Node], bool]]:
@@ -357,7 +359,6 @@ address article aside blockquote body caption center dd details div dl dt fields
 hr html li main menu ol p pre section summary table tbody td tfoot th thead tr ul h1 h2 h3 h4 h5 h6
 """
 BLOCKS = frozenset(BLOCK_TAGS.split())
-TEXTS = frozenset({"p", "td", "th", "li", "dd", "blockquote"})
 ENDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "li": (frozenset({"li"}), frozenset({"ul", "ol", "menu"})),
     "dt": (frozenset({"dt", "dd"}), frozenset({"dl"})),
