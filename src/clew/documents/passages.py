@@ -170,7 +170,8 @@ def _section(text: str, block: Block, before: Sequence[Section]) -> Section:
 
 def _passages(text: str, blocks: Sequence[Block], section: int | None, length: int) -> Iterator[TextPassage]:
     """Whole sentences until the length is reached; paragraphs are kept together where they fit."""
-    spans, opening = [], []  # of each sentence, the place of the first one of its paragraph
+    spans: list[tuple[int, int]] = []
+    opening: list[int] = []  # of each sentence, the place of the first one of its paragraph
     for block in blocks:
         begun = len(spans)
         for span in sentence_spans(text, block.start, block.end):
