@@ -117,11 +117,35 @@ JSON = {
     "port": {"depth": 4.5},
 }
 
+MANUAL = r""".\" A comment
+.de Sp
+.sp
+..
+.if n \{\
+. ds XY nothing
+.\}
+.TH GATE 8 "2024-01-01" "1.0"
+.SH NAME
+gate \- open the \fBharbour\fR gate
+.SH OPTIONS
+.TP
+.BR \-w ", " \-\-wait " \fISECONDS\fR"
+How long to wait.
+.PP
+It is
+.I not
+asked \(lqtwice\(rq.
+.nf
+gate -w 5
+  echo \e
+.fi
+"""
+
 
 def make_all(folder: Path) -> dict[str, Path]:
     """Ending → file."""
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {"txt": TEXT, "rst": RST, "md": MARKDOWN, "html": HTML, "json": json.dumps(JSON)}
+    texts = {"txt": TEXT, "rst": RST, "md": MARKDOWN, "html": HTML, "man": MANUAL, "json": json.dumps(JSON)}
     texts |= {"csv": "Fees of the harbour\nLength,Euros\n6 m,12\n9 m,20\n", "eml": mail().as_string()}
     texts["mbox"] = "".join(f"From ida@x Thu Jun 16 16:12:1{n} 2005\n{mail()}\n" for n in range(2))
     files = {f".{ending}": folder / f"harbour.{ending}" for ending in texts}

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import clew
+import formats_made as made
 from clew.core.errors import SourceError
 from clew.documents.building import hold_documents, read_folder
 from clew.documents.extracted import VERSION
@@ -16,29 +17,6 @@ from clew.documents.rows import DocumentOptions
 
 PLAIN = DocumentOptions(edges=EdgeOptions(()))
 PROSE = "The gate of the harbour opens at six. It closes when the last boat is in.\n"
-MANUAL = r""".\" A comment
-.de Sp
-.sp
-..
-.if n \{\
-. ds XY nothing
-.\}
-.TH GATE 8 "2024-01-01" "1.0"
-.SH NAME
-gate \- open the \fBharbour\fR gate
-.SH OPTIONS
-.TP
-.BR \-w ", " \-\-wait " \fISECONDS\fR"
-How long to wait.
-.PP
-It is
-.I not
-asked \(lqtwice\(rq.
-.nf
-gate -w 5
-  echo \e
-.fi
-"""
 
 
 @pytest.mark.parametrize("name", ["README", "LICENSE", "NEWS-3.0", "README.rules", "notes.1st"])
@@ -100,7 +78,7 @@ def test_a_gzip_bomb_is_refused(tmp_path):
 
 
 def test_a_manual_page_loses_its_macros(tmp_path):
-    (tmp_path / "gate.8").write_text(MANUAL)
+    (tmp_path / "gate.8").write_text(made.MANUAL)
     assert hold_documents([tmp_path])
     read = read_document(tmp_path / "gate.8")
     assert read.title == "gate(8)"
