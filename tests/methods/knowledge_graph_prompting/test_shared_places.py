@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from clew.documents.building import build_documents
 from clew.documents.rows import DocumentOptions
-from clew.methods.knowledge_graph_prompting.answer import LONGEST_QUOTE, SIDE_BY_SIDE, gone_on, sharing_places
+from clew.methods.knowledge_graph_prompting.answer import SIDE_BY_SIDE, gone_on, sharing_places
+from clew.reading.documents.close_reading import LONGEST_QUOTE
 from clew.toolbox import Toolbox
 
 SENTENCES = [f"Sentence number {number} tells of pump {number} and of nothing else at all." for number in range(12)]

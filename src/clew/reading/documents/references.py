@@ -1,7 +1,7 @@
 """What a question says about where to look: pages, sections, tables, figures and items by number, order and heading.
 
 Pure: nothing here knows a base. `references` finds what is named, `wanted` what is asked about it; whether anything
-in a base fits is decided by `structure_answer`.
+in a base fits is found out by `locating`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LONGEST_HEADING = 8
 
 @cache
 def _words() -> dict[str, Any]:
-    return tomllib.loads(files(__package__).joinpath("structure_words.toml").read_text("utf-8"))
+    return tomllib.loads(files("clew.reading").joinpath("en", "references.toml").read_text("utf-8"))
 
 
 @cache
@@ -352,6 +352,13 @@ def wanted(question: str, found: Sequence[Reference]) -> Wanted:
     starts = rf"^(?:please\s+)?(?:can you\s+)?(?:{_any_of(asking['summary'])})|\babout\s*(?:\?|,|$)"
     whole = asks_for_all(rest) or re.search(starts, low) is not None
     return Wanted("summary" if whole else "content", about=rest)
+
+
+def asked_of_parts(question: str) -> tuple[list[Reference], Wanted] | None:
+    """The parts that a question names and what it wants of them; None where it asks for what is written anywhere."""
+    found = references(question)
+    wants = wanted(question, found)
+    return (found, wants) if found or wants.what != "content" else None
 
 
 def asks_for_all(rest: str, *, of_a_document: bool = False) -> bool:
