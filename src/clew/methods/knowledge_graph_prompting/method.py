@@ -55,11 +55,7 @@ from clew.models.passages import PassageNetwork
 from clew.models.protocol import LanguageModel
 from clew.reading.documents.close_reading import FOUND, CloseReading, read_closely
 from clew.reading.documents.references import asked_of_parts
-from clew.reading.documents.search import (
-    AskedPassages,
-    PassageSearch,
-    tf_idf_ranking,
-)
+from clew.reading.documents.search import AskedPassages, PassageSearch, tf_idf_ranking
 from clew.reading.documents.tables import LEAST, TableReader
 from clew.roles.write import ModelWriter
 from clew.toolbox import Toolbox

@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
+from clew.core.nouns import plural, singular
 from clew.index.tokens import stop_words, terms
 
 Kind = Literal["page", "section", "table", "figure", "item"]
@@ -41,7 +42,7 @@ def _kinds() -> dict[str, Kind]:
         for word in words:
             found[word] = kind
             if word.isalpha():
-                found.setdefault(_plural(word), kind)
+                found.setdefault(plural(word), kind)
     return found
 
 
@@ -54,10 +55,6 @@ def document_words() -> frozenset[str]:
 def kind_of(word: str) -> Kind | None:
     """The kind of part that a word stands for."""
     return _kinds().get(word.casefold()) or _kinds().get(word.casefold() + ".")
-
-
-def _plural(word: str) -> str:
-    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -257,10 +254,7 @@ def _overlap(one: Reference, other: Reference) -> bool:
 
 
 def _singular(word: str) -> str:
-    for single in (word.removesuffix("s"), f"{word[:-3]}y", word):
-        if single in _kinds():
-            return {"appendice": "appendix", "fig.": "figure"}.get(single, single)
-    return word.removesuffix("s")
+    return {"appendices": "appendix", "fig.": "figure"}.get(word) or singular(word)
 
 
 @cache
