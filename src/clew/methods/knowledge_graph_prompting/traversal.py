@@ -166,7 +166,7 @@ class PassageGraph:
             if self.is_readable[target]:
                 found.append(_tied([target], STRENGTH["mentions"]))
             elif len(inside := contents(self.kb, target)):
-                found.append(_tied(inside, STRENGTH["mentions"]))
+                found.append(_tied(inside.array, STRENGTH["mentions"]))
             else:  # an entity of another base: its other mentions are neighbours
                 others = self._mentioning(target)
                 found.append(_tied(others, STRENGTH["entity"] / float(np.log1p(1 + len(others)))))

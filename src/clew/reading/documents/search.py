@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from math import sqrt
+from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.schema import READABLE
-from clew.core.types import IntArray, NodeSet, Ranking
+from clew.core.types import EMPTY, IntArray, NodeSet, Ranking
 from clew.index.lexical import LexicalIndex
 from clew.index.vectors import VectorIndex
 from clew.kb.protocol import StoredKnowledgeBase
@@ -32,11 +33,10 @@ def readable_nodes(kb: StoredKnowledgeBase) -> NodeSet:
     return NodeSet.of(np.concatenate([kb.nodes(name).array for name in types]))
 
 
-def contents(kb: StoredKnowledgeBase, node: int) -> IntArray:
+def contents(kb: StoredKnowledgeBase, node: int) -> NodeSet:
     """The passages and tables of a document, a page or a section."""
     stored = [relation for relation in CONTENTS if relation in kb.schema.relation_names]
-    inside = [kb.neighbors(NodeSet.of([node]), relation, "out").array for relation in stored]
-    return np.sort(np.concatenate([np.empty(0, dtype=np.int32), *inside]))
+    return reduce(or_, (kb.neighbors(NodeSet.of([node]), relation, "out") for relation in stored), EMPTY)
 
 
 LEXICAL_POOL = 300
@@ -135,7 +135,7 @@ class PassageSearch:
             meant = [
                 node
                 for meaning in match.meanings[:MOST_TITLED]
-                for node in ([meaning] if meaning in self.passages else contents(self.kb, meaning).tolist())
+                for node in ([meaning] if meaning in self.passages else contents(self.kb, meaning) & self.passages)
             ]
             for node in meant:
                 gains[node] = max(gains.get(node, 0.0), TITLE / (1 + AMBIGUITY * (len(meant) - 1)))
