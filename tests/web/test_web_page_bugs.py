@@ -63,6 +63,22 @@ def test_a_question_that_is_being_typed_stays_when_a_file_has_been_read(page, pa
     assert box.input_value() == f"Who built {name}?"
 
 
+def test_a_slow_node_does_not_take_the_place_of_the_one_that_was_opened_after_it(page, site):
+    ask(page, site, MARFAN)
+    held = []
+    page.route("**/nodes/*", lambda route: held.append(route))
+    for node in page.locator("details.answer[open] .fact button").all()[:2]:
+        with page.expect_request("**/nodes/*"):
+            node.click()
+        page.keyboard.press("Escape")
+        page.locator("dialog[open]").wait_for(state="hidden")
+    for place in (1, 0):
+        with page.expect_response("**/nodes/*"):
+            held[place].continue_()
+        settled(page)
+        assert page.locator("#node-name").text_content() == "Marfan syndrome"
+
+
 def test_files_after_a_refused_one_are_sent_and_each_says_how_it_stands(page, site):
     page.goto(f"{site}/#/documents?base=papers")
     files = [
