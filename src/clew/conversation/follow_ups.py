@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from clew.core.nouns import plural
 from clew.core.query import Constant
 from clew.core.roles import Parse
 from clew.core.schema import Schema
@@ -13,7 +14,7 @@ from clew.index.protocol import Link
 from clew.kb.protocol import StoredKnowledgeBase
 from clew.methods.answering import READABLE
 from clew.methods.role_choice import reader_of
-from clew.queries.wording import kind_in_words, plural
+from clew.queries.wording import kind_in_words
 from clew.reading.follow_ups import Pointing, is_fragment, pointing, replaced, switched, telling_words
 from clew.reading.mentions import Named, Sense, find_named
 from clew.reading.parsing import LearnedParser

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from clew.core.nouns import plural, singular
 from clew.core.query import Best, Condition, Count
 from clew.core.schema import Schema, words_of
 from clew.core.types import NodeSet, Value
@@ -60,7 +61,15 @@ def in_words(claim: Claim, kb: KnowledgeBase) -> str:
 def kind_in_words(schema: Schema, type: str | None) -> str:
     """What one thing of a type is called."""
     named = next((one for one in schema.node_types if one.name == type), None)
-    return "thing" if type is None else words_of((named.display if named else "") or type)
+    return "thing" if type is None else words_of(singular((named.display if named else "") or type))
+
+
+def counted_in_words(schema: Schema, best: Best, count: int) -> str:
+    """What is counted of a relation: what it leads to, where that is of one type."""
+    rows = schema.relation_rows(best.relation) if best.relation else ()
+    ends = {best.of} if best.of else {row.tail if best.is_head else row.head for row in rows}
+    kind = kind_in_words(schema, ends.pop()) if len(ends) == 1 else words_of(best.relation or "")
+    return kind if count == 1 else plural(kind)
 
 
 @dataclass(frozen=True)
@@ -205,7 +214,7 @@ def _verb(label: str) -> tuple[str, str, str]:
     first, rest = words[0], "".join(f" {word}" for word in words[1:])
     if first in ("is", "are", "was", "were"):
         return "is", " a kind of" if rest == " a" else rest, "be"
-    if first in ("has", "have", "can") or (first.endswith("s") and not first.endswith("ss")):
+    if first in ("has", "have", "can") or (first.endswith("s") and singular(first) != first):
         return ("has" if first == "have" else first), rest, "verb"
     if rest.endswith(PREPOSITIONS):
         return "is", f" {first}{rest}", "be"
@@ -217,18 +226,9 @@ def _base(verb: str) -> str:
     irregular = {"has": "have", "does": "do", "goes": "go", "can": "can", "do": "do"}
     if verb in irregular or not verb.endswith("s"):
         return irregular.get(verb, verb)
-    if verb.endswith("ies"):
+    if verb.endswith("ies") and len(verb) > len("lies"):
         return f"{verb[:-3]}y"
     return verb[:-2] if verb.endswith(("sses", "ches", "shes", "xes")) else verb[:-1]
-
-
-def plural(words: str) -> str:
-    """A noun for several things: "city" → "cities"."""
-    if words.endswith("s") and not words.endswith(("ss", "us", "is")):
-        return words
-    if words.endswith("y") and words[-2:-1] not in "aeiou":
-        return f"{words[:-1]}ies"
-    return f"{words}es" if words.endswith(("s", "x", "ch", "sh")) else f"{words}s"
 
 
 def _shown(value: object) -> str:

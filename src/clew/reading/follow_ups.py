@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from clew.core.nouns import plural
 from clew.core.schema import words_of
 from clew.index.tokens import stop_words, tokenise
-from clew.queries.wording import plural
 from clew.reading.quantities import quantities
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.nouns import singular
 from clew.core.schema import Schema, words_of
 from clew.index.tokens import stop_words, tokenise
 
@@ -122,8 +123,8 @@ class Vocabulary:
     def type_text(self, name: str) -> str:
         """A node type with its description."""
         node_type = self.schema.node_type(name)
-        return described(words_of(node_type.display or name), node_type.description)
+        return described(words_of(singular(node_type.display or name)), node_type.description)
 
     def type_words(self, name: str) -> str:
         """A node type as it stands in a question for one of its nodes."""
-        return words_of(self.schema.node_type(name).display or name)
+        return words_of(singular(self.schema.node_type(name).display or name))

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 from itertools import chain, islice, zip_longest
 
+from clew.core.nouns import plural
 from clew.core.types import NodeSet
 from clew.methods.answering import READABLE
-from clew.queries.wording import asking, kind_in_words, plural
+from clew.queries.wording import asking, kind_in_words
 from clew.toolbox import Toolbox
 
 PATH = " › "

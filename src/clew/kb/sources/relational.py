@@ -17,6 +17,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from clew.core.errors import SourceError
+from clew.core.nouns import singular
 from clew.kb.sources.columns import plain
 from clew.kb.sources.databases import ForeignKey, SqlTable, open_database
 from clew.kb.sources.files import SourceOptions, stem_of
@@ -32,8 +33,6 @@ _NODES = {"key": KEY, "type": TYPE, "name": _NAME}
 EDGE_ROLES = {"head": HEAD, "relation": RELATION, "tail": TAIL}
 _ENDINGS = ("_id", "_key", "_code", "_fk", "_no", "_uuid")
 _GENERAL_KEYS = frozenset({"id", "key", "code", "uid", "uuid", "name", "rowid", "pk", "number", "index"})
-_PLURALS = {"ies": "y", "sses": "ss", "xes": "x", "ches": "ch", "shes": "sh", "s": ""}
-_NO_PLURALS = ("ss", "us", "is", "series", "species", "news")
 MOSTLY = 0.5
 """A column of a file that is called like the key of another one refers to it where so many of its values are there."""
 
@@ -55,11 +54,7 @@ class _Loaded:
     @property
     def type(self) -> str:
         """What a row is: a `category` of `categories`."""
-        name = self.table.name
-        for ending, instead in _PLURALS.items():
-            if name.lower().endswith(ending) and not name.lower().endswith(_NO_PLURALS) and len(name) > len(ending) + 1:
-                return name[: -len(ending)] + instead
-        return name
+        return singular(self.table.name)
 
     def values(self, names: Sequence[str]) -> list[Values]:
         """The values of some columns, row by row."""
@@ -240,7 +235,7 @@ def _speaks_of(column: str, table: str, key: str) -> bool:
 def _singular(name: str) -> set[str]:
     """What one row of a table may be called: `people_categories` → `people_category` among others."""
     whole = plain(name)
-    return {whole, whole.removesuffix("s"), whole.removesuffix("es"), whole.removesuffix("ies") + "y"}
+    return {whole, singular(whole), whole.removesuffix("es")}
 
 
 def _is_link(table: SqlTable) -> bool:
