@@ -299,12 +299,12 @@ def test_an_endless_reply_ends_at_the_deadline_and_nothing_is_told_after_it():
 
     with serving(misbehave=[sends(forever(), 0.01)]) as server:
         begun = time.perf_counter()
-        done, told = asked(server, seconds=0.5)
-        assert time.perf_counter() - begun < 5
+        done, told = asked(server, seconds=2)
+        assert time.perf_counter() - begun < 20
         count = len(told)
         time.sleep(0.3)
     assert done.failure == "outage"
-    assert "no reply within 0.5 seconds" in (done.error or "")
+    assert "no reply within 2 seconds" in (done.error or "")
     assert len(told) == count > 0
 
 
