@@ -81,11 +81,11 @@ def synth(
 
 def show(made: Made) -> None:
     """What was made, for people."""
-    out.print(f"{made.folder}: {len(made.rows):,} questions", markup=False)
+    out.line(f"{made.folder}: {len(made.rows):,} questions")
     for step, amount in made.acceptance.items():
-        out.print(f"  {step}: {amount}", markup=False)
-    out.print(f"  gates: {'all hold' if not any(made.gates.values()) else 'FAILED'}", markup=False)
-    out.print(statistics_table(made.statistics), markup=False)
+        out.line(f"  {step}: {amount}")
+    out.line(f"  gates: {'all hold' if not any(made.gates.values()) else 'FAILED'}")
+    out.line(statistics_table(made.statistics))
     for remark in made.remarks:
         say(remark)
 
