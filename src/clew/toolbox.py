@@ -44,7 +44,6 @@ from clew.models.embedding.opening import (
     open_embedder,
     trusted_embedder,
 )
-from clew.models.protocol import Embedder, LanguageModel
 from clew.models.settings import Settings
 from clew.remote_bases import RemoteAddress, is_remote, open_remote, open_stored
 
@@ -53,6 +52,7 @@ if TYPE_CHECKING:  # extras, and what other machines compute
     from clew.index.name_table import NameTable
     from clew.index.strings import TrigramIndex
     from clew.kb.remote import RemoteKnowledgeBase
+    from clew.models.protocol import Embedder, LanguageModel
     from clew.postgres.knowledge_base import PostgresKnowledgeBase
 
 T = TypeVar("T")
@@ -291,7 +291,6 @@ WITHOUT_RELATIONS = (
 )
 
 
-@dataclass(frozen=True)
 class ToolboxElsewhere(Toolbox):
     """The tools for a base that is not in a folder: its documents are indexed without their relations."""
 
@@ -308,7 +307,6 @@ class ToolboxElsewhere(Toolbox):
         return self.vectors
 
 
-@dataclass(frozen=True)
 class PostgresToolbox(ToolboxElsewhere):
     """The tools for a base in PostgreSQL: the same indexes, in its tables."""
 
@@ -366,7 +364,6 @@ class PostgresToolbox(ToolboxElsewhere):
         return remembered_embedder(self.database)
 
 
-@dataclass(frozen=True)
 class RemoteToolbox(ToolboxElsewhere):
     """The tools for a graph in a store elsewhere: names, words and vectors are those of what describes its nodes."""
 

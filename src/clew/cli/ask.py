@@ -41,7 +41,7 @@ from clew.core.errors import InputError
 from clew.core.trace import Recorder
 from clew.core.types import Answer, Passage
 from clew.methods.catalog import DEFAULT_METHOD, describe, method_names
-from clew.models.wrappers import Budget
+from clew.models.budget import Budget
 
 if TYPE_CHECKING:
     from clew.models.prices import Estimate

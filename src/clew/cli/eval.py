@@ -44,8 +44,8 @@ from clew.evaluation.reproducing import Reproduced, chosen_tables, reproduce, wr
 from clew.evaluation.rows import Row
 from clew.evaluation.runs import Run
 from clew.methods.catalog import DEFAULT_METHOD
+from clew.models.budget import Budget, Ledger
 from clew.models.opening import open_model
-from clew.models.wrappers import Budget, Ledger
 
 
 def report(

@@ -14,7 +14,7 @@ import typer
 from clew.cli.options import AsJson, Groups, group_names
 from clew.cli.output import err, print_json
 from clew.core.errors import InputError, needing
-from clew.models.wrappers import Budget
+from clew.models.budget import Budget
 from clew.postgres import is_address
 
 if TYPE_CHECKING:  # an extra

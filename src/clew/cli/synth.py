@@ -11,9 +11,9 @@ from clew.cli.ask import show_estimate
 from clew.cli.options import AsJson, Base, EstimateOnly, MaxCalls, MaxCost, MaxSeconds, MaxTokens, Model, TraceFile
 from clew.cli.output import out, print_json, progress_bar, say
 from clew.core.trace import Recorder, recording
+from clew.models.budget import Budget, Ledger
 from clew.models.opening import open_estimating, open_model
 from clew.models.prices import Estimate
-from clew.models.wrappers import Budget, Ledger
 from clew.synthesis.benchmark import Wanted, Writers, estimate_benchmark, make_benchmark
 from clew.synthesis.output import Made, statistics_table
 from clew.synthesis.templates import KINDS
