@@ -21,6 +21,9 @@ def test_matches_are_counted_and_the_first_are_named():
     assert sentence(answer(A)) == "1 drug matches: Aspirin."
     assert sentence(answer(A, B)) == "2 drugs match: Aspirin and Bosentan."
     assert sentence(answer(A, B, count=2000)) == "2,000 drugs match: Aspirin, Bosentan and 1,998 more."
+    twins = (A, A, A, B)
+    assert sentence(answer(*twins)) == "4 drugs match: Aspirin (3 times) and Bosentan."
+    assert sentence(answer(*twins, count=32)) == "32 drugs match: Aspirin (3 times), Bosentan and 28 more."
 
 
 def test_what_was_not_found_is_said_with_what_was_understood():

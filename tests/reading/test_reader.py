@@ -14,6 +14,7 @@ from clew.reading.encoders import Encoders
 from clew.reading.parsing import asks_whether
 from clew.reading.plan import Plan, Requirement
 from clew.reading.quantities import quantities
+from clew.reading.reader import is_denied
 
 NODES = [
     {"id": "m1", "name": "Glenfoyle", "type": "Distillery", "founded": 1815, "stills": 4, "open_to_visitors": True},
@@ -23,9 +24,9 @@ NODES = [
     {"id": "r2", "name": "Speyside", "type": "Region"},
     {"id": "p1", "name": "Morag Sinclair", "type": "Person"},
     {"id": "p2", "name": "Ewan Baird", "type": "Person"},
-    {"id": "w1", "name": "Foyle Ten", "type": "Whisky", "strength": 43.0},
-    {"id": "w2", "name": "Storm Cask", "type": "Whisky", "strength": 58.2},
-    {"id": "w3", "name": "Harbour Dram", "type": "Whisky"},
+    {"id": "w1", "name": "Foyle Ten", "type": "Whisky", "strength": 43.0, "cask": "sherry"},
+    {"id": "w2", "name": "Storm Cask", "type": "Whisky", "strength": 58.2, "cask": "bourbon"},
+    {"id": "w3", "name": "Harbour Dram", "type": "Whisky", "cask": "new oak"},
 ]
 EDGES = [
     ("m1", "located_in", "r1"),
@@ -85,6 +86,11 @@ def test_a_value_is_given_where_one_is_asked_for(base, question, value):
     assert answer.value == value
     assert answer.text
     assert answer.to_dict()["value"] == value
+
+
+def test_the_most_of_something_comes_with_its_number(base):
+    answer = base.ask("Are there more distilleries in Islay or in Speyside?")
+    assert answer.text.startswith("Islay (2 distilleries)")
 
 
 def test_the_value_an_answer_rests_on_is_its_evidence(base):
@@ -159,6 +165,35 @@ def test_what_is_denied_of_an_attribute_must_be_false(base):
     assert put_forward(base.ask("Which distilleries are open to visitors?")) == {"Glenfoyle", "Kilbrae"}
 
 
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Which whiskies have a sherry cask?", {"Foyle Ten"}),
+        ("Which whiskies do not have a sherry cask?", {"Storm Cask", "Harbour Dram"}),
+        ("Which whiskies have a cask other than sherry?", {"Storm Cask", "Harbour Dram"}),
+        ("Which whiskies are not from a bourbon cask?", {"Foyle Ten", "Harbour Dram"}),
+    ],
+)
+def test_a_value_that_is_denied_is_not_what_is_asked_for(base, question, names):
+    assert put_forward(base.ask(question)) == names
+
+
+@pytest.mark.parametrize(
+    ("before", "denied"),
+    [
+        ("which are not", True),
+        ("which are not from a", True),
+        ("a kind other than", True),
+        ("which are", False),
+        ("which do not affect children and are", False),
+        ("no matter whether they are", False),
+        ("", False),
+    ],
+)
+def test_what_a_denial_reaches(before, denied):
+    assert is_denied(before.split()) == denied
+
+
 def test_what_another_reading_finds_is_as_sure_as_that_reading(base):
     whisky = Variable("x", "Whisky")
     first = TripletQuery((Triplet(whisky, "located_in", Constant("Islay", "Region")),), whisky)
@@ -172,6 +207,17 @@ def test_what_another_reading_finds_is_as_sure_as_that_reading(base):
     answer = FocusPlus().answer("?", base.tools.with_parser(parser))
     assert answer.certainty == 0.1
     assert not answer.found
+
+
+def test_all_that_bear_a_name_are_meant(tmp_path):
+    copies = range(40)
+    nodes = [{"id": f"h{n}", "name": "Kent Goldings", "type": "Hop"} for n in copies]
+    nodes += [{"id": f"b{n}", "name": f"Ale {n}", "type": "Beer"} for n in copies]
+    (tmp_path / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in nodes))
+    lines = "".join(f"b{n}\tbrewed_with\th{n}\n" for n in copies)
+    (tmp_path / "edges.tsv").write_text(f"source\trelation\ttarget\n{lines}")
+    clew.build([tmp_path / "nodes.jsonl", tmp_path / "edges.tsv"], tmp_path / "beer.kb")
+    assert clew.open(tmp_path / "beer.kb").ask("How many beers are brewed with Kent Goldings?").value == 40
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import re
 
-_IRREGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman"}
-_ENDINGS = {"ies": "y", "sses": "ss", "xes": "x", "ches": "ch", "shes": "sh", "oes": "o", "yses": "ysis", "s": ""}
-_ONLY_S = frozenset({"movies", "cookies", "calories", "pies", "ties", "shoes", "toes", "caches"})
+_IRREGULAR = {
+    "people": "person",
+    "children": "child",
+    "men": "man",
+    "women": "woman",
+    "lenses": "lens",
+    "buses": "bus",
+    "gases": "gas",
+    "statuses": "status",
+    "viruses": "virus",
+    "heroes": "hero",
+}
+_ENDINGS = {"ies": "y", "sses": "ss", "xes": "x", "ches": "ch", "shes": "sh", "yses": "ysis", "s": ""}
+_ONLY_S = frozenset({"movies", "cookies", "calories", "pies", "ties", "caches"})
 _ONE_AND_MANY = frozenset({"series", "species", "news"})
 _NOT_MANY = ("ss", "us", "is")
 _NEVER_MANY = _ONE_AND_MANY | {"lens", "gas", "atlas", "canvas", "alias"}

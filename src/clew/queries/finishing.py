@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.core.query import Best, TripletQuery
 from clew.core.types import NodeSet, Value, distinct
@@ -54,17 +55,22 @@ def best_of(kb: KnowledgeBase, best: Best, nodes: NodeSet) -> NodeSet:
             return NodeSet.of([])
         goal = (max if best.most else min)(value for _, value in known)
         return NodeSet.of([node for node, value in known if value == goal])
+    counts = edge_counts(kb, best, nodes)
+    if not len(counts):
+        return nodes
+    goal = counts.max() if best.most else counts.min()
+    return NodeSet(nodes.array[counts == goal])
+
+
+def edge_counts(kb: KnowledgeBase, best: Best, nodes: NodeSet) -> NDArray[np.int64]:
+    """How many different nodes each of some is joined with by the relation that is counted."""
     found = kb.edges(nodes, best.relation, "out" if best.is_head else "in")
     own, others = (found.heads, found.tails) if best.is_head else (found.tails, found.heads)
     if best.of is not None:
         counted = kb.nodes(best.of).holds(others)
         own, others = own[counted], others[counted]
     packed = distinct(np.sort((own.astype(np.int64) << 32) | others))
-    counts = np.bincount(nodes.array.searchsorted(packed >> 32), minlength=len(nodes))
-    if not len(counts):
-        return nodes
-    goal = counts.max() if best.most else counts.min()
-    return NodeSet(nodes.array[counts == goal])
+    return np.bincount(nodes.array.searchsorted(packed >> 32), minlength=len(nodes))
 
 
 def comparable(value: Any) -> float | None:

@@ -70,6 +70,8 @@ DirectionRule = Literal["any", "strict"]
 Unmatched = Literal["vector", "drop"]
 LINKED = 12
 """Nodes that a name may stand for, the likeliest first."""
+NAMESAKES = 1000
+"""Nodes that one name stands for, where all of the likeliest bear just that one."""
 SURE = 0.95
 """From this similarity on a fuzzy match counts as the same name."""
 
@@ -102,6 +104,8 @@ def ground(query: TripletQuery, names: Names, *, unmatched: Unmatched = "vector"
 
 def _ground(constant: Constant, names: Names, unmatched: Unmatched) -> Grounding:
     inside = names.link(constant.text, type=constant.type, k=LINKED)
+    if len(inside) == LINKED and all(link.how == "exact" for link in inside):
+        inside = names.link(constant.text, type=constant.type, k=NAMESAKES)
     exact = [link for link in inside if link.how == "exact"]
     anywhere: Sequence[Link] = ()
     if not exact and constant.type is not None:

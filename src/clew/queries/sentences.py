@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from clew.core.nouns import plural
 from clew.core.schema import words_of
 from clew.core.types import Answer, Candidate, Fact, Judgement, NodeSet, Path, Value
@@ -58,12 +60,17 @@ def _counted(answer: Answer, count: int) -> str:
 def _compared(best: Candidate) -> str:
     """By what it was compared: the attribute's value, which the evidence has."""
     told = [piece for piece in best.evidence if isinstance(piece, Judgement) and piece.by not in ("query", "document")]
-    return f" ({told[0].by.replace('_', ' ')} {told[0].reason})" if told and told[0].reason else ""
+    if not told or not told[0].reason:
+        return ""
+    return f" ({told[0].reason})" if told[0].by == "count" else f" ({told[0].by.replace('_', ' ')} {told[0].reason})"
 
 
 def _listed(candidates: tuple[Candidate, ...], count: int | None = None) -> str:
-    names = list(dict.fromkeys(candidate.node.name for candidate in candidates[:LISTED]))
-    more = (len(candidates) if count is None else count) - min(LISTED, len(candidates))
+    """The first names, how often each where several bear it, and how many more there are."""
+    times = Counter(candidate.node.name for candidate in candidates)
+    named = dict(list(times.items())[:LISTED])
+    names = [name if often == 1 else f"{name} ({often} times)" for name, often in named.items()]
+    more = (len(candidates) if count is None else count) - sum(named.values())
     if more > 0:
         names.append(f"{more:,} more")
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

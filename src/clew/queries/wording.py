@@ -64,6 +64,14 @@ def kind_in_words(schema: Schema, type: str | None) -> str:
     return "thing" if type is None else words_of(singular((named.display if named else "") or type))
 
 
+def counted_in_words(schema: Schema, best: Best, count: int) -> str:
+    """What is counted of a relation: what it leads to, where that is of one type."""
+    rows = schema.relation_rows(best.relation) if best.relation else ()
+    ends = {best.of} if best.of else {row.tail if best.is_head else row.head for row in rows}
+    kind = kind_in_words(schema, ends.pop()) if len(ends) == 1 else words_of(best.relation or "")
+    return kind if count == 1 else plural(kind)
+
+
 @dataclass(frozen=True)
 class _Words:
     kb: KnowledgeBase
@@ -206,7 +214,7 @@ def _verb(label: str) -> tuple[str, str, str]:
     first, rest = words[0], "".join(f" {word}" for word in words[1:])
     if first in ("is", "are", "was", "were"):
         return "is", " a kind of" if rest == " a" else rest, "be"
-    if first in ("has", "have", "can") or (first.endswith("s") and not first.endswith("ss")):
+    if first in ("has", "have", "can") or (first.endswith("s") and singular(first) != first):
         return ("has" if first == "have" else first), rest, "verb"
     if rest.endswith(PREPOSITIONS):
         return "is", f" {first}{rest}", "be"
@@ -218,7 +226,7 @@ def _base(verb: str) -> str:
     irregular = {"has": "have", "does": "do", "goes": "go", "can": "can", "do": "do"}
     if verb in irregular or not verb.endswith("s"):
         return irregular.get(verb, verb)
-    if verb.endswith("ies"):
+    if verb.endswith("ies") and len(verb) > len("lies"):
         return f"{verb[:-3]}y"
     return verb[:-2] if verb.endswith(("sses", "ches", "shes", "xes")) else verb[:-1]
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.query import Comparison
 from clew.reading.plan import COMPARISONS, FORMS, OPERATORS, Branch, Form, Plan, Requirement
 from clew.reading.scores import Floats, MentionScores, Scores
 from clew.reading.vocabulary import Vocabulary
@@ -407,7 +408,8 @@ class Proposer:
             options.append([(None, float(scores.switches[0])), *required])
         for attribute, value in scores.categories:
             if self.owners[attribute] == plan.target:
-                options.append([(None, -2.0), (Requirement(attribute, "=", value=value), -0.3)])
+                operator: Comparison = "!=" if (attribute, value) in scores.denied else "="
+                options.append([(None, -2.0), (Requirement(attribute, operator, value=value), -0.3)])
         for chosen in itertools.product(*options):
             requirements = tuple(requirement for requirement, _ in chosen if requirement is not None)
             yield replace(plan, requirements=requirements), sum(score for _, score in chosen) + _between(requirements)

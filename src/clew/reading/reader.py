@@ -28,7 +28,7 @@ from clew.core.schema import Schema
 from clew.core.types import Direction, NodeSet
 from clew.index.mentions import is_common
 from clew.index.protocol import Names
-from clew.index.tokens import stem, tokenise
+from clew.index.tokens import stem, stop_words, tokenise
 from clew.kb.protocol import Explorable, Joining, Way
 from clew.queries.grounding import descendants, hierarchies
 from clew.reading.encoders import SHIPPED, Encoders
@@ -60,6 +60,8 @@ SURELY = 0.99
 """How likely a name is denied that is joined with another by a word that denies both."""
 SURELY_NOT = 0.9
 """How likely an attribute must be false where a question that names nothing has a word of denial."""
+PASSED = 2
+"""Little words that may stand between a denial and the value that it denies."""
 MOST_VALUES = 60
 """A text attribute with at most so many different values is a category."""
 LONGEST_VALUE = 40
@@ -226,9 +228,12 @@ class LearnedReader:
         code, words = self.schema.type_code, self.vocabulary.type_words
         spans = [Span(one.start, one.end, words(sense.type)) for one, sense in taken]
         types = [code[sense.type] for _, sense in taken]
-        categories = tuple(self._categories(question, taken))
-        scores = scorer.score(question, spans, types, numbers, categories)
-        if not taken and denies(question):  # then it can only be what an attribute says that is denied
+        categories = self._categories(question, taken)
+        scores = scorer.score(question, spans, types, numbers, tuple(categories))
+        not_these = frozenset(one for one, not_this in categories.items() if not_this)
+        lacking = 0.0 if not_these and len(denials(question)) == 1 else scores.lacking  # one word denies one thing
+        scores = replace(scores, denied=not_these, lacking=lacking)
+        if not taken and denials(question):  # then it can only be what an attribute says that is denied
             scores = replace(scores, positive=min(scores.positive, 1 - SURELY_NOT))
         senses = tuple(sense for _, sense in taken)
         reached = self._reached(senses)
@@ -236,8 +241,8 @@ class LearnedReader:
             replace(mention, first=self._first_hops(sense.type, reached(place, ())))
             for place, (mention, sense) in enumerate(zip(scores.mentions, senses, strict=True))
         )
-        groups, is_denied = joined_names(question, [one for one, _ in taken], types)
-        for group, denied in zip(groups, is_denied, strict=True):
+        groups, are_denied = joined_names(question, [one for one, _ in taken], types)
+        for group, denied in zip(groups, are_denied, strict=True):
             likely = SURELY if denied else max(mentions[place].negated for place in group)
             mentions = tuple(
                 replace(one, negated=likely) if place in group else one for place, one in enumerate(mentions)
@@ -371,11 +376,16 @@ class LearnedReader:
         rows = self.schema.relation_rows(relation)
         return len({row.tail if direction == "out" else row.head for row in rows}) == 1
 
-    def _categories(self, question: str, taken: Sequence[tuple[Named, Sense]]) -> Iterable[tuple[int, str]]:
-        """Attributes whose value stands in the question, outside of names; numbers in a value need not."""
-        outside = [one for one in tokenise(question) if not any(n.start <= one.start < n.end for n, _ in taken)]
-        words = {stem(token.text) for token in outside}  # "carnivores" are of the category "carnivore"
-        return [(place, value) for place, value, said in self._said_values if words.issuperset(said)]
+    def _categories(self, question: str, taken: Sequence[tuple[Named, Sense]]) -> dict[tuple[int, str], bool]:
+        """Attributes whose value stands in the question, outside of names, and whether it is denied."""
+        tokens = tokenise(question)
+        words: dict[str, int] = {}  # "carnivores" are of the category "carnivore"
+        for place, token in enumerate(tokens):
+            if not any(one.start <= token.start < one.end for one, _ in taken):
+                words.setdefault(stem(token.text), place)
+        found = [(place, value, said) for place, value, said in self._said_values if words.keys() >= said]
+        said_by = [token.text for token in tokens]
+        return {(place, value): is_denied(said_by[: min(map(words.__getitem__, said))]) for place, value, said in found}
 
     @cached_property
     def _said_values(self) -> list[tuple[int, str, frozenset[str]]]:
@@ -436,9 +446,19 @@ def _denials(language: str = "en") -> frozenset[str]:
     return frozenset(files("clew.reading").joinpath(language, "denials.txt").read_text("utf-8").split())
 
 
-def denies(question: str) -> bool:
-    """Whether a question has a word of denial."""
-    return any(token.text in _denials() for token in tokenise(question))
+def denials(question: str) -> list[str]:
+    """The words of denial in a question."""
+    return [token.text for token in tokenise(question) if token.text in _denials()]
+
+
+def is_denied(before: Sequence[str]) -> bool:
+    """Whether what follows these words is denied: "not from …", "other than …", with little words between at most."""
+    for place in range(len(before) - 1, max(-1, len(before) - 2 - PASSED), -1):
+        if before[place] in _denials() or before[place : place + 2] == ["other", "than"]:
+            return True
+        if before[place] not in stop_words() and not is_common(before[place]):
+            return False
+    return False
 
 
 def joined_names(

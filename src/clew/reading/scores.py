@@ -66,5 +66,7 @@ class Scores:
     quantities: tuple[QuantityScores, ...] = ()
     categories: tuple[tuple[int, str], ...] = ()
     """Attributes with a value that stands in the question."""
+    denied: frozenset[tuple[int, str]] = frozenset()
+    """Those of them that the answer must not have: "not liquid"."""
     groups: tuple[tuple[int, ...], ...] = ()
     """Mentions of one type that the question joins: "neither A nor B"."""

@@ -13,10 +13,11 @@ from clew.kb.protocol import KnowledgeBase
 from clew.methods.answering import Found
 from clew.queries.certificates import certificate
 from clew.queries.claims import Block, Claim, as_block
+from clew.queries.finishing import edge_counts
 from clew.queries.grounding import Grounding, Groundings, is_usable
 from clew.queries.solutions import Relaxation, Solution
 from clew.queries.witnesses import witnesses
-from clew.queries.wording import value_in_words
+from clew.queries.wording import counted_in_words, value_in_words
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,17 @@ class Focus:
         query = self.query
         names = [query.attribute, None if query.best is None else query.best.attribute]
         names += [one.attribute for one in query.conditions if one.variable == query.target.name]
-        told = [(name, kb.values(NodeSet.of([node]), name)[0]) for name in dict.fromkeys(names) if name]
-        return tuple(
+        here = NodeSet.of([node])
+        told = [(name, kb.values(here, name)[0]) for name in dict.fromkeys(names) if name]
+        found = [
             Judgement(name, reason=value_in_words(value) if isinstance(value, float) else str(value))
             for name, value in told
             if value is not None
-        )
+        ]
+        if query.best is not None and query.best.relation is not None:
+            count = int(edge_counts(kb, query.best, here)[0])
+            found.append(Judgement("count", reason=f"{count:,} {counted_in_words(kb.schema, query.best, count)}"))
+        return tuple(found)
 
     @property
     def _has_required(self) -> bool:
