@@ -44,6 +44,7 @@ from clew.models.embedding.opening import (
     open_embedder,
     trusted_embedder,
 )
+from clew.models.protocol import Embedder, LanguageModel
 from clew.models.settings import Settings
 from clew.remote_bases import RemoteAddress, is_remote, open_remote, open_stored
 
@@ -52,7 +53,6 @@ if TYPE_CHECKING:  # extras, and what other machines compute
     from clew.index.name_table import NameTable
     from clew.index.strings import TrigramIndex
     from clew.kb.remote import RemoteKnowledgeBase
-    from clew.models.protocol import Embedder, LanguageModel
     from clew.postgres.knowledge_base import PostgresKnowledgeBase
 
 T = TypeVar("T")

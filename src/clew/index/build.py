@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -30,10 +29,8 @@ from clew.kb.protocol import KnowledgeBase, StoredKnowledgeBase
 from clew.kb.render import SEPARATOR, searchable
 from clew.models.embedding.multilingual import MULTILINGUAL, has_multilingual
 from clew.models.embedding.opening import PASSAGES, open_embedder, trusted_embedder
+from clew.models.protocol import Embedder
 from clew.models.settings import Settings
-
-if TYPE_CHECKING:
-    from clew.models.protocol import Embedder
 
 INDEX, LEXICAL, NAMES, VECTORS = "index", "lexical", "names", "vectors"
 WITH_RELATIONS = "lexical_relations"

@@ -6,7 +6,6 @@ import io
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +16,7 @@ from clew.core.types import IntArray
 from clew.index.protocol import Index
 from clew.index.vector_store import OWN, RELATIONS, Vectors, VectorStore, read_card
 from clew.index.vectors import VectorIndex
-
-if TYPE_CHECKING:
-    from clew.models.protocol import Embedder
+from clew.models.protocol import Embedder
 
 HEADER = 128
 """Bytes that NumPy puts before the numbers of an array."""

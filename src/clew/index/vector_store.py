@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 from zlib import crc32
 
 import numpy as np
@@ -30,9 +30,7 @@ from clew.core import trace
 from clew.core.disk import BINARY, hold, refuse_link, write_whole
 from clew.core.errors import CorruptError, EmbedderMismatch
 from clew.core.texts import parse_json
-
-if TYPE_CHECKING:
-    from clew.models.protocol import Embedder
+from clew.models.protocol import Embedder
 
 KEY = np.dtype([("hash", "<u8", 2), ("check", "<u4")])
 FILE = "embedder.json"

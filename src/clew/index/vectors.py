@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import RLock
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,7 @@ from clew.core.errors import StorageError
 from clew.core.types import IntArray, NodeSet, Ranking
 from clew.index.protocol import Index
 from clew.index.vector_store import Hashes, Vectors, hashes_of
-
-if TYPE_CHECKING:
-    from clew.models.protocol import Embedder
+from clew.models.protocol import Embedder
 
 UNKNOWN = -1
 BATCH = 256

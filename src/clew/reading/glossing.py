@@ -15,17 +15,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.core.array_files import read_arrays
 from clew.index.tokens import Token, is_spaceless, stop_words, tokenise
+from clew.models.protocol import Embedder
 from clew.reading.encoders import Floats
 from clew.reading.word_order import BEFORE_NOUNS, KEPT, in_english_order
-
-if TYPE_CHECKING:
-    from clew.models.protocol import Embedder
 
 LEXICON, NEAREST = "words.json", "words.npz"
 FIRST = "^"

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,13 +18,11 @@ from clew.core import trace
 from clew.index.tokens import ENGLISH, language_of
 from clew.models.embedding.multilingual import MultilingualEmbedder, has_multilingual
 from clew.models.embedding.opening import CachedEmbedder
+from clew.models.protocol import Embedder
 from clew.reading.encoders import Encoders, Floats
 from clew.reading.glossing import LEXICON, Gloss
 from clew.reading.scoring import shared_words
 from clew.reading.word_order import KEPT
-
-if TYPE_CHECKING:
-    from clew.models.protocol import Embedder
 
 BRIDGE = "languages.npz"
 

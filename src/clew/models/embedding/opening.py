@@ -27,9 +27,9 @@ from clew.core.errors import InputError, UntrustedEmbedder
 from clew.models.embedding.multilingual import MULTILINGUAL, MultilingualEmbedder
 from clew.models.embedding.onnx import OnnxEmbedder, find_onnx
 from clew.models.embedding.passage_embedder import ENCODER, PassageEmbedder
+from clew.models.protocol import Embedder
 
 if TYPE_CHECKING:
-    from clew.models.protocol import Embedder
     from clew.models.settings import Settings
 
 
