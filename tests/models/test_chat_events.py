@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from chat_server import chat_body, chat_events, drips, is_silent, raw, sends, serving, status
 from clew.core import unchecked
 from clew.core.trace import Recorder, recording
+from clew.models.budget import Budget, Ledger
 from clew.models.chat_replies import EventReader, StreamedReply, read_chat_reply
 from clew.models.openai_chat import ROOM_FOR_EVENTS, OpenAIChat
 from clew.models.prices import Price
 from clew.models.protocol import Completion, Message, Request
 from clew.models.reply_store import ReplyStore
 from clew.models.settings import Secret
-from clew.models.wrappers import Budget, Budgeted, Cached, Ledger, Limited, Retrying
+from clew.models.wrappers import Budgeted, Cached, Limited, Retrying
 
 ASKED = Request((Message("user", "hello"),))
 TEXT = "Größe: 64 MB — “ausreichend” 😀 for 東京."

@@ -17,6 +17,7 @@ import pytest
 from chat_server import ChatServer, Handler, chat_body, serving
 from clew.core import trace
 from clew.core.errors import InputError, PendingError, StorageError
+from clew.models.budget import Budget, Ledger
 from clew.models.openai_chat import OpenAIChat
 from clew.models.opening import open_estimating, open_model
 from clew.models.prices import Price
@@ -24,7 +25,7 @@ from clew.models.protocol import Completion, Message, Request, Usage
 from clew.models.reply_store import ReplyStore
 from clew.models.scripted import ScriptedModel
 from clew.models.settings import Settings
-from clew.models.wrappers import Budget, Budgeted, Cached, Ledger, Limited, Retrying, Traced
+from clew.models.wrappers import Budgeted, Cached, Limited, Retrying, Traced
 
 
 def request(text: object = "hello", **options) -> Request:

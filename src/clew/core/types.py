@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import needing
-from clew.core.notebook import AnswerRow, answer_card
 
 Direction = Literal["out", "in", "any"]
 Value = int | float | bool | str
@@ -475,6 +474,8 @@ class Answer:
 
     def _repr_html_(self) -> str:
         """How a notebook shows it."""
+        from clew.core.notebook import AnswerRow, answer_card
+
         rows = [
             AnswerRow(one.node.name, one.node.type, one.score, [piece.in_words() for piece in one.evidence])
             for one in self.candidates

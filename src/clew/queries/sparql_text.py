@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from clew.core.query import Best, Condition
+from clew.core.texts import OPAQUE
 from clew.core.types import NodeSet
 from clew.kb.iris import LABEL, attribute_iri, node_iri, relation_iri, type_iri
 from clew.kb.protocol import KnowledgeBase
@@ -15,7 +16,6 @@ from clew.queries.claims import TARGET, Block, Claim, Named, Requirement
 from clew.queries.finishing import NUMBER
 from clew.queries.grounding import follows
 from clew.queries.problem import Check, checks
-from clew.queries.relation_paths import OPAQUE
 
 MOST_RELATIONS = 500
 """Any relation means any of so many at an endpoint; where it has more, just any."""

@@ -20,9 +20,9 @@ from clew.core.wire import AskRequest
 from clew.kb.manifest import MANIFEST
 from clew.methods import catalog
 from clew.methods.protocol import Method, parse_options, plain_options
+from clew.models.budget import Ledger
 from clew.models.opening import open_model
 from clew.models.protocol import LanguageModel
-from clew.models.wrappers import Ledger
 from clew.postgres import is_address
 from clew.toolbox import Toolbox
 from clew.web.documents import DocumentFolder, Documents
