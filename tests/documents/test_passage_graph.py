@@ -137,6 +137,7 @@ def test_matches_are_the_longest_known_phrase_at_each_place(phrases, text):
         ("Which Git command counts the digits?", ["Git"]),
         ("¿Cuándo suena? Why does it ring?", []),
         ("does it write to influxdb?", []),
+        ("Does it ring on an iPhone?", ["iPhone"]),
     ],
 )
 def test_names_that_no_text_mentions_are_told(question, missing):

@@ -42,6 +42,8 @@ SIDE_BY_SIDE = 3
 """Passages that follow each other and were all found share a place, up to so many."""
 MAYBE = "Not sure; one of these may say it:"
 NOT_FOUND = "I did not find this in these documents."
+UNSAID = 0.59
+"""How certain an answer is at most where the question names what no passage mentions."""
 
 
 def answer_from_passages(
@@ -71,8 +73,8 @@ def answer_from_quotes(
     """The passages as candidates, each quoted whole with its telling sentences marked; the first is the answer.
 
     Where it is not sure, the telling sentences of the next ones are told with it, or nothing is found where the
-    question names what none of the first passages mentions. `looked_up` is what the first passage, a table, seems to
-    answer; it is told in the place of its rows.
+    question names what none of the first passages mentions; a sure one is not sure then. `looked_up` is what the first
+    passage, a table, seems to answer; it is told in the place of its rows.
     """
     shared = sharing_places(kb, close.ranking.nodes.tolist())
     scores = dict(close.ranking)
@@ -87,19 +89,22 @@ def answer_from_quotes(
         return replace(answer, text=NOT_FOUND, answer_count=0)
     first = [kb.node(node) for node in sorted(shared[0])]
     said = looked_up or _told_whole(first, close)
-    if close.is_sure and not looked_up:
+    near = [piece for one in candidates[:READ] for piece in one.evidence if isinstance(piece, Passage)]
+    texts = [f"{piece.node.name} {piece.file} {piece.text}" for piece in near]
+    names = ", ".join(unmentioned_names(question, texts)) if is_english else ""
+    if close.is_sure and not looked_up and not names:
         marked = {shared[0][0]: close.mark(kb.node(shared[0][0]))}  # what stands around the best says no more
         quotes = tuple(Passage.of(kb.node(node), mark=marked.get(node)) for node in shared[0])
         return replace(answer, text=said, evidence=quotes)
-    near = [piece for one in candidates[:READ] for piece in one.evidence if isinstance(piece, Passage)]
-    texts = [f"{piece.node.name} {piece.file} {piece.text}" for piece in near]
-    if names := unmentioned_names(question, texts) if is_english else []:
-        text = f"{NOT_FOUND} The nearest passages do not mention {', '.join(names)}."
-        return replace(answer, text=text, answer_count=0)
+    if names and not close.is_sure:
+        return replace(answer, text=f"{NOT_FOUND} The nearest passages do not mention {names}.", answer_count=0)
     quotes = tuple(_passage(one) for one in candidates[:UNSURE])
     others = [kb.node(one.node.id) for one in candidates[1:UNSURE]]
     told_too = [_headed(node, told(node, close.mark(node) or (0, len(node.text))), ": ") for node in others]
     lines = [f"[{number}] {text}" for number, text in enumerate((said, *told_too), start=1)]
+    if names:
+        lines.append(f"None of them mentions {names}.")
+        answer = replace(answer, certainty=min(close.certainty, UNSAID))
     return replace(answer, text="\n".join((MAYBE, *lines)), evidence=quotes, answer_count=len(quotes))
 
 
