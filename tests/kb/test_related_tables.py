@@ -4,7 +4,9 @@ import pytest
 
 import clew
 from clew.core.errors import SourceError
+from clew.kb.sources.files import SourceOptions
 from clew.kb.sources.read import read_sources
+from clew.kb.sources.row_keys import names_of_rows
 
 FILES = {
     "customers.csv": "customer_id,company_name,city\n1,Around the Horn,London\n2,Bon app',Marseille\n",
@@ -89,3 +91,60 @@ def test_years_of_one_kind_of_file_do_not_refer_to_each_other(shop):
     tables = read_sources([shop / "films2001.jsonl", shop / "films2002.jsonl"])
     assert not tables.edges
     assert len(tables.nodes) == 2
+
+
+def read(folder, files, **options):
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return read_sources([folder / name for name in files], SourceOptions(**options))
+
+
+def relations(tables):
+    found = {}
+    for piece in tables.edges:
+        rows = piece.table.select(["head", "relation", "tail"]).to_pylist()
+        found |= {row["relation"]: (row["head"].partition("/")[0], row["tail"].partition("/")[0]) for row in rows}
+    return found
+
+
+def named(tables):
+    return [name for piece in tables.nodes for name in piece.table["name"].to_pylist()]
+
+
+LENSES = {
+    "makers.csv": "maker_id,name\nK1,Mamiya\n",
+    "lenses.csv": "lens_id,serial,model,maker_id\nL1,X77,35mm f/3.5,K1\nL2,X78,80mm f/2.8,K1\n",
+}
+
+
+def test_a_column_of_short_texts_names_the_rows_and_not_their_codes(tmp_path):
+    assert named(read(tmp_path, LENSES)) == ["Mamiya", "35mm f/3.5", "80mm f/2.8"]
+
+
+def test_a_mapped_name_holds_where_the_column_is(tmp_path):
+    tables = read(tmp_path, LENSES, columns={"name": "serial"})
+    assert named(tables) == ["Mamiya", "X77", "X78"]
+    assert relations(tables) == {"maker": ("lenses", "makers")}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        ["https://a.example/x", "www.b.example/y"],
+        ["img/one.png", "two.jpeg"],
+        ["ann@mail.example", "bob@mail.example"],
+        ["2021-03-05T10:00", "2021-04-05T11:00"],
+        ["Mar 5, 2021", "April 12, 2021"],
+        ["A lens for portraits.", "It is good for sport."],
+        ["9f86d081", "a1f0c6e8"],
+        ["JFK", "LAX"],
+    ],
+)
+def test_what_each_row_has_of_its_own_need_not_be_its_name(others):
+    held = {"other": others, "model": ["EOS 90D", "Z 7"]}
+    assert names_of_rows("camera", (), held) == (["EOS 90D", "Z 7"], "model")
+
+
+def test_a_code_names_rows_where_nothing_else_does():
+    assert names_of_rows("airport", (), {"code": ["JFK", "LAX"], "size": [1, 2]}) == (["JFK", "LAX"], "code")
+    assert names_of_rows("page", (), {"file": ["a.html", "b.html"]}) == (["page 1", "page 2"], "")
