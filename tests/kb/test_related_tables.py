@@ -93,6 +93,13 @@ def test_years_of_one_kind_of_file_do_not_refer_to_each_other(shop):
     assert len(tables.nodes) == 2
 
 
+FAMILY = {
+    "places.csv": "place_id,name,part_of_place_id\n1,Ottawa,3\n2,Worthington,3\n3,Ontario,\n",
+    "people.csv": "person_id,name,birth_place_id,father_id\nI1,Ann Webb,1,I2\nI2,Bob Webb,2,I3\nI3,Carl Webb,2,\n",
+    "marriages.csv": "marriage_id,husband_id,wife_id,date\nF1,I2,I1,1879-07-25\nF2,I3,I1,1868-08\n",
+}
+
+
 def read(folder, files, **options):
     for name, text in files.items():
         (folder / name).write_text(text)
@@ -109,6 +116,64 @@ def relations(tables):
 
 def named(tables):
     return [name for piece in tables.nodes for name in piece.table["name"].to_pylist()]
+
+
+def test_columns_refer_to_the_key_that_their_names_end_with_or_that_their_texts_are(tmp_path):
+    tables = read(tmp_path, FAMILY)
+    assert relations(tables) == {
+        "part_of_place": ("places", "places"),
+        "birth_place": ("people", "places"),
+        "father": ("people", "people"),
+        "husband": ("marriages", "people"),
+        "wife": ("marriages", "people"),
+    }
+    assert sum(piece.table.num_rows for piece in tables.edges) == 11
+    assert "people.father_id → people" in " ".join(tables.notes)
+
+
+def test_numbers_whose_column_names_no_table_refer_to_nothing_and_a_note_says_so(tmp_path):
+    numbers = {name: text.replace("I", "").replace("F", "") for name, text in FAMILY.items()}
+    tables = read(tmp_path, numbers)
+    assert set(relations(tables)) == {"part_of_place", "birth_place"}
+    (note,) = [one for one in tables.notes if "Called like keys" in one]
+    assert "people.father_id, marriages.husband_id, marriages.wife_id" in note
+    (note,) = read(tmp_path, {name: numbers[name] for name in ("people.csv", "marriages.csv")}).notes
+    assert "people.birth_place_id, people.father_id, marriages.husband_id" in note
+
+
+def test_texts_that_are_keys_of_two_files_or_of_none_refer_to_nothing(tmp_path):
+    cats = {"cats.csv": "cat_id,name\nI1,Tom\nI2,Puss\nI3,Felix\n"}
+    assert "father" not in relations(read(tmp_path, FAMILY | cats))
+    strange = {"people.csv": FAMILY["people.csv"].replace(",I3", ",X9")}
+    assert "father" not in relations(read(tmp_path, FAMILY | strange))
+
+
+LINKS = {
+    "hops.csv": "hop_id,name\n1,Cascade\n2,Citra\n",
+    "recipes.csv": "recipe_id,name\n1,Pale Ale\n2,Porter\n",
+}
+
+
+def test_rows_with_nothing_but_two_references_and_a_number_are_edges(tmp_path):
+    link = {"hop_in_recipe.csv": "id,hop_id,recipe_id\n1,1,1\n2,1,1\n3,2,1\n4,2,2\n"}
+    tables = read(tmp_path, LINKS | link)
+    assert relations(tables) == {"hop_in_recipe": ("hops", "recipes")}
+    assert len(named(tables)) == 4
+
+
+@pytest.mark.parametrize(
+    "link", ["id,hop_id,recipe_id,grams\n1,1,1,20\n2,1,1,5\n", "id,hop_id,recipe_id\nFirst wort,1,1\nDry hop,1,1\n"]
+)
+def test_rows_with_more_than_two_references_to_ask_for_are_nodes(tmp_path, link):
+    tables = read(tmp_path, LINKS | {"hop_in_recipe.csv": link})
+    assert relations(tables) == {"hop": ("hop_in_recipe", "hops"), "recipe": ("hop_in_recipe", "recipes")}
+
+
+def test_a_link_within_a_table_is_called_after_its_second_column_where_that_says_more(tmp_path):
+    mounts = {"mounts.csv": "mount_id,name\nM1,Fujifilm X\nM2,M42\n"}
+    accepts = {"mount_compatibility.csv": "mount_id,accepts_mount_id\nM1,M2\n"}
+    tables = read(tmp_path, mounts | accepts)
+    assert relations(tables) == {"accepts_mount": ("mounts", "mounts")}
 
 
 LENSES = {

@@ -220,6 +220,8 @@ def show_report(report: BuildReport, as_json: bool) -> None:
         )
         return
     out.print(f"{report.folder}: {report.nodes:,} nodes, {report.edges:,} edges", markup=False)
+    for note in report.notes:
+        err.print(note, markup=False, soft_wrap=True)
     for problem in report.problems[:20]:
         line = f", line {problem.line}" if problem.line else ""
         err.print(f"skipped {problem.file}{line}: {problem.message}", markup=False)

@@ -92,10 +92,11 @@ class _Found:
         """Tell whether tables are those of one database; edges that stand elsewhere name nodes by their own keys."""
         told = options.columns.keys() - _DESCRIBING
         is_told = bool(self.nodes or self.edges or self.edge_tables or self.rdf.files or told)
-        related = None if is_told or options.node_type else read_related(self.things, options)
-        if related is not None:
+        related = () if is_told or options.node_type else read_related(self.things, options)
+        if isinstance(related, Tables):
             self.take(related)
             return
+        self.notes += related
         for raw in self.things:
             with readable(raw.file):
                 is_clear = kind_of_columns(raw.table.column_names, options.columns) is not None
