@@ -148,6 +148,13 @@ def test_texts_that_are_keys_of_two_files_or_of_none_refer_to_nothing(tmp_path):
     assert "father" not in relations(read(tmp_path, FAMILY | strange))
 
 
+def test_a_second_spelling_of_the_own_key_refers_to_nothing(tmp_path):
+    people = {"people.csv": "person_id,name,site_id\nI1,Ann Webb,I1\nI2,Bob Webb,I2\nI3,Carl Webb,I2\n"}
+    tables = read(tmp_path, FAMILY | people)
+    assert "site" not in relations(tables)
+    assert "husband" in relations(tables)
+
+
 LINKS = {
     "hops.csv": "hop_id,name\n1,Cascade\n2,Citra\n",
     "recipes.csv": "recipe_id,name\n1,Pale Ale\n2,Porter\n",

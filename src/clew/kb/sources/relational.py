@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import combinations
+from operator import eq
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -37,6 +38,8 @@ _SURE_ENDINGS = ("_id", "_key", "_fk", "_uuid")
 """Only keys end with these; a postal code need not lead anywhere."""
 MOSTLY = 0.5
 """A column of a file that is called like the key of another one refers to it where so many of its values are there."""
+MOST_NAMED = 12
+"""Columns that a note names."""
 NEARLY_ALL = 0.95
 """Where its name speaks of no table, this share of its values must be keys of just one."""
 
@@ -174,7 +177,8 @@ def _leading_nowhere(found: Mapping[str, _Loaded]) -> tuple[str, ...]:
                 columns.append(f"{name}.{column}")
     if not columns:
         return ()
-    return (f"Called like keys, but not those of one table: {', '.join(columns)}. They are attributes.",)
+    shown = columns if len(columns) <= MOST_NAMED else [*columns[:MOST_NAMED], f"{len(columns) - MOST_NAMED} more"]
+    return (f"Called like keys, but not those of one table: {', '.join(shown)}. They are attributes.",)
 
 
 def _loaded(table: SqlTable, held: Columns, source: Piece) -> _Loaded:
@@ -220,12 +224,15 @@ def _shown_reference(loaded: _Loaded, column: str, found: Mapping[str, _Loaded],
     """The one table that a column's name speaks of, or else any, whose key holds its values.
 
     Texts must be nearly all there where the name does not tell: numbers would fit every table that counts its rows.
+    What most rows share with their own key is the key once more, and not another row.
     """
     name, table = plain(column), loaded.table
     values = {value for value in loaded.columns[column] if value is not None and not isinstance(value, list | dict)}
     if (column,) == table.key or not values:
         return None
     keyed = [other.table for other in found.values() if len(other.table.key) == 1]
+    if table in keyed and 2 * sum(map(eq, loaded.columns[column], loaded.columns[table.key[0]])) > len(loaded.keys):
+        keyed.remove(table)
     spoken = {other.name: _speaks_of(name, other, is_own=other.name == table.name) for other in keyed}
     if most := max(spoken.values(), default=0):
         candidates = [other for other in keyed if spoken[other.name] == most]
