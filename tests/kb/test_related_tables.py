@@ -171,9 +171,12 @@ def test_rows_with_nothing_but_two_references_and_a_number_are_edges(tmp_path):
 @pytest.mark.parametrize(
     "link", ["id,hop_id,recipe_id,grams\n1,1,1,20\n2,1,1,5\n", "id,hop_id,recipe_id\nFirst wort,1,1\nDry hop,1,1\n"]
 )
-def test_rows_with_more_than_two_references_to_ask_for_are_nodes(tmp_path, link):
+def test_rows_between_two_others_with_more_to_ask_for_are_nodes_and_a_relation(tmp_path, link):
     tables = read(tmp_path, LINKS | {"hop_in_recipe.csv": link})
-    assert relations(tables) == {"hop": ("hop_in_recipe", "hops"), "recipe": ("hop_in_recipe", "recipes")}
+    own = {"hop": ("hop_in_recipe", "hops"), "recipe": ("hop_in_recipe", "recipes")}
+    assert relations(tables) == own | {"hop_in_recipe": ("hops", "recipes")}
+    things = {"brews.csv": "id,hop_id,recipe_id,day\n1,1,1,2021-03-05\n2,1,1,2021-03-06\n"}
+    assert relations(read(tmp_path, LINKS | things)) == {"hop": ("brews", "hops"), "recipe": ("brews", "recipes")}
 
 
 def test_a_link_within_a_table_is_called_after_its_second_column_where_that_says_more(tmp_path):

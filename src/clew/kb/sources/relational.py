@@ -159,6 +159,9 @@ def _graph(found: Mapping[str, _Loaded], options: SourceOptions, notes: tuple[st
             edges.append(_link(loaded, found))
             continue
         nodes.append(_nodes(loaded, options))
+        if name not in referred and _is_between(loaded):
+            ends = {column for key in loaded.table.foreign for column in key.columns}
+            edges.append(_link(replace(loaded, left_out=tuple(loaded.columns.keys() - ends)), found))
         edges += [_references(loaded, key, found) for key in loaded.table.foreign]
     return Tables(tuple(nodes), tuple(piece for piece in edges if piece.table.num_rows), notes=notes)
 
@@ -277,6 +280,19 @@ def _is_link(loaded: _Loaded) -> bool:
     if set(table.key) == ends or ends in table.unique:
         return True
     return set(table.columns) <= ends | set(table.key) and not any(could_name(loaded.columns[one]) for one in table.key)
+
+
+def _is_between(loaded: _Loaded) -> bool:
+    """Rows of two others with attributes of their own: a table that is called after both, such as `hop_in_recipe`.
+
+    They are nodes, for their attributes to be asked for, and a relation as well: who asks which recipes use a hop wants
+    no row between the two. A table with a name of its own (`marriages`) is one of things.
+    """
+    ends = {key.table for key in loaded.table.foreign}
+    names = [f"_{name}_" for name in _singular(loaded.table.name)]
+    return len(loaded.table.foreign) == len(ends) == 2 and all(
+        any(f"_{one}_" in name for one in _singular(end) for name in names) for end in ends
+    )
 
 
 def _nodes(loaded: _Loaded, options: SourceOptions) -> Piece:
