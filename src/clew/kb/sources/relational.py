@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from itertools import combinations
 from operator import eq
 from pathlib import Path
@@ -24,7 +25,7 @@ from clew.kb.sources.databases import ForeignKey, SqlTable, open_database
 from clew.kb.sources.files import SourceOptions, stem_of
 from clew.kb.sources.jsonl import column_of
 from clew.kb.sources.pieces import RawTable, as_edges, as_nodes, is_text, typed_by_content
-from clew.kb.sources.row_keys import could_name, names_of_rows
+from clew.kb.sources.row_keys import KEY_ENDINGS, could_name, names_of_rows
 from clew.kb.tables import Piece, Tables
 
 KEY, TYPE, _NAME = "\0key", "\0type", "\0name"
@@ -32,7 +33,6 @@ HEAD, RELATION, TAIL = "\0head", "\0relation", "\0tail"
 """Columns that no database has."""
 _NODES = {"key": KEY, "type": TYPE, "name": _NAME}
 EDGE_ROLES = {"head": HEAD, "relation": RELATION, "tail": TAIL}
-_ENDINGS = ("_id", "_key", "_code", "_fk", "_no", "_uuid")
 _GENERAL_KEYS = frozenset({"id", "key", "code", "uid", "uuid", "name", "rowid", "pk", "number", "index"})
 _SURE_ENDINGS = ("_id", "_key", "_fk", "_uuid")
 """Only keys end with these; a postal code need not lead anywhere."""
@@ -62,6 +62,11 @@ class _Loaded:
     def type(self) -> str:
         """What a row is: a `category` of `categories`."""
         return singular(self.table.name)
+
+    @cached_property
+    def own(self) -> frozenset[Any]:
+        """The values of a key of one column."""
+        return frozenset(self.columns[self.table.key[0]])
 
     def values(self, names: Sequence[str]) -> list[Values]:
         """The values of some columns, row by row."""
@@ -109,7 +114,7 @@ def _files_loaded(files: Mapping[str, RawTable], is_wanted: Callable[[str], bool
             if is_wanted(column)
         }
         others = {
-            f"{one}{ending}" for other in files if other != name for one in _singular(other) for ending in _ENDINGS
+            f"{one}{ending}" for other in files if other != name for one in _singular(other) for ending in KEY_ENDINGS
         }
         table = _file_table(name, columns, set(map(plain, raw.table.column_names[:1])) - others)
         found[name] = _loaded(table, {column: cells.to_pylist() for column, cells in columns.items()}, raw)
@@ -117,7 +122,7 @@ def _files_loaded(files: Mapping[str, RawTable], is_wanted: Callable[[str], bool
 
 
 def _is_called_key(column: str) -> bool:
-    return plain(column).endswith(_ENDINGS) or plain(column) in _GENERAL_KEYS
+    return plain(column).endswith(KEY_ENDINGS) or plain(column) in _GENERAL_KEYS
 
 
 def _file_table(name: str, columns: Mapping[str, pa.ChunkedArray], first: set[str]) -> SqlTable:
@@ -126,11 +131,12 @@ def _file_table(name: str, columns: Mapping[str, pa.ChunkedArray], first: set[st
     Its key is a column that is called so and tells the rows apart, or else its `first` one, if it is called like a key
     (`playerID`) and not after another file. Without one, two references that tell the rows apart are.
     """
-    own = _GENERAL_KEYS - {"name", "number", "index"} | {f"{one}{e}" for one in _singular(name) for e in _ENDINGS}
+    own = _GENERAL_KEYS - {"name", "number", "index"} | {f"{one}{e}" for one in _singular(name) for e in KEY_ENDINGS}
     telling = [column for column in columns if plain(column) in own and _tell_apart([columns[column]])]
-    telling += [c for c in columns if plain(c) in first and plain(c).endswith(_ENDINGS) and _tell_apart([columns[c]])]
+    coded = [column for column in columns if plain(column) in first and plain(column).endswith(KEY_ENDINGS)]
+    telling += [column for column in coded if _tell_apart([columns[column]])]
     key = tuple(telling[:1])
-    references = [column for column in columns if not key and plain(column).endswith(_ENDINGS)]
+    references = [column for column in columns if not key and plain(column).endswith(KEY_ENDINGS)]
     pairs = [pair for pair in combinations(references, 2) if _tell_apart([columns[column] for column in pair])]
     return SqlTable(name, tuple(columns), key, unique=tuple(map(frozenset, pairs)))
 
@@ -239,11 +245,11 @@ def _shown_reference(loaded: _Loaded, column: str, found: Mapping[str, _Loaded],
     spoken = {other.name: _speaks_of(name, other, is_own=other.name == table.name) for other in keyed}
     if most := max(spoken.values(), default=0):
         candidates = [other for other in keyed if spoken[other.name] == most]
-    elif name.endswith(_ENDINGS) and all(isinstance(value, str) and _has_letter(value) for value in values):
+    elif name.endswith(KEY_ENDINGS) and all(isinstance(value, str) and _has_letter(value) for value in values):
         candidates, least = keyed, max(least, NEARLY_ALL)
     else:
         return None
-    there = {other.name: len(values.intersection(found[other.name].columns[other.key[0]])) for other in candidates}
+    there = {other.name: len(values & found[other.name].own) for other in candidates}
     holding = [other for other in candidates if there[other.name] and there[other.name] >= least * len(values)]
     return ForeignKey((column,), holding[0].name, holding[0].key) if len(holding) == 1 else None
 
@@ -366,7 +372,7 @@ def _relation(table: SqlTable, key: ForeignKey) -> str:
     if len(key.columns) > 1 or key.columns == table.key:
         return plain(key.table)
     name = plain(key.columns[0])
-    for ending in _ENDINGS:
+    for ending in KEY_ENDINGS:
         name = name.removesuffix(ending)
     return name.strip("_") or plain(key.table)
 

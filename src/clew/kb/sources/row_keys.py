@@ -104,7 +104,8 @@ _TITLES = ("title", "label", "caption", "subject", "headline")
 _ENDINGS = ("_name", "_title", "_label")
 _FILLED, _DISTINCT, _TELLING = 0.5, 0.5, 0.95
 _LONGEST = 80
-_CODED = ("_id", "_key", "_code", "_fk", "_no", "_uuid")
+KEY_ENDINGS = ("_id", "_key", "_code", "_fk", "_no", "_uuid")
+"""How columns of keys end."""
 _CODE = re.compile(r"^(?=\D*\d)\S+$")
 _OTHERS = re.compile(
     r"^\w+://|^www\.|^\S+@\S+\.\w+$"  # addresses
@@ -153,7 +154,7 @@ def _ending(by_plain: Mapping[str, str], held: Mapping[str, list[Any]]) -> str |
 def _telling(held: Mapping[str, list[Any]]) -> str | None:
     """The first column whose texts could be names; where there is none, the first of codes, if each has its own."""
     worded = [column for column, values in held.items() if could_name(values, with_codes=True)]
-    found = [column for column in worded if not plain(column).endswith(_CODED) and could_name(held[column])]
+    found = [column for column in worded if not plain(column).endswith(KEY_ENDINGS) and could_name(held[column])]
     return next(iter((*found, *worded)), None)
 
 
