@@ -220,6 +220,8 @@ def show_report(report: BuildReport, as_json: bool) -> None:
         )
         return
     out.line(f"{report.folder}: {report.nodes:,} nodes, {report.edges:,} edges")
+    for note in report.notes:
+        err.line(note)
     for problem in report.problems[:20]:
         line = f", line {problem.line}" if problem.line else ""
         err.line(f"skipped {problem.file}{line}: {problem.message}")

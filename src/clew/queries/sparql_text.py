@@ -206,8 +206,9 @@ def _compared(value: str, check: Check) -> str:
             return f"CONTAINS(LCASE(STR({value})), {_quoted(check.value)})"
         case "text":
             return f"LCASE(STR({value})) {check.comparison} {_quoted(check.value)}"
-        case "day":  # as text: stored dates may have a time
-            return f'SUBSTR(STR({value}), 1, 10) {check.comparison} "{check.value}"'
+        case "day":  # as text: stored dates may have a time, or only a month or a year, which is before all its days
+            first = check.value.removesuffix("-01").removesuffix("-01")
+            return f'SUBSTR(STR({value}), 1, 10) {check.comparison} "{first}"'
         case _:
             return f"{value} {check.comparison} {check.value}"
 
