@@ -139,7 +139,7 @@ def test_sentences_and_passages_cover_every_character_that_is_not_white_space(te
 def test_extracted_texts_come_back_from_the_cache_as_they_were(tmp_path, folder):
     cache = ExtractedCache(tmp_path / "cache")
     extracted = read(folder / "report.pdf")
-    key = content_key(folder / "report.pdf")
+    key = content_key(folder / "report.pdf", ".pdf")
     cache.put(key, to_json(extracted))
     cache.put("0" * 32 + ".pdf-1", to_json(extracted))
     fresh = ExtractedCache(tmp_path / "cache")

@@ -12,6 +12,7 @@ from clew.documents.formats.docx import ListLevel, ListNumbers, written
 from clew.documents.formats.grid import Cell, Sheet, parts, spread, with_one_header
 from clew.documents.formats.plain_text import read_plain_text
 from clew.documents.formats.xlsx import shown_by
+from clew.documents.passages import outline
 from conftest import DATA
 
 
@@ -75,6 +76,7 @@ def test_plain_text_keeps_items_and_line_breaks_and_finds_headings(files):
         "I. Falk",
         "2024 was a good year, all in all",
         "NOTE: the lid is hot.",
+        "RIVER        +25%     +50%",
     ],
 )
 def test_lines_that_are_no_headings_stay_text(tmp_path, line):
@@ -168,6 +170,7 @@ def test_html_has_questions_as_headings_and_headers_of_two_rows(files):
         ("<nav>menu <p>all that follows", ["menu", "all that follows"]),
         ("text &lt;b&gt; <!-- hidden --><script>var x</script>&amp; more", ["text <b> & more"]),
         ("</p></table><td>stray</b></td>", ["stray"]),
+        ("<ol><li>Stop.<li><p>Go.</p><p>Fast.</p></ol><ol start=4><li>End", ["1. Stop.", "2. Go.", "Fast.", "4. End"]),
     ],
 )
 def test_html_of_all_sorts(tmp_path, page, expected):
@@ -397,3 +400,92 @@ def test_a_table_of_contents_in_html_is_left_out_with_its_numbers(tmp_path):
         "See section 9 for more.",
         "1984",
     ]
+
+
+NOTE = (
+    "<table><tr><td rowspan=2><img src=note.png></td><th>Note</th></tr>"
+    "<tr><td colspan=2><p>The gate is old.</p></td></tr></table>"
+)
+MENU = (
+    "<tr><th colspan=3>The gate</th></tr><tr><td><a href=a.html>Prev</a></td><th>Chapter 2</th>"
+    "<td><a href=b.html>Next</a></td></tr></table>"
+)
+CAPTIONED = "<tr><th>Length<th>Fee<tr><td>6 m<td>12</table>"
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (f"<h1>Gate</h1>{NOTE}<p>It opens.</p>", ["# Gate", "Note: The gate is old.", "It opens."]),
+        (f"<div class=navheader><table>{MENU}</div><h1>Gate</h1>", ["# Gate"]),
+        (f"<h1>Gate</h1><p>x</p><table summary='Navigation footer'>{MENU}", ["# Gate", "x"]),
+        ("<h1>Gate</h1><table><tr><td><a href=a>Back</a><td><a href=b>On</a></tr></table>", ["# Gate"]),
+        ("<table role=presentation><tr><td>a<td>b<tr><td>c<td>d</table>", ["a", "b", "c", "d"]),
+        (f"<h1>Gate</h1><div class=navigation><p>{'word ' * 90}</p></div>", ["# Gate", ("word " * 90).strip()]),
+        (
+            f"<h1>Gate</h1><table><tr><td>Fees<td>Berths<tr><td>{'It is dear. ' * 60}<td>few</table>",
+            ["# Gate", "Fees", "Berths", ("It is dear. " * 60).strip(), "few"],
+        ),
+        (f"<h1>Gate</h1><table>{CAPTIONED}", ["# Gate", "[] Length|Fee / 6 m|12"]),
+    ],
+)
+def test_html_tables_that_arrange_text_are_text_and_menus_are_skipped(tmp_path, page, expected):
+    assert shown(read(text_file(tmp_path, "a.html", page))) == expected
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"<div class=table><p class=title><b>Table 2.1. Fees</b></p><table>{CAPTIONED}</div><p>Pay.</p>",
+        f"<table>{CAPTIONED}<p>Table 2.1. Fees</p><p>Pay.</p>",
+        f"<table><caption>Table 2.1. Fees</caption>{CAPTIONED}<p>Pay.</p>",
+    ],
+)
+def test_a_caption_before_or_after_a_table_is_part_of_it(tmp_path, page):
+    cut = outline(read(text_file(tmp_path, "a.html", f"<h1>Gate</h1><p>See below.</p>{page}")))
+    assert [table.caption for table in cut.tables] == ["Table 2.1. Fees"]
+    assert "Table 2.1. Fees" in cut.tables[0].text
+    assert " ".join(passage.text for passage in cut.passages).split() == ["See", "below.", "Pay."]
+
+
+def test_every_table_of_a_row_of_them_keeps_its_own_caption(tmp_path):
+    tables = "".join(f"<p>Table {number}. Fees</p><table>{CAPTIONED}" for number in (1, 2, 3))
+    cut = outline(read(text_file(tmp_path, "a.html", f"<h1>Gate</h1>{tables}")))
+    assert [table.caption for table in cut.tables] == ["Table 1. Fees", "Table 2. Fees", "Table 3. Fees"]
+    cut = outline(read(text_file(tmp_path, "b.html", f"<table>{CAPTIONED}<p>Table 1 shows what to pay.</p>")))
+    assert [passage.text for passage in cut.passages] == ["Table 1 shows what to pay."]
+
+
+def test_a_passage_does_not_end_with_what_announces_the_next_sentence(tmp_path):
+    words = "The gate of the harbour is opened by the guard. " * 6
+    text = f"{words}\n\nThis is the procedure:\n\n1. Ring the bell at the gate and wait.\n\n2. Go in. Be quick.\n"
+    cut = outline(read_plain_text(text_file(tmp_path, "a.txt", text)), 300)
+    assert [passage.text[:22] for passage in cut.passages] == ["The gate of the harbou", "This is the procedure:"]
+    text = f"{words}\n\nAfter a storm you can open it. So you do it:\n\n1. Ring the bell at the gate and wait.\n"
+    cut = outline(read_plain_text(text_file(tmp_path, "a.txt", text)), 340)
+    assert [passage.text[:13] for passage in cut.passages] == ["The gate of t", "After a storm"]
+    text = f"{words}\n\nIn a storm\n\nRing the bell at the gate and wait until the guard comes.\n"
+    cut = outline(read_plain_text(text_file(tmp_path, "a.txt", text)), 300)
+    assert [passage.text[:10] for passage in cut.passages] == ["The gate o", "In a storm"]
+    cut = outline(read_plain_text(text_file(tmp_path, "a.txt", "Look:\n\n" * 100)), 60)
+    assert max(len(passage.text) for passage in cut.passages) <= 70
+    cut = outline(read_plain_text(text_file(tmp_path, "a.txt", "Look:\n\n2. Go in. Be quick.\n")), 0)
+    assert [passage.text for passage in cut.passages] == ["Look:", "2. Go in.", "Be quick."]
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("1 I just upgraded", ""),
+        ("1. Scope", ""),
+        ("2.3 Scope", ""),
+        ("Chapter 1. Scope", ""),
+        ("Contents", ""),
+        ("Fees . . . . . . 3", ""),
+        ("A brief history", "A brief history"),
+        ("10 ways into the harbour", "10 ways into the harbour"),
+    ],
+)
+def test_the_first_section_or_the_contents_are_no_title(tmp_path, heading, title):
+    page = f"<h1>{heading}</h1><p>text</p><h2>More</h2><p>text</p>"
+    assert read(text_file(tmp_path, "a.html", page)).title == title

@@ -242,3 +242,13 @@ def test_words_in_a_picture_end_where_its_gaps_are_wide():
     picture[5:15, [*range(2, 10), *range(12, 20), *range(30, 50)]] = 0
     assert inked(picture) == [(2, 20), (30, 50)]
     assert inked(255 - picture) == [(2, 20), (30, 50)]
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"), [("1 I just upgraded", ""), ("Contents", ""), ("The harbour", "The harbour")]
+)
+def test_a_pdf_is_not_called_after_its_first_section(tmp_path, heading, title):
+    style = getSampleStyleSheet()
+    story = [Paragraph(heading, style["Heading1"]), Paragraph("The gate opens at six.", style["Normal"])]
+    SimpleDocTemplate(str(tmp_path / "a.pdf"), pagesize=A4).build(story)
+    assert read_pdf(tmp_path / "a.pdf").title == title

@@ -120,6 +120,12 @@ def test_contents_are_lines_of_dots_with_page_numbers_and_their_heading():
     assert contents(lines) == frozenset(range(6))
 
 
+def test_the_first_entry_of_the_contents_may_take_two_lines():
+    texts = ["46 Why is the battery of my pump low all the time and how do I", "mend this? 14"]
+    texts += [f"{n} Why does pump {n} stop? {n - 30}" for n in range(47, 58)]
+    assert contents([line(text, 60, 90 + 14 * n) for n, text in enumerate(texts)]) == frozenset(range(len(texts)))
+
+
 def test_footnotes_come_after_the_text_of_the_page():
     small = Font("Times", 8.0)
     lines = [line("The text goes on and", 60, 600), line("1 A note about it.", 60, 700, small)]

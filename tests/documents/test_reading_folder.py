@@ -18,6 +18,7 @@ import formats_made as made
 from clew.core.errors import MissingExtraError
 from clew.documents import building, processes, reading
 from clew.documents.building import build_documents, read_folder
+from clew.documents.formats import READERS
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
 
@@ -211,7 +212,7 @@ def test_what_a_reader_runs_into_is_a_reason(tmp_path, monkeypatch, error, reaso
     def fail(file):
         raise error
 
-    monkeypatch.setitem(reading.READERS, ".txt", fail)
+    monkeypatch.setitem(READERS, ".txt", fail)
     (tmp_path / "a.txt").write_text("text")
     assert reason in reading.replied(tmp_path / "a.txt").decode()
 
@@ -239,7 +240,9 @@ def test_reading_after_any_changes_equals_reading_anew(tmp_path_factory, before,
                 file.write_text(TEXTS[ending].format(number, "Unna" * number or "nothing"))
         updated = read_folder([root / "files"], kept)
     assert contents(updated) == contents(read_folder([root / "files"], PLAIN))
-    contents_now = {building.content_key(file) for file in (root / "files").iterdir() if file.suffix != ".png"}
+    contents_now = {
+        building.content_key(file, file.suffix) for file in (root / "files").iterdir() if file.suffix != ".png"
+    }
     assert {file.stem for file in (root / "kept").iterdir()} == contents_now
 
 

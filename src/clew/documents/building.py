@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -14,7 +15,8 @@ from clew.core.errors import NotFoundError, SourceError
 from clew.core.texts import whole_text
 from clew.core.workers import Workers
 from clew.documents.extracted import Extracted, ExtractedCache, content_key, digest_of, from_json
-from clew.documents.formats import READERS
+from clew.documents.formats import GRAPHS, READERS, RECORDS, beginning, format_of, named_ending, plain_name
+from clew.documents.formats.text_file import decoded
 from clew.documents.originals import remember_sources
 from clew.documents.passages import outline
 from clew.documents.processes import ReadingProcesses, ReadingWorkers
@@ -29,15 +31,14 @@ from clew.kb.visibility import restricted
 from clew.models.embedding.opening import PASSAGES, open_embedder
 from clew.models.protocol import Embedder
 
-TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst"})
+TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst", ".man"})
 DOCUMENTS = frozenset(READERS) - TEXTS - {".txt", ".text", ".csv", ".tsv", ".json"}
 """Endings of files that hold documents whatever lies beside them."""
 PROSE = DOCUMENTS | TEXTS
 """Endings of files that hold documents where nothing beside them holds nodes and edges."""
-RECORDS = frozenset({".jsonl", ".ndjson", ".json"})
-GRAPH = RECORDS | {".parquet", ".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".obo", ".sqlite", ".sqlite3"}
-"""Endings of files that hold nodes and edges; records may also be something that documents come with."""
-SAMPLE = 65536
+GRAPH = GRAPHS | RECORDS | {".parquet", ".sqlite", ".sqlite3"}
+"""Endings of files that hold nodes and edges."""
+TABLES = frozenset({".csv", ".tsv", ".tab", ".psv", ".list"})
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many files are done, and how many there are."""
 
@@ -76,18 +77,24 @@ def hold_documents(paths: Sequence[Path]) -> bool:
     names = [file.stem.lower() for file in files]
     if any("nodes" in name or "edges" in name or "triples" in name for name in names):
         return False
-    endings = {file.suffix.lower() for file in files}
+    endings = {named_ending(file) for file in files}
     if endings & GRAPH:
         return endings & GRAPH <= RECORDS and bool(endings & DOCUMENTS)
-    return bool(endings & PROSE) or any(file.suffix.lower() in {".txt", ".text"} and is_prose(file) for file in files)
+    if endings & PROSE:
+        return True
+    named = {".txt", ".text"} if endings & TABLES else {".txt", ".text", *(endings - READERS.keys())}
+    return any(named_ending(file) in named and is_prose(file) for file in files)
 
 
 def is_prose(file: Path) -> bool:
-    """Whether the lines of a text file are sentences: few of them are cut by tabs or bars, and words follow words."""
-    with file.open("rb") as opened:
-        lines = [line for line in opened.read(SAMPLE).decode("utf-8", errors="replace").splitlines() if line.strip()]
+    """Whether the lines of a text file are sentences: few are cut by tabs, by bars or into as many parts each."""
+    if not format_of(file):
+        return False
+    lines = [line for line in decoded(beginning(file)).splitlines() if line.strip()]
     separated = sum("\t" in line.strip() or line.count("|") >= 2 for line in lines)
-    return bool(lines) and separated * 2 < len(lines)
+    commas = Counter(line.count(",") for line in lines)
+    even = len(lines) > 1 and commas.most_common(1)[0][0] > 0 and len(commas) == 1
+    return bool(lines) and separated * 2 < len(lines) and not even
 
 
 READ_HERE = 1_000_000
@@ -140,7 +147,9 @@ def read_folder(
                 skipped.append(Skipped(name, result))
                 continue
             skipped += [Skipped(name, note) for note in result.notes]
-            title = result.title or whole_text(file.stem).replace("_", " ")
+            written = plain_name(file)
+            stem = Path(written).stem if named_ending(file) in READERS else written
+            title = result.title or whole_text(stem).replace("_", " ")
             cut = outline(result, options.passage_length)
             outlined.append(OutlinedFile(name, title, result.pages, cut, result.labels, digest))
     if cache is not None:
@@ -166,7 +175,7 @@ def _read_all(
     for place, file in enumerate(files):
         try:
             check_file(file, options.most_megabytes)
-            keys[place] = content_key(file)
+            keys[place] = content_key(file, format_of(file))
         except SourceError as error:
             results[place] = reason(error, file)
         except OSError as error:
@@ -200,7 +209,7 @@ def _read_all(
 def _read_apart(files: Sequence[Path], unread: Sequence[int]) -> list[int]:
     """Which files are read by processes: what may take long, and many files; a few small ones would only wait."""
     sizes = {place: files[place].stat().st_size for place in unread if files[place].exists()}
-    bounded = {place: size for place, size in sizes.items() if files[place].suffix.lower() not in UNBOUNDED}
+    bounded = {place: size for place, size in sizes.items() if named_ending(files[place]) not in UNBOUNDED}
     if sum(bounded.values()) > ALL_READ_HERE:
         return list(sizes)
     return [place for place, size in sizes.items() if place not in bounded or size > READ_HERE]

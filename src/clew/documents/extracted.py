@@ -96,7 +96,7 @@ def _line(row: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
 
 
-VERSION = 5
+VERSION = 6
 """Raised whenever a reader extracts something else than before."""
 
 
@@ -106,9 +106,9 @@ def content_digest(file: Path) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()[:32]
 
 
-def content_key(file: Path) -> str:
+def content_key(file: Path, ending: str) -> str:
     """What identifies a file's text: its bytes, its format and the version of the readers."""
-    return f"{content_digest(file)}{file.suffix.lower()}-{VERSION}"
+    return f"{content_digest(file)}{ending}-{VERSION}"
 
 
 def digest_of(key: str) -> str:

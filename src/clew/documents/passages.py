@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from clew.documents.extracted import Block, Cells, Extracted, TextLine, markdown
+from clew.documents.formats.pdf_blocks import CAPTION, LONGEST_CAPTION
 from clew.reading.proper_names import sentence_spans
 
 PASSAGE_LENGTH = 600
 """Characters a passage holds at most, unless a sentence is longer; 0 means one sentence each, as in the paper."""
+LONGEST_LABEL = 60
+"""Characters of a line that may stand as a label above a paragraph."""
 TABLE_LENGTH = 3000
 """Characters of Markdown above which a table is cut into runs of rows, each under the header."""
 
@@ -85,7 +88,7 @@ def outline(extracted: Extracted, length: int = PASSAGE_LENGTH) -> Outline:
         passages.extend(_passages(extracted.text, waiting, section, length))
         waiting.clear()
 
-    for block in extracted.blocks:
+    for block in with_captions(extracted.text, extracted.blocks):
         if block.kind == "contents":  # a table of contents repeats headings and answers nothing
             continue
         if block.kind == "paragraph":
@@ -108,6 +111,36 @@ def outline(extracted: Extracted, length: int = PASSAGE_LENGTH) -> Outline:
         tuple(replace(passage, lines=printed.within(passage)) for passage in passages),
         tuple(replace(table, lines=printed.within(table)) for table in tables),
     )
+
+
+def with_captions(text: str, blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, a paragraph such as "Table 2. Fees" right before or else right after a table made its caption."""
+    kept: list[Block] = []
+    waiting: Block | None = None  # a caption that no table has followed yet
+    for block in blocks:
+        last = kept[-1] if kept else None
+        if block.cells is not None and not block.cells.caption and waiting is not None and waiting is last:
+            kept[-1] = _captioned(text, block, waiting)
+            waiting = None
+            continue
+        waiting = block if _is_caption(text, block) else None
+        if waiting is None or last is None or last.cells is None or last.cells.caption or last.page != block.page:
+            kept.append(block)
+        else:
+            kept[-1], waiting = _captioned(text, last, block), None
+    return kept
+
+
+def _is_caption(text: str, block: Block) -> bool:
+    short = block.kind == "paragraph" and block.end - block.start < LONGEST_CAPTION
+    return short and CAPTION.match(text[block.start : block.end].lstrip("*_")) is not None
+
+
+def _captioned(text: str, table: Block, caption: Block) -> Block:
+    words = " ".join(text[caption.start : caption.end].split()).strip("*_")
+    cells = None if table.cells is None else replace(table.cells, caption=words)
+    start, end = min(table.start, caption.start), max(table.end, caption.end)
+    return replace(table, cells=cells, start=start, end=end)
 
 
 class _Printed:
@@ -137,23 +170,38 @@ def _section(text: str, block: Block, before: Sequence[Section]) -> Section:
 
 def _passages(text: str, blocks: Sequence[Block], section: int | None, length: int) -> Iterator[TextPassage]:
     """Whole sentences until the length is reached; paragraphs are kept together where they fit."""
-    spans = [
-        piece
-        for block in blocks
-        for span in sentence_spans(text, block.start, block.end)
-        for piece in _cut(text, *span, max(2 * length, 1200))
-    ]
-    begin: int | None = None
-    last = 0
-    for start, end in spans:
-        if begin is not None and end - begin > length:
+    spans: list[tuple[int, int]] = []
+    opening: list[int] = []  # of each sentence, the place of the first one of its paragraph
+    for block in blocks:
+        begun = len(spans)
+        for span in sentence_spans(text, block.start, block.end):
+            spans += _cut(text, *span, max(2 * length, 1200))
+        opening += [begun] * (len(spans) - begun)
+    first = 0
+    for place in range(1, len(spans)):
+        if spans[place][1] - spans[first][0] <= length:
+            continue
+        cut = place
+        while cut > max(first, place - 2) and length and _announces(text, spans[cut - 1], spans[cut]):
+            cut -= 1
+        if first < opening[cut] and cut < place and spans[place][1] - spans[opening[cut]][0] <= length:
+            cut = opening[cut]  # the whole paragraph that announces it
+        if cut == first and spans[place - 1][1] - spans[first][0] > length:
+            cut = place  # what is announced may be one sentence too long, no more
+        if cut > first:
+            begin, last = spans[first][0], spans[cut - 1][1]
             yield TextPassage(text[begin:last], begin, last, blocks[0].page, section)
-            begin = None
-        if begin is None:
-            begin = start
-        last = end
-    if begin is not None:
+            first = cut
+    if spans:
+        begin, last = spans[first][0], spans[-1][1]
         yield TextPassage(text[begin:last], begin, last, blocks[0].page, section)
+
+
+def _announces(text: str, span: tuple[int, int], following: tuple[int, int]) -> bool:
+    """Whether a sentence belongs before the next one: it ends in a colon, or is a label above a sentence."""
+    last, gap = text[span[1] - 1], text[span[1] : following[0]]
+    label = span[1] - span[0] <= LONGEST_LABEL and last.isalnum() and gap.count("\n") > 1
+    return last == ":" or (label and text[following[1] - 1] in ".!?")
 
 
 def _cut(text: str, start: int, end: int, longest: int) -> Iterator[tuple[int, int]]:

@@ -14,13 +14,11 @@ from pathlib import Path
 from clew.core.errors import MissingExtraError, SourceError
 from clew.core.limits import limit_memory, limit_seconds
 from clew.documents.extracted import Extracted, to_json
-from clew.documents.formats import READERS
+from clew.documents.formats import format_of, read_document
 
 
 def check_file(file: Path, most_megabytes: int) -> None:
     """Raise for a file that need not be opened to know that it cannot be used."""
-    if file.suffix.lower() not in READERS:
-        raise SourceError(f"no reader for files that end in {file.suffix or 'nothing'!r}", file=file)
     try:
         size = file.stat().st_size
     except OSError as error:
@@ -29,12 +27,14 @@ def check_file(file: Path, most_megabytes: int) -> None:
         raise SourceError("the file is empty", file=file)
     if size > most_megabytes * 1_000_000:
         raise SourceError(f"the file has {size // 1_000_000} MB, more than {most_megabytes}", file=file)
+    if not format_of(file):
+        raise SourceError(f"no reader for files that end in {file.suffix or 'nothing'!r} and are no text", file=file)
 
 
 def read_file(file: Path) -> Extracted:
     """The text of a file; every way to fail is a SourceError."""
     try:
-        extracted = READERS[file.suffix.lower()](file)
+        extracted = read_document(file)
     except MissingExtraError as error:
         raise SourceError(str(error), file=file) from error
     except OSError as error:

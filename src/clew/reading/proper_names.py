@@ -128,6 +128,8 @@ END = re.compile(
 )
 """Nothing is tried twice: a long run of full stops must not be read once for each of them."""
 LAST_WORD = re.compile(r"[\w.]+$")
+ITEM_NUMBER = re.compile(r"\s*\(?(?:\d{1,3}|[ivx]{1,5})\)?")
+"""What may stand alone before the text of an item: 2., (3)., iv."""
 LONGEST_SHORT_FORM = 40
 """How far back from a full stop an abbreviation may begin."""
 
@@ -152,7 +154,9 @@ def sentences(text: str) -> list[str]:
 
 
 def _is_end(text: str, begin: int, found: re.Match[str]) -> bool:
-    """A full stop after an initial or an abbreviation ends nothing."""
+    """A full stop after an initial, an abbreviation or the number of an item ends nothing."""
+    if ITEM_NUMBER.fullmatch(text, begin, found.start()):
+        return False
     if not found.group().startswith(".") or found.group().startswith(".."):
         return True
     word = LAST_WORD.search(text, max(begin, found.start() - LONGEST_SHORT_FORM), found.start())

@@ -1,21 +1,30 @@
-"""Readers of formats, found by the ending of a file's name."""
+"""Readers of formats, found by the ending of a file's name, or by its content where the name says nothing."""
 
 from __future__ import annotations
 
+import gzip
+import re
+import zlib
 from collections.abc import Callable
+from mimetypes import MimeTypes
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
 from clew.documents.formats.docx import read_docx
 from clew.documents.formats.html import read_epub, read_html
 from clew.documents.formats.mail import read_mail
+from clew.documents.formats.manual_page import is_manual_page, read_manual_page
 from clew.documents.formats.markdown import read_markdown
 from clew.documents.formats.open_document import read_open_document
+from clew.documents.formats.packed import MOST_RATIO, SMALL
 from clew.documents.formats.pdf import read_pdf
 from clew.documents.formats.plain_text import read_plain_text
 from clew.documents.formats.pptx import read_pptx
 from clew.documents.formats.records import read_json, read_separated
 from clew.documents.formats.restructured import read_restructured
+from clew.documents.formats.text_file import decoded_text
 from clew.documents.formats.xlsx import read_xlsx
 
 READERS: dict[str, Callable[[Path], Extracted]] = {
@@ -35,6 +44,7 @@ READERS: dict[str, Callable[[Path], Extracted]] = {
     ".rst": read_restructured,
     ".txt": read_plain_text,
     ".text": read_plain_text,
+    ".man": read_manual_page,
     ".csv": read_separated,
     ".tsv": read_separated,
     ".json": read_json,
@@ -50,3 +60,67 @@ def read_messages(file: Path) -> Extracted:
 
 
 READERS[".eml"] = READERS[".mbox"] = read_messages
+
+
+OTHER_FORMATS = MimeTypes()
+RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".jsonlines"})
+GRAPHS = frozenset({".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".obo"})
+"""Endings of texts that hold nodes and edges; records may also be something that documents come with."""
+BEGINNING = 65536
+CODE = re.compile(r"[{}()\[\]<>;=$&|\\_]+")
+MOST_CODE = 0.05
+"""Runs of marks of program code for each character of a text at most; prose has 0.003 to 0.03, code 0.05 to 0.12."""
+
+
+def format_of(file: Path) -> str:
+    """The ending whose reader reads a file: `.md` for a.md.gz, `.txt` for a README; empty where there is none."""
+    ending = named_ending(file)
+    if ending in READERS:
+        return ending
+    kind, _ = OTHER_FORMATS.guess_type(f"file{ending}")
+    if ending in GRAPHS | RECORDS or not (kind is None or kind == "text/plain" or "troff" in kind):
+        return ""
+    text = decoded_text(beginning(file))
+    if not text:
+        return ""
+    if is_manual_page(text):
+        return ".man"
+    return ".txt" if len(CODE.findall(text)) <= MOST_CODE * len(text) else ""
+
+
+def read_document(file: Path) -> Extracted:
+    """The text of a file that has a format; what is packed by gzip is unpacked within bounds."""
+    ending = format_of(file)
+    if file.suffix.lower() != ".gz":
+        return READERS[ending](file)
+    most = SMALL + MOST_RATIO * file.stat().st_size
+    try:
+        with gzip.open(file) as opened:
+            content = opened.read(most + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise SourceError(f"the gzip data is cut or damaged ({error})", file=file) from error
+    if len(content) > most:
+        raise SourceError(f"the file unpacks to over {MOST_RATIO} times its size", file=file)
+    with TemporaryDirectory() as folder:
+        unpacked = Path(folder) / f"unpacked{ending}"
+        unpacked.write_bytes(content)
+        return READERS[ending](unpacked)
+
+
+def plain_name(file: Path) -> str:
+    """The name of a file before gzip packed it."""
+    return file.stem if file.suffix.lower() == ".gz" else file.name
+
+
+def named_ending(file: Path) -> str:
+    """The ending of a file's name before gzip packed it, in lower case."""
+    return Path(plain_name(file)).suffix.lower()
+
+
+def beginning(file: Path) -> bytes:
+    """The first bytes of a file, unpacked where it is packed by gzip; none where it cannot be opened."""
+    try:
+        with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as opened:
+            return opened.read(BEGINNING)
+    except (OSError, EOFError, zlib.error):
+        return b""

@@ -10,20 +10,31 @@ from clew.documents.extracted import Block, Cells, Extracted, Kind, TextLine, ce
 from clew.documents.formats.grid import with_caption
 
 NO_TITLES = re.compile(
-    r"(powerpoint[- ]presentation|presentation\d*|untitled\d*|unknown|title|document\d*|(microsoft )?word.*)?",
+    r"(powerpoint[- ]presentation|presentation\d*|untitled\d*|unknown|title|document\d*|(microsoft )?word.*"
+    r"|(table of )?contents|inhalt(sverzeichnis)?|table des matières|índice|indice|sommaire|.*(\.\s?){4,}\W*\w*)?",
     re.IGNORECASE,
 )
-"""What programs write where the author gave no title."""
+"""What programs write where the author gave no title, and what stands above and in tables of contents."""
+NUMBERED = re.compile(
+    r"(?i:chapter|section|part|appendix)\s+\w{1,5}\b|\d{1,3}(\.\d+)+\.?\s+\S|(\d{1,3}|I)[.):]\s+\S|[01]\s+\S"
+)
+"""The number of a section: what it opens is a part of a document."""
 Place = tuple[int, float, float, float, float]
 """A page and a box on it: x0, top, x1, bottom."""
 
 
 def first_heading(text: str, blocks: Sequence[Block]) -> str:
-    """The first heading, where no other one is on its level: a title, not the first of several."""
+    """The first heading, where no other one is on its level and it has no number: a title, not the first of several."""
     headings = [block for block in blocks if block.kind == "heading"]
     if not headings or sum(block.level == headings[0].level for block in headings) > 1:
         return ""
-    return " ".join(text[headings[0].start : headings[0].end].split())
+    title = " ".join(text[headings[0].start : headings[0].end].split())
+    return "" if is_section(title) else title
+
+
+def is_section(heading: str) -> bool:
+    """Whether a heading names a part of a document rather than the document."""
+    return NUMBERED.match(heading) is not None or NO_TITLES.fullmatch(heading) is not None
 
 
 @dataclass

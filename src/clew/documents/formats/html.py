@@ -1,4 +1,4 @@
-"""HTML with the standard library, alone and as the chapters of an EPUB; menus are skipped."""
+"""HTML with the standard library, alone and as the chapters of an EPUB; menus are skipped, layouts are read as text."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ SKIPPED = frozenset(SKIPPED_TAGS.split())
 BOLD = frozenset({"b", "strong"})
 MENUS = frozenset({"navigation", "search", "banner", "contentinfo"})
 """Roles of what stands around the text."""
+MENU_CLASS = re.compile(r"(?i:\bnav(?:igation|header|footer|bar)?\b)")
+"""Classes and summaries of what leads to other pages."""
+MOST_IN_MENU = 200
+"""Letters beside the links of a menu at most: a page that is wrapped in an element of such a class is none."""
+MOST_IN_ONE = 0.7
+LONG_CELL = 400
+"""A table without a header whose longest cell has more than this share of its letters, and more letters, is none."""
+LONGEST_LABEL = 60
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 DEEPEST_HEADING = 7
 QUESTION = re.compile(r".{5,250}\?[\"”’)]*", re.DOTALL)
@@ -118,6 +126,7 @@ class HtmlWalk:
         self._line = _Line()
         self._level = 0
         self._term = ""
+        self._number = ""  # of the item of a list that begins
         self._contents = False  # since the last heading, lines of a table of contents were left out
 
     def add(self, node: Node) -> None:
@@ -158,11 +167,24 @@ class HtmlWalk:
                 self._heading(term, self._level + 1)
             else:
                 self._term = PERMALINK.sub("", term)
+        elif node.tag == "ol":
+            self._numbered(node)
         else:
             self._block(node)
             if node.tag == "dl":
                 self._flush()
                 self._end_term()
+
+    def _numbered(self, node: Node) -> None:
+        """The items of a list with their numbers, as a browser shows them."""
+        number = _span(node, "start")
+        for child in node.children:
+            item = Node("ol", {}, [child])
+            if isinstance(child, Node) and child.tag == "li":
+                self._number, number = f"{number}. ", number + 1
+            self._block(item)
+            self._flush()
+            self._number = ""
 
     def _inline(self, node: Node, *, bold: bool = False, link: str = "") -> None:
         if self._is_skipped(node):
@@ -183,7 +205,9 @@ class HtmlWalk:
                 self._inline(child, bold=bold, link=link)
 
     def _is_skipped(self, node: Node) -> bool:
-        return node.tag in self._skipped or ("nav" in self._skipped and node.attributes.get("role") in MENUS)
+        return node.tag in self._skipped or (
+            "nav" in self._skipped and (node.attributes.get("role") in MENUS or _is_menu(node))
+        )
 
     def _text(self, text: str, *, bold: bool = False, link: str = "") -> None:
         self._line.pieces.append(text)
@@ -208,7 +232,8 @@ class HtmlWalk:
             self._heading(text, self._level + 1)
             return
         term, self._term = self._term, ""
-        self.builder.paragraph(f"{term}: {text}" if term else text)
+        number, self._number = self._number, ""
+        self.builder.paragraph(number + (f"{term}: {text}" if term else text))
 
     def _end_term(self) -> None:
         """A term without a definition stands alone."""
@@ -227,13 +252,17 @@ class HtmlWalk:
 
     def _table(self, table: Node) -> None:
         rows = list(_rows(table))
-        widest = max((len(cells) for cells, _ in rows), default=0)
-        inside = {inner.tag for cells, _ in rows for cell in cells for inner in _walk(cell)}
-        if widest < 2 or len(rows) < 2 or inside & {"table", *HEADINGS, "pre"} - {"h5", "h6"}:  # a layout, not a table
+        if _is_layout(table, rows):
             for cells, _ in rows:
                 for cell in cells:
+                    label = " ".join(self._plain(cell).split()) if cell.tag == "th" else ""
+                    if 0 < len(label) <= LONGEST_LABEL:
+                        self._end_term()
+                        self._term = label  # the heading of a note
+                        continue
                     self._block(cell)
                     self._flush()
+            self._end_term()
             return
         self._end_term()
         caption = next((self._plain(part) for part in _walk(table) if part.tag == "caption"), "")
@@ -243,6 +272,41 @@ class HtmlWalk:
 
     def _cell(self, cell: Node) -> Cell:
         return Cell(self._plain(cell), _span(cell, "colspan"), _span(cell, "rowspan"))
+
+
+def _is_layout(table: Node, rows: list[tuple[list[Node], bool]]) -> bool:
+    """Whether a table only arranges text: no row has two, it holds headings or tables, or one cell has most of it."""
+    letters = [[_letters(cell) for cell in cells] for cells, _ in rows]
+    inside = {inner.tag for cells, _ in rows for cell in cells for inner in _walk(cell)}
+    if len(rows) < 2 or inside & {"table", *HEADINGS, "pre"} - {"h5", "h6"}:
+        return True
+    if table.attributes.get("role") in {"presentation", "none"} or all(sum(map(bool, row)) < 2 for row in letters):
+        return True
+    longest, whole = max(map(max, letters)), sum(map(sum, letters))
+    headed = any(cell.tag == "th" for cells, _ in rows for cell in cells)
+    return not headed and longest > max(MOST_IN_ONE * whole, LONG_CELL)
+
+
+def _is_menu(node: Node) -> bool:
+    """Whether an element says that it leads elsewhere, with little text beside its links, or is a row of links."""
+    if node.tag not in BLOCKS:
+        return False
+    if MENU_CLASS.search(f"{node.attributes.get('class', '')} {node.attributes.get('summary', '')}"):
+        return _letters(node, linked=False) <= MOST_IN_MENU
+    rows = list(_rows(node)) if node.tag == "table" else []
+    cells = [cell for cell in rows[0][0] if _letters(cell)] if len(rows) == 1 else []
+    return len(cells) > 1 and not any(_letters(cell, linked=False) for cell in cells)
+
+
+def _letters(node: Node, *, linked: bool = True) -> int:
+    """How many letters and digits are shown, in links or not; or only those that are in none."""
+    count = 0
+    for child in node.children:
+        if isinstance(child, str):
+            count += sum(map(str.isalnum, child))
+        elif child.tag not in SKIPPED and (linked or not (child.tag == "a" and child.attributes.get("href"))):
+            count += _letters(child, linked=linked)
+    return count
 
 
 def _rows(table: Node) -> Iterator[tuple[list[Node], bool]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from clew.core.errors import SourceError, needing
 from clew.documents.extracted import Extracted, Kind, cells_of, markdown
-from clew.documents.formats.builder import Place, TextBuilder
+from clew.documents.formats.builder import Place, TextBuilder, is_section
 from clew.documents.formats.pdf_blocks import (
     Mark,
     PageBlock,
@@ -63,7 +63,7 @@ def assembled(read: ReadPages) -> Extracted:
     first = next((text[block.start : block.end] for block in builder.blocks if block.kind == "heading"), "")
     usable = re.search(r"\w{3}", read.title) and read.title.lower().strip("()") not in NO_TITLES
     return Extracted(
-        read.title if usable else first,
+        read.title if usable else "" if is_section(first) else first,
         text,
         tuple(builder.blocks),
         read.count,

@@ -186,6 +186,9 @@ def contents(lines: Sequence[Line]) -> frozenset[int]:
             found = set(text)
         elif len(paged) > 0.6 * len(text) and _rises([lines[place].text for place in paged]):
             found = {place for place in text if paged[0] <= place <= paged[-1]}
+    entry = min(found, default=0) - 1
+    if entry in text and SECTION_NUMBER.match(lines[entry].text) and not SECTION_NUMBER.match(lines[entry + 1].text):
+        found.add(entry)  # the first entry takes two lines
     heading = min(found, default=0) - 1
     if heading >= 0 and lines[heading].table is None and len(lines[heading].text) < 40:
         words = re.findall(r"\w+", lines[heading].text.lower())

@@ -26,6 +26,8 @@ VERSION = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 ITEM = re.compile(r"\s*(?:[-*+•o]|\d{1,3}[.)])\s+\S")
+COLUMNS = re.compile(r"\S(?: {3,}|\t+)\S.*\S(?: {3,}|\t+)\S")
+"""A row of a table."""
 LONGEST_HEADING = 90
 
 
@@ -78,7 +80,7 @@ def _underlined(lines: Lines, row: int) -> int:
 def _level(lines: Lines, row: int) -> int:
     """The level of a line that is a heading by its form alone; 0 where that is not sure."""
     line = lines[row].strip()
-    if len(line) > LONGEST_HEADING or lines.indent(row) > 4:
+    if len(line) > LONGEST_HEADING or lines.indent(row) > 4 or COLUMNS.search(line):
         return 0
     if VERSION.match(line) and not line.endswith((".", ",", ";")) and lines.indent(row) == 0:
         return 2

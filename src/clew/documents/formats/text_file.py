@@ -39,6 +39,17 @@ def decoded(content: bytes) -> str:
             return unix(content.decode("cp1252", errors="replace"))
 
 
+CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffd]")
+"""What is in no text: control characters, and bytes that stand for nothing."""
+
+
+def decoded_text(beginning: bytes) -> str:
+    """The text a file begins with, whose last character may be cut; empty where it is no text."""
+    wide = beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = decoded(beginning if wide else beginning[: beginning.rfind(b"\n") + 1] or beginning)
+    return "" if CONTROLS.search(text[:-1]) else text
+
+
 def unix(text: str) -> str:
     """Line ends as one character, and none that only some programs see as such."""
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -35,6 +35,11 @@ DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
 _JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
 _PARQUET = {".parquet", ".pq"}
 _READABLE = (DELIMITED | _JSON_LINES | _PARQUET | {".json", ".obo"} | set(FORMATS) | DATABASE_FILES) - {""}
+DOCUMENTS = """
+.pdf, .docx, .pptx, .xlsx, .odt, .ods, .odp, .epub, .html, .htm, .xhtml, .md, .markdown, .rst, .txt, .text, .man, .csv,
+.tsv, .json, .eml, .mbox and other files of plain text
+""".strip().replace("\n", " ")
+"""Which folders `clew.documents` reads, which lies above."""
 
 
 _DESCRIBING = {"name", "aliases", "text"}
@@ -214,7 +219,8 @@ def _files(folder: Path, found: _Found) -> list[Path]:
     """The readable files of a folder; where some are called nodes and edges, only those; a note names the others."""
     files = sorted(path for path in folder.iterdir() if path.is_file() and _is_readable(path))
     if not files:
-        raise SourceError(f"nothing readable in this folder; readable are {', '.join(sorted(_READABLE))}", file=folder)
+        readable = f"{', '.join(sorted(_READABLE))}; as documents {DOCUMENTS}"
+        raise SourceError(f"nothing readable in this folder; readable are {readable}", file=folder)
     plain = {kind: [path for path in files if is_plainly(kind, path)] for kind in ("nodes", "edges")}
     if not all(plain.values()):
         return files
