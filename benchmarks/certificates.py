@@ -34,6 +34,7 @@ from clew.methods.focus.tiers import finished, tiers, united, unrestricted
 from clew.queries.certificates import certificate
 from clew.queries.claims import Claim, as_block, claim_of_paths
 from clew.queries.grounding import ground, pose
+from clew.queries.problem import as_days
 from clew.queries.relation_paths import Explorer, RelationPath
 from clew.queries.solutions import solve
 
@@ -335,7 +336,8 @@ def property_graph_of(kb: ArrayKnowledgeBase) -> kuzu.Connection:
     nodes = [kb.node(int(place)) for place in kb.nodes()]
     for node in nodes:
         values = {"key": node.key, "name": node.name}
-        values |= {name: value for name, value in node.attributes.items() if value == value}
+        values |= {name: _held(value, schema.attribute_types[name]) for name, value in node.attributes.items()}
+        values = {name: value for name, value in values.items() if value == value}
         given = ", ".join(f"`{name}`: $p{place}" for place, name in enumerate(values))
         database.execute(f"CREATE (:`{node.type}` {{{given}}})", {f"p{n}": v for n, v in enumerate(values.values())})
     edges = kb.edges(kb.nodes(), None, "out")
@@ -344,6 +346,12 @@ def property_graph_of(kb: ArrayKnowledgeBase) -> kuzu.Connection:
         ends = f"(a:`{a.type}` {{key: $a}}), (b:`{b.type}` {{key: $b}})"
         database.execute(f"MATCH {ends} CREATE (a)-[:`{relation}`]->(b)", {"a": a.key, "b": b.key})
     return database
+
+
+def _held(value: Any, kind: str) -> Any:
+    """A value as a property graph holds it: it has no dates of which only the year is known."""
+    days = as_days(value) if kind == "date" and isinstance(value, str) else None
+    return value if days is None else days[0]
 
 
 def _column(kb: ArrayKnowledgeBase, name: str) -> str:

@@ -33,17 +33,17 @@ from clew.core.types import NodeSet, Ranking
 from clew.datasets.base import question_base
 from clew.datasets.load import load_dataset
 from clew.documents.building import build_documents
-from clew.documents.corpus import corpus_tables
 from clew.documents.graph.edges import EdgeOptions, density
+from clew.documents.rows import corpus_tables
 from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.comparison import bootstrap, by_type
 from clew.methods.catalog import create
 from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting, search_of
-from clew.methods.knowledge_graph_prompting.passages import PassageGraph
-from clew.methods.knowledge_graph_prompting.traversal import Walk, fused, missing_evidence, walk
+from clew.methods.knowledge_graph_prompting.traversal import PassageGraph, fused, missing_evidence, walk
 from clew.toolbox import Toolbox
 
 NEIGHBOURS = (1, 5, 20, 50)
+METHOD = KnowledgeGraphPrompting()
 
 
 @dataclass(frozen=True)
@@ -90,16 +90,15 @@ def speed(count: int) -> None:
         print(f"base: {time.perf_counter() - begun:.1f} s, {seconds:.1f} s of processor time, {peak():.2f} GB at most")
         tools = Toolbox.open(Path(folder) / "kb", embedder="hash")
         tools.vectors.embed_all()
-        method = KnowledgeGraphPrompting()
         chance = random.Random(1)
         asked = []
         for _ in range(60):
             source = chance.choice(texts)
             asked.append(f"Which {source.text.split()[3]} {source.text.split()[5]} is with {source.title}?")
         begun = time.perf_counter()
-        method.rank(asked[0], tools)
+        METHOD.rank(asked[0], tools)
         print(f"first retrieval: {1000 * (time.perf_counter() - begun):.0f} ms")
-        for name, work in (("retrieval", method.rank), ("answer", method.answer)):
+        for name, work in (("retrieval", METHOD.rank), ("answer", METHOD.answer)):
             times, worked_each = zip(*(timed(work, question, tools) for question in asked[1:]), strict=True)
             print(
                 f"{name}: median {1000 * median(times):.0f} ms, {1000 * median(worked_each):.0f} ms of processor time"
@@ -167,7 +166,17 @@ def measured(tools: Toolbox, graph: PassageGraph, dataset) -> tuple[float, float
     for question in dataset.questions:
         begun = time.perf_counter()
         asked = search.about(question.text)
-        ranking = fused(asked, walk(asked, graph, missing_evidence, Walk()), 30)
+        paths = walk(
+            asked,
+            graph,
+            missing_evidence,
+            asked.pool.top(METHOD.seeds),
+            branching=METHOD.branching,
+            hops=METHOD.hops,
+            budget=METHOD.budget,
+            beam=METHOD.beam,
+        )
+        ranking = fused(asked, paths, METHOD.k)
         times.append(time.perf_counter() - begun)
         found = {ref.key for ref in kb.refs(ranking.nodes[:5])}
         recalls.append(mean(key in found for key in question.passages))

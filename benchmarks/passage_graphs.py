@@ -20,7 +20,8 @@ from clew.core.types import NodeSet
 from clew.datasets.questions import Dataset, Question
 from clew.documents.graph.edges import density
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.methods.knowledge_graph_prompting.passages import PassageGraph, readable_nodes, tf_idf_ranking
+from clew.methods.knowledge_graph_prompting.traversal import PassageGraph
+from clew.reading.documents.search import readable_nodes, tf_idf_ranking
 from clew.toolbox import Toolbox
 
 SEEDS = 10

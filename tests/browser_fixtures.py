@@ -99,7 +99,15 @@ def answered(page) -> None:
 def ask(page, site: str, question: str, more: str = "", base: str = "hpo") -> None:
     """Open the address of a question, and wait for its answer."""
     page.goto(f"{site}/#/ask?base={base}&q={question}{more}")
+    page.locator("h1.asked-question", has_text=question).wait_for(state="attached")  # not the answer of another one
     answered(page)
+
+
+def settled(page) -> None:
+    """Wait until what has arrived is drawn, and what that asked the server for, too."""
+    for _ in range(2):
+        page.evaluate("fetch('/health').then((reply) => reply.json())")
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def serving(statements: Path) -> Iterator[str]:
     serve = [SERVER, "serve-read-only", "--location", store, "--bind", f"127.0.0.1:{port}"]
     server = subprocess.Popen(serve, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        _wait_for(port)
+        _wait_for(port, server)
         yield f"http://127.0.0.1:{port}/query"
     finally:
         server.terminate()
@@ -51,12 +51,12 @@ class Listening(SparqlEndpoint):
         return super().page(query)
 
 
-def _wait_for(port: int) -> None:
-    for _ in range(100):
+def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
+    while server.poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
             time.sleep(0.1)
         else:
             return
-    raise TimeoutError(f"no server at port {port}")
+    raise RuntimeError(f"the server ended with {server.returncode}")

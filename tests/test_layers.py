@@ -103,6 +103,10 @@ def test_there_are_no_cycles_between_modules():
     [
         ("clew", {"numpy", "pyarrow", "typer", "dataclasses"}),
         ("clew.api, clew.methods.auto, clew.methods.focus.focus_plus", {"pydantic", "importlib.metadata", "numpy.ma"}),
+        (
+            "clew.cli.ask, clew.methods.auto",
+            {"rich", "sqlite3", "html", "clew.models.wrappers"},
+        ),
         ("clew.methods.auto, clew.methods.focus.focus_plus", {"clew.kb.sparql", "clew.kb.cypher", "clew.roles.read"}),
     ],
 )

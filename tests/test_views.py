@@ -150,7 +150,7 @@ def test_a_server_shows_what_its_groups_may_see(tmp_path, tiny_tables):
         for workers in (1, 2) if groups == ("lab",) else (1,):
             settings = ServerSettings({"closed": tmp_path / "closed.kb"}, groups=groups, workers=workers)
             with running(settings) as server:
-                assert httpx.get(f"{server}/v1/bases").json()[0]["nodes"] == count
+                assert httpx.get(f"{server}/v1/bases", timeout=60).json()[0]["nodes"] == count
                 asked = {"question": "Which genes are associated with Marfan syndrome?"}
                 reply = httpx.post(f"{server}/v1/bases/closed/ask", json=asked, timeout=60).json()
                 assert ("FBN1" in json.dumps(reply["answers"])) == ("lab" in groups)

@@ -1,6 +1,7 @@
 """A real server on loopback, in a thread of the test."""
 
 import contextlib
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -12,9 +13,9 @@ from clew.web.settings import ServerSettings
 
 
 @contextlib.contextmanager
-def running(settings: ServerSettings, port: int = 0) -> Iterator[str]:
+def running(settings: ServerSettings, own: socket.socket | None = None) -> Iterator[str]:
     """The address of a server that runs as long as the block."""
-    with listen("127.0.0.1", port) as listening:
+    with own or listen("127.0.0.1", 0) as listening:
         server = uvicorn.Server(configured(settings))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from clew.kb.sources.files import SourceOptions
     from clew.kb.sources.objects import from_networkx, from_pyg, from_tables, to_arrow, to_networkx, to_pyg
     from clew.kb.sources.read import from_database
+    from clew.models.budget import Budget
     from clew.models.protocol import Embedder, LanguageModel
-    from clew.models.wrappers import Budget
 
 __version__ = "0.2.0.dev0"
 __all__ = [
@@ -69,7 +69,7 @@ _WHERE = {
         ("from_networkx", "from_pyg", "from_tables", "to_arrow", "to_networkx", "to_pyg"), "clew.kb.sources.objects"
     ),
     **dict.fromkeys(("Embedder", "LanguageModel"), "clew.models.protocol"),
-    "Budget": "clew.models.wrappers",
+    "Budget": "clew.models.budget",
     "Client": "clew.client",
     "DocumentOptions": "clew.documents.rows",
     "SourceOptions": "clew.kb.sources.files",

@@ -14,21 +14,20 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import InputError
-from clew.core.schema import Schema
 from clew.core.trace import Recorder, Span
 from clew.core.types import Answer, Direction
-from clew.core.unchecked import Unchecked
 from clew.methods import catalog
 from clew.methods.protocol import Method
 from clew.methods.role_choice import corrected
-from clew.models.protocol import Embedder, LanguageModel
-from clew.models.wrappers import Budget, Budgeted, Ledger, Traced
+from clew.models.budget import Budget, Ledger
 from clew.queries.corrections import Corrections
 from clew.toolbox import Toolbox
 
 if TYPE_CHECKING:  # imported where they are used: most programs ask one kind of thing
     from clew.building import BuildReport
     from clew.conversation import Conversation
+    from clew.core.schema import Schema
+    from clew.core.unchecked import Unchecked
     from clew.datasets.questions import Dataset
     from clew.documents.rows import DocumentOptions
     from clew.evaluation.page import Evaluation
@@ -37,6 +36,7 @@ if TYPE_CHECKING:  # imported where they are used: most programs ask one kind of
     from clew.kb.tables import Tables
     from clew.kb.visibility import Rules
     from clew.models.prices import Estimate
+    from clew.models.protocol import Embedder, LanguageModel
 
 Fixes = Mapping[str, Sequence[str]]
 """Name in a question → keys of the nodes that it stands for; an empty list where it names nothing."""
@@ -104,6 +104,8 @@ class Base:
         self, question: str, method: str | Method = catalog.DEFAULT_METHOD, **given: Any
     ) -> Iterator[Span | Unchecked | Answer]:
         """The steps as they begin and end, the answer while a model writes it, then the answer, checked."""
+        from clew.core.unchecked import Unchecked
+
         events: SimpleQueue[Span | Unchecked | Answer | BaseException] = SimpleQueue()
 
         def written(text: str) -> None:
@@ -277,13 +279,15 @@ def open(
 
 def _opened(model: str | LanguageModel | None, ledger: Ledger) -> LanguageModel | None:
     """A model by its spec, or one that is made already: its calls are traced and count against the budget too."""
-    if model == "none":
+    if model is None or model == "none":
         return None
     if isinstance(model, str):
         from clew.models.opening import open_model
 
         return open_model(model, ledger=ledger)
-    return model if model is None or isinstance(model, Traced) else Traced(Budgeted(model, ledger))
+    from clew.models.wrappers import Budgeted, Traced
+
+    return model if isinstance(model, Traced) else Traced(Budgeted(model, ledger))
 
 
 def build(

@@ -10,12 +10,11 @@ from typing import Any
 
 from clew.core.errors import InputError
 from clew.core.texts import asked_text
-from clew.core.types import EMPTY, Box, Direction, NodeSet, plain
+from clew.core.types import EMPTY, Box, Direction, NodeSet, plain, printed_boxes
 from clew.index.protocol import Link
 from clew.kb.description import node_page
 from clew.kb.paths import PathLimits
 from clew.kb.protocol import KnowledgeBase
-from clew.methods.knowledge_graph_prompting.answer import printed_boxes
 from clew.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
 from clew.methods.subgraph_reranking.graph_to_text import GraphWriter, WrittenGraph, linearize
 from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor

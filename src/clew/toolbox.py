@@ -291,7 +291,6 @@ WITHOUT_RELATIONS = (
 )
 
 
-@dataclass(frozen=True)
 class ToolboxElsewhere(Toolbox):
     """The tools for a base that is not in a folder: its documents are indexed without their relations."""
 
@@ -308,7 +307,6 @@ class ToolboxElsewhere(Toolbox):
         return self.vectors
 
 
-@dataclass(frozen=True)
 class PostgresToolbox(ToolboxElsewhere):
     """The tools for a base in PostgreSQL: the same indexes, in its tables."""
 
@@ -366,7 +364,6 @@ class PostgresToolbox(ToolboxElsewhere):
         return remembered_embedder(self.database)
 
 
-@dataclass(frozen=True)
 class RemoteToolbox(ToolboxElsewhere):
     """The tools for a graph in a store elsewhere: names, words and vectors are those of what describes its nodes."""
 

@@ -1,6 +1,7 @@
 """The command line on real files, from build to answer: results on stdout, errors on stderr, exit codes."""
 
 import gzip
+import io
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from clew import __version__, cli
+from clew.cli import output
 
 NODES = [
     {"id": "G1", "type": "gene", "name": "FBN1", "text": "Encodes fibrillin 1, a protein of connective tissue."},
@@ -130,6 +132,31 @@ def test_an_answer_for_people_shows_rank_name_type_and_evidence(run, base):
     assert code == 0
     assert "Ectopia lentis" in out
     assert "“Dislocation of the lens.”" in out
+
+
+def test_a_name_that_looks_like_a_style_or_a_picture_is_shown_as_it_is(run, tmp_path):
+    import clew
+
+    name = "[bold]T[/bold] :smile: [/red] cell"
+    nodes = [{"key": "C1", "name": name, "text": "A cell of the thymus."}]
+    edges = [{"head": "C1", "relation": "like", "tail": "C1"}]
+    clew.build(clew.from_tables(nodes, edges), tmp_path / "c.kb")
+    assert name in run("show", tmp_path / "c.kb", "C1")[1]
+    assert name in run("ask", tmp_path / "c.kb", "thymus", "--method", "bm25")[1]
+
+
+@pytest.mark.parametrize(("settings", "shown"), [({}, "\x1b[1mT\x1b[0m ␛[2J\n"), ({"NO_COLOR": "1"}, "T ␛[2J\n")])
+def test_a_terminal_is_sent_styles_of_ours_and_no_command_of_a_text(monkeypatch, settings, shown):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    output.out.line(("T", "bold"), " \x1b[2J")
+    assert sys.stdout.getvalue() == shown
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from clew.documents.building import find_files
 from clew.documents.extracted import Block, Extracted, ExtractedCache, cells_of, content_key, to_json
 from clew.documents.formats import READERS
 from clew.documents.passages import outline
-from clew.reading.language.proper_names import sentence_spans, sentences
+from clew.reading.proper_names import sentence_spans, sentences
 
 
 @pytest.fixture(scope="module")

@@ -217,9 +217,11 @@ def test_options_are_for_all_methods_or_for_one(monkeypatch, capsys, base, quest
 
 
 SCRIPT = """
-import sys
+import sys, time
 sys.path[:0] = {tests!r}
 from test_eval_command import WordCount
+sleep = time.sleep
+time.sleep = lambda seconds: sleep(20 * seconds)  # time enough to kill it, wherever this runs
 from clew.methods import catalog
 from clew.cli import main
 catalog.METHODS["words"] = WordCount

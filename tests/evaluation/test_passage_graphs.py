@@ -11,8 +11,8 @@ from clew.building import build
 from clew.core.errors import InputError
 from clew.core.types import Answer, Candidate, NodeRef, Passage
 from clew.datasets.questions import Question
-from clew.documents.corpus import corpus_tables
 from clew.documents.graph.edges import EdgeOptions
+from clew.documents.rows import corpus_tables
 from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.judging import structures_in
 from clew.methods.catalog import create

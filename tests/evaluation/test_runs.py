@@ -207,10 +207,10 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
 
     def slow(question):
         if question.id == "q1":
-            gate.wait(5)
+            gate.wait(60)
             os.kill(os.getpid(), signal.SIGINT)
         elif question.id == "q0":
-            gate.wait(5)
+            gate.wait(60)
             time.sleep(0.3)  # under way when the interrupt comes
         return parity(question)
 
@@ -271,7 +271,7 @@ sys.path[:0] = {tests!r}
 from test_runs import run, parity
 print("ready", flush=True)
 def slow(question):
-    time.sleep(0.004)
+    time.sleep(0.03)
     return parity(question)
 run(slow, out=Path({out!r}), concurrency=3)
 """
@@ -287,7 +287,7 @@ def test_a_run_killed_at_random_moments_gives_the_identical_report(tmp_path):
         process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(dice.uniform(0, 0.03))
+        time.sleep(dice.uniform(0, 0.1))
         process.send_signal(signal.SIGKILL)
         kills += process.wait() == -signal.SIGKILL
         process.stdout.close()

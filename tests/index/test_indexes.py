@@ -15,8 +15,8 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.sources.delta import Delta
 from clew.kb.tables import Piece, Tables
 from clew.methods.stark.retrievers import VectorSearch
+from clew.models.budget import Budget, Ledger
 from clew.models.embedding.opening import HashEmbedder
-from clew.models.wrappers import Budget, Ledger
 from clew.toolbox import Toolbox
 from conftest import NODES, tables
 

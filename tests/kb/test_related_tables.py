@@ -4,7 +4,9 @@ import pytest
 
 import clew
 from clew.core.errors import SourceError
+from clew.kb.sources.files import SourceOptions
 from clew.kb.sources.read import read_sources
+from clew.kb.sources.row_keys import names_of_rows
 
 FILES = {
     "customers.csv": "customer_id,company_name,city\n1,Around the Horn,London\n2,Bon app',Marseille\n",
@@ -89,3 +91,135 @@ def test_years_of_one_kind_of_file_do_not_refer_to_each_other(shop):
     tables = read_sources([shop / "films2001.jsonl", shop / "films2002.jsonl"])
     assert not tables.edges
     assert len(tables.nodes) == 2
+
+
+FAMILY = {
+    "places.csv": "place_id,name,part_of_place_id\n1,Ottawa,3\n2,Worthington,3\n3,Ontario,\n",
+    "people.csv": "person_id,name,birth_place_id,father_id\nI1,Ann Webb,1,I2\nI2,Bob Webb,2,I3\nI3,Carl Webb,2,\n",
+    "marriages.csv": "marriage_id,husband_id,wife_id,date\nF1,I2,I1,1879-07-25\nF2,I3,I1,1868-08\n",
+}
+
+
+def read(folder, files, **options):
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return read_sources([folder / name for name in files], SourceOptions(**options))
+
+
+def relations(tables):
+    found = {}
+    for piece in tables.edges:
+        rows = piece.table.select(["head", "relation", "tail"]).to_pylist()
+        found |= {row["relation"]: (row["head"].partition("/")[0], row["tail"].partition("/")[0]) for row in rows}
+    return found
+
+
+def named(tables):
+    return [name for piece in tables.nodes for name in piece.table["name"].to_pylist()]
+
+
+def test_columns_refer_to_the_key_that_their_names_end_with_or_that_their_texts_are(tmp_path):
+    tables = read(tmp_path, FAMILY)
+    assert relations(tables) == {
+        "part_of_place": ("places", "places"),
+        "birth_place": ("people", "places"),
+        "father": ("people", "people"),
+        "husband": ("marriages", "people"),
+        "wife": ("marriages", "people"),
+    }
+    assert sum(piece.table.num_rows for piece in tables.edges) == 11
+    assert "people.father_id → people" in " ".join(tables.notes)
+
+
+def test_numbers_whose_column_names_no_table_refer_to_nothing_and_a_note_says_so(tmp_path):
+    numbers = {name: text.replace("I", "").replace("F", "") for name, text in FAMILY.items()}
+    tables = read(tmp_path, numbers)
+    assert set(relations(tables)) == {"part_of_place", "birth_place"}
+    (note,) = [one for one in tables.notes if "Called like keys" in one]
+    assert "people.father_id, marriages.husband_id, marriages.wife_id" in note
+    (note,) = read(tmp_path, {name: numbers[name] for name in ("people.csv", "marriages.csv")}).notes
+    assert "people.birth_place_id, people.father_id, marriages.husband_id" in note
+
+
+def test_texts_that_are_keys_of_two_files_or_of_none_refer_to_nothing(tmp_path):
+    cats = {"cats.csv": "cat_id,name\nI1,Tom\nI2,Puss\nI3,Felix\n"}
+    assert "father" not in relations(read(tmp_path, FAMILY | cats))
+    strange = {"people.csv": FAMILY["people.csv"].replace(",I3", ",X9")}
+    assert "father" not in relations(read(tmp_path, FAMILY | strange))
+
+
+def test_a_second_spelling_of_the_own_key_refers_to_nothing(tmp_path):
+    people = {"people.csv": "person_id,name,site_id\nI1,Ann Webb,I1\nI2,Bob Webb,I2\nI3,Carl Webb,I2\n"}
+    tables = read(tmp_path, FAMILY | people)
+    assert "site" not in relations(tables)
+    assert "husband" in relations(tables)
+
+
+LINKS = {
+    "hops.csv": "hop_id,name\n1,Cascade\n2,Citra\n",
+    "recipes.csv": "recipe_id,name\n1,Pale Ale\n2,Porter\n",
+}
+
+
+def test_rows_with_nothing_but_two_references_and_a_number_are_edges(tmp_path):
+    link = {"hop_in_recipe.csv": "id,hop_id,recipe_id\n1,1,1\n2,1,1\n3,2,1\n4,2,2\n"}
+    tables = read(tmp_path, LINKS | link)
+    assert relations(tables) == {"hop_in_recipe": ("hops", "recipes")}
+    assert len(named(tables)) == 4
+
+
+@pytest.mark.parametrize(
+    "link", ["id,hop_id,recipe_id,grams\n1,1,1,20\n2,1,1,5\n", "id,hop_id,recipe_id\nFirst wort,1,1\nDry hop,1,1\n"]
+)
+def test_rows_between_two_others_with_more_to_ask_for_are_nodes_and_a_relation(tmp_path, link):
+    tables = read(tmp_path, LINKS | {"hop_in_recipe.csv": link})
+    own = {"hop": ("hop_in_recipe", "hops"), "recipe": ("hop_in_recipe", "recipes")}
+    assert relations(tables) == own | {"hop_in_recipe": ("hops", "recipes")}
+    things = {"brews.csv": "id,hop_id,recipe_id,day\n1,1,1,2021-03-05\n2,1,1,2021-03-06\n"}
+    assert relations(read(tmp_path, LINKS | things)) == {"hop": ("brews", "hops"), "recipe": ("brews", "recipes")}
+
+
+def test_a_link_within_a_table_is_called_after_its_second_column_where_that_says_more(tmp_path):
+    mounts = {"mounts.csv": "mount_id,name\nM1,Fujifilm X\nM2,M42\n"}
+    accepts = {"mount_compatibility.csv": "mount_id,accepts_mount_id\nM1,M2\n"}
+    tables = read(tmp_path, mounts | accepts)
+    assert relations(tables) == {"accepts_mount": ("mounts", "mounts")}
+
+
+LENSES = {
+    "makers.csv": "maker_id,name\nK1,Mamiya\n",
+    "lenses.csv": "lens_id,serial,model,maker_id\nL1,X77,35mm f/3.5,K1\nL2,X78,80mm f/2.8,K1\n",
+}
+
+
+def test_a_column_of_short_texts_names_the_rows_and_not_their_codes(tmp_path):
+    assert named(read(tmp_path, LENSES)) == ["Mamiya", "35mm f/3.5", "80mm f/2.8"]
+
+
+def test_a_mapped_name_holds_where_the_column_is(tmp_path):
+    tables = read(tmp_path, LENSES, columns={"name": "serial"})
+    assert named(tables) == ["Mamiya", "X77", "X78"]
+    assert relations(tables) == {"maker": ("lenses", "makers")}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        ["https://a.example/x", "www.b.example/y"],
+        ["img/one.png", "two.jpeg"],
+        ["ann@mail.example", "bob@mail.example"],
+        ["2021-03-05T10:00", "2021-04-05T11:00"],
+        ["Mar 5, 2021", "April 12, 2021"],
+        ["A lens for portraits.", "It is good for sport."],
+        ["9f86d081", "a1f0c6e8"],
+        ["JFK", "LAX"],
+    ],
+)
+def test_what_each_row_has_of_its_own_need_not_be_its_name(others):
+    held = {"other": others, "model": ["EOS 90D", "Z 7"]}
+    assert names_of_rows("camera", (), held) == (["EOS 90D", "Z 7"], "model")
+
+
+def test_a_code_names_rows_where_nothing_else_does():
+    assert names_of_rows("airport", (), {"code": ["JFK", "LAX"], "size": [1, 2]}) == (["JFK", "LAX"], "code")
+    assert names_of_rows("page", (), {"file": ["a.html", "b.html"]}) == (["page 1", "page 2"], "")

@@ -281,3 +281,33 @@ def test_quotation_marks_around_a_name_are_part_of_it_unless_the_file_quotes(tmp
     assert read_sources([file]).edges[0].table["head"].to_pylist() == ["Heroes"]
     file.write_text('source\trelation\ttarget\n"He\tro"\tby\tBowie\n"Low"\tby\tBowie\n')
     assert read_sources([file]).edges[0].table["head"].to_pylist() == ["He\tro", "Low"]
+
+
+def test_blanks_after_separators_and_marks_behind_a_backslash_are_read_as_they_are_meant(tmp_path):
+    file = tmp_path / "runners.csv"
+    file.write_text(
+        'Name,              Country, Time,  Year\n"Usain Bolt",      "JAM",   9.63,  2012\n'
+        '"T. \\"Eddie\\" Tolan", "USA",  10.30 , 1932\n"O\'Hara,  S.\n  Jr.",     "USA",  10.4,  1936\n'
+    )
+    (piece,) = read_sources([file]).nodes
+    assert piece.table["name"].to_pylist() == ["Usain Bolt", 'T. "Eddie" Tolan', "O'Hara,  S.\n  Jr."]
+    assert piece.table["Country"].to_pylist() == ["JAM", "USA", "USA"]
+    assert (piece.table["Time"].type, piece.table["Year"].type) == (pa.float64(), pa.int64())
+    file.write_text(file.read_text() + '"Hal Davis", "USA"\n')
+    with pytest.raises(InputError) as short:
+        read_sources([file])
+    assert short.value.line == 6
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ('1,"C:\\",x\n2," ""a"" b", y\n', (["C:\\", ' "a" b'], ["x", " y"])),
+        ('1,"19\\" rack, old",x\n2,"C:\\\\", y\n', (['19" rack, old', "C:\\"], ["x", " y"])),
+        ('1,"a, ","b"\n2,"c\\""d", e\n', (["a, ", 'c\\"d'], ["b", " e"])),
+    ],
+)
+def test_what_only_looks_like_another_dialect_stays_as_it_is(tmp_path, written, expected):
+    (tmp_path / "nodes.csv").write_text("id,note,rest\n" + written)
+    (piece,) = read_sources([tmp_path / "nodes.csv"]).nodes
+    assert (piece.table["note"].to_pylist(), piece.table["rest"].to_pylist()) == expected

@@ -139,7 +139,7 @@ def stalling(films):
             if "SELECT DISTINCT ?x" in parse_qs(body.decode())["query"][0]:
                 time.sleep(5)
             headers = {name: self.headers[name] for name in ("Accept", "Content-Type")}
-            reply = httpx.post(films[1], content=body, headers=headers)
+            reply = httpx.post(films[1], content=body, headers=headers, timeout=60)
             with suppress(OSError):
                 self.send_response(reply.status_code)
                 self.send_header("Content-Length", str(len(reply.content)))

@@ -8,12 +8,12 @@ import pytest
 
 from chat_server import chat_body, raw, serving, status
 from clew.cli import main
+from clew.models.budget import Budget, Ledger
 from clew.models.capabilities import KEPT_SECONDS, Memory
 from clew.models.model_names import is_reasoning, size_of
 from clew.models.opening import open_estimating, open_model
 from clew.models.protocol import Capabilities, Message, Request
 from clew.models.settings import Settings, addresses, base_url
-from clew.models.wrappers import Budget, Ledger
 
 ASKED = Request((Message("user", "hello"),), max_tokens=24)
 

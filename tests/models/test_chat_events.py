@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from chat_server import chat_body, chat_events, drips, is_silent, raw, sends, serving, status
 from clew.core import unchecked
 from clew.core.trace import Recorder, recording
+from clew.models.budget import Budget, Ledger
 from clew.models.chat_replies import EventReader, StreamedReply, read_chat_reply
 from clew.models.openai_chat import ROOM_FOR_EVENTS, OpenAIChat
 from clew.models.prices import Price
 from clew.models.protocol import Completion, Message, Request
 from clew.models.reply_store import ReplyStore
 from clew.models.settings import Secret
-from clew.models.wrappers import Budget, Budgeted, Cached, Ledger, Limited, Retrying
+from clew.models.wrappers import Budgeted, Cached, Limited, Retrying
 
 ASKED = Request((Message("user", "hello"),))
 TEXT = "Größe: 64 MB — “ausreichend” 😀 for 東京."
@@ -299,12 +300,12 @@ def test_an_endless_reply_ends_at_the_deadline_and_nothing_is_told_after_it():
 
     with serving(misbehave=[sends(forever(), 0.01)]) as server:
         begun = time.perf_counter()
-        done, told = asked(server, seconds=0.5)
-        assert time.perf_counter() - begun < 5
+        done, told = asked(server, seconds=2)
+        assert time.perf_counter() - begun < 20
         count = len(told)
         time.sleep(0.3)
     assert done.failure == "outage"
-    assert "no reply within 0.5 seconds" in (done.error or "")
+    assert "no reply within 2 seconds" in (done.error or "")
     assert len(told) == count > 0
 
 

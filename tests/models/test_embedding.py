@@ -24,7 +24,7 @@ def embedder() -> OnnxEmbedder:
 def test_the_shipped_file_is_the_one_its_card_and_origin_name():
     bundled_card().check_digest()
     origin = (BUNDLED / "ORIGIN.md").read_text("utf-8")
-    for file in ("model.onnx", "tokenizer.json"):
+    for file in ("model.onnx", "graph.onnx", "tokenizer.json"):
         assert f"| {file} | {(BUNDLED / file).stat().st_size} | `{file_sha256(BUNDLED / file)}` |" in origin
 
 
@@ -33,6 +33,12 @@ def test_int8_vectors_are_near_those_of_the_float_model(embedder: OnnxEmbedder):
     cosines = (vectors * np.array(REFERENCE["vectors"])).sum(axis=1)
     assert cosines.min() > 0.98
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_the_optimised_graph_gives_the_vectors_of_the_model(embedder: OnnxEmbedder):
+    plain = OnnxEmbedder(dataclasses.replace(bundled_card(), graph=None))
+    texts = [*REFERENCE["texts"], "", "word " * 400]
+    assert np.array_equal(embedder.embed(texts, role="document"), plain.embed(texts, role="document"))
 
 
 def test_a_text_has_the_same_vector_alone_and_in_any_company(embedder: OnnxEmbedder):

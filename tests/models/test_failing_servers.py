@@ -355,9 +355,9 @@ def test_a_server_in_use_recovers_by_itself(base):
 def test_work_that_cannot_be_stopped_is_left_behind():
     with pytest.raises(TimeoutError):
         within(0.05, lambda: time.sleep(1))
-    assert within(1, lambda: "done") == "done"
+    assert within(60, lambda: "done") == "done"
     with pytest.raises(KeyError):
-        within(1, lambda: {}["x"])
+        within(60, lambda: {}["x"])
 
 
 def test_a_process_ends_while_a_server_still_hangs(base, tmp_path):

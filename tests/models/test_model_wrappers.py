@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from chat_server import ChatServer, Handler, chat_body, serving
 from clew.core import trace
 from clew.core.errors import InputError, PendingError, StorageError
+from clew.models.budget import Budget, Ledger
 from clew.models.openai_chat import OpenAIChat
 from clew.models.opening import open_estimating, open_model
 from clew.models.prices import Price
@@ -23,7 +25,7 @@ from clew.models.protocol import Completion, Message, Request, Usage
 from clew.models.reply_store import ReplyStore
 from clew.models.scripted import ScriptedModel
 from clew.models.settings import Settings
-from clew.models.wrappers import Budget, Budgeted, Cached, Ledger, Limited, Retrying, Traced
+from clew.models.wrappers import Budgeted, Cached, Limited, Retrying, Traced
 
 
 def request(text: object = "hello", **options) -> Request:
@@ -141,16 +143,17 @@ def test_32_requests_are_under_way_at_once_keep_order_and_share_a_cache(tmp_path
 class TestBudgeted:
     CALLS = 100
 
-    def run(self, budget: Budget, *, usage: Usage = Usage(50, 50, 0.01), clock=time.monotonic, pause: float = 0.0):
+    def run(self, budget: Budget):
         class Counting:
-            name, context_tokens, calls = "counting", 8192, 0
+            name, context_tokens, calls, lock = "counting", 8192, 0, threading.Lock()
 
             def complete(self, requests):
-                self.calls += len(requests)
-                time.sleep(pause)
-                return [Completion("x", usage) for _ in requests]
+                with self.lock:
+                    self.calls += len(requests)
+                return [Completion("x", Usage(50, 50, 0.01)) for _ in requests]
 
-        inner, ledger = Counting(), Ledger(budget, clock=clock)
+        inner = Counting()
+        ledger = Ledger(budget, clock=lambda: 0.02 * inner.calls)  # a call takes 20 ms
         done = Budgeted(Limited(inner, concurrency=4), ledger).complete([request(n) for n in range(self.CALLS)])
         assert len(done) == self.CALLS
         return inner.calls, ledger, done
@@ -172,9 +175,9 @@ class TestBudgeted:
         assert ledger.dollars <= 0.2 + 4 * 0.01 + 1e-9
 
     def test_seconds(self):
-        calls, ledger, _ = self.run(Budget(seconds=0.2), pause=0.02)
-        assert 4 <= calls <= 60
-        assert ledger.seconds < 0.4
+        calls, ledger, _ = self.run(Budget(seconds=0.2))
+        assert 10 <= calls <= 14
+        assert ledger.seconds <= 0.2 + 4 * 0.02 + 1e-9
 
     def test_no_cap_refuses_nothing(self):
         calls, ledger, _ = self.run(Budget())
@@ -195,20 +198,20 @@ class TestBudgeted:
 
 class TestLimited:
     def test_never_more_than_the_limit_at_once(self):
-        running, most, lock = 0, 0, threading.Lock()
+        running, most, lock, together = 0, 0, threading.Lock(), threading.Barrier(3)
 
         def reply(asked: Request) -> str:
             nonlocal running, most
             with lock:
                 running += 1
                 most = max(most, running)
-            time.sleep(0.005)
+            together.wait(timeout=60)  # and never fewer, while there is something to ask
             with lock:
                 running -= 1
             return echo(asked)
 
-        done = Limited(ScriptedModel(reply), concurrency=3).complete([request(n) for n in range(20)])
-        assert [d.text for d in done] == [f"echo {n}" for n in range(20)]
+        done = Limited(ScriptedModel(reply), concurrency=3).complete([request(n) for n in range(21)])
+        assert [d.text for d in done] == [f"echo {n}" for n in range(21)]
         assert most == 3
 
     def test_the_rate_is_kept(self):
@@ -233,7 +236,7 @@ class TestLimited:
 
 class TestConcurrently:
     def test_a_failure_stops_the_drawing_and_the_first_by_position_is_raised(self):
-        drawn = []
+        drawn, third = [], Future()
 
         def items():
             for n in range(100):
@@ -241,14 +244,17 @@ class TestConcurrently:
                 yield n
 
         def work(n: int) -> int:
-            time.sleep(0.01)
+            if n == 3:
+                third.set_result(threading.current_thread())
+            else:
+                third.result(60).join()  # it has failed before any other ends
             if n in (2, 3):
                 raise InputError(f"item {n}")
             return n
 
         with pytest.raises(InputError, match="item 2"):
             trace.concurrently(work, items(), limit=4)
-        assert len(drawn) <= 8
+        assert len(drawn) == 4
 
     def test_what_is_pending_lets_the_others_go_on(self):
         done = []
@@ -358,7 +364,7 @@ def test_a_run_killed_at_30_random_moments_pays_nothing_twice_and_ends_the_same(
         runner.wait()
 
 
-def test_ctrl_c_ends_a_run_within_seconds_and_keeps_what_had_come(tmp_path):
+def test_ctrl_c_ends_a_run_and_keeps_what_had_come(tmp_path):
     environment = {**os.environ, "CLEW_CACHE": str(tmp_path), "CLEW_CONFIG": str(tmp_path / "none.toml")}
     with serving(latency=0.3) as server:
         process = subprocess.Popen(
@@ -369,10 +375,9 @@ def test_ctrl_c_ends_a_run_within_seconds_and_keeps_what_had_come(tmp_path):
         )
         while len(server.bodies) < 6:
             time.sleep(0.01)
-        begun = time.perf_counter()
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate()
-        assert time.perf_counter() - begun < 4
+        assert len(server.bodies) < 200, "it did not end by itself"
         assert b"KeyboardInterrupt" in errors
         # An interrupt that hits while a reply is being stored leaves the four under way behind, and never more.
         assert len(server.bodies) - 4 <= len(ReplyStore(tmp_path / "replies.sqlite")) <= len(server.bodies)

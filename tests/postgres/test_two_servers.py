@@ -17,6 +17,8 @@ from web_server import running
 sys.path.append(str(Path(__file__).parent.parent.parent / "benchmarks"))
 import two_servers
 
+QUESTION = {"question": "Which genes cause it: Marfan?"}
+
 
 @pytest.fixture
 def served(postgres):
@@ -47,15 +49,15 @@ def test_each_answer_is_of_one_state(served, workers):
         assert set(users.outcomes) == {"answered"}
         assert len(users.seen) > 1
         for server in (first, second):  # what was written last is what both answer from
-            reply = httpx.post(f"{server}/v1/bases/served/ask", json={"question": "Which genes cause it: Marfan?"})
+            reply = httpx.post(f"{server}/v1/bases/served/ask", json=QUESTION, timeout=60)
             assert two_servers.states_in(reply.json()) <= {"5"}
-            assert httpx.get(f"{server}/v1/bases").json()[0]["nodes"] == 7
+            assert httpx.get(f"{server}/v1/bases", timeout=60).json()[0]["nodes"] == 7
 
 
 def test_a_database_that_is_down_is_said_so_and_its_address_is_not(tmp_path, monkeypatch):
     url = "postgresql://anna:s3cret@127.0.0.1:1/db#served"
     with running(ServerSettings(named_places([url]))) as server:
-        reply = httpx.post(f"{server}/v1/bases/served/ask", json={"question": "who?"})
+        reply = httpx.post(f"{server}/v1/bases/served/ask", json=QUESTION, timeout=60)
     assert reply.status_code >= 500
     assert "cannot be reached" in reply.text
     assert "s3cret" not in reply.text
@@ -65,7 +67,7 @@ def test_a_database_that_is_down_is_said_so_and_its_address_is_not(tmp_path, mon
 def test_workers_are_not_told_a_password_on_their_command_line(served):
     url = served.replace("postgres:@", "postgres:s3cret-word@")
     with running(ServerSettings(named_places([url]), workers=2)) as server:
-        assert httpx.get(f"{server}/v1/bases").status_code == 200
+        assert httpx.get(f"{server}/v1/bases", timeout=60).status_code == 200
         shown = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True, check=True).stdout
     assert "clew.web.answering_process" in shown
     assert "s3cret-word" not in shown

@@ -125,8 +125,10 @@ def attributes(tmp_path_factory):
         {"key": "c", "name": "C", "dose": 2, "mass": float("inf"), "colour": "red", "price": "nan"},
         {"key": "d", "name": "D", "day": datetime.date(2000, 1, 1), "price": "90", "tags": ["Red", "x"]},
     ]
+    for row, born in zip(rows, ("1985", "1868-08", "1985-04-18", "1998-02"), strict=True):
+        row["born"] = born
     kinds = {"dose": pa.int64(), "mass": pa.float64(), "day": pa.date32(), "at": pa.timestamp("us"), "rare": pa.bool_()}
-    texts = {"colour": pa.string(), "price": pa.string(), "tags": pa.list_(pa.string())}
+    texts = {"born": pa.string(), "colour": pa.string(), "price": pa.string(), "tags": pa.list_(pa.string())}
     names = {"key": pa.string(), "type": pa.string(), "name": pa.string()}
     nodes = pa.Table.from_pylist([{"type": "thing", **row} for row in rows], pa.schema({**names, **kinds, **texts}))
     edges = pa.Table.from_pylist([{"head": "a", "relation": "treats", "tail": "b"}])
@@ -147,6 +149,12 @@ def attributes(tmp_path_factory):
         ("day", "=", 1999, "a"),
         ("day", "<", "soon", ""),  # was compared letter by letter
         ("at", "<=", "1999-12-31", "a"),  # a time on the last day is on that day
+        ("born", ">", "1997", "d"),  # of some only the year or the month is known, and the column was text
+        ("born", "=", "1985", "ac"),
+        ("born", ">=", "1985-01-01", "acd"),
+        ("born", "<", "1985", "b"),
+        ("born", "<=", "1985-01-31", "ab"),
+        ("born", "=", "1868-08", "b"),
         ("rare", "=", "true", "b"),  # the words of a model for a truth value never held
         ("colour", "=", "STRASSE", ""),  # query languages fold no letters
         ("colour", "=", "straße", "b"),
@@ -180,6 +188,15 @@ def test_numbers_that_are_texts_are_compared_as_numbers_where_they_are_some(attr
     result = finished(kb, ByName(kb), TripletQuery((), Variable("x", "thing"), best=Best(True, "price")))
     assert attributes.differences(result.claim, {"b"}) == []
     assert best_of(kb, Best(True, "price"), kb.nodes()) == result.outcome.nodes
+
+
+def test_the_earliest_date_may_be_a_month(attributes):
+    kb = attributes.kb
+    assert kb.schema.attribute_types["born"] == "date"
+    (first,) = kb.refs(best_of(kb, Best(False, "born"), kb.nodes()).array)
+    (last,) = kb.refs(best_of(kb, Best(True, "born"), kb.nodes()).array)
+    assert (first.key, last.key) == ("b", "d")
+    assert kb.node(kb.nodes().array[0]).attributes["born"] == "1985"
 
 
 def test_what_the_question_names_is_left_out_of_the_certificate_too(databases, base):

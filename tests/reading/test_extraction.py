@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.core.roles import Reading, Source
-from clew.methods.knowledge_graph_prompting.answer import writes
 from clew.models.passages import Seen
+from clew.reading.documents.close_reading import writes
 from clew.reading.extraction.asked import Asked
 from clew.reading.extraction.clues import Candidate, Evidence
 from clew.reading.extraction.comparing import compared

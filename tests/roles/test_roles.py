@@ -11,12 +11,13 @@ from clew.core.errors import InputError, PendingError, ReplyError
 from clew.core.query import Condition, Constant, Triplet, Variable
 from clew.core.roles import Choice, Claim, Draft, Reading, Source
 from clew.core.schema import NodeType, Relation, Schema
+from clew.models.budget import Budget, Ledger
 from clew.models.embedding.opening import HashEmbedder
 from clew.models.protocol import Completion, Request
 from clew.models.scripted import ScriptedModel
 from clew.models.structured import Ask, Prompt, ask
 from clew.models.tokens import chunk_by_tokens, count_tokens, cut_end, cut_to_question
-from clew.models.wrappers import Budget, Budgeted, Ledger
+from clew.models.wrappers import Budgeted
 from clew.roles.choose import ModelChooser, ScoredChooser, read_pair
 from clew.roles.parse import ModelParser
 from clew.roles.read import BestSpan, ModelReader

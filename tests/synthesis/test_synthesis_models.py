@@ -9,10 +9,11 @@ from test_synthesis import read_all, small  # noqa: F401 - a fixture
 
 from clew.core.errors import BudgetError, ModelError, PendingError
 from clew.models.batch import BatchFolder
+from clew.models.budget import Budget, Ledger
 from clew.models.prices import EstimatingModel
 from clew.models.protocol import Completion
 from clew.models.scripted import ScriptedModel
-from clew.models.wrappers import Budget, Budgeted, Ledger
+from clew.models.wrappers import Budgeted
 from clew.synthesis.benchmark import Wanted, Writers, estimate_benchmark, make_benchmark
 from clew.synthesis.records import violations
 from clew.toolbox import Toolbox

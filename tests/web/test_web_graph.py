@@ -150,7 +150,7 @@ def test_a_thousand_nodes_can_still_be_taken_hold_of(browser, site):
 def test_all_answers_stand_in_one_picture(page, site):
     ask(page, site, MANY)
     page.get_by_role("button", name="answers in one picture").click()
-    page.wait_for_function("Number(document.querySelector('section.graph').dataset.nodes) > 20")
+    page.wait_for_function("() => Number(document.querySelector('section.graph').dataset.nodes) > 20")
     assert page.evaluate("document.activeElement.tagName") == "CANVAS"
 
 
@@ -264,7 +264,7 @@ def test_one_relation_is_expanded_alone_with_how_many_more_there_are(page, site)
 def test_a_path_of_the_evidence_is_shown_in_the_picture(page, site):
     ask(page, site, MANY)
     page.get_by_role("button", name="answers in one picture").click()
-    page.wait_for_function("Number(document.querySelector('section.graph').dataset.nodes) > 20")
+    page.wait_for_function("() => Number(document.querySelector('section.graph').dataset.nodes) > 20")
     picture = page.locator("canvas")
     before = picture.evaluate("(one) => one.toDataURL()")
     path = page.locator("details.answer[open] .path").first

@@ -82,8 +82,7 @@ def test_explore_without_a_mouse(page, site):
     tab_to(page, "Explore", "A", 40, key="Shift+Tab")
     page.keyboard.press("Enter")
     for text, chosen in (("FBN1", 1), ("arachnodactyly", 2)):
-        page.get_by_role("combobox", name="Add an entity").wait_for()
-        page.wait_for_load_state("networkidle")
+        page.wait_for_function("() => document.activeElement.getAttribute('role') === 'combobox'")
         page.keyboard.press("Escape")
         page.evaluate("document.activeElement.blur()")
         page.keyboard.press("/")

@@ -1,5 +1,6 @@
 """What a server must not let itself be talked into: floods under many names, half requests, odd hosts, open files."""
 
+import contextlib
 import json
 import re
 import socket
@@ -46,8 +47,9 @@ def test_wrong_tokens_and_forwarded_addresses_do_not_make_new_clients(settings):
 def test_a_real_server_believes_no_forwarded_address(settings):
     import httpx
 
+    forwarded = [{"x-forwarded-for": f"10.0.0.{turn}"} for turn in range(5)]
     with running(ServerSettings(settings.bases, limits=Limits(per_minute=3))) as address:
-        replies = [httpx.get(f"{address}/v1/bases", headers={"x-forwarded-for": f"10.0.0.{turn}"}) for turn in range(5)]
+        replies = [httpx.get(f"{address}/v1/bases", headers=turn, timeout=60) for turn in forwarded]
     assert [reply.status_code for reply in replies] == [200] * 3 + [429] * 2
 
 
@@ -76,15 +78,17 @@ def test_the_hosts_of_this_machine_are_welcome(settings):
     ],
 )
 def test_half_a_request_is_not_waited_for(settings, half):
-    limits = Limits(head_seconds=0.2, body_seconds=0.2)
+    is_head_whole = b"\r\n\r\n" in half
+    limits = Limits(head_seconds=60 if is_head_whole else 0.2, body_seconds=0.2)
     with running(ServerSettings(settings.bases, limits=limits)) as address:
         port = int(address.rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
-            line.sendall(half)
             told = b""
-            while piece := line.recv(4096):
-                told += piece
-    assert told.startswith(b"HTTP/1.1 408") == half.startswith(b"POST")
+            with contextlib.suppress(ConnectionError):  # closed before anything was sent
+                line.sendall(half)
+                while piece := line.recv(4096):
+                    told += piece
+    assert told.startswith(b"HTTP/1.1 408") == is_head_whole
 
 
 def test_runs_on_disk_are_for_their_owner_alone(settings, tmp_path):

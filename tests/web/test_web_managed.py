@@ -7,7 +7,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from browser_fixtures import flaws
+from browser_fixtures import flaws, settled
 from clew.building import build
 from clew.web.settings import Limits, ServerSettings, named_bases
 from clew.web.sources import Sources
@@ -232,9 +232,11 @@ def test_the_page_chooses_a_model_and_begins_with_a_file(browser, settings, sour
     page.set_default_timeout(60_000)
     with running(replace(settings, models=MODELS, sources=sources, limits=Limits(per_minute=100_000))) as address:
         page.goto(f"{address}/#/bases?base=tiny")
-        page.get_by_label("Model that answers by default").select_option("slow")
-        page.wait_for_load_state("networkidle")
         page.get_by_label("Name, as it stands").fill("myths")
+        with page.expect_response("**/v1/bases/tiny/model"):
+            page.get_by_label("Model that answers by default").select_option("slow")
+        settled(page)
+        assert page.get_by_label("Name, as it stands").input_value() == "myths", "what was typed stays"
         page.get_by_label("Begin with a file").fill("shelf/old/maze.md")
         page.get_by_role("button", name="Make a base").click()
         page.get_by_role("list", name="Bases").get_by_role("link", name="myths").wait_for()

@@ -51,7 +51,7 @@ def leave(page) -> str:
     """To the provider; returns where it leads back to."""
     there = page.get("/v1/oidc/start", follow_redirects=False)
     assert there.status_code == 303
-    return httpx.get(there.headers["location"]).headers["location"]
+    return httpx.get(there.headers["location"], timeout=60).headers["location"]
 
 
 def come_back(page, address: str):
@@ -226,7 +226,7 @@ def test_cookies_are_for_https_where_browsers_come_by_it(tmp_path, team, elsewhe
     there = page.get("/v1/oidc/start", follow_redirects=False)
     assert "secure" in there.headers["set-cookie"].lower()
     assert "samesite=lax" in there.headers["set-cookie"].lower()
-    back = httpx.get(there.headers["location"]).headers["location"]
+    back = httpx.get(there.headers["location"], timeout=60).headers["location"]
     state = parse_qs(urlsplit(back).query)["state"][0]
     reply = come_back(visitor(app, host="clew.example.org", cookie=f"clew-way={state}"), back)
     [session] = [one for one in reply.headers.get_list("set-cookie") if one.startswith("__Host-clew=")]
@@ -263,11 +263,10 @@ def test_the_page_leads_there_and_back(browser, tmp_path, team, elsewhere):
     context = browser.new_context(viewport={"width": 1280, "height": 860}, reduced_motion="reduce", bypass_csp=True)
     page = context.new_page()
     page.set_default_timeout(60_000)
-    with listen("127.0.0.1", 0) as free:
-        port = free.getsockname()[1]
+    listening = listen("127.0.0.1", 0)
     settings = make_settings(tmp_path, team, limits=Limits(per_minute=100_000))
-    provider = made(elsewhere, address=f"http://127.0.0.1:{port}")
-    with running(replace(settings, provider=provider), port) as address:
+    provider = made(elsewhere, address=f"http://127.0.0.1:{listening.getsockname()[1]}")
+    with running(replace(settings, provider=provider), listening) as address:
         page.goto(address)
         page.get_by_role("link", name="Sign in with Example").wait_for()
         assert flaws(page) == []

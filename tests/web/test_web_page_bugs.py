@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from browser_fixtures import MARFAN, ask
+from browser_fixtures import MARFAN, ask, settled
 from clew.building import build
 from clew.web.access import Access, Grant, digest_of
 from conftest import NODES, tables
@@ -23,23 +23,60 @@ def test_an_unknown_key_is_said_in_explore_and_not_replaced(page, site):
     assert page.locator("section.graph").count() == 0
 
 
-@pytest.mark.parametrize(("view", "slow"), [("api", "/openapi.json"), ("bases", "/v1/managed"), ("explore", "/nodes/")])
-def test_a_slow_view_does_not_take_the_place_of_the_one_that_was_chosen_after_it(page, site, view, slow):
-    page.goto(f"{site}/#/ask?base=hpo")
-    question = page.get_by_label("Your question")
-    question.wait_for()
+def stays(page, address: str, slow: str, view: str) -> None:
+    """What is chosen while a view still waits for a reply is not replaced by it."""
+    page.goto(f"{address}/#/ask")
+    page.get_by_role("heading", level=1).wait_for()
     held = []
-    page.route(lambda address: slow in address, lambda route: held.append(route))
-    page.evaluate("view => { location.hash = view }", f"#/{view}?base=hpo&e={MARFAN}")
-    while not held:
-        page.wait_for_timeout(10)
-    page.evaluate("location.hash = '#/ask?base=hpo&method=bm25'")
-    page.get_by_text("bm25").first.wait_for(state="attached")
-    question.wait_for()
+    page.route(lambda asked: slow in asked, lambda route: held.append(route))
+    with page.expect_request(lambda request: slow in request.url):
+        page.evaluate("view => { location.hash = view }", f"#/{view}")
+    page.get_by_role("link", name="Compare").click()
+    chosen = page.get_by_role("heading", name="Two methods, side by side")
+    chosen.wait_for()
     with page.expect_response(lambda response: slow in response.url):
         held[0].continue_()
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    assert question.count() == 1
+    settled(page)
+    assert chosen.count() == 1
+
+
+@pytest.mark.parametrize(("view", "slow"), [("api", "/openapi.json"), ("bases", "/v1/managed"), ("explore", "/nodes/")])
+def test_a_slow_view_does_not_take_the_place_of_the_one_that_was_chosen_after_it(page, site, view, slow):
+    stays(page, site, slow, f"{view}?base=hpo&e={MARFAN}")
+
+
+@pytest.mark.parametrize("view", ["documents?base=built", "documents?base=built&doc=maze.md"])
+def test_slow_documents_do_not_take_the_place_of_the_view_that_was_chosen_after_them(page, papers, view):
+    stays(page, papers, "/built/documents", view)
+
+
+def test_a_question_that_is_being_typed_stays_when_a_file_has_been_read(page, papers):
+    page.goto(f"{papers}/#/documents?base=desk")
+    box = page.get_by_label("Your question")
+    for name in TEXTS:  # where there is one, questions can be asked
+        page.locator("#announcer").evaluate("one => { one.textContent = '' }")
+        buffer = TEXTS[name].encode()
+        page.locator("#upload").set_input_files({"name": name, "mimeType": "text/markdown", "buffer": buffer})
+        box.fill(f"Who built {name}?")
+        page.locator("#announcer", has_text="The documents are ready").wait_for(state="attached")
+    settled(page)
+    assert box.input_value() == f"Who built {name}?"
+
+
+def test_a_slow_node_does_not_take_the_place_of_the_one_that_was_opened_after_it(page, site):
+    ask(page, site, MARFAN)
+    held = []
+    page.route("**/nodes/*", lambda route: held.append(route))
+    for node in page.locator("details.answer[open] .fact button").all()[:2]:
+        with page.expect_request("**/nodes/*"):
+            node.click()
+        page.keyboard.press("Escape")
+        page.locator("dialog[open]").wait_for(state="hidden")
+    for place in (1, 0):
+        with page.expect_response("**/nodes/*"):
+            held[place].continue_()
+        settled(page)
+        assert page.locator("#node-name").text_content() == "Marfan syndrome"
 
 
 def test_files_after_a_refused_one_are_sent_and_each_says_how_it_stands(page, site):
@@ -52,8 +89,8 @@ def test_files_after_a_refused_one_are_sent_and_each_says_how_it_stands(page, si
     page.get_by_role("link", name="third.md").wait_for()
     page.get_by_role("link", name="first.md").wait_for()
     refused = page.get_by_role("listitem").filter(has_text="second.exe")
-    assert "cannot be read" in refused.inner_text()
-    assert "One file is not ready" in page.get_by_role("main").inner_text()
+    refused.get_by_text("cannot be read").wait_for()
+    page.get_by_text("One file is not ready").wait_for()
     page.get_by_role("button", name="Retry second.exe").click()
     refused.get_by_text("refused: ").wait_for()
     page.get_by_role("button", name="Dismiss second.exe").click()
@@ -118,6 +155,7 @@ def test_unbroken_and_turned_names_stay_in_their_place(stranger, odd_site):
         for name in (LONG, TURNED, ARABIC):
             assert stranger.locator(".listing bdi", has_text=re.compile(f"^{re.escape(name)}$")).count() >= 1
     stranger.goto(f"{odd_site}/#/explore?base=odd&e={NODES[0][0]}")
+    stranger.get_by_role("list", name="Chosen entities").wait_for()
     stranger.locator("section.graph[data-nodes]").wait_for()
     assert stranger.evaluate("document.documentElement.scrollWidth") <= 375
 
@@ -133,7 +171,7 @@ def test_a_name_that_nothing_bears_is_said_on_enter(page, site):
     page.goto(f"{site}/#/explore?base=papers")
     page.get_by_role("combobox", name="Add an entity").wait_for()
     page.goto(f"{site}/#/explore?base=hostile")
-    page.wait_for_load_state("networkidle")  # until the other base's view has gone
+    page.wait_for_function("() => document.title === 'hostile · Clew'")  # until the other base's view has gone
     box = page.get_by_role("combobox", name="Add an entity")
     page.route("**/find?**", lambda route: route.fulfill(json=[]))
     box.fill("nobody")

@@ -138,7 +138,7 @@ def test_the_command_serves_and_stops_when_told(base):
         address = line.split()[-1]
         for _ in range(300):
             try:
-                assert json.loads(httpx.get(f"{address}/health").text)["status"] == "ok"
+                assert json.loads(httpx.get(f"{address}/health", timeout=60).text)["status"] == "ok"
                 break
             except httpx.HTTPError:
                 time.sleep(0.1)

@@ -132,6 +132,16 @@ def test_a_question_that_is_under_way_is_not_computed_again(settings):
     assert len(set(answers)) == len(begun) == 1
 
 
+def test_the_same_work_is_done_for_two_at_once(settings):
+    """Two who looked at the documents of a base at the same moment were told of an internal error."""
+    asker, together = create_app(settings).state.clew.asker, threading.Barrier(2)
+
+    async def twice() -> list[int]:
+        return await asyncio.gather(asker.in_thread(together.wait), asker.in_thread(together.wait))
+
+    assert sorted(asyncio.run(twice())) == [0, 1]
+
+
 def test_replies_are_sent_at_once():
     """A reply in two pieces must not wait for the acknowledgement of the first: that took 40 ms a question."""
     import socket

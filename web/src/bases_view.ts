@@ -7,10 +7,13 @@ import { choice } from "./question_form";
 import { form, type Entry } from "./sign_in_view";
 import { counted, parts, t } from "./texts";
 
+type Change = (work: () => Promise<unknown>, redraw?: () => void) => Promise<void>;
+
 export async function basesView(host: HTMLElement, bases: api.BaseSummary[], name: string | undefined, signal: AbortSignal, reload: () => void): Promise<void> {
   const problem = h("div", {});
-  const change = async (work: () => Promise<unknown>) => {
-    try { await work(); reload(); } catch (failure) { fill(problem, notice((failure as Error).message)); }
+  const change: Change = async (work, redraw = reload) => {
+    fill(problem);
+    try { await work(); redraw(); } catch (failure) { fill(problem, notice((failure as Error).message)); }
   };
   const [{ may_make, deleted, sources }, chosen] = await Promise.all([api.managed(), name ? api.details(name) : null]);
   if (signal.aborted) return;
@@ -29,13 +32,13 @@ export async function basesView(host: HTMLElement, bases: api.BaseSummary[], nam
 }
 
 /** Which model answers where nobody chooses one. */
-function modelChoice(base: api.BaseDetails, change: (work: () => Promise<unknown>) => Promise<void>): HTMLElement {
+function modelChoice(base: api.BaseDetails, change: Change): HTMLElement {
   const made = choice(t("model.default"), "model", base.models.map((one) => [one, one === "none" ? t("model.none") : one]), base.default_model);
-  made.addEventListener("change", () => void change(() => api.chooseModel(base.name, made.querySelector("select")!.value)));
+  made.addEventListener("change", () => void change(() => api.chooseModel(base.name, made.querySelector("select")!.value), () => {})); // nothing else shows it
   return h("section", {}, h("h2", {}, parts("model.of", { base: nameOf(base.title || base.name) })), made);
 }
 
-function baseRow(base: api.BaseSummary, mayChange: boolean, change: (work: () => Promise<unknown>) => Promise<void>): HTMLElement {
+function baseRow(base: api.BaseSummary, mayChange: boolean, change: Change): HTMLElement {
   const face = [h("a", { href: href("ask", { base: base.name }) }, nameOf(base.title || base.name)), " ",
     h("span", { class: "muted" }, base.title && base.title !== base.name ? [nameOf(base.name), " · "] : "", base.ready ? counted("nodes", base.nodes) : t("docs.none"))];
   const said = base.description && h("p", { dir: "auto" }, base.description);

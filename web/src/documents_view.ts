@@ -7,14 +7,17 @@ import { questionForm } from "./question_form";
 import { go, href } from "./route";
 import { counted, parts, t } from "./texts";
 
-export async function documentsView(
-  host: HTMLElement, base: api.BaseDetails, given: URLSearchParams, signal: AbortSignal, reload: () => void,
-): Promise<void> {
-  const name = given.get("doc");
-  if (name) { await read(host, base, name, given.get("piece"), given.get("quote")); return; }
+export async function documentsView(host: HTMLElement, base: api.BaseDetails, given: URLSearchParams, signal: AbortSignal): Promise<void> {
+  const name = given.get("doc"), form = (now: api.BaseDetails) => questionForm(now, {}, (asked) => go(link(now.name, asked))).element;
+  if (name) {
+    const document = await api.reading(base.name, name);
+    if (!signal.aborted) read(host, base.name, document, given.get("piece"), given.get("quote"));
+    return;
+  }
   if (!base.documents && base.node_types.some((one) => one.name === "document")) {
     const { documents } = await api.documents(base.name);
-    fill(host, h("div", { class: "question asked" }, h("h1", {}, t("view.documents")), questionForm(base, {}, (asked) => go(link(base.name, asked))).element,
+    if (signal.aborted) return;
+    fill(host, h("div", { class: "question asked" }, h("h1", {}, t("view.documents")), form(base),
       h("ul", { class: "files", "aria-label": t("view.documents") }, documents.map((file) => h("li", {}, fileLink(base.name, file))))));
     return;
   }
@@ -23,9 +26,11 @@ export async function documentsView(
       parts("docs.noUploads", { option: h("code", {}, "--documents FOLDER") }))));
     return;
   }
-  const desk = new Desk(base, signal, reload);
-  fill(host, h("div", { class: "question asked" }, h("h1", {}, t("view.documents")),
-    base.ready && questionForm(base, {}, (asked) => go(link(base.name, asked))).element, desk.element));
+  const desk = new Desk(base, signal, (now) => { // nothing else is drawn anew: somebody may be at work there
+    desk.element.parentElement!.querySelector("form.ask")?.remove();
+    if (now.ready) desk.element.before(form(now));
+  });
+  fill(host, h("div", { class: "question asked" }, h("h1", {}, t("view.documents")), base.ready && form(base), desk.element));
   await desk.watch();
 }
 
@@ -61,7 +66,7 @@ class Desk {
   private sent: Map<string, Sending>;
   private isSending = false;
 
-  constructor(private base: api.BaseDetails, private signal: AbortSignal, private reload: () => void) {
+  constructor(private base: api.BaseDetails, private signal: AbortSignal, private onReady: (now: api.BaseDetails) => void) {
     this.sent = sending.get(base.name) ?? new Map();
     sending.set(base.name, this.sent);
     const drop = h("label", { class: "drop", for: "upload" }, h("strong", {}, t("docs.drop")), h("span", { class: "muted" }, ` ${t("docs.choose")}`), this.input);
@@ -72,20 +77,23 @@ class Desk {
     this.element = h("div", { class: "desk" }, drop, this.progress, this.state, this.problem, this.list);
   }
 
-  /** Until nothing is under way; where the base has changed meanwhile, all is drawn anew. */
+  /** Until nothing is under way, here or on a desk that was left meanwhile; says where the base has changed. */
   async watch(): Promise<void> {
     while (!this.signal.aborted) {
       this.found = await api.documents(this.base.name);
       this.draw();
-      if (!this.isBusy) {
-        const now = await api.details(this.base.name);
-        if (!this.isSending && (now.ready !== this.base.ready || now.nodes !== this.base.nodes)) { announce(t("docs.announced")); this.reload(); }
+      if (!this.isBusy && !this.isUnderWay) {
+        const now = await api.details(this.base.name), was = this.base;
+        this.base = now;
+        if (now.ready !== was.ready || now.nodes !== was.nodes) announce(t("docs.announced"));
+        if (now.ready !== was.ready) this.onReady(now);
         return;
       }
       await new Promise((done) => setTimeout(done, 400));
     }
   }
 
+  private get isUnderWay(): boolean { return [...this.sent.values()].some((one) => one.state !== "failed"); }
   private get isBusy(): boolean { return this.found?.build.state === "running" || this.found?.build.state === "waiting"; }
 
   private take(files: File[]): void {
@@ -157,11 +165,10 @@ function fileLink(base: string, { name, title }: api.Documents["documents"][numb
 
 const status = (text: string, isWrong = false): HTMLElement => h("small", { class: isWrong ? "error file-status" : "muted file-status" }, text);
 
-async function read(host: HTMLElement, base: api.BaseDetails, name: string, piece: string | null, quote: string | null): Promise<void> {
-  const document = await api.reading(base.name, name);
+function read(host: HTMLElement, base: string, document: api.Reading, piece: string | null, quote: string | null): void {
   let page: number | null = null;
   fill(host, h("article", { class: "reading" },
-    h("p", {}, h("a", { href: href("documents", { base: base.name }) }, `← ${t("view.documents")}`)),
+    h("p", {}, h("a", { href: href("documents", { base }) }, `← ${t("view.documents")}`)),
     h("h1", {}, nameOf(document.title)), h("p", { class: "muted" }, nameOf(document.name)),
     document.pieces.map((one) => {
       const turned = one.page !== null && one.page !== page;

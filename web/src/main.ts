@@ -27,6 +27,7 @@ async function show(): Promise<void> {
   try {
     if (hasUsers === null) ({ users: hasUsers, provider } = await api.health());
     if (hasUsers && (!me || view === "account" || view === "team")) me = await api.me();
+    if (own.signal.aborted) return;
     if (hasUsers && !me) { drawHeader(view, undefined); signInView(main, provider, parameters.get("problem") === "provider", anew); return; }
     if (!bases.length) bases = await api.bases();
     if (own.signal.aborted) return;
@@ -45,7 +46,7 @@ async function show(): Promise<void> {
       ask: () => askView(main, base, parameters, own.signal),
       explore: () => exploreView(main, base, parameters, own.signal),
       compare: () => compareView(main, base, parameters),
-      documents: () => documentsView(main, base, parameters, own.signal, () => void show()),
+      documents: () => documentsView(main, base, parameters, own.signal),
     };
     await (views[view] ?? views.ask!)();
   } catch (failure) {

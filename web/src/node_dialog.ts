@@ -13,16 +13,17 @@ export async function showNode(base: api.BaseDetails, key: string, quote: string
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog!.close(); });
     document.body.append(dialog);
   }
-  const open = dialog;
-  fill(open, h("p", { class: "muted" }, t("reading")));
+  const open = dialog, waiting = h("p", { class: "muted" }, t("reading"));
+  fill(open, waiting);
   if (!open.open) open.showModal();
   let page: api.NodePage;
   try {
     page = await api.node(base.name, key);
   } catch (failure) {
-    fill(open, h("p", { class: "error", role: "alert" }, (failure as Error).message), button(t("close"), () => open.close()));
+    if (waiting.isConnected) fill(open, h("p", { class: "error", role: "alert" }, (failure as Error).message), button(t("close"), () => open.close()));
     return;
   }
+  if (!waiting.isConnected) return; // another node was opened meanwhile
   const shown = Object.entries(page.attributes).filter(([, value]) => value !== null && value !== "");
   fill(open,
     h("header", { class: "row" },

@@ -1,7 +1,7 @@
 // The box one asks in, with the choice of method and model and what that would cost.
 
 import * as api from "./api";
-import { button, h, words } from "./dom";
+import { button, fill, h, words } from "./dom";
 import { href } from "./route";
 import { parts, t } from "./texts";
 
@@ -37,9 +37,10 @@ export function questionForm(base: api.BaseDetails, given: Partial<api.Asked>, s
   const tell = async () => {
     describe();
     if (value(model) === "none" || !box.value.trim()) { price.textContent = value(model) === "none" ? t("price.free") : ""; return; }
-    price.textContent = t("price.estimating");
-    try { price.textContent = t("price.about", { price: (await api.estimate(base.name, asked())).words }); }
-    catch (failure) { price.textContent = (failure as Error).message; }
+    const waiting = document.createTextNode(t("price.estimating"));
+    fill(price, waiting);
+    const told = await api.estimate(base.name, asked()).then(({ words }) => t("price.about", { price: words }), (failure: Error) => failure.message);
+    if (waiting.parentNode) fill(price, told); // else another model was chosen meanwhile
   };
   const grow = () => { box.style.height = "auto"; box.style.height = `${Math.min(200, box.scrollHeight)}px`; };
   box.addEventListener("input", grow);

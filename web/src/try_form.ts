@@ -47,10 +47,11 @@ export function tryForm(description: Description, method: string, path: string, 
   const request = (): RequestInit => ({ method: method.toUpperCase(), ...(body && { headers: { "content-type": "application/json" }, body: body.value }), ...(takesFile && file.files?.[0] && { body: file.files[0] }) });
   const form = h("form", { class: "try", onsubmit: async (event: Event) => {
     event.preventDefault();
-    fill(result, h("p", { class: "muted" }, t("api.waiting")));
-    const begun = performance.now();
-    try { fill(result, await shownReply(await sent(address(), request(), token()), begun)); }
-    catch (failure) { fill(result, h("p", { class: "error", role: "alert" }, (failure as Error).message)); }
+    const waiting = h("p", { class: "muted" }, t("api.waiting")), begun = performance.now();
+    fill(result, waiting);
+    const shown = await sent(address(), request(), token()).then((found) => shownReply(found, begun))
+      .catch((failure: Error): Child => h("p", { class: "error", role: "alert" }, failure.message));
+    if (waiting.isConnected) fill(result, shown); // else it was sent once more meanwhile
   } },
     inputs.map(([one, input]) => h("label", {}, h("code", {}, one.name), one.description && h("small", { class: "muted" }, ` ${one.description}`), input)),
     examples.length > 1 && h("label", {}, t("api.examples"), choose), body, takesFile && file,

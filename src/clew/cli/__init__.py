@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import sys
 import traceback
@@ -12,7 +13,6 @@ from importlib import import_module
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from clew import __version__
 from clew.cli.output import err
@@ -112,11 +112,16 @@ def _register(arguments: Sequence[str] = ()) -> None:
         groups.get(group, app).command(name)(getattr(import_module(module), function))
 
 
+OBJECTS = 200_000
+"""New ones before Python looks for cycles among them; at its own 700, imports alone make it look hundreds of times."""
+
+
 def command() -> None:
     """Run a command and end the process with its exit code.
 
     It ends at once: libraries with threads of their own may abort while an interpreter winds down.
     """
+    gc.set_threshold(OBJECTS)
     try:
         main()
         status = 0
@@ -141,26 +146,26 @@ def main() -> None:
     except ClewError as error:
         if _settings["debug"]:
             traceback.print_exc()
-        err.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
+        err.line(("error:", "red"), f" {error}")
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        err.print("stopped; what was finished is kept")
+        err.line("stopped; what was finished is kept")
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(1)
     except MemoryError as error:
-        err.print(f"[red]error:[/red] not enough memory {escape(str(error))}: give less at once, or more memory")
+        err.line(("error:", "red"), f" not enough memory {error}: give less at once, or more memory")
         sys.exit(1)
     except OSError as error:
         if _settings["debug"]:
             traceback.print_exc()
         where = f"{error.filename}: " if error.filename else ""
-        err.print(f"[red]error:[/red] {escape(f'{where}{error.strerror or error}')}", soft_wrap=True)
+        err.line(("error:", "red"), f" {where}{error.strerror or error}")
         sys.exit(1)
     except Exception as error:
         if _settings["debug"]:
             traceback.print_exc()
         else:
-            err.print(f"[red]internal error:[/red] {type(error).__name__}: {escape(str(error))}", soft_wrap=True)
-            err.print("this is a fault of Clew: run again with `clew --debug …` and report it")
+            err.line(("internal error:", "red"), f" {type(error).__name__}: {error}")
+            err.line("this is a fault of Clew: run again with `clew --debug …` and report it")
         sys.exit(1)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from clew.api import open as open_base
 from clew.cli.options import (
@@ -42,7 +41,7 @@ from clew.core.errors import InputError
 from clew.core.trace import Recorder
 from clew.core.types import Answer, Passage
 from clew.methods.catalog import DEFAULT_METHOD, describe, method_names
-from clew.models.wrappers import Budget
+from clew.models.budget import Budget
 
 if TYPE_CHECKING:
     from clew.models.prices import Estimate
@@ -128,37 +127,38 @@ def show_estimate(estimate: Estimate, as_json: bool) -> None:
     if as_json:
         print_json(asdict(estimate))
     else:
-        out.print(f"{estimate.in_words()}\n[dim]a guess: what the model says decides what it is asked next[/dim]")
+        out.line(estimate.in_words())
+        out.line(("a guess: what the model says decides what it is asked next", "dim"))
 
 
 def show_answer(answer: Answer, k: int) -> None:
     """An answer for people: rank, name, type, score, and the evidence below each."""
     if answer.outage is not None:
-        out.print(f"[yellow]{escape(answer.outage)}[/yellow]")
+        out.line((answer.outage, "yellow"))
     if answer.text is not None:
         show_text(answer)
     if answer.found and answer.query.get("text"):
         sure = "" if answer.certainty is None else f" ({answer.certainty:.0%} sure)"
-        out.print(f"[dim]understood: {escape(answer.query['text'])}{sure}[/dim]")
+        out.line((f"understood: {answer.query['text']}{sure}", "dim"))
     if answer.dropped and answer.found:
-        out.print(f"[dim]not used: {escape('; '.join(answer.dropped))}[/dim]")
+        out.line((f"not used: {'; '.join(answer.dropped)}", "dim"))
     if not answer.candidates and answer.text is None:
-        out.print("no answer found")
+        out.line("no answer found")
     elif answer.candidates and not answer.found:
-        out.print("What is nearest:" if answer.text else "[bold]I did not find this.[/bold] What is nearest:")
+        out.line(("" if answer.text else "I did not find this. ", "bold"), "What is nearest:")
     for rank, candidate in enumerate(answer.candidates[:k], start=1):
         if answer.answer_count and rank == answer.answer_count + 1:
-            out.print("[dim]near, not put forward:[/dim]")
+            out.line(("near, not put forward:", "dim"))
         node = candidate.node
-        about = f"[dim]{escape(node.type)}  {escape(node.key)}[/dim]  {candidate.score:.3f}"
-        out.print(f"[bold]{rank:>3}  {escape(node.name)}[/bold]  {about}")
+        about = f"{node.type}  {node.key}"
+        out.line((f"{rank:>3}  {node.name}", "bold"), "  ", (about, "dim"), f"  {candidate.score:.3f}")
         for piece in candidate.evidence[:MOST_EVIDENCE]:
-            out.print(f"       {escape(piece.in_words())}")
+            out.line(f"       {piece.in_words()}")
     for note in answer.notes[answer.outage is not None :]:
-        out.print(f"[dim]{escape(note)}[/dim]")
+        out.line((note, "dim"))
     for fallback in answer.fallbacks:
-        out.print(f"[yellow]{escape(fallback.step)}: {escape(fallback.reason)}; {escape(fallback.instead)}[/yellow]")
-    out.print(f"[dim]{answer.method}, model {answer.model}, {answer.seconds:.3f} s[/dim]")
+        out.line((f"{fallback.step}: {fallback.reason}; {fallback.instead}", "yellow"))
+    out.line((f"{answer.method}, model {answer.model}, {answer.seconds:.3f} s", "dim"))
 
 
 def show_text(answer: Answer) -> None:
@@ -166,17 +166,16 @@ def show_text(answer: Answer) -> None:
     first = answer.evidence[0] if answer.evidence else None
     if isinstance(first, Passage) and first.mark is not None and first.text == answer.text:
         start, end = first.mark
-        parts = (escape(first.text[:start]), escape(first.text[start:end]), escape(first.text[end:]))
-        out.print(f"{parts[0]}[bold]{parts[1]}[/bold]{parts[2]}")
+        out.line(first.text[:start], (first.text[start:end], "bold"), first.text[end:])
         sure = "" if answer.certainty is None else f"{answer.certainty:.0%} sure that this says it"
-        out.print(f"[dim]{escape('; '.join(filter(None, (first.place, first.section, sure))))}[/dim]")
+        out.line(("; ".join(filter(None, (first.place, first.section, sure))), "dim"))
         return
-    out.print(f"[bold]{escape(answer.text or '')}[/bold]")
+    out.line((answer.text or "", "bold"))
     said = " ".join((answer.text or "").split())
     for number, piece in enumerate(answer.evidence, start=1):
         is_said = isinstance(piece, Passage) and bool(piece.file) and " ".join(piece.marked.split()) in said
         shown = piece.place if isinstance(piece, Passage) and is_said else piece.in_words()
-        out.print(f"  \\[{number}] {escape(shown)}")
+        out.line(f"  [{number}] {shown}")
 
 
 def methods(as_json: AsJson = False) -> None:
@@ -228,7 +227,7 @@ def chat(
             with nullcontext() if as_json else being_written() as show:
                 answer = conversation.ask(question, Recorder(on_text=show))
         except InputError as error:  # one bad question does not end the conversation
-            err.print(str(error), markup=False)
+            err.line(str(error))
             continue
         if as_json:
             shown = answer.to_dict()
@@ -237,7 +236,7 @@ def chat(
             sys.stdout.flush()
         else:
             show_answer(answer, k)
-            out.print()
+            out.line()
 
 
 def _questions() -> Iterator[str]:
@@ -246,12 +245,12 @@ def _questions() -> Iterator[str]:
         return
     import readline  # noqa: F401 - arrows and history in the terminal
 
-    err.print(f"[dim]{HELP}[/dim]")
+    err.line((HELP, "dim"))
     while True:
         try:
             question = input("> ").strip()
         except (EOFError, KeyboardInterrupt):
-            err.print()
+            err.line()
             return
         if question:
             yield question

@@ -219,9 +219,11 @@ def show_report(report: BuildReport, as_json: bool) -> None:
             }
         )
         return
-    out.print(f"{report.folder}: {report.nodes:,} nodes, {report.edges:,} edges", markup=False)
+    out.line(f"{report.folder}: {report.nodes:,} nodes, {report.edges:,} edges")
+    for note in report.notes:
+        err.line(note)
     for problem in report.problems[:20]:
         line = f", line {problem.line}" if problem.line else ""
-        err.print(f"skipped {problem.file}{line}: {problem.message}", markup=False)
+        err.line(f"skipped {problem.file}{line}: {problem.message}")
     if report.skipped > 20:
-        err.print(f"… {report.skipped:,} rows skipped in all; --json lists up to 1,000 of them")
+        err.line(f"… {report.skipped:,} rows skipped in all; --json lists up to 1,000 of them")

@@ -70,13 +70,13 @@ def demo(
         drawn = [{"file": str(file), "text": text} for file, text in pictures]
         print_json({"base": str(base), "seconds": seconds, "answers": shown, "pictures": drawn})
         return
-    out.print(f"{base}: {report.nodes:,} nodes, {report.edges:,} edges, ready in {seconds:.1f} s", markup=False)
+    out.line(f"{base}: {report.nodes:,} nodes, {report.edges:,} edges, ready in {seconds:.1f} s")
     for note in report.notes:
-        out.print(f"[dim]{note}[/dim]", soft_wrap=True)
+        out.line((note, "dim"))
     for answer in answers:
-        out.print(f"\n[bold cyan]{answer.question}[/bold cyan]")
+        out.line((f"\n{answer.question}", "title"))
         show_answer(answer, 5)
-    out.print("\n[bold cyan]What lies between two entities, drawn[/bold cyan]")
+    out.line(("\nWhat lies between two entities, drawn", "title"))
     for file, text in pictures:
-        out.print(f"{file}: {text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + '…'}", markup=False)
-    out.print(f'\nYour turn: clew ask {base} "…"', markup=False)
+        out.line(f"{file}: {text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + '…'}")
+    out.line(f'\nYour turn: clew ask {base} "…"')

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from clew.cli.options import (
@@ -45,8 +44,8 @@ from clew.evaluation.reproducing import Reproduced, chosen_tables, reproduce, wr
 from clew.evaluation.rows import Row
 from clew.evaluation.runs import Run
 from clew.methods.catalog import DEFAULT_METHOD
+from clew.models.budget import Budget, Ledger
 from clew.models.opening import open_model
-from clew.models.wrappers import Budget, Ledger
 
 
 def report(
@@ -82,22 +81,21 @@ def _show(table: Table) -> None:
     # An interval goes below its value: so many columns would not fit on a line.
     rows = [[cell.replace(" [", "\n[") for cell in row] for row in table.rows]
     print_table(table.title, table.columns, rows)
-    out.print(f"[dim]{escape(table.note)}[/dim]\n" if table.note else "")
+    out.line((f"{table.note}\n" if table.note else "", "dim"))
 
 
 def show_failure(label: str, failure: dict[str, object]) -> None:
     """A failed question with what was found instead and the trace."""
-    question, place = escape(str(failure["question"])), escape(f"{label}, {failure['id']}")
-    out.print(f"[bold]{question}[/bold]  [dim]{place}[/dim]")
+    out.line((str(failure["question"]), "bold"), "  ", (f"{label}, {failure['id']}", "dim"))
     for name in ("gold", "found", "places", "error", "fallbacks"):
         value = failure[name]
         if value:
             shown = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
-            out.print(f"  [dim]{name}[/dim] {escape(shown)}")
+            out.line((f"  {name}", "dim"), f" {shown}")
     trace = failure["trace"]
     for line in trace if isinstance(trace, list) else ():
-        out.print(f"  [dim]│[/dim] {escape(str(line))}")
-    out.print("")
+        out.line(("  │", "dim"), f" {line}")
+    out.line()
 
 
 class MatchRule(StrEnum):
@@ -242,7 +240,7 @@ def live_metrics(method: str, dataset: Dataset) -> Iterator[Callable[[Row], None
     done, failed = 0, 0
     sums = {primary: 0.0, second: 0.0}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+    with Progress(*columns, console=err.console, transient=True, disable=not err.console.is_terminal) as progress:
         task = progress.add_task(method, total=len(dataset.questions))
 
         def on_row(row: Row) -> None:
@@ -290,7 +288,7 @@ def grade(
     ]
     columns = ["method", "n", "graded right", "EM", "orders agree", "agrees with EM", "kappa"]
     print_table(f"Graded by {opened.name}", columns, rows)
-    out.print("[dim]right where the grader says so in both orders; shares in %[/dim]")
+    out.line(("right where the grader says so in both orders; shares in %", "dim"))
 
 
 def reproduce_tables(

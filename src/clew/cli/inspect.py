@@ -43,8 +43,8 @@ def info(base: AnyBase, as_json: AsJson = False) -> None:
         return
     sizes = [f"{_count(facts[what])} {what}" for what in ("nodes", "edges")]
     sizes += [f"{facts['bytes'] / 1e6:,.1f} MB"] if "bytes" in facts else []
-    out.print(f"[bold]{shown_place(base)}[/bold]  {', '.join(sizes)}")
-    out.print(f"{KINDS[facts['kind']]}; {_where_searched(facts)}", markup=False)
+    out.line((shown_place(base), "bold"), f"  {', '.join(sizes)}")
+    out.line(f"{KINDS[facts['kind']]}; {_where_searched(facts)}")
     print_table(
         "Node types",
         ("type", "nodes", "answers", "attributes", "description"),
@@ -65,7 +65,7 @@ def info(base: AnyBase, as_json: AsJson = False) -> None:
             [(side, d["mean"], d["median"], d["p90"], d["max"], d["most"]) for side, d in facts["degrees"].items()],
         )
     for note in facts.get("notes", ()):
-        out.print(note, markup=False)
+        out.line(note)
     show_wish(facts["embedder"])
 
 
@@ -116,14 +116,14 @@ def show(
     if as_json:
         print_json(page)
         return
-    out.print(f"[bold]{page['name']}[/bold]  {page['type']}  {page['key']}", highlight=False)
-    out.print(page["document"], markup=False)
+    out.line((page["name"], "bold"), f"  {page['type']}  {page['key']}")
+    out.line(page["document"])
     for group in page["neighbors"]:
         arrow = "→" if group["direction"] == "out" else "←"
         names = "; ".join(_with_attributes(other) for other in group["nodes"])
         more = group["count"] - len(group["nodes"])
         ending = f" and {more} more" if more else ""
-        out.print(f"{arrow} {group['relation']} ({group['count']}): {names}{ending}", markup=False)
+        out.line(f"{arrow} {group['relation']} ({group['count']}): {names}{ending}")
 
 
 def write_page(base: OpenBase, node: str, target: Path, files: Path | None, as_json: bool) -> None:
@@ -145,7 +145,7 @@ def verify(base: AnyBase, as_json: AsJson = False) -> None:
     if as_json:
         print_json({"base": shown_place(base), "sound": not problems, "problems": problems, "embedder": embedder})
     elif not problems:
-        out.print(f"{shown_place(base)} is sound")
+        out.line(f"{shown_place(base)} is sound")
         show_wish(embedder)
     if problems:
         raise CorruptError("; ".join(problems))
@@ -163,7 +163,7 @@ def repair(base: Base, as_json: AsJson = False) -> None:
 def show_wish(embedder: str | None) -> None:
     """Tell where a base would have the words of a question sent, or what it would have opened."""
     if embedder is not None and embedder not in SHIPPED:
-        out.print(f"its vectors come from {embedder}, which is used only if you name it (--embedder)", markup=False)
+        out.line(f"its vectors come from {embedder}, which is used only if you name it (--embedder)")
 
 
 def _with_attributes(node: dict[str, Any]) -> str:
@@ -191,7 +191,7 @@ def find(
     elif rows:
         print_table("", ("key", "name", "type", "found by", "score", "as"), [tuple(row.values()) for row in rows])
     else:
-        out.print(f"nothing found for {text!r}", markup=False)
+        out.line(f"nothing found for {text!r}")
 
 
 PROBLEMS_FOUND = 3
@@ -211,13 +211,13 @@ def check(
     if as_json:
         print_json({"base": str(base), "problems": [asdict(finding) for finding in findings]})
     elif not findings:
-        out.print(f"{base}: nothing doubtful found", markup=False)
+        out.line(f"{base}: nothing doubtful found")
     else:
         for finding in findings:
-            out.print(f"{finding.kind}: {finding.count:,} {finding.what}", markup=False)
+            out.line(f"{finding.kind}: {finding.count:,} {finding.what}")
             for example in finding.examples:
-                out.print(f"    {example}", markup=False)
-            out.print(f"  → {finding.advice}", markup=False)
+                out.line(f"    {example}")
+            out.line(f"  → {finding.advice}")
     if findings:
         raise typer.Exit(PROBLEMS_FOUND)
 
@@ -255,8 +255,8 @@ def dedup(
     else:
         for pair in pairs:
             ends = " = ".join(f"{node.name} ({node.type}, {node.key})" for node in (pair.first, pair.second))
-            out.print(f"{pair.certainty:.2f}  {ends}", markup=False)
-            out.print(f"      {'; '.join(pair.evidence)}", markup=False)
+            out.line(f"{pair.certainty:.2f}  {ends}")
+            out.line(f"      {'; '.join(pair.evidence)}")
     if merge and found:
         tools.local.release()  # or the generation that is replaced would stay until the next change
         with stages("merging") as say:
@@ -267,4 +267,4 @@ def dedup(
     else:
         told = "no duplicates found"
     if not as_json:
-        out.print(told, markup=False)
+        out.line(told)

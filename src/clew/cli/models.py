@@ -115,21 +115,21 @@ def doctor(as_json: AsJson = False) -> None:
 
 def show(found: Diagnosis) -> None:
     """The diagnosis for people."""
-    out.print(f"clew {found.clew}, Python {found.python}, {found.platform}", markup=False)
-    out.print(", ".join(f"{name} {have or 'MISSING'}" for name, have in found.packages.items()), markup=False)
+    out.line(f"clew {found.clew}, Python {found.python}, {found.platform}")
+    out.line(", ".join(f"{name} {have or 'MISSING'}" for name, have in found.packages.items()))
     rows = [(one.name, "there" if not one.missing else one.install, one.gives) for one in found.extras]
     print_table("Extras", ("extra", "state", "gives"), rows)
     shown = ", ".join(found.models) or "none, and none is needed"
-    out.print(f"language models: {shown}", markup=False)
-    out.print(f"embedder that ships: {found.embedder or 'does not work'}", markup=False)
+    out.line(f"language models: {shown}")
+    out.line(f"embedder that ships: {found.embedder or 'does not work'}")
     if found.caches:
         print_table("Kept", ("what", "MB", "where"), [(k.what, round(k.bytes / 1e6, 1), k.path) for k in found.caches])
     leaving = "; ".join(found.leaves)
-    out.print(f"leaves this machine when used: {leaving}" if leaving else "nothing leaves this machine", markup=False)
+    out.line(f"leaves this machine when used: {leaving}" if leaving else "nothing leaves this machine")
     for problem in found.problems:
-        out.print(f"PROBLEM: {problem}", markup=False)
+        out.line(f"PROBLEM: {problem}")
     if not found.problems:
-        out.print("all is well")
+        out.line("all is well")
 
 
 PLACES = {

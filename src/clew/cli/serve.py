@@ -14,7 +14,7 @@ import typer
 from clew.cli.options import AsJson, Groups, group_names
 from clew.cli.output import err, print_json
 from clew.core.errors import InputError, needing
-from clew.models.wrappers import Budget
+from clew.models.budget import Budget
 from clew.postgres import is_address
 
 if TYPE_CHECKING:  # an extra
@@ -135,11 +135,11 @@ def serve(
         Budget(dollars=max_cost, calls=max_calls),
         workers or min(os.cpu_count() or 1, MOST_WORKERS),
         tuple(group_names(groups) or ()),
-        (lambda line: err.print(line, markup=False, highlight=False, soft_wrap=True)) if log else None,
+        (lambda line: err.line(line)) if log else None,
         warm=True,
     )
     os.environ.pop("CLEW_TOKEN", None)  # child processes need no token
-    run(settings, host, port, lambda where: err.print(f"Clew listens on {where}", markup=False))
+    run(settings, host, port, lambda where: err.line(f"Clew listens on {where}"))
 
 
 def _provider(file: Path, *, has_users: bool) -> Provider:
@@ -174,7 +174,7 @@ def _team(team: Team) -> Team:
     password = team.users.make_first_admin(SERVER)
     if password is not None:
         told = f"The first user is admin, with the password {password}: sign in and choose another one."
-        err.print(told, markup=False, highlight=False, soft_wrap=True)
+        err.line(told)
     return team
 
 

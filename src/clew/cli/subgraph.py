@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from clew.cli.options import (
     AnyBase,
@@ -58,7 +57,7 @@ def subgraph(
     [found] = SubgraphExtractor(tools.kb, limits).extract(asked, [candidate])
     if svg is not None:
         svg.write_text(draw_subgraph(tools.kb, found), "utf-8")
-        err.print(f"drawn into {svg}", markup=False)
+        err.line(f"drawn into {svg}")
     writer = open_model(model)
     written = None if writer is None else GraphWriter(writer, tools.kb).write([found])[0]
     if as_json:
@@ -67,9 +66,9 @@ def subgraph(
     elif text or svg is None:
         show_subgraph(tools.kb, found)
         if written is not None:
-            out.print(written.written or "", markup=False)
+            out.line(written.written or "")
             verdict = written.problem or "every entity is named, and no other"
-            out.print(f"[dim]{escape(verdict)}[/dim]")
+            out.line((verdict, "dim"))
 
 
 def written_json(written: WrittenGraph) -> dict[str, object]:
@@ -85,14 +84,14 @@ def show_subgraph(kb: KnowledgeBase, found: Subgraph) -> None:
         ends = f"{names[paths.source]} to {names[paths.target]}"
         if paths.distance is None:
             why = "the search was cut short" if paths.gave_up else f"none of at most {found.most_hops} edges"
-            out.print(f"{ends}: no path ({why})", markup=False)
+            out.line(f"{ends}: no path ({why})")
             continue
         shown = "" if paths.complete else f", {len(paths.paths)} of them shown"
         plural = "s" if paths.count != 1 else ""
         told = f"{paths.count:,} shortest path{plural} of length {paths.distance}"
-        out.print(f"{ends}: {told}{shown}", markup=False)
+        out.line(f"{ends}: {told}{shown}")
     for triple in triples_in_words(kb, found):
-        out.print(", ".join(triple), markup=False)
+        out.line(", ".join(triple))
 
 
 def subgraphs(
@@ -124,9 +123,7 @@ def subgraphs(
     if as_json:
         print_json(made.to_json())
         return
-    out.print(
-        f"{output}: {made.subgraphs:,} subgraphs of {made.questions:,} questions, {made.right:,} right", markup=False
-    )
+    out.line(f"{output}: {made.subgraphs:,} subgraphs of {made.questions:,} questions, {made.right:,} right")
     if made.told is not None:
         told = made.told
         shares = (told.coverage, told.question_entities, told.candidates, told.hallucinated, told.used)

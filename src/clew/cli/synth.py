@@ -11,9 +11,9 @@ from clew.cli.ask import show_estimate
 from clew.cli.options import AsJson, Base, EstimateOnly, MaxCalls, MaxCost, MaxSeconds, MaxTokens, Model, TraceFile
 from clew.cli.output import out, print_json, progress_bar, say
 from clew.core.trace import Recorder, recording
+from clew.models.budget import Budget, Ledger
 from clew.models.opening import open_estimating, open_model
 from clew.models.prices import Estimate
-from clew.models.wrappers import Budget, Ledger
 from clew.synthesis.benchmark import Wanted, Writers, estimate_benchmark, make_benchmark
 from clew.synthesis.output import Made, statistics_table
 from clew.synthesis.templates import KINDS
@@ -81,11 +81,11 @@ def synth(
 
 def show(made: Made) -> None:
     """What was made, for people."""
-    out.print(f"{made.folder}: {len(made.rows):,} questions", markup=False)
+    out.line(f"{made.folder}: {len(made.rows):,} questions")
     for step, amount in made.acceptance.items():
-        out.print(f"  {step}: {amount}", markup=False)
-    out.print(f"  gates: {'all hold' if not any(made.gates.values()) else 'FAILED'}", markup=False)
-    out.print(statistics_table(made.statistics), markup=False)
+        out.line(f"  {step}: {amount}")
+    out.line(f"  gates: {'all hold' if not any(made.gates.values()) else 'FAILED'}")
+    out.line(statistics_table(made.statistics))
     for remark in made.remarks:
         say(remark)
 

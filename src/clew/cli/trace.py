@@ -40,7 +40,7 @@ def trace(
         _grow(tree, root, replies)
     for fallback in read.fallbacks:
         tree.add(f"[yellow]{escape(fallback.step)}: {escape(fallback.reason)} → {escape(fallback.instead)}[/yellow]")
-    out.print(tree)
+    out.draw(tree)
 
 
 def _grow(tree: Tree, step: Step, replies: bool) -> None:

@@ -103,14 +103,14 @@ def ranker(
 def show_report(report: RankerReport) -> None:
     """Hit@N before and after, and what each feature is worth."""
     told = ", ".join(f"{count} {name}" for name, count in report.counts.items())
-    out.print(f"questions by topic: {told}; no topic in two of them", markup=False)
+    out.line(f"questions by topic: {told}; no topic in two of them")
     rows = []
     for name, curve in (("the source's order", report.before), (f"{report.card.kind} ranker", report.after)):
         low, high = curve.interval.low, curve.interval.high
         hits = [f"{100 * curve.at(n):.1f}" for n in (1, 2, 3, 5, 10)]
         rows.append((name, f"{hits[0]} [{100 * low:.1f}, {100 * high:.1f}]", *hits[1:]))
     print_table("Test questions, percent", ("", "Hit@1 [95 %]", "Hit@2", "Hit@3", "Hit@5", "Hit@10"), rows)
-    out.print(f"paired randomisation test of Hit@1: p = {report.p_value:.4f}", markup=False)
+    out.line(f"paired randomisation test of Hit@1: p = {report.p_value:.4f}")
     if len(report.by_type) > 1:
         shown = [(kind, str(n), f"{100 * a:.1f}", f"{100 * b:.1f}") for kind, (n, a, b) in report.by_type.items()]
         print_table("Hit@1 by type of question, percent", ("type", "questions", "before", "after"), shown)
@@ -121,9 +121,9 @@ def show_report(report: RankerReport) -> None:
         own = sorted(report.own_importance.items(), key=lambda item: -item[1])
         print_table("CatBoost's importance", ("feature", "percent"), [(name, f"{value:.2f}") for name, value in own])
     if report.card.usable:
-        err.print(f"saved in {report.folder}; use it with --option ranker={report.folder}", markup=False)
+        err.line(f"saved in {report.folder}; use it with --option ranker={report.folder}")
     else:
-        err.print(f"kept in {report.folder}, but not usable: it ranks worse than the source does", markup=False)
+        err.line(f"kept in {report.folder}, but not usable: it ranks worse than the source does")
 
 
 def reader(
@@ -161,7 +161,7 @@ def reader(
             f"{sources[0]} is no knowledge base: training on schemas needs --out, no --model and no --undo"
         )
     refuse_foreign(output, ("card.json",), "the weights of a reader")
-    figures = train_reader(sources, output, left_out=left_out, epochs=epochs, seed=seed, say=err.print)
+    figures = train_reader(sources, output, left_out=left_out, epochs=epochs, seed=seed, say=err.line)
     show_figures("The reader", figures, as_json=as_json)
 
 
@@ -183,7 +183,7 @@ def _fit_reader(base: Path, model: str, *, undo: bool, as_json: bool) -> None:
     print_table("Questions that were left out, percent read right", ("asked for", "n", "before", "after"), rows)
     verdict = f"{found.gained} gained, {found.lost} lost: "
     verdict += f"taken into use; `clew train reader {base} --undo` undoes it" if found.taken else "nothing was changed"
-    err.print(verdict, markup=False)
+    err.line(verdict)
 
 
 def dense_retriever(
@@ -226,9 +226,9 @@ def dense_retriever(
     ]
     title = f"{figures['questions']} questions held apart, {figures['searched']}, percent [95 %]"
     print_table(title, ("", "Hit@1", "Hit@5", "Recall@20", "MRR"), rows)
-    err.print(f"paired randomisation test of Hit@1: p = {figures['p of hit@1']:.4f}", markup=False)
+    err.line(f"paired randomisation test of Hit@1: p = {figures['p of hit@1']:.4f}")
     told = f"use it with `-m vector_search -O weights={output}`" if card["usable"] else "not usable: it finds less"
-    err.print(f"kept in {output}; {told}", markup=False)
+    err.line(f"kept in {output}; {told}")
 
 
 def qa_gnn(
@@ -262,13 +262,13 @@ def qa_gnn(
         dataset = load_dataset(questions if at else source).sample(limit, seed)
         tools = Toolbox.open(Path(base)) if at else Toolbox.open(dataset_base(dataset))
         lessons.append(graph_lessons(tools, source, dataset.questions, kept, seed))
-        err.print(f"{source}: {len(lessons[-1].taught)} questions to learn from", markup=False)
+        err.line(f"{source}: {len(lessons[-1].taught)} questions to learn from")
     seconds = 60 * minutes if minutes else float("inf")
     settings = GraphSettings(steps=steps, seconds=seconds, seed=seed)
-    figures = train_graph_network(lessons, output, settings, left_out=left_out, say=err.print)
+    figures = train_graph_network(lessons, output, settings, left_out=left_out, say=err.line)
     show_figures("The graph network", figures, as_json=as_json)
     if not as_json:
-        err.print(f"use it with `clew ask KB … --method qa_gnn -O weights={output}`", markup=False)
+        err.line(f"use it with `clew ask KB … --method qa_gnn -O weights={output}`")
 
 
 def show_figures(what: str, figures: Mapping[str, float], *, as_json: bool) -> None:

@@ -43,7 +43,7 @@ def passages(
 
     refuse_foreign(output, ("card.json", "steps"), "the weights of a passage network")
     figures = train_passages(
-        sources, output, teacher=teacher, left_out=left_out, epochs=epochs, seed=seed, say=err.print
+        sources, output, teacher=teacher, left_out=left_out, epochs=epochs, seed=seed, say=err.line
     )
     show_figures("The passage network", figures, as_json=as_json)
 
@@ -62,11 +62,11 @@ def next_passage(
 
     refuse_foreign(output, ("card.json", "steps"), "the weights of an embedder")
     figures = train_next_passage(
-        sources, output, teacher=teacher, left_out=left_out, epochs=epochs, seed=seed, say=err.print
+        sources, output, teacher=teacher, left_out=left_out, epochs=epochs, seed=seed, say=err.line
     )
     show_figures("The embedder of passages", figures, as_json=as_json)
     if not as_json:
-        err.print(f"use it with `clew embed KB --embedder {output}`", markup=False)
+        err.line(f"use it with `clew embed KB --embedder {output}`")
 
 
 def graph_to_text(
@@ -90,7 +90,7 @@ def graph_to_text(
 
     refuse_foreign(output, (CARD, STEPS), "fine-tuned model")
     tuning = Tuning(epochs, seconds=minutes and 60 * minutes, seed=seed)
-    course = Course(model, output, left_out, licence, tuning, err.print)
+    course = Course(model, output, left_out, licence, tuning, err.line)
     figures = train_graph_to_text(sources, course, measured_on or ())
     _show_tuned("Telling subgraphs", figures, f"--writer hf:{output} (clew subgraphs)", as_json=as_json)
 
@@ -116,7 +116,7 @@ def traverser(
 
     refuse_foreign(output, (CARD, STEPS), "fine-tuned model")
     tuning = Tuning(epochs, 2e-4, seconds=minutes and 60 * minutes, seed=seed)
-    course = Course(model, output, left_out, licence, tuning, err.print)
+    course = Course(model, output, left_out, licence, tuning, err.line)
     figures = train_traverser(sources, course, measured_on or ())
     _show_tuned(
         "The next evidence", figures, f"-O traverser=generative -O traverser_model=hf:{output}", as_json=as_json
@@ -127,4 +127,4 @@ def _show_tuned(what: str, figures: Mapping[str, float], use: str, *, as_json: b
     show_figures(what, figures, as_json=as_json)
     if not as_json:
         told = f"use it with {use}" if figures["usable"] else "not usable: it does no better on what was left out"
-        err.print(told, markup=False)
+        err.line(told)

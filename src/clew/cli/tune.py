@@ -69,10 +69,10 @@ def show(base: str, found: Tuning, *, kept: bool, as_json: bool) -> None:
         return
     print_table("Tried", ("candidate", "questions", found.metric), rows)
     told = f"{100 * found.before:.1f} → {100 * found.after:.1f} {found.metric}, {gain[0]:+} [{gain[1]:+}, {gain[2]:+}]"
-    out.print(f"{found.chosen}: {told} on {found.judged} questions that did not choose it", markup=False)
+    out.line(f"{found.chosen}: {told} on {found.judged} questions that did not choose it")
     if found.ran_out:
-        out.print("the time ended the choice: more --seconds try more", markup=False)
+        out.line("the time ended the choice: more --seconds try more")
     if kept:
-        out.print(f"`auto` answers so from now on; `clew tune {base} --undo` takes it back", markup=False)
+        out.line(f"`auto` answers so from now on; `clew tune {base} --undo` takes it back")
     else:
-        out.print("nothing was changed", markup=False)
+        out.line("nothing was changed")

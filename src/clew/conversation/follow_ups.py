@@ -12,7 +12,6 @@ from clew.core.schema import Schema
 from clew.core.types import Answer, NodeSet
 from clew.index.protocol import Link
 from clew.kb.protocol import StoredKnowledgeBase
-from clew.methods.answering import READABLE
 from clew.methods.role_choice import reader_of
 from clew.queries.wording import kind_in_words
 from clew.reading.follow_ups import Pointing, is_fragment, pointing, replaced, switched, telling_words
@@ -248,8 +247,8 @@ class FollowUps:
     @property
     def has_graph(self) -> bool:
         """Whether the learned reader can read questions over the base."""
-        is_readable = any(kind in self._schema.type_names for kind in READABLE)
-        return bool(self._schema.relations) and not is_readable and isinstance(self.tools.kb, StoredKnowledgeBase)
+        schema = self._schema
+        return bool(schema.relations) and not schema.holds_passages and isinstance(self.tools.kb, StoredKnowledgeBase)
 
 
 def _exchanged(old: Sequence[Named], new: Sequence[Named]) -> list[tuple[int, int, str]]:

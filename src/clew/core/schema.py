@@ -9,6 +9,8 @@ from functools import cached_property
 
 from clew.core.errors import SchemaError
 
+READABLE = ("passage", "table")
+"""The node types of a base of documents that hold text to read."""
 MOST_LISTED = 100
 """How many types or relations an error names."""
 
@@ -82,6 +84,11 @@ class Schema:
     def type_code(self) -> dict[str, int]:
         """Node type → code."""
         return {name: code for code, name in enumerate(self.type_names)}
+
+    @property
+    def holds_passages(self) -> bool:
+        """Whether the base is made of documents, or of passages alone."""
+        return any(name in self.type_code for name in READABLE)
 
     @property
     def answer_types(self) -> tuple[str, ...]:

@@ -21,6 +21,8 @@ M = TypeVar("M", bound="BaseModel")
 MOST_ASKED = 10_000
 """Characters of a question, or of a name that is looked for."""
 REPLACEMENT = "\ufffd"
+OPAQUE = re.compile(r"[a-z]\.[0-9a-z_]{3,}|_:\S+|[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f-]{20,}")
+"""Names that only a machine reads: blank nodes and identifiers."""
 _HALVES = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c]")

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import needing
-from clew.core.notebook import AnswerRow, answer_card
 
 Direction = Literal["out", "in", "any"]
 Value = int | float | bool | str
@@ -224,6 +223,27 @@ class Passage:
     boxes: tuple[Box, ...] = ()
     """Where the marked lines, or else all, are printed on the page."""
 
+    @classmethod
+    def of(cls, node: Node, start: int = 0, end: int | None = None, mark: tuple[int, int] | None = None) -> Passage:
+        """The characters start to end of a passage's text, by default all; spans count characters of the file's text.
+
+        `mark` is a span of the same text, inside the quotation.
+        """
+        own, end = node.attributes, len(node.text) if end is None else end
+        first, last, place = own.get("start"), own.get("end"), (start, end)
+        if first is not None and last is not None:  # rows under a repeated header: the span is that of the rows
+            place = (first + start, first + end) if last - first == len(node.text) else (first, last)
+        return cls(
+            NodeRef(node.id, node.key, node.name, node.type),
+            node.text[start:end],
+            own.get("file"),
+            own.get("page"),
+            *place,
+            section=own.get("section") or "",
+            mark=None if mark is None else (mark[0] - start, mark[1] - start),
+            boxes=printed_boxes(own.get("lines") or "", *(mark or (start, end))),
+        )
+
     @property
     def marked(self) -> str:
         """What says it: the marked characters, or else all."""
@@ -251,6 +271,13 @@ class Passage:
         if self.boxes:
             known["boxes"] = [list(box) for box in self.boxes]
         return {"kind": "passage", "node": self.node.to_dict(), "text": self.text, **known}
+
+
+def printed_boxes(lines: str, start: int, end: int) -> tuple[Box, ...]:
+    """The boxes of the printed lines that hold some of the characters; of all lines where none does."""
+    placed = [tuple(map(float, line.split(","))) for line in lines.split(";") if line]
+    held = [line for line in placed if line[0] < end and line[1] > start]
+    return tuple((line[2], line[3], line[4], line[5]) for line in held or placed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,6 +474,8 @@ class Answer:
 
     def _repr_html_(self) -> str:
         """How a notebook shows it."""
+        from clew.core.notebook import AnswerRow, answer_card
+
         rows = [
             AnswerRow(one.node.name, one.node.type, one.score, [piece.in_words() for piece in one.evidence])
             for one in self.candidates

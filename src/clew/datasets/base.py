@@ -15,8 +15,8 @@ from clew import __version__
 from clew.building import Say, build
 from clew.core.errors import CorruptError, FormatError, InputError, LockedError
 from clew.datasets.questions import Dataset, Paragraph
-from clew.documents.corpus import corpus_tables
 from clew.documents.graph.edges import EdgeOptions
+from clew.documents.rows import corpus_tables
 from clew.index.build import name_tables, open_lexical, open_names
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import FORMAT, MANIFEST

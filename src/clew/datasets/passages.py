@@ -13,7 +13,7 @@ from pydantic import AliasChoices, BaseModel, Field, field_validator
 from clew.core.errors import InputError
 from clew.datasets.files import find_file, read_json, read_records, refuse_split
 from clew.datasets.questions import Dataset, Paragraph, Pool, Question
-from clew.reading.language.proper_names import sentences
+from clew.reading.proper_names import sentences
 
 
 class _HotpotRecord(BaseModel):

@@ -14,7 +14,7 @@ import pyarrow as pa
 from clew.core.errors import InputError
 from clew.datasets.files import read_rows
 from clew.kb.tables import EDGE_COLUMNS, Piece, Tables
-from clew.reading.language.proper_names import sentences
+from clew.reading.proper_names import sentences
 
 Kind = Literal["retrieval", "graph", "documents"]
 """Which metrics apply: ranked nodes, answer sets over a graph, or passages and a written answer."""

@@ -1,4 +1,4 @@
-"""Outlined files as node and edge rows; keys sort in reading order."""
+"""Outlined files, or a corpus of titled texts, as node and edge rows; keys sort in reading order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from clew.documents.passages import PASSAGE_LENGTH, Outline, PrintedLine, TextPa
 from clew.kb.schema_file import SchemaEdits, TypeEdit
 from clew.kb.tables import Piece, Tables
 from clew.models.protocol import Embedder
-from clew.reading.language.proper_names import title_forms
+from clew.reading.proper_names import title_forms
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,3 +236,54 @@ def _section_key(file: str, place: int) -> str:
 
 def _table_key(file: str, place: int) -> str:
     return f"{file}#table={place + 1:05d}"
+
+
+class TitledText(Protocol):
+    """A text with a title and a key of its own."""
+
+    @property
+    def key(self) -> str:
+        """Unique in the corpus."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What the text is about, or nothing usable."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """The text itself."""
+        ...
+
+
+def corpus_tables(
+    texts: Sequence[TitledText], edges: EdgeOptions | None = None, embedder: Embedder | None = None
+) -> Tables:
+    """Each text is a passage named by its title; `embedder` is needed for knn edges alone."""
+    keys = pa.array([text.key for text in texts], STRING)
+    names = [text.title or text.key for text in texts]
+    titles = [(text.title, place) for place, text in enumerate(texts)]
+    called = subjects([text.title for text in texts], [text.text for text in texts])
+    aliases: list[list[str]] = [[] for _ in texts]
+    for name, place in called:  # what a text is about where its title does not say it
+        aliases[place].append(name)
+    nodes = pa.table(
+        {
+            "key": keys,
+            "type": pa.repeat(pa.scalar("passage", STRING), len(texts)),
+            "name": pa.array(names, STRING),
+            "aliases": pa.array(aliases, pa.large_list(STRING)),
+            "text": pa.array([text.text for text in texts], STRING),
+        }
+    )
+    graph = passage_graph(
+        names,
+        [text.text for text in texts],
+        np.arange(len(texts), dtype=np.int32),
+        titles=[*titles, *called],
+        owners=[(place,) for place in range(len(texts))],
+        options=edges or EdgeOptions(),
+        embedder=embedder,
+    )
+    return Tables((Piece(nodes, "corpus"),), tuple(Piece(kind.table(keys), "corpus") for kind in graph))

@@ -15,6 +15,7 @@ import numpy as np
 from clew import __version__
 from clew.core.errors import InputError
 from clew.core.schema import schema_of
+from clew.core.texts import OPAQUE
 from clew.datasets.questions import Dataset, Question
 from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.comparison import bootstrap, randomisation_test
@@ -24,7 +25,6 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.methods.answering import answer_nodes, nearest, vectors_of
 from clew.methods.stark.retrievers import FORMAT, dense_vectors
 from clew.models.model_card import write_card
-from clew.queries.relation_paths import OPAQUE
 from clew.reading.graph_network import HopPlaces, masked_question
 from clew.reading.topics import find_topics
 from clew.reading.vocabulary import Vocabulary

@@ -20,7 +20,6 @@ from clew.datasets.questions import Dataset, Question
 from clew.evaluation.benchmark import Benchmark
 from clew.evaluation.comparison import Interval, bootstrap
 from clew.evaluation.judging import PRIMARY
-from clew.methods.answering import READABLE
 from clew.methods.catalog import DEFAULT_METHOD
 from clew.methods.tuned import Tuned
 from clew.reading.feedback import read_confirmed
@@ -127,7 +126,7 @@ def questions_of(tools: Toolbox, given: str | None = None, seed: int = 0) -> Dat
 
 def is_documents(tools: Toolbox) -> bool:
     """Whether a base is made of documents: no questions can be made from its edges."""
-    return any(kind in tools.kb.schema.type_names for kind in READABLE)
+    return tools.kb.schema.holds_passages
 
 
 def tune(

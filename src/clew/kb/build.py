@@ -96,7 +96,7 @@ def infer_schema(nodes: pa.Table, types: IntArray, type_names: tuple[str, ...], 
     return Schema(
         node_types,
         tuple(relations),
-        {name: kind_of(nodes.schema.field(name).type) for name in attributes},
+        {name: "date" if _are_days(nodes[name]) else kind_of(nodes[name].type) for name in attributes},
         {field.name: kind_of(field.type) for field in edges.attributes.schema if field.name != GROUPS},
     )
 
@@ -117,6 +117,19 @@ def _signatures(edges: EdgeColumns, types: IntArray, wide: int) -> Counter[int]:
         amounts = np.diff(np.append(begins, len(signature)))
         tally.update(dict(zip(signature[begins].tolist(), amounts.tolist(), strict=True)))
     return tally
+
+
+_MONTH = "[0-9]{4}-(0[1-9]|1[0-2])"
+_DAY = f"^{_MONTH}-(0[1-9]|[12][0-9]|3[01])$"
+_DAY_OR_LESS = f"{_DAY}|^{_MONTH}$|^[0-9]{{4}}$"
+
+
+def _are_days(column: pa.ChunkedArray) -> bool:
+    """Whether texts are days of which only the month or the year of some is known: they stay as they are written."""
+    if not pa.types.is_large_string(column.type):
+        return False
+    are_dates, are_days = (pc.match_substring_regex(column, pattern) for pattern in (_DAY_OR_LESS, _DAY))
+    return bool(pc.all(are_dates).as_py() and pc.any(are_days).as_py())
 
 
 def kind_of(arrow_type: pa.DataType) -> str:

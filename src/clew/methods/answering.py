@@ -22,8 +22,6 @@ from clew.toolbox import Toolbox
 SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))+[.!?]*")
 """To the end of the line, or to a dot that no letter or digit follows: "7.8" is one word."""
 LONGEST_QUOTE = 300
-READABLE = ("passage", "table")
-"""The node types of a base of documents that hold text to read."""
 
 
 def answer_nodes(kb: KnowledgeBase) -> NodeSet | None:

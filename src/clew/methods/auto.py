@@ -16,7 +16,6 @@ from clew.index.tokens import ENGLISH, language_of
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import TUNED
 from clew.kb.protocol import StoredKnowledgeBase
-from clew.methods.answering import READABLE
 from clew.methods.catalog import create
 from clew.methods.protocol import Method
 from clew.methods.role_choice import reader_parser, taught_of
@@ -57,7 +56,7 @@ def tuned_for(tools: Toolbox) -> Method | None:
 def choose(question: str, tools: Toolbox) -> tuple[str, str]:
     """A method by what the base consists of and how sure the question was read, and why."""
     schema = tools.kb.schema
-    if any(kind in schema.type_names for kind in READABLE):
+    if schema.holds_passages:
         return "knowledge_graph_prompting", "the base is made of documents"
     if not schema.relations and not schema.attribute_types:
         return "hybrid", "the base has neither edges nor attributes"

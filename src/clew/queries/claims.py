@@ -10,14 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import and_
+from typing import TYPE_CHECKING
 
 from clew.core.query import Asks, Best, Condition, Constant, Count, TripletQuery
 from clew.core.schema import Schema
 from clew.core.types import EMPTY, NodeSet
 from clew.queries.grounding import Expansion, Groundings, expansions
 from clew.queries.problem import Constraint, Problem
-from clew.queries.relation_paths import Explorer, RelationPath
 from clew.queries.solutions import connected
+
+if TYPE_CHECKING:
+    from clew.queries.relation_paths import Explorer, RelationPath
 
 TARGET = "x"
 """What the answers are called in every claim."""

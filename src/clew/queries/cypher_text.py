@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from clew.core.query import Best, Condition, Count
+from clew.core.texts import OPAQUE
 from clew.core.types import NodeSet
 from clew.kb.bolt import quoted
 from clew.kb.protocol import KnowledgeBase
@@ -19,7 +20,6 @@ from clew.queries.claims import TARGET, Absence, Block, Claim, Named, Requiremen
 from clew.queries.finishing import NUMBER
 from clew.queries.grounding import follows
 from clew.queries.problem import Check, checks
-from clew.queries.relation_paths import OPAQUE
 
 
 def cypher(claim: Claim, kb: KnowledgeBase) -> str:

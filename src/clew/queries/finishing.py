@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from clew.core.query import Best, TripletQuery
 from clew.core.types import NodeSet, Value, distinct
 from clew.kb.protocol import KnowledgeBase
+from clew.queries.problem import compared_values
 
 NUMBER = r"[-+]?[0-9][0-9,]*([.][0-9]+)?"
 """A text that is a number: what languages of queries turn into one all alike."""
@@ -49,7 +50,7 @@ def best_of(kb: KnowledgeBase, best: Best, nodes: NodeSet) -> NodeSet:
     """The nodes with the most, or the least, of what is compared; those without a value are left out."""
     if best.attribute is not None:
         ids = nodes.array.tolist()
-        pairs = list(zip(ids, map(comparable, kb.values(nodes, best.attribute)), strict=True))
+        pairs = list(zip(ids, map(comparable, compared_values(kb, nodes, best.attribute)), strict=True))
         known = [(node, value) for node, value in pairs if value is not None]
         if not known:
             return NodeSet.of([])

@@ -9,7 +9,7 @@ import datetime
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -164,11 +164,20 @@ def as_days(wanted: Any) -> tuple[datetime.date, datetime.date] | None:
     return first, after - datetime.timedelta(days=1)
 
 
+def compared_values(kb: KnowledgeBase, nodes: NodeSet, attribute: str) -> Sequence[Any]:
+    """The values of nodes as they are compared: a date of which only the year is written counts as its first day."""
+    values = kb.values(nodes, attribute)
+    if kb.schema.attribute_types.get(attribute) != "date":
+        return values
+    written = [as_days(value) if isinstance(value, str) else None for value in values]
+    return [value if days is None else days[0] for value, days in zip(values, written, strict=True)]
+
+
 def condition_filter(kb: KnowledgeBase, condition: Condition) -> Filter:
     """Keeps the nodes that meet a condition."""
 
     def keep(nodes: NodeSet) -> NodeSet:
-        values = kb.values(nodes, condition.attribute)
+        values = compared_values(kb, nodes, condition.attribute)
         right = [holds(value, condition.comparison, condition.value) for value in values]
         return NodeSet(nodes.array[np.array(right, dtype=np.bool_)])
 

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from clew.core.texts import OPAQUE
 from clew.core.types import EMPTY, Direction, NodeSet
 from clew.kb.protocol import KnowledgeBase, StoredKnowledgeBase
 
-OPAQUE = re.compile(r"[a-z]\.[0-9a-z_]{3,}|_:\S+|[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f-]{20,}")
-"""Names that only a machine reads: blank nodes and identifiers."""
 NAMES_LOOKED_AT = 500
 """So many nodes are asked for their names where not all are known."""
 ENOUGH = 30

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from clew.core.query import Best, Condition
+from clew.core.texts import OPAQUE
 from clew.core.types import NodeSet
 from clew.kb.iris import LABEL, attribute_iri, node_iri, relation_iri, type_iri
 from clew.kb.protocol import KnowledgeBase
@@ -15,7 +16,6 @@ from clew.queries.claims import TARGET, Block, Claim, Named, Requirement
 from clew.queries.finishing import NUMBER
 from clew.queries.grounding import follows
 from clew.queries.problem import Check, checks
-from clew.queries.relation_paths import OPAQUE
 
 MOST_RELATIONS = 500
 """Any relation means any of so many at an endpoint; where it has more, just any."""
@@ -206,8 +206,9 @@ def _compared(value: str, check: Check) -> str:
             return f"CONTAINS(LCASE(STR({value})), {_quoted(check.value)})"
         case "text":
             return f"LCASE(STR({value})) {check.comparison} {_quoted(check.value)}"
-        case "day":  # as text: stored dates may have a time
-            return f'SUBSTR(STR({value}), 1, 10) {check.comparison} "{check.value}"'
+        case "day":  # as text: stored dates may have a time, or only a month or a year, which is before all its days
+            first = check.value.removesuffix("-01").removesuffix("-01")
+            return f'SUBSTR(STR({value}), 1, 10) {check.comparison} "{first}"'
         case _:
             return f"{value} {check.comparison} {check.value}"
 

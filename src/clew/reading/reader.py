@@ -131,6 +131,7 @@ class LearnedReader:
         `schema` is the part of the base's schema that is read over, where that is not all of it.
         """
         self.kb, self.names, self.weights, self.cache = kb, names, weights, cache
+        self._joining = kb if isinstance(kb, Joining) else None
         self.schema = schema or kb.schema
         self.encoders = shared_encoders(weights)
         self.combiner = Combiner.open(weights)
@@ -342,10 +343,10 @@ class LearnedReader:
 
     def _meet(self, ends: Sequence[End], avoided: Sequence[End], reached: Reached) -> bool:
         """Whether hops from all mentions lead to a common node, and those to be avoided do not; an endpoint joins."""
-        if isinstance(self.kb, Joining):
+        if self._joining is not None:
             ways = [[self._way(reached(mention, ()), path) for mention, path in some] for some in (ends, avoided)]
             if all(len(starts) <= MOST_STARTS for some in ways for starts, _ in some):
-                return self.kb.meet(*ways)
+                return self._joining.meet(*ways)
         left = reduce(and_, (reached(*end) for end in ends))
         for end in avoided:
             left = left - reached(*end)

@@ -25,7 +25,7 @@ import numpy as np
 from clew.core.roles import CitedClaim, Source
 from clew.index.tokens import stem, stop_words, tokenise
 from clew.models.protocol import Embedder
-from clew.reading.language.proper_names import OPENERS, sentence_spans
+from clew.reading.proper_names import OPENERS, sentence_spans
 from clew.reading.quantities import quantities
 
 WINDOW = 3

@@ -26,7 +26,7 @@ from clew.models.tokens import count_request_tokens, count_tokens, cut_to_questi
 from clew.reading.extraction.asked import Asked
 from clew.reading.extraction.clues import Candidate, Evidence
 from clew.reading.extraction.comparing import compared
-from clew.reading.language.proper_names import sentences
+from clew.reading.proper_names import sentences
 from clew.roles.claims import check_claims
 
 

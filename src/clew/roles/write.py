@@ -16,7 +16,7 @@ from clew.index.tokens import terms, words_outside
 from clew.models.protocol import Beams, Completion, LanguageModel
 from clew.models.structured import Ask, Outcome, Prompt, Reply, ask, object_schema, read_json
 from clew.models.tokens import count_tokens, cut_to_question
-from clew.reading.language.proper_names import proper_names
+from clew.reading.proper_names import proper_names
 
 NEXT = Prompt.load("clew.roles.prompts", "next_evidence")
 ANSWERS = Prompt.load("clew.roles.prompts", "answers")

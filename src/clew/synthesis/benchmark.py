@@ -9,9 +9,9 @@ from pathlib import Path
 from clew import __version__
 from clew.core.disk import refuse_foreign
 from clew.core.errors import BudgetError, InputError, ModelError
+from clew.models.budget import Ledger
 from clew.models.prices import Estimate, EstimatingModel
 from clew.models.protocol import LanguageModel
-from clew.models.wrappers import Ledger
 from clew.synthesis.enumerate import check_kinds, enumerate_templates, types_with_text
 from clew.synthesis.extraction import ModelExtractor, PhraseExtractor, ProductExtractor
 from clew.synthesis.fusion import DEFAULT_ROLE, GrammarFuser, ModelFuser, ProductFuser

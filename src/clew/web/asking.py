@@ -59,19 +59,19 @@ class Asker:
 
     async def in_thread(self, work: Callable[[], R], limiter: CapacityLimiter | None = None) -> R:
         """Run in a thread, one of those for short work where nothing else is said."""
-        limiter = limiter or self._few
+        limiter, own = limiter or self._few, object()
         if self.metrics.gauges["clew_asks_waiting"] >= self.served.settings.limits.waiting:
             raise BusyError("too many questions wait already: try again in a moment")
         self.metrics.change("clew_asks_waiting", 1)
         try:
-            await limiter.acquire_on_behalf_of(work)
+            await limiter.acquire_on_behalf_of(own)
         finally:
             self.metrics.change("clew_asks_waiting", -1)
         self.metrics.change("clew_asks_running", 1)
         try:
             return await to_thread.run_sync(work, limiter=CapacityLimiter(1))
         finally:
-            limiter.release_on_behalf_of(work)
+            limiter.release_on_behalf_of(own)
             self.metrics.change("clew_asks_running", -1)
 
     async def ask(self, base: ServedBase, request: AskRequest, tell: Tell | None = None) -> bytes:

@@ -9,7 +9,6 @@ from itertools import chain, islice, zip_longest
 
 from clew.core.nouns import plural
 from clew.core.types import NodeSet
-from clew.methods.answering import READABLE
 from clew.queries.wording import asking, kind_in_words
 from clew.toolbox import Toolbox
 
@@ -23,7 +22,7 @@ LOOKED_AT = 2000
 
 def examples(tools: Toolbox, most: int = 4) -> tuple[str, ...]:
     """Questions that fit the base."""
-    is_text = any(kind in tools.kb.schema.type_names for kind in READABLE)
+    is_text = tools.kb.schema.holds_passages
     return tuple(_about_documents(tools, most) if is_text else _about_relations(tools, most))
 
 

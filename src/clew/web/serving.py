@@ -19,11 +19,10 @@ from clew.core.errors import InputError, NotFoundError
 from clew.core.wire import AskRequest
 from clew.kb.manifest import MANIFEST
 from clew.methods import catalog
-from clew.methods.answering import READABLE
 from clew.methods.protocol import Method, parse_options, plain_options
+from clew.models.budget import Ledger
 from clew.models.opening import open_model
 from clew.models.protocol import LanguageModel
-from clew.models.wrappers import Ledger
 from clew.postgres import is_address
 from clew.toolbox import Toolbox
 from clew.web.documents import DocumentFolder, Documents
@@ -287,9 +286,8 @@ def checked_method(name: str | None, given: Mapping[str, str | int | float | boo
 def runnable(tools: Toolbox, models: Collection[str]) -> tuple[str, ...]:
     """The methods that make sense of this base: passages need documents, queries and paths need a graph."""
     schema = tools.kb.schema
-    is_text = any(kind in schema.type_names for kind in READABLE)
     of_graphs, of_texts = ("focus", "paths", "subgraph_reranking"), ("knowledge_graph_prompting",)
-    left_out = of_graphs if is_text else of_texts if schema.relations else (*of_graphs, *of_texts)
+    left_out = of_graphs if schema.holds_passages else of_texts if schema.relations else (*of_graphs, *of_texts)
     return tuple(
         name
         for name in catalog.method_names()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
 from clew.core.errors import InputError
-from clew.models.wrappers import Budget
+from clew.models.budget import Budget
 from clew.postgres import is_address
 from clew.web.access import Access
 from clew.web.sources import Sources

@@ -4,9 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import clew
 from clew.documents.building import build_documents
 from clew.documents.rows import DocumentOptions
-from clew.methods.knowledge_graph_prompting.answer import LONGEST_QUOTE, SIDE_BY_SIDE, gone_on, sharing_places
+from clew.methods.knowledge_graph_prompting.answer import SIDE_BY_SIDE, gone_on, sharing_places
+from clew.reading.documents.close_reading import LONGEST_QUOTE
 from clew.toolbox import Toolbox
 
 SENTENCES = [f"Sentence number {number} tells of pump {number} and of nothing else at all." for number in range(12)]
@@ -58,3 +60,18 @@ def test_a_short_place_goes_on_with_what_follows_it(passages):
     assert sum(len(kb.node(node).text) for node in told) >= LONGEST_QUOTE > sum(len(kb.node(n).text) for n in told[:-1])
     assert gone_on(kb, [own[-1]]) == [own[-1]]
     assert gone_on(kb, [other]) == [other]
+
+
+def test_an_answer_is_not_sure_where_the_question_names_what_no_passage_mentions(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/bakery.md").write_text(
+        "# Bakery\n\nThe Acme bakery was founded by Greta Holm in 1931. It bakes rye bread every morning before six.\n"
+    )
+    clew.build([tmp_path / "docs"], tmp_path / "bakery.kb")
+    base = clew.open(tmp_path / "bakery.kb")
+    sure = base.ask("Who founded the Acme bakery?")
+    doubtful = base.ask("Who founded the Acme bakery of Toronto?")
+    assert sure.certainty > 0.6 > doubtful.certainty
+    assert "Not sure" not in sure.text
+    assert doubtful.text.startswith("Not sure")
+    assert doubtful.text.endswith("None of them mentions Toronto.")

@@ -11,6 +11,7 @@ from clew.core.types import Passage
 from clew.documents.building import build_documents
 from clew.methods.knowledge_graph_prompting.method import structure_of
 from clew.methods.role_choice import reader_for
+from clew.reading.documents.references import asked_of_parts
 from clew.toolbox import Toolbox
 
 GUIDE = """# Lighthouse keeper's guide
@@ -101,7 +102,12 @@ def tools(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ask(tools):
-    return lambda question: structure_of(tools).answer(question, reader_for(tools))
+
+    def ask(question):
+        asked = asked_of_parts(question)
+        return None if asked is None else structure_of(tools).answer(question, *asked, reader_for(tools))
+
+    return ask
 
 
 @pytest.mark.parametrize(

@@ -13,22 +13,16 @@ from clew.core.errors import InputError
 from clew.core.trace import Recorder
 from clew.core.types import Passage, Path
 from clew.datasets.questions import Dataset, Question
-from clew.documents.corpus import corpus_tables
 from clew.documents.graph.edges import EdgeOptions
+from clew.documents.rows import corpus_tables
 from clew.evaluation.benchmark import GoldenPassages
 from clew.evidence_drawing import draw_evidence
 from clew.methods.catalog import ask, create
 from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting, search_of
-from clew.methods.knowledge_graph_prompting.passages import (
-    PassageGraph,
-    added_share,
-    readable_nodes,
-    text_of,
-    tf_idf_ranking,
-)
-from clew.methods.knowledge_graph_prompting.traversal import Hop, best_paths, traverse
+from clew.methods.knowledge_graph_prompting.traversal import Hop, PassageGraph, added_share, best_paths, traverse
 from clew.models.embedding.passage_embedder import asking_on
 from clew.models.protocol import Completion
+from clew.reading.documents.search import readable_nodes, text_of, tf_idf_ranking
 from clew.toolbox import Toolbox
 
 graphs = st.dictionaries(

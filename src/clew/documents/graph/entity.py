@@ -16,8 +16,8 @@ from clew.documents.graph.edges import EdgeOptions, PassageEdges, most_shared
 from clew.index.tokens import stop_words
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.tables import Piece
-from clew.reading.language.phrase_matcher import PhraseMatcher, matcher
-from clew.reading.language.proper_names import acronyms, name_key, proper_names, subject, title_forms
+from clew.reading.phrase_matcher import PhraseMatcher, matcher
+from clew.reading.proper_names import acronyms, name_key, proper_names, subject, title_forms
 
 MOST_MEANINGS = 10
 """A form that stands for more titles than this points nowhere."""

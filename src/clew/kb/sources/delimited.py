@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,12 @@ class Dialect:
 
     separator: str
     quoted: bool
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str, ...], ...] = ()
     """The first rows, the header or first row of data included."""
+    escaped: bool = False
+    """Whether a quotation mark inside a quotation is written \\" and not twice."""
+    spaced: bool = False
+    """Whether blanks around fields only set the columns below each other."""
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -53,20 +57,42 @@ def sniff(data: bytes, path: Path) -> Dialect:
     by_suffix = {".tsv": "\t", ".tab": "\t", ".csv": ","}.get(kind_of(path), "")
     best: tuple[tuple[float, int, int], Dialect] | None = None
     for place, separator in enumerate(_SEPARATORS):
-        quoted = _is_quoted(sample, separator)
-        rows = tuple(_rows(text, separator, quoted))
+        dialect = _dialect(text, sample, separator)
+        rows = dialect.rows
         if not rows or len(rows[0]) < 2:
             continue
         agreeing = sum(len(row) == len(rows[0]) for row in rows)
         score = (agreeing / len(rows) + (separator == by_suffix), len(rows[0]), -place)
         if best is None or score > best[0]:
-            best = score, Dialect(separator, quoted, rows)
+            best = score, dialect
     if best is None:
-        return Dialect(",", True, tuple(_rows(text, ",", True)))  # one column
-    chosen = best[1]
-    if chosen.quoted != (quoted := _is_quoted(data, chosen.separator)):  # the sample did not tell
-        chosen = Dialect(chosen.separator, quoted, tuple(_rows(text, chosen.separator, quoted)))
-    return chosen
+        return _with_rows(text, Dialect(",", True))  # one column
+    return _dialect(text, data, best[1].separator)  # the sample may not tell how it is quoted
+
+
+def _dialect(text: str, data: bytes, separator: str) -> Dialect:
+    """How a separator splits the text of the first lines, quoted as all the data shows.
+
+    Where marks are doubled inside quotations, none has a backslash before it, or a blank, and plain text after it.
+    """
+    quoted, mark = _is_quoted(data, separator), re.escape(separator)
+    escaped = quoted and re.search(rb'\\"(?!"| *(?:[\r\n%b]|\Z))' % mark.encode(), data) is not None
+    dialect = _with_rows(text, Dialect(separator, quoted, escaped=escaped))
+    after = [field for row in dialect.rows for field in row[1:] if field]
+    is_set_out = bool(after) and all(field.startswith(" ") for field in after)
+    if not is_set_out and not (quoted and re.search(rf'{mark} +"[^"\r\n{mark}]', text)):
+        return dialect
+    spaced = replace(dialect, spaced=True)
+    return _with_rows(_without_blanks(text.encode(), spaced).decode(), spaced)
+
+
+def _without_blanks(data: bytes, dialect: Dialect) -> bytes:
+    """The data without blanks around its fields; what is quoted keeps its own, and every line stays where it is."""
+    edge = rb"[\n%b]" % re.escape(dialect.separator.encode())
+    inside = rb'[^"\\]|\\.|""' if dialect.escaped else rb'[^"]|""'
+    quotation = rb'"(?:%b)*+"' % inside if dialect.quoted else rb"(?!)"
+    field = rb"(\A|%b) *(%b)? *(?=%b|\r|\Z)|(\A|%b) +| +(?=%b|\r|\Z)" % (edge, quotation, edge, edge, edge)
+    return re.sub(field, rb"\1\2\3", data, flags=re.DOTALL)
 
 
 def read_delimited(
@@ -75,6 +101,8 @@ def read_delimited(
     """Every field as text; `names` for a file without header; returns also the rows left out by `skip_bad`."""
     if names is None:
         _check_header(dialect.header, file)
+    if dialect.spaced:
+        data = _without_blanks(data, dialect)
     table, bad = _parse(data, dialect, file, names, skip_bad)
     header_rows = int(names is None)
     newlines = data.count(b"\n") + (not data.endswith(b"\n"))
@@ -91,7 +119,7 @@ def record_lines(data: bytes, dialect: Dialect) -> list[int]:
     """The line on which each record starts, the header's included; slow, for files whose records and lines differ."""
     lines = []
     with _unlimited_fields():
-        reader = _reader(io.StringIO(data.decode("utf-8"), newline=""), dialect.separator, dialect.quoted)
+        reader = _reader(io.StringIO(data.decode("utf-8"), newline=""), dialect)
         start = 1
         for row in reader:
             if row:
@@ -117,6 +145,7 @@ def _parse(
             pcsv.ParseOptions(
                 delimiter=dialect.separator,
                 quote_char='"' if dialect.quoted else False,
+                escape_char="\\" if dialect.escaped else False,
                 newlines_in_values=dialect.quoted,
                 invalid_row_handler=remember if careful else None,
             ),
@@ -177,15 +206,20 @@ def _is_quoted(data: bytes, separator: str) -> bool:
     return 2 * len(enclosed) > fields
 
 
-def _rows(text: str, separator: str, quoted: bool) -> Iterator[tuple[str, ...]]:
+def _with_rows(text: str, dialect: Dialect) -> Dialect:
+    """The dialect with the first rows of a text."""
     with _unlimited_fields():
-        for row in itertools.islice(_reader(io.StringIO(text, newline=""), separator, quoted), _SAMPLE_ROWS):
-            if row:
-                yield tuple(row)
+        first = itertools.islice(_reader(io.StringIO(text, newline=""), dialect), _SAMPLE_ROWS)
+        return replace(dialect, rows=tuple(tuple(row) for row in first if row))
 
 
-def _reader(stream: io.StringIO, separator: str, quoted: bool) -> Any:  # the standard library has no public name for it
-    return csv.reader(stream, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
+def _reader(stream: io.StringIO, dialect: Dialect) -> Any:  # the standard library has no public name for it
+    return csv.reader(
+        stream,
+        delimiter=dialect.separator,
+        quoting=csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE,
+        escapechar="\\" if dialect.escaped else None,
+    )
 
 
 @contextmanager

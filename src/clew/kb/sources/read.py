@@ -42,6 +42,8 @@ DOCUMENTS = """
 """Which folders `clew.documents` reads, which lies above."""
 
 
+_DESCRIBING = {"name", "aliases", "text"}
+"""Roles that say something of rows, and not how the tables hang together."""
 TOO_MUCH = (RecursionError, MemoryError, pa.ArrowException)
 """What readers raise on tables that are nested too deeply, too large, or of types that no base can hold."""
 
@@ -93,11 +95,13 @@ class _Found:
 
     def settle(self, options: SourceOptions) -> None:
         """Tell whether tables are those of one database; edges that stand elsewhere name nodes by their own keys."""
-        is_told = bool(self.nodes or self.edges or self.edge_tables or self.rdf.files or options.columns)
-        related = None if is_told or options.node_type else read_related(self.things, options)
-        if related is not None:
+        told = options.columns.keys() - _DESCRIBING
+        is_told = bool(self.nodes or self.edges or self.edge_tables or self.rdf.files or told)
+        related = () if is_told or options.node_type else read_related(self.things, options)
+        if isinstance(related, Tables):
             self.take(related)
             return
+        self.notes += related
         for raw in self.things:
             with readable(raw.file):
                 is_clear = kind_of_columns(raw.table.column_names, options.columns) is not None

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from itertools import combinations
+from operator import eq
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,7 +25,7 @@ from clew.kb.sources.databases import ForeignKey, SqlTable, open_database
 from clew.kb.sources.files import SourceOptions, stem_of
 from clew.kb.sources.jsonl import column_of
 from clew.kb.sources.pieces import RawTable, as_edges, as_nodes, is_text, typed_by_content
-from clew.kb.sources.row_keys import names_of_rows
+from clew.kb.sources.row_keys import KEY_ENDINGS, could_name, names_of_rows
 from clew.kb.tables import Piece, Tables
 
 KEY, TYPE, _NAME = "\0key", "\0type", "\0name"
@@ -31,10 +33,15 @@ HEAD, RELATION, TAIL = "\0head", "\0relation", "\0tail"
 """Columns that no database has."""
 _NODES = {"key": KEY, "type": TYPE, "name": _NAME}
 EDGE_ROLES = {"head": HEAD, "relation": RELATION, "tail": TAIL}
-_ENDINGS = ("_id", "_key", "_code", "_fk", "_no", "_uuid")
 _GENERAL_KEYS = frozenset({"id", "key", "code", "uid", "uuid", "name", "rowid", "pk", "number", "index"})
+_SURE_ENDINGS = ("_id", "_key", "_fk", "_uuid")
+"""Only keys end with these; a postal code need not lead anywhere."""
 MOSTLY = 0.5
 """A column of a file that is called like the key of another one refers to it where so many of its values are there."""
+MOST_NAMED = 12
+"""Columns that a note names."""
+NEARLY_ALL = 0.95
+"""Where its name speaks of no table, this share of its values must be keys of just one."""
 
 Columns = Mapping[str, list[Any]]
 Values = tuple[Any, ...]
@@ -56,6 +63,11 @@ class _Loaded:
         """What a row is: a `category` of `categories`."""
         return singular(self.table.name)
 
+    @cached_property
+    def own(self) -> frozenset[Any]:
+        """The values of a key of one column."""
+        return frozenset(self.columns[self.table.key[0]])
+
     def values(self, names: Sequence[str]) -> list[Values]:
         """The values of some columns, row by row."""
         return list(zip(*(self.columns[name] for name in names), strict=True))
@@ -74,20 +86,22 @@ def read_database(source: str | Path, options: SourceOptions) -> tuple[Tables, l
     if not any(loaded.keys for loaded in found.values()):
         raise SourceError("the database holds no rows", file=shown)
     found = _related(found)
-    return _graph(found, options, _notes(found, shown)), list(_columns(found))
+    return _graph(found, options, (*_notes(found, shown), *_leading_nowhere(found))), list(_columns(found))
 
 
-def read_related(files: Sequence[RawTable], options: SourceOptions) -> Tables | None:
-    """Files as the tables of one database, where columns of some hold the keys of others; None where none does."""
+def read_related(files: Sequence[RawTable], options: SourceOptions) -> Tables | tuple[str, ...]:
+    """Files as the tables of one database, where columns of some hold the keys of others; where none does, notes."""
     names = [stem_of(Path(raw.file)) for raw in files]
     tables = dict(zip(names, files, strict=True))
-    if len(tables) < len(names) or not _may_refer(tables):
-        return None
-    if not any(one.table.foreign for one in _related(_files_loaded(tables, _is_called_key), MOSTLY).values()):
-        return None
+    if len(tables) < max(2, len(names)):
+        return ()
+    found = _related(_files_loaded(tables, _is_called_key), MOSTLY)
+    if not any(one.table.foreign for one in found.values()):
+        return _leading_nowhere(found)
     found = _related(_files_loaded(tables, lambda _: True), MOSTLY)
     shown = [f"{name}.{key.columns[0]} → {key.table}" for name in names for key in found[name].table.foreign]
-    return _graph(found, options, (f"Tables that refer to each other: {', '.join(shown)}.",))
+    told = f"Tables that refer to each other: {', '.join(shown)}."
+    return _graph(found, options, (told, *_leading_nowhere(found)))
 
 
 def _files_loaded(files: Mapping[str, RawTable], is_wanted: Callable[[str], bool]) -> dict[str, _Loaded]:
@@ -100,7 +114,7 @@ def _files_loaded(files: Mapping[str, RawTable], is_wanted: Callable[[str], bool
             if is_wanted(column)
         }
         others = {
-            f"{one}{ending}" for other in files if other != name for one in _singular(other) for ending in _ENDINGS
+            f"{one}{ending}" for other in files if other != name for one in _singular(other) for ending in KEY_ENDINGS
         }
         table = _file_table(name, columns, set(map(plain, raw.table.column_names[:1])) - others)
         found[name] = _loaded(table, {column: cells.to_pylist() for column, cells in columns.items()}, raw)
@@ -108,29 +122,21 @@ def _files_loaded(files: Mapping[str, RawTable], is_wanted: Callable[[str], bool
 
 
 def _is_called_key(column: str) -> bool:
-    return plain(column).endswith(_ENDINGS) or plain(column) in _GENERAL_KEYS
-
-
-def _may_refer(files: Mapping[str, RawTable]) -> bool:
-    """Whether a column is called like the key of another file; what it holds is looked at after that."""
-    called = {
-        name: {plain(c) for c in raw.table.column_names if plain(c).endswith(_ENDINGS)} for name, raw in files.items()
-    }
-    after = {name: {f"{one}_id" for one in _singular(name)} for name in files}
-    return any(called[one] & (called[other] | after[other]) for one in files for other in files.keys() - {one})
+    return plain(column).endswith(KEY_ENDINGS) or plain(column) in _GENERAL_KEYS
 
 
 def _file_table(name: str, columns: Mapping[str, pa.ChunkedArray], first: set[str]) -> SqlTable:
     """What a file says about itself.
 
     Its key is a column that is called so and tells the rows apart, or else its `first` one, if it is called like a key
-    (`playerID`) and not after another file.
+    (`playerID`) and not after another file. Without one, two references that tell the rows apart are.
     """
-    own = _GENERAL_KEYS - {"name", "number", "index"} | {f"{one}{e}" for one in _singular(name) for e in _ENDINGS}
+    own = _GENERAL_KEYS - {"name", "number", "index"} | {f"{one}{e}" for one in _singular(name) for e in KEY_ENDINGS}
     telling = [column for column in columns if plain(column) in own and _tell_apart([columns[column]])]
-    telling += [c for c in columns if plain(c) in first and plain(c).endswith(_ENDINGS) and _tell_apart([columns[c]])]
+    coded = [column for column in columns if plain(column) in first and plain(column).endswith(KEY_ENDINGS)]
+    telling += [column for column in coded if _tell_apart([columns[column]])]
     key = tuple(telling[:1])
-    references = [column for column in columns if (column,) != key and plain(column).endswith(_ENDINGS)]
+    references = [column for column in columns if not key and plain(column).endswith(KEY_ENDINGS)]
     pairs = [pair for pair in combinations(references, 2) if _tell_apart([columns[column] for column in pair])]
     return SqlTable(name, tuple(columns), key, unique=tuple(map(frozenset, pairs)))
 
@@ -155,16 +161,33 @@ def _graph(found: Mapping[str, _Loaded], options: SourceOptions, notes: tuple[st
     for name, loaded in found.items():
         if not loaded.keys:
             continue
-        if name not in referred and _is_link(loaded.table):
+        if name not in referred and _is_link(loaded):
             edges.append(_link(loaded, found))
             continue
         nodes.append(_nodes(loaded, options))
+        if name not in referred and _is_between(loaded):
+            ends = {column for key in loaded.table.foreign for column in key.columns}
+            edges.append(_link(replace(loaded, left_out=tuple(loaded.columns.keys() - ends)), found))
         edges += [_references(loaded, key, found) for key in loaded.table.foreign]
     return Tables(tuple(nodes), tuple(piece for piece in edges if piece.table.num_rows), notes=notes)
 
 
 def _columns(found: Mapping[str, _Loaded]) -> dict[str, None]:
     return dict.fromkeys(column for loaded in found.values() for column in loaded.columns)
+
+
+def _leading_nowhere(found: Mapping[str, _Loaded]) -> tuple[str, ...]:
+    """A note that names the columns called like keys for which no table was found."""
+    columns = []
+    for name, loaded in found.items():
+        used = {*loaded.table.key, *(column for key in loaded.table.foreign for column in key.columns)}
+        for column, values in loaded.columns.items():
+            if column not in used and plain(column).endswith(_SURE_ENDINGS) and any(one is not None for one in values):
+                columns.append(f"{name}.{column}")
+    if not columns:
+        return ()
+    shown = columns if len(columns) <= MOST_NAMED else [*columns[:MOST_NAMED], f"{len(columns) - MOST_NAMED} more"]
+    return (f"Called like keys, but not those of one table: {', '.join(shown)}. They are attributes.",)
 
 
 def _loaded(table: SqlTable, held: Columns, source: Piece) -> _Loaded:
@@ -207,29 +230,42 @@ def _with_foreign_keys(loaded: _Loaded, found: Mapping[str, _Loaded], least: flo
 
 
 def _shown_reference(loaded: _Loaded, column: str, found: Mapping[str, _Loaded], least: float) -> ForeignKey | None:
-    """The one table that a column's name speaks of and whose key holds its values."""
+    """The one table that a column's name speaks of, or else any, whose key holds its values.
+
+    Texts must be nearly all there where the name does not tell: numbers would fit every table that counts its rows.
+    What most rows share with their own key is the key once more, and not another row.
+    """
     name, table = plain(column), loaded.table
-    if (column,) == table.key:
-        return None
-    candidates = []
-    for other in found.values():
-        if len(other.table.key) != 1 or other.table.name == table.name:
-            continue
-        if _speaks_of(name, other.table.name, plain(other.table.key[0])):
-            candidates.append(other.table)
-    if len(candidates) != 1:
-        return None
-    (target,) = candidates
     values = {value for value in loaded.columns[column] if value is not None and not isinstance(value, list | dict)}
-    there = values & set(found[target.name].columns[target.key[0]])
-    if not there or len(there) < least * len(values):
+    if (column,) == table.key or not values:
         return None
-    return ForeignKey((column,), target.name, target.key)
+    keyed = [other.table for other in found.values() if len(other.table.key) == 1]
+    if table in keyed and 2 * sum(map(eq, loaded.columns[column], loaded.columns[table.key[0]])) > len(loaded.keys):
+        keyed.remove(table)
+    spoken = {other.name: _speaks_of(name, other, is_own=other.name == table.name) for other in keyed}
+    if most := max(spoken.values(), default=0):
+        candidates = [other for other in keyed if spoken[other.name] == most]
+    elif name.endswith(KEY_ENDINGS) and all(isinstance(value, str) and _has_letter(value) for value in values):
+        candidates, least = keyed, max(least, NEARLY_ALL)
+    else:
+        return None
+    there = {other.name: len(values & found[other.name].own) for other in candidates}
+    holding = [other for other in candidates if there[other.name] and there[other.name] >= least * len(values)]
+    return ForeignKey((column,), holding[0].name, holding[0].key) if len(holding) == 1 else None
 
 
-def _speaks_of(column: str, table: str, key: str) -> bool:
-    """Whether a column is called like the key of a table, or after the table."""
-    return (column == key and key not in _GENERAL_KEYS) or column in {f"{one}_id" for one in _singular(table)}
+def _has_letter(text: str) -> bool:
+    return any(map(str.isalpha, text))
+
+
+def _speaks_of(column: str, table: SqlTable, *, is_own: bool) -> int:
+    """How much of a column's name is that of a table's key, or the table's own: `birth_place_id` of places.
+
+    In the table itself there has to be more before it: `parent_category_id` of categories.
+    """
+    names = {f"{one}_id" for one in _singular(table.name)} | ({plain(table.key[0])} - _GENERAL_KEYS)
+    fitting = [one for one in names if column.endswith(f"_{one}") or (column == one and not is_own)]
+    return max(map(len, fitting), default=0)
 
 
 def _singular(name: str) -> set[str]:
@@ -238,13 +274,31 @@ def _singular(name: str) -> set[str]:
     return {whole, singular(whole), whole.removesuffix("es")}
 
 
-def _is_link(table: SqlTable) -> bool:
-    """Two foreign keys that together tell the rows apart, by the key or by a second unique set of columns."""
+def _is_link(loaded: _Loaded) -> bool:
+    """Two foreign keys that together tell the rows apart, or that are all that the rows have beside numbers or codes.
+
+    Rows with more than that stay nodes: who asks for the date of a marriage asks for an attribute of something.
+    """
+    table = loaded.table
     if len(table.foreign) != 2:
         return False
     ends = {column for key in table.foreign for column in key.columns}
-    own = set(table.columns) - ends - set(table.key)
-    return set(table.key) == ends or ends in table.unique or (not table.key and not own)
+    if set(table.key) == ends or ends in table.unique:
+        return True
+    return set(table.columns) <= ends | set(table.key) and not any(could_name(loaded.columns[one]) for one in table.key)
+
+
+def _is_between(loaded: _Loaded) -> bool:
+    """Rows of two others with attributes of their own: a table that is called after both, such as `hop_in_recipe`.
+
+    They are nodes, for their attributes to be asked for, and a relation as well: who asks which recipes use a hop wants
+    no row between the two. A table with a name of its own (`marriages`) is one of things.
+    """
+    ends = {key.table for key in loaded.table.foreign}
+    names = [f"_{name}_" for name in _singular(loaded.table.name)]
+    return len(loaded.table.foreign) == len(ends) == 2 and all(
+        any(f"_{one}_" in name for one in _singular(end) for name in names) for end in ends
+    )
 
 
 def _nodes(loaded: _Loaded, options: SourceOptions) -> Piece:
@@ -281,13 +335,20 @@ def _link(loaded: _Loaded, found: Mapping[str, _Loaded]) -> Piece:
     hidden = ends | set(loaded.table.key) | set(loaded.left_out)
     columns: dict[str, list[Any]] = {
         HEAD: [heads[row] for row in rows],
-        RELATION: [plain(loaded.table.name)] * len(rows),
+        RELATION: [_link_relation(loaded.table)] * len(rows),
         TAIL: [tails[row] for row in rows],
     }
     for name, values in loaded.columns.items():
         if name not in hidden:
             columns[name] = [values[row] for row in rows]
     return _edge_piece(columns, rows, loaded.source)
+
+
+def _link_relation(table: SqlTable) -> str:
+    """The table's name; `accepts_mount`, where a row has a `mount_id` and an `accepts_mount_id` of the same table."""
+    first, second = table.foreign
+    said, is_within = _relation(table, second), first.table == second.table
+    return said if is_within and said.endswith(f"_{_relation(table, first)}") else plain(table.name)
 
 
 def _edge_piece(columns: Mapping[str, list[Any]], rows: Sequence[int], source: Piece) -> Piece:
@@ -311,7 +372,7 @@ def _relation(table: SqlTable, key: ForeignKey) -> str:
     if len(key.columns) > 1 or key.columns == table.key:
         return plain(key.table)
     name = plain(key.columns[0])
-    for ending in _ENDINGS:
+    for ending in KEY_ENDINGS:
         name = name.removesuffix(ending)
     return name.strip("_") or plain(key.table)
 

@@ -104,6 +104,17 @@ _TITLES = ("title", "label", "caption", "subject", "headline")
 _ENDINGS = ("_name", "_title", "_label")
 _FILLED, _DISTINCT, _TELLING = 0.5, 0.5, 0.95
 _LONGEST = 80
+KEY_ENDINGS = ("_id", "_key", "_code", "_fk", "_no", "_uuid")
+"""How columns of keys end."""
+_CODE = re.compile(r"^(?=\D*\d)\S+$")
+_OTHERS = re.compile(
+    r"^\w+://|^www\.|^\S+@\S+\.\w+$"  # addresses
+    r"|^\S*[/\\]\S+\.\w{1,5}$|^\S+\.[a-z]\w{1,4}$"  # files
+    r"|^\d{4}-\d\d-\d\d|^\D*(?:\d{1,2}\D+){1,2}\d{4}$"  # days
+    r"|\w\s+\w.*\s\w+[.!?]$",  # sentences
+    re.IGNORECASE,
+)
+"""What is no name, though each row may have its own."""
 
 
 def names_of_rows(
@@ -141,13 +152,28 @@ def _ending(by_plain: Mapping[str, str], held: Mapping[str, list[Any]]) -> str |
 
 
 def _telling(held: Mapping[str, list[Any]]) -> str | None:
-    """The first column of short texts of which hardly two are the same, and none is but digits."""
-    for column, values in held.items():
-        texts = [value for value in values if isinstance(value, str) and value.strip()]
-        worded = all(any(letter.isalpha() for letter in text) for text in texts)
-        if texts and worded and max(map(len, texts)) <= _LONGEST and _tells(values, _TELLING):
-            return column
-    return None
+    """The first column whose texts could be names; where there is none, the first of codes, if each has its own."""
+    worded = [column for column, values in held.items() if could_name(values, with_codes=True)]
+    found = [column for column in worded if not plain(column).endswith(KEY_ENDINGS) and could_name(held[column])]
+    return next(iter((*found, *worded)), None)
+
+
+def could_name(values: Sequence[Any], *, with_codes: bool = False) -> bool:
+    """Whether values are short texts of which hardly two are the same, with letters, and none of another sort.
+
+    Codes are single words with digits (`L0141`, a checksum), or capitals of one length (`JFK`).
+    """
+    texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
+    if not texts or max(map(len, texts)) > _LONGEST or not _tells(values, _TELLING):
+        return False
+    if not all(any(map(str.isalpha, text)) for text in texts) or _are_mostly(_OTHERS, texts):
+        return False
+    alike = len(set(map(len, texts))) == 1 and all(map(str.isupper, texts)) and not any(" " in one for one in texts)
+    return with_codes or not (alike or _are_mostly(_CODE, texts))
+
+
+def _are_mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
+    return 2 * sum(pattern.search(text) is not None for text in texts) > len(texts)
 
 
 def _tells(values: Sequence[Any], least: float) -> bool:

@@ -11,71 +11,18 @@ from dataclasses import replace
 
 from clew.core import trace
 from clew.core.roles import Read, Reader, Reading, Source
-from clew.core.types import Answer, Box, Candidate, Evidence, Node, NodeRef, NodeSet, Passage, Ranking
-from clew.index.tokens import terms
+from clew.core.types import Answer, Candidate, Evidence, Node, NodeSet, Passage, Ranking
 from clew.kb.protocol import KnowledgeBase
-from clew.methods.knowledge_graph_prompting.close_reading import CloseReading, is_table, table_lines, told
-from clew.reading.language.proper_names import sentence_spans, unmentioned_names
+from clew.reading.documents.close_reading import (
+    LONGEST_QUOTE,
+    CloseReading,
+    is_table,
+    most_telling,
+    told,
+    writes,
+)
+from clew.reading.proper_names import unmentioned_names
 from clew.roles.read import cited_text
-
-LONGEST_QUOTE = 400
-
-
-def quotation(node: Node, start: int, end: int, mark: tuple[int, int] | None = None) -> Passage:
-    """The characters start to end of a passage's text as evidence; spans count characters of the file's text.
-
-    `mark` is a span of the same text, inside the quotation.
-    """
-    ref = NodeRef(node.id, node.key, node.name, node.type)
-    first, last = node.attributes.get("start"), node.attributes.get("end")
-    own = node.attributes
-    place = (start, end)
-    if first is not None and last is not None:  # rows under a repeated header: the span is that of the rows
-        place = (first + start, first + end) if last - first == len(node.text) else (first, last)
-    return Passage(
-        ref,
-        node.text[start:end],
-        own.get("file"),
-        own.get("page"),
-        *place,
-        section=own.get("section") or "",
-        mark=None if mark is None else (mark[0] - start, mark[1] - start),
-        boxes=printed_boxes(own.get("lines") or "", *(mark or (start, end))),
-    )
-
-
-def printed_boxes(lines: str, start: int, end: int) -> tuple[Box, ...]:
-    """The boxes of the printed lines that hold some of the characters; of all lines where none does."""
-    placed = [tuple(map(float, line.split(","))) for line in lines.split(";") if line]
-    held = [line for line in placed if line[0] < end and line[1] > start]
-    return tuple((line[2], line[3], line[4], line[5]) for line in held or placed)
-
-
-def most_telling(node: Node, question: str, answer: str | None = None) -> Passage:
-    """The sentence that writes the answer, or else shares most with the question."""
-    asked = set(terms(question))
-    spans = sentence_spans(node.text) or [(0, len(node.text))]
-    if is_table(node):
-        spans = table_lines(node.text)
-
-    def value(span: tuple[int, int]) -> tuple[bool, int]:
-        sentence = node.text[span[0] : span[1]]
-        return (writes(sentence, answer), len(asked & set(terms(sentence))))
-
-    start, end = max(spans, key=value)
-    if end - start > LONGEST_QUOTE:
-        place = node.text.lower().find((answer or "\0").lower(), start, end)
-        start = max(start, (place if place >= 0 else start) - LONGEST_QUOTE // 2)
-        end = min(end, start + LONGEST_QUOTE)
-    return quotation(node, start, end)
-
-
-def writes(text: str, claim: str | None) -> bool:
-    """Whether a text holds all the words of a claim, side by side."""
-    if not claim:
-        return False
-    wanted = _words(claim)
-    return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(_words(text))} "
 
 
 def cite(kb: KnowledgeBase, question: str, answer: str, cited: Sequence[int]) -> tuple[tuple[Passage, ...], bool]:
@@ -83,10 +30,6 @@ def cite(kb: KnowledgeBase, question: str, answer: str, cited: Sequence[int]) ->
     nodes = [kb.node(node) for node in cited]
     quotes = tuple(most_telling(node, question, answer) for node in nodes)
     return quotes, any(writes(f"{node.name} {node.text}", answer) for node in nodes)
-
-
-def _words(text: str) -> list[str]:
-    return "".join(letter.lower() if letter.isalnum() else " " for letter in text).split()
 
 
 READ, READ_BY_LARGE = 10, 20
@@ -99,13 +42,15 @@ SIDE_BY_SIDE = 3
 """Passages that follow each other and were all found share a place, up to so many."""
 MAYBE = "Not sure; one of these may say it:"
 NOT_FOUND = "I did not find this in these documents."
+UNSAID = 0.59
+"""How certain an answer is at most where the question names what no passage mentions."""
 
 
 def answer_from_passages(
     kb: KnowledgeBase,
     question: str,
     ranking: Ranking,
-    reader: Reader | None,
+    reader: Reader,
     *,
     read: int = READ,
     pairs: Sequence[Sequence[int]] | None = None,
@@ -119,8 +64,6 @@ def answer_from_passages(
         for ref, (_, score) in zip(kb.refs(ranking.nodes), ranking, strict=True)
     )
     answer = Answer(question, candidates)
-    if reader is None:
-        return answer
     return with_reader(kb, answer, ranking.nodes[:read].tolist() if pairs is None else pairs, reader)
 
 
@@ -130,15 +73,15 @@ def answer_from_quotes(
     """The passages as candidates, each quoted whole with its telling sentences marked; the first is the answer.
 
     Where it is not sure, the telling sentences of the next ones are told with it, or nothing is found where the
-    question names what none of the first passages mentions. `looked_up` is what the first passage, a table, seems to
-    answer; it is told in the place of its rows.
+    question names what none of the first passages mentions; a sure one is not sure then. `looked_up` is what the first
+    passage, a table, seems to answer; it is told in the place of its rows.
     """
     shared = sharing_places(kb, close.ranking.nodes.tolist())
     scores = dict(close.ranking)
     if shared and close.found:
         shared[0] = gone_on(kb, shared[0])
     candidates = tuple(
-        Candidate(ref, scores[ref.id], tuple(whole(node, close.mark(node)) for node in map(kb.node, place)))
+        Candidate(ref, scores[ref.id], tuple(Passage.of(node, mark=close.mark(node)) for node in map(kb.node, place)))
         for ref, place in zip(kb.refs([place[0] for place in shared]), shared, strict=True)
     )
     answer = Answer(question, candidates, certainty=close.certainty, answer_count=1)
@@ -146,19 +89,22 @@ def answer_from_quotes(
         return replace(answer, text=NOT_FOUND, answer_count=0)
     first = [kb.node(node) for node in sorted(shared[0])]
     said = looked_up or _told_whole(first, close)
-    if close.is_sure and not looked_up:
-        marked = {shared[0][0]: close.mark(kb.node(shared[0][0]))}  # what stands around the best says no more
-        quotes = tuple(whole(kb.node(node), marked.get(node)) for node in shared[0])
-        return replace(answer, text=said, evidence=quotes)
     near = [piece for one in candidates[:READ] for piece in one.evidence if isinstance(piece, Passage)]
     texts = [f"{piece.node.name} {piece.file} {piece.text}" for piece in near]
-    if names := unmentioned_names(question, texts) if is_english else []:
-        text = f"{NOT_FOUND} The nearest passages do not mention {', '.join(names)}."
-        return replace(answer, text=text, answer_count=0)
+    names = ", ".join(unmentioned_names(question, texts)) if is_english else ""
+    if close.is_sure and not looked_up and not names:
+        marked = {shared[0][0]: close.mark(kb.node(shared[0][0]))}  # what stands around the best says no more
+        quotes = tuple(Passage.of(kb.node(node), mark=marked.get(node)) for node in shared[0])
+        return replace(answer, text=said, evidence=quotes)
+    if names and not close.is_sure:
+        return replace(answer, text=f"{NOT_FOUND} The nearest passages do not mention {names}.", answer_count=0)
     quotes = tuple(_passage(one) for one in candidates[:UNSURE])
     others = [kb.node(one.node.id) for one in candidates[1:UNSURE]]
     told_too = [_headed(node, told(node, close.mark(node) or (0, len(node.text))), ": ") for node in others]
     lines = [f"[{number}] {text}" for number, text in enumerate((said, *told_too), start=1)]
+    if names:
+        lines.append(f"None of them mentions {names}.")
+        answer = replace(answer, certainty=min(close.certainty, UNSAID))
     return replace(answer, text="\n".join((MAYBE, *lines)), evidence=quotes, answer_count=len(quotes))
 
 
@@ -188,7 +134,7 @@ def _headed(node: Node, text: str, between: str) -> str:
     return f"{heading}{between}{text}" if heading and not writes(text, heading) else text
 
 
-def sharing_places(kb: KnowledgeBase, ranked: Sequence[int], most: int = SIDE_BY_SIDE) -> list[list[int]]:
+def sharing_places(kb: KnowledgeBase, ranked: Sequence[int]) -> list[list[int]]:
     """The passages in their order, those that stand side by side in a document together at the place of the better."""
     if FOLLOWING not in kb.schema.relation_names:
         return [[node] for node in ranked]
@@ -196,7 +142,7 @@ def sharing_places(kb: KnowledgeBase, ranked: Sequence[int], most: int = SIDE_BY
     held: dict[int, list[int]] = {}
     for node in ranked:
         beside = kb.neighbors(NodeSet.of([node]), FOLLOWING)
-        place = next((held[other] for other in beside if other in held and len(held[other]) < most), None)
+        place = next((held[other] for other in beside if other in held and len(held[other]) < SIDE_BY_SIDE), None)
         if place is None:
             place = []
             places.append(place)
@@ -207,11 +153,6 @@ def sharing_places(kb: KnowledgeBase, ranked: Sequence[int], most: int = SIDE_BY
 
 def _passage(candidate: Candidate) -> Passage:
     return next(piece for piece in candidate.evidence if isinstance(piece, Passage))
-
-
-def whole(node: Node, mark: tuple[int, int] | None = None) -> Passage:
-    """All of a passage, with what says it marked."""
-    return quotation(node, 0, len(node.text), mark)
 
 
 def with_reader(
@@ -239,7 +180,7 @@ def written(kb: KnowledgeBase, answer: Answer, nodes: Sequence[int], read: Read)
         for citation, span in zip(claim.citations, claim.spans, strict=True):
             before = spans.get(citation, span)
             spans[citation] = (min(before[0], span[0]), max(before[1], span[1]))
-    quotes = tuple(whole(kb.node(nodes[place]), spans.get(place)) for place in read.citations)
+    quotes = tuple(Passage.of(kb.node(nodes[place]), mark=spans.get(place)) for place in read.citations)
     text = cited_text(read) + (f" Not in the documents: {read.missing}" if read.missing else "")
     support = min(claim.support for claim in read.claims)
     notes = (*answer.notes, *read.notes)

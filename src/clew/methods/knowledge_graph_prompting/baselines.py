@@ -24,14 +24,14 @@ from clew.core.errors import ReplyError
 from clew.core.roles import Source
 from clew.core.types import Answer, NodeSet, Ranking
 from clew.methods.knowledge_graph_prompting.answer import READ, answer_from_passages
-from clew.methods.knowledge_graph_prompting.passages import readable_nodes, text_of, tf_idf_ranking
 from clew.methods.protocol import Method
 from clew.methods.role_choice import reader_for
 from clew.models.embedding.passage_embedder import asking_on
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, Prompt, ask
 from clew.models.tokens import count_tokens, cut_to_question
-from clew.reading.language.proper_names import sentences
+from clew.reading.documents.search import readable_nodes, text_of, tf_idf_ranking
+from clew.reading.proper_names import sentences
 from clew.roles.write import ModelWriter
 from clew.toolbox import Toolbox
 

@@ -33,20 +33,12 @@ from clew.methods.knowledge_graph_prompting.answer import (
     answer_from_quotes,
     with_reader,
 )
-from clew.methods.knowledge_graph_prompting.close_reading import CLOSELY, FOUND, CloseReading, read_closely
-from clew.methods.knowledge_graph_prompting.passages import (
-    KINDS,
-    AskedPassages,
-    PassageGraph,
-    PassageSearch,
-    tf_idf_ranking,
-)
-from clew.methods.knowledge_graph_prompting.structure_answer import StructureAnswers
-from clew.methods.knowledge_graph_prompting.tables import LEAST, TableReader
+from clew.methods.knowledge_graph_prompting.structure import StructureAnswers
 from clew.methods.knowledge_graph_prompting.traversal import (
+    KINDS,
+    PassageGraph,
     ReasoningPath,
     Traverser,
-    Walk,
     by_meaning,
     by_written_evidence,
     fused,
@@ -61,6 +53,10 @@ from clew.methods.role_choice import can_write, reader_for
 from clew.models.opening import open_model
 from clew.models.passages import PassageNetwork
 from clew.models.protocol import LanguageModel
+from clew.reading.documents.close_reading import FOUND, CloseReading, read_closely
+from clew.reading.documents.references import asked_of_parts
+from clew.reading.documents.search import AskedPassages, PassageSearch, tf_idf_ranking
+from clew.reading.documents.tables import LEAST, TableReader
 from clew.roles.write import ModelWriter
 from clew.toolbox import Toolbox
 
@@ -92,8 +88,8 @@ class KnowledgeGraphPrompting(Method):
     k: int = 30
     read: int | None = None
     """Passages that a model reads; by default 20, a small one 10."""
-    closely: int = CLOSELY
-    """Passages that the network reads; 0 leaves the order of the walk."""
+    closely: int = 8
+    """Passages that the network reads: more are no better, and cost time; 0 leaves the order of the walk."""
     short: bool = False
     """Answer in a few words, as benchmarks ask, instead of sentences or a passage."""
     pairs: bool = False
@@ -115,8 +111,9 @@ class KnowledgeGraphPrompting(Method):
         """What is put forward, with its citations; the candidates are the passages, best first."""
         if language_of(question, default=tools.stored.language) != ENGLISH:
             return self._unread(question, tools)
-        if "document" in tools.kb.schema.type_names:  # 1
-            structural = structure_of(tools).answer(question, reader_for(tools, None))
+        asked_of = asked_of_parts(question) if "document" in tools.kb.schema.type_names else None
+        if asked_of is not None:  # 1
+            structural = structure_of(tools).answer(question, *asked_of, reader_for(tools, None))
             if structural is not None:
                 return structural
         kb, graph, asked = tools.stored, self._graph(tools), search_of(tools).about(question)
@@ -188,11 +185,20 @@ class KnowledgeGraphPrompting(Method):
 
     def _walked(self, asked: AskedPassages, graph: PassageGraph, tools: Toolbox) -> tuple[Ranking, list[ReasoningPath]]:
         traverser = traverser_named(self.traverser, tools, self.traverser_model)
-        how = Walk(self.seeds, self.branching, self.hops, self.budget, self.beam)
-        seeds = None
-        if self.seeds_by == "tfidf":
-            seeds = tf_idf_ranking(tools.stored, tools.lexical, asked.question, self.seeds)
-        paths = [] if traverser is None else walk(asked, graph, traverser, how, seeds)  # 2, 3
+        if traverser is None:
+            return fused(asked, [], self.k), []
+        by_words = self.seeds_by == "tfidf"
+        seeds = tf_idf_ranking(tools.stored, tools.lexical, asked.question, self.seeds) if by_words else asked.pool  # 2
+        paths = walk(  # 3
+            asked,
+            graph,
+            traverser,
+            seeds.top(self.seeds),
+            branching=self.branching,
+            hops=self.hops,
+            budget=self.budget,
+            beam=self.beam,
+        )
         return fused(asked, paths, self.k), paths  # 4
 
 

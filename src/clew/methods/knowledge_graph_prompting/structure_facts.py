@@ -9,10 +9,10 @@ import numpy as np
 
 from clew.core.types import Passage
 from clew.index.tokens import terms
-from clew.methods.knowledge_graph_prompting.answer import most_telling
-from clew.methods.knowledge_graph_prompting.structure_locate import Located, Locator, figures, top_level
-from clew.methods.knowledge_graph_prompting.structure_outline import DocumentMap, Heading
-from clew.methods.knowledge_graph_prompting.structure_questions import Kind, Wanted, document_words
+from clew.reading.documents.close_reading import most_telling
+from clew.reading.documents.locating import Located, Locator, figures, top_level
+from clew.reading.documents.outline import DocumentMap, Heading
+from clew.reading.documents.references import Kind, Wanted, document_words
 
 MOST_LISTED = 30
 """Headings that are listed."""

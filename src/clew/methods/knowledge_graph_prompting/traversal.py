@@ -1,14 +1,16 @@
 """The walk of Knowledge Graph Prompting: reasoning paths grow over a graph of passages, best neighbours first.
 
-`traverse` is Algorithm 1 and pure: the graph and whoever ranks the neighbours come in as callables. The traversers rank
-neighbours by the evidence a path lacks, by words, by meaning, or by what a model writes as the next evidence. `walk`
-joins the two, `fused` ranks everything visited, and `with_paths` shows which passage led to which, and by what.
+`traverse` is Algorithm 1 and pure: the graph and whoever ranks the neighbours come in as callables. `PassageGraph` has
+the neighbours of a passage, and how strongly each is tied. The traversers rank them by the evidence a path lacks, by
+words, by meaning, or by what a model writes as the next evidence. `walk` joins the three, `fused` ranks everything
+visited, and `with_paths` shows which passage led to which, and by what.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -16,11 +18,11 @@ from numpy.typing import NDArray
 
 from clew.core import trace
 from clew.core.roles import Draft, Writer
-from clew.core.types import Answer, Fact, IntArray, Path, Ranking
+from clew.core.types import Answer, Fact, IntArray, NodeSet, Path, Ranking
 from clew.index.vectors import VectorIndex
-from clew.kb.protocol import KnowledgeBase
-from clew.methods.knowledge_graph_prompting.passages import AskedPassages, PassageGraph, added_share
+from clew.kb.protocol import KnowledgeBase, StoredKnowledgeBase
 from clew.models.protocol import Embedder
+from clew.reading.documents.search import CONTENTS, AskedPassages, contents, readable_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ def traverse(
 ) -> list[ReasoningPath]:
     """Every path, seeds first; ends after `hops` rounds (the seeds are the first), at `budget` passages, or at a wall.
 
-    `beam` None goes on from every path, in order, as the paper's queue does; a number goes on from the most promising.
+    Each path is joined by `branching` neighbours at most. `beam` None goes on from every path, in order, as the paper's
+    queue does; a number goes on from the most promising.
     """
     frontier = [ReasoningPath((seed.node,), seed.gain, seed.worth) for seed in seeds[:budget]]
     found = list(frontier)
@@ -80,6 +83,106 @@ def best_paths(paths: Sequence[ReasoningPath]) -> dict[int, ReasoningPath]:
         if len(path.nodes) > 1 and (last not in best or path.gain > best[last].gain):
             best[last] = path
     return best
+
+
+STRENGTH = {"mentions": 1.0, "entity": 0.6, "tfidf": 0.3, "knn": 0.3, "mdr": 0.3, "next": 0.2}
+"""How much a tie of each kind is worth; found on development data, flat around these values."""
+MENTIONED_BY = 0.5
+"""The same for the other direction of a mention."""
+FULL_WEIGHT = {"entity": 1.0, "tfidf": 20.0}
+"""The weight of an edge from which on a tie counts fully."""
+MOST_MENTIONS = 200
+"""Of passages that mention one thing, so many are looked at."""
+KINDS = tuple(STRENGTH)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ties:
+    """The neighbours of a passage, each once, and the strength of the strongest tie to each."""
+
+    nodes: IntArray
+    strengths: NDArray[np.float64]
+
+
+class PassageGraph:
+    """Neighbours by the kinds of edges asked for; `nearest` finds those by vector where no knn edges are stored."""
+
+    def __init__(
+        self,
+        kb: StoredKnowledgeBase,
+        kinds: Sequence[str] = KINDS,
+        nearest: Callable[[int], Ranking] | None = None,
+    ) -> None:
+        stored = kb.schema.relation_names
+        self.kb = kb
+        self.kinds = tuple(kind for kind in kinds if kind in stored) if kb.schema.holds_passages else stored
+        self.nearest = nearest if "knn" in kinds and "knn" not in stored else None
+        self.is_readable = np.zeros(len(kb), dtype=np.bool_)
+        self.is_readable[readable_nodes(kb).array] = True
+        self.ties = lru_cache(maxsize=10_000)(self._ties)
+        self._by_kind = lru_cache(maxsize=1_000)(self._found_by_kind)
+        self._contents = tuple(relation for relation in CONTENTS if relation in stored)
+
+    def kind(self, node: int, other: int) -> str:
+        """The kind of the strongest tie between two neighbours."""
+        tied = [
+            (float(strengths[nodes == other].max()), kind)
+            for kind, (nodes, strengths) in self._by_kind(node)
+            if (nodes == other).any()
+        ]
+        return max(tied)[1]
+
+    def _found_by_kind(self, node: int) -> list[tuple[str, tuple[IntArray, NDArray[np.float64]]]]:
+        found = [
+            (kind, part)
+            for kind in self.kinds
+            for part in (self._mentions(node) if kind == "mentions" else self._stored(node, kind))
+        ]
+        if self.nearest is not None:
+            near = self.nearest(node)
+            found.append(("knn", (near.nodes, STRENGTH["knn"] * np.maximum(near.scores, 0))))
+        return found
+
+    def _ties(self, node: int) -> Ties:
+        found = [part for _, part in self._by_kind(node)]
+        nodes = np.concatenate([np.empty(0, dtype=np.int32), *(nodes for nodes, _ in found)])
+        strengths = np.concatenate([np.empty(0), *(strengths for _, strengths in found)])
+        kept = self.is_readable[nodes] & (nodes != node)
+        nodes, strengths = nodes[kept], strengths[kept]
+        order = np.lexsort((-strengths, nodes))  # of several ties the strongest counts
+        first = np.append(True, nodes[order][1:] != nodes[order][:-1])[: len(order)]
+        return Ties(nodes[order][first], strengths[order][first])
+
+    def _stored(self, node: int, kind: str) -> list[tuple[IntArray, NDArray[np.float64]]]:
+        edges = self.kb.edges(NodeSet.of([node]), kind)
+        weights = np.nan_to_num(self.kb.edge_numbers(edges, "weight"), nan=1.0) / FULL_WEIGHT.get(kind, 1.0)
+        others = np.where(edges.heads == node, edges.tails, edges.heads)
+        return [(others, STRENGTH.get(kind, 0.6) * np.minimum(weights, 1.0))]
+
+    def _mentions(self, node: int) -> list[tuple[IntArray, NDArray[np.float64]]]:
+        """What a passage names, the contents of what it names, and what names it or its document."""
+        found = []
+        for target in self.kb.neighbors(NodeSet.of([node]), "mentions", "out"):
+            if self.is_readable[target]:
+                found.append(_tied([target], STRENGTH["mentions"]))
+            elif len(inside := contents(self.kb, target)):
+                found.append(_tied(inside.array, STRENGTH["mentions"]))
+            else:  # an entity of another base: its other mentions are neighbours
+                others = self._mentioning(target)
+                found.append(_tied(others, STRENGTH["entity"] / float(np.log1p(1 + len(others)))))
+        found.append(_tied(self._mentioning(node), MENTIONED_BY))
+        for relation in self._contents:
+            for owner in self.kb.neighbors(NodeSet.of([node]), relation, "in"):
+                if self.kb.type_of(owner) == "document":
+                    found.append(_tied(self._mentioning(owner), MENTIONED_BY))
+        return found
+
+    def _mentioning(self, target: int) -> IntArray:
+        return self.kb.neighbors(NodeSet.of([target]), "mentions", "in").array[:MOST_MENTIONS]
+
+
+def _tied(nodes: Sequence[int] | IntArray, strength: float) -> tuple[IntArray, NDArray[np.float64]]:
+    return np.asarray(nodes, dtype=np.int32), np.full(len(nodes), strength)
 
 
 FLOOR = 0.2
@@ -115,6 +218,17 @@ def missing_evidence(asked: AskedPassages, frontier: Frontier) -> Scores:
     meaning = asked.cosines(frontier.nodes) if asked.has_all_vectors else np.zeros(len(frontier.nodes))
     scores: Scores = worth[frontier.owners] * frontier.strengths * (FLOOR + added + MEANING * meaning)
     return scores
+
+
+def added_share(
+    covered: NDArray[np.bool_], present: NDArray[np.bool_], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """For each passage the share of the question's weight that it has and its path (the same row) has not."""
+    whole = weights.sum()
+    if not whole:
+        return np.zeros(len(present))
+    share: NDArray[np.float64] = (present & ~covered) @ weights / whole
+    return share
 
 
 def shared_words(asked: AskedPassages, frontier: Frontier) -> Scores:
@@ -164,36 +278,25 @@ TRAVERSED = 0.6
 """How much the best gain of a walk adds to how well a passage fits by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """How far a walk goes."""
-
-    seeds: int = 8
-    branching: int = 4
-    """Neighbours that join each path."""
-    hops: int = 3
-    """Passages on a path at most, its seed included."""
-    budget: int = 60
-    """Passages visited at most."""
-    beam: int | None = 8
-    """Paths that go on after each round; None lets every path go on, as in the paper."""
-
-
 def walk(
-    asked: AskedPassages, graph: PassageGraph, traverser: Traverser, how: Walk, seeds: Ranking | None = None
+    asked: AskedPassages,
+    graph: PassageGraph,
+    traverser: Traverser,
+    seeds: Ranking,
+    *,
+    branching: int,
+    hops: int,
+    budget: int,
+    beam: int | None,
 ) -> list[ReasoningPath]:
-    """Every path from the best passages on, or from the first of `seeds`."""
+    """Every path from the seeds on; how far they go is said at `traverse`."""
     with trace.span("walk") as span:
-        begun = asked.pool if seeds is None else seeds
-        first = [Hop(node, score, score) for node, score in begun.top(how.seeds)]
-        paths = traverse(
-            first,
-            lambda frontier: hops_from(asked, graph, traverser, frontier, how.branching),
-            branching=how.branching,
-            hops=how.hops,
-            budget=how.budget,
-            beam=how.beam,
-        )
+        first = [Hop(node, score, score) for node, score in seeds]
+
+        def rank(frontier: Sequence[ReasoningPath]) -> list[list[Hop]]:
+            return hops_from(asked, graph, traverser, frontier, branching)
+
+        paths = traverse(first, rank, branching=branching, hops=hops, budget=budget, beam=beam)
         span.note(seeds=len(first), paths=len(paths))
     return paths
 

@@ -17,7 +17,7 @@ from clew.methods.role_choice import reader_parser
 from clew.queries.certificates import certificate
 from clew.queries.claims import TARGET, claim_of_paths, claim_of_walks
 from clew.queries.finishing import best_of
-from clew.queries.problem import holds
+from clew.queries.problem import compared_values, holds
 from clew.queries.relation_paths import Explorer, Move, RelationPath
 from clew.reading.topics import Topic
 from clew.toolbox import Toolbox
@@ -292,7 +292,7 @@ def _narrowed(
     """The nodes that are left, and which of the wishes could be met: those whose attribute some of the nodes have."""
     met: list[Condition] = []
     for condition in conditions:
-        values = kb.values(nodes, condition.attribute)
+        values = compared_values(kb, nodes, condition.attribute)
         if any(value is not None for value in values):
             kept = [holds(value, condition.comparison, condition.value) for value in values]
             nodes = NodeSet.of([node for node, keep in zip(nodes, kept, strict=True) if keep])

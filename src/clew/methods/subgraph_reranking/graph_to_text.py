@@ -19,7 +19,7 @@ from clew.kb.protocol import KnowledgeBase
 from clew.methods.subgraph_reranking.subgraph import Subgraph
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, Prompt, ask
-from clew.reading.language.proper_names import proper_names
+from clew.reading.proper_names import proper_names
 
 HIGHLIGHT = ("[unused1]", "[unused2]")
 """Tokens a sentence encoder has no meaning for yet: a fine-tuned ranker learns that they mark the candidate."""

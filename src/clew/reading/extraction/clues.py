@@ -13,8 +13,8 @@ from clew.core.roles import Source
 from clew.index.tokens import terms, tokenise
 from clew.reading.extraction.asked import Asked, as_meanings, meanings
 from clew.reading.extraction.spans import Span, spans
-from clew.reading.language.proper_names import name_key, title_forms
-from clew.reading.language.proper_names import sentences as split_sentences
+from clew.reading.proper_names import name_key, title_forms
+from clew.reading.proper_names import sentences as split_sentences
 
 Clues = dict[str, float]
 _OPENS_LIFE = re.compile(r"\([^()]*$")

@@ -10,7 +10,7 @@ from itertools import pairwise
 from clew.core.roles import Read, Source
 from clew.reading.extraction.asked import Asked, meanings
 from clew.reading.extraction.facts import Day, day, life, maker, origins, places
-from clew.reading.language.proper_names import title_forms
+from clew.reading.proper_names import title_forms
 
 _EARLIER = re.compile(r"\b(?:first|older|oldest|elder|earlier|earliest|before)\b", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:last|later|latest|younger|youngest|newer|more recent(?:ly)?|after)\b", re.IGNORECASE)

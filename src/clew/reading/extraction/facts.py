@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from clew.core.roles import Source
 from clew.reading.extraction.spans import DATE, MONTH, ORIGIN, YEAR
-from clew.reading.language.proper_names import name_key, proper_names, sentences, title_forms
+from clew.reading.proper_names import name_key, proper_names, sentences, title_forms
 
 Day = tuple[int, int, int]
 """Year, month and day; zero where a text does not say."""

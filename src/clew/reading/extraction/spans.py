@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clew.index.tokens import stop_words
-from clew.reading.language.proper_names import proper_names
+from clew.reading.proper_names import proper_names
 
 Shape = Literal["name", "word", "place", "origin", "date", "year", "number", "quoted", "phrase"]
 

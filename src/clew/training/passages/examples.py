@@ -22,8 +22,8 @@ from clew.core.types import Node
 from clew.documents.building import build_documents
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import HEADINGS, DocumentOptions
-from clew.methods.knowledge_graph_prompting.passages import PassageSearch
-from clew.reading.language.proper_names import sentence_spans
+from clew.reading.documents.search import PassageSearch
+from clew.reading.proper_names import sentence_spans
 from clew.toolbox import Toolbox
 
 Span = tuple[int, int]

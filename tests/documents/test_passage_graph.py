@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from clew.documents.graph.edges import EdgeOptions, most_shared, nearest_edges
 from clew.documents.graph.entity import entity_edges, mention_edges, subjects
 from clew.documents.graph.tfidf import tfidf_edges
-from clew.reading.language.phrase_matcher import matcher
-from clew.reading.language.proper_names import acronyms, proper_names, subject, title_forms, unmentioned_names
+from clew.reading.phrase_matcher import matcher
+from clew.reading.proper_names import acronyms, proper_names, subject, title_forms, unmentioned_names
 
 
 def as_triples(edges):
@@ -137,6 +137,7 @@ def test_matches_are_the_longest_known_phrase_at_each_place(phrases, text):
         ("Which Git command counts the digits?", ["Git"]),
         ("¿Cuándo suena? Why does it ring?", []),
         ("does it write to influxdb?", []),
+        ("Does it ring on an iPhone?", ["iPhone"]),
     ],
 )
 def test_names_that_no_text_mentions_are_told(question, missing):

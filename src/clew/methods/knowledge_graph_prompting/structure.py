@@ -1,10 +1,9 @@
 """Answers to questions that say where to look: the part is located, then read, summed up, counted or compared.
 
-1  what the question names and asks for (structure_questions); nothing named: None
-2  the documents it means and the named parts of them (structure_locate over structure_outline); where nothing in the
-   base is called so: None, and the trace says what there is instead
-3  a fact of the structure (structure_facts), a summary or a comparison (summaries), or
-4  the passages of the part, best first for the rest of the question, then what ordinary search finds, and what they say
+1  the documents it means and the named parts of them; where nothing in the base is called so: None, and the trace says
+   what there is instead
+2  a fact of the structure, a summary or a comparison, or
+3  the passages of the part, best first for the rest of the question, then what ordinary search finds, and what they say
 """
 
 from __future__ import annotations
@@ -20,21 +19,16 @@ import numpy as np
 from clew.core.roles import Reader
 from clew.core.types import Answer, Candidate, Passage, Ranking
 from clew.kb.protocol import StoredKnowledgeBase
-from clew.methods.knowledge_graph_prompting import summaries
-from clew.methods.knowledge_graph_prompting.answer import NOT_FOUND, READ, cite, quotation, read_passages, whole
-from clew.methods.knowledge_graph_prompting.close_reading import fitting_row, telling_sentences, told
-from clew.methods.knowledge_graph_prompting.passages import PassageSearch
+from clew.methods.knowledge_graph_prompting.answer import NOT_FOUND, READ, cite, read_passages
 from clew.methods.knowledge_graph_prompting.structure_facts import Fact, fact, heading_quote
-from clew.methods.knowledge_graph_prompting.structure_locate import Library, Located, Locator, top_level
-from clew.methods.knowledge_graph_prompting.structure_outline import DocumentMap, Part
-from clew.methods.knowledge_graph_prompting.structure_questions import (
-    asks_for_all,
-    document_phrases,
-    references,
-    wanted,
-)
-from clew.methods.knowledge_graph_prompting.tables import TableReader
 from clew.models.passages import PassageNetwork
+from clew.reading.documents import summaries
+from clew.reading.documents.close_reading import fitting_row, telling_sentences, told
+from clew.reading.documents.locating import Library, Located, Locator, top_level
+from clew.reading.documents.outline import DocumentMap, Part
+from clew.reading.documents.references import Reference, Wanted, asks_for_all, document_phrases
+from clew.reading.documents.search import PassageSearch
+from clew.reading.documents.tables import TableReader
 from clew.roles.read import BestSpan
 
 SHORT = 700
@@ -76,14 +70,10 @@ class StructureAnswers:
         """The documents and their parts."""
         return Library(self.kb, self.search)
 
-    def answer(self, question: str, reader: Reader) -> Answer | None:
-        """None where nothing is named, or where nothing in the base is called so: then ordinary search answers."""
-        found = references(question)
-        wants = wanted(question, found)
+    def answer(self, question: str, found: Sequence[Reference], wants: Wanted, reader: Reader) -> Answer | None:
+        """None where nothing in the base is called as the question calls it: then ordinary search answers."""
         if wants.what == "folder":
             return self._folder(question)
-        if not found and wants.what == "content":
-            return None
         locator = Locator(self.library, question, found)
         located = locator.locate()
         if locator.missing and not located:
@@ -229,9 +219,8 @@ class StructureAnswers:
         return summaries.sentences_of(headed)
 
     @property
-    def _embed(self) -> summaries.Embed | None:
-        vectors = self.search.vectors
-        return None if vectors is None else partial(vectors.embedder.embed, role="document")
+    def _embed(self) -> summaries.Embed:
+        return partial(self.search.vectors.embedder.embed, role="document")
 
     # Reading
 
@@ -245,7 +234,7 @@ class StructureAnswers:
         items = [one for one in located if one.part.kind == "item"]
         if items and (len(items) == 1 or items[0].reference.label is not None):
             spans = self.library.outline.map(items[0].part.document).item(items[0].part)
-            quotes = tuple(quotation(self.kb.node(node), start, end) for node, start, end in spans)
+            quotes = tuple(Passage.of(self.kb.node(node), start, end) for node, start, end in spans)
             return replace(answer, text=" ".join(w for quote in quotes for w in quote.text.split()), evidence=quotes)
         if isinstance(reader, BestSpan):
             return self._quoted(answer, locator, located, nodes)
@@ -281,7 +270,7 @@ class StructureAnswers:
                 mark = fitting_row(node, locator.rest) or (0, min(len(node.text), LONGEST))
             quotes.append((node, mark))
         text = "\n".join(told(node, mark) for node, mark in quotes)
-        return replace(answer, text=text, evidence=tuple(quotation(node, *mark) for node, mark in quotes))
+        return replace(answer, text=text, evidence=tuple(Passage.of(node, *mark) for node, mark in quotes))
 
     def _ranking(self, locator: Locator, located: Sequence[Located]) -> Ranking:
         """What is in the parts by how well it fits, then what ordinary search finds."""
@@ -306,7 +295,7 @@ class StructureAnswers:
         )
 
     def _whole_quote(self, node: int) -> Passage:
-        return whole(self.kb.node(node))
+        return Passage.of(self.kb.node(node))
 
     def _query(self, located: Sequence[Located]) -> dict[str, object]:
         found = []

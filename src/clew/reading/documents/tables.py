@@ -15,13 +15,12 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from clew.core.types import Evidence, Judgement, NodeSet
+from clew.core.types import Evidence, Judgement, NodeSet, Passage
 from clew.index.protocol import Link
 from clew.index.tokens import terms
 from clew.kb.protocol import StoredKnowledgeBase
-from clew.methods.knowledge_graph_prompting.answer import quotation
-from clew.methods.knowledge_graph_prompting.table_base import Execution, Found, Mask, TableBase, Value, days, shown
-from clew.methods.knowledge_graph_prompting.table_columns import (
+from clew.reading.documents.table_base import Execution, Found, Mask, TableBase, Value, days, shown
+from clew.reading.documents.table_columns import (
     Columns,
     Panel,
     Row,
@@ -328,7 +327,7 @@ class TableReader:
 
     def quotes(self, answer: TableAnswer) -> tuple[Evidence, ...]:
         """The rows that an answer rests on as quotations, and how the question was understood."""
-        rows = [quotation(self.kb.node(row.node), row.start, row.end) for row in answer.rows[:QUOTED_ROWS]]
+        rows = [Passage.of(self.kb.node(row.node), row.start, row.end) for row in answer.rows[:QUOTED_ROWS]]
         return (*rows, Judgement("table look-up", answer.certainty, answer.how))
 
     def tables(self, nodes: Sequence[int]) -> list[int]:

@@ -22,7 +22,7 @@ from clew.core.schema import NodeType, Relation, Schema
 from clew.core.types import Direction, IntArray, NodeRef, NodeSet, RelationUse
 from clew.index.names import NameIndex
 from clew.kb.protocol import Linked
-from clew.methods.knowledge_graph_prompting.table_columns import Column, Columns
+from clew.reading.documents.table_columns import Column, Columns
 from clew.reading.mentions import Sense
 from clew.reading.plan import Branch, Plan, Requirement
 from clew.reading.quantities import Quantity

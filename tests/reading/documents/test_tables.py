@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import documents_made as made
 from clew.documents.building import build_documents
 from clew.documents.extracted import cells_of, markdown
-from clew.methods.knowledge_graph_prompting.table_base import TableBase, best, compared
-from clew.methods.knowledge_graph_prompting.table_columns import (
+from clew.reading.documents.table_base import TableBase, best, compared
+from clew.reading.documents.table_columns import (
     Row,
     Table,
     columns_of,
@@ -24,7 +24,7 @@ from clew.methods.knowledge_graph_prompting.table_columns import (
     read_table,
     scale_of,
 )
-from clew.methods.knowledge_graph_prompting.tables import AskedTable, TableReader
+from clew.reading.documents.tables import AskedTable, TableReader
 from clew.reading.quantities import Quantity, quantities
 from clew.toolbox import Toolbox
 

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.core.types import Node, Ranking
-from clew.methods.knowledge_graph_prompting.close_reading import (
+from clew.methods.knowledge_graph_prompting.method import with_walked
+from clew.models.passages import PassageNetwork, Seen
+from clew.reading.documents.close_reading import (
     MOST_MARKED,
     CloseReading,
     certainty_of,
@@ -20,9 +22,7 @@ from clew.methods.knowledge_graph_prompting.close_reading import (
     telling_sentences,
     told,
 )
-from clew.methods.knowledge_graph_prompting.method import with_walked
-from clew.models.passages import PassageNetwork, Seen
-from clew.reading.language.proper_names import sentence_spans
+from clew.reading.proper_names import sentence_spans
 
 ODDS = st.floats(-30, 30, width=32)
 TEXTS = st.one_of(
@@ -147,7 +147,9 @@ def test_all_are_kept_and_being_read_puts_none_before_one_that_fits_better(score
 
 def test_a_much_more_relevant_passage_moves_to_the_front():
     ranking = Ranking.of([1, 2, 3], [1.0, 0.9, 0.2])
-    reading = read_closely(MadeUpBase(), MadeUpNetwork({"title 2": 8.0, "title 1": -8.0}), "why?", ranking)
+    reading = read_closely(
+        MadeUpBase(), MadeUpNetwork({"title 2": 8.0, "title 1": -8.0}), "why?", ranking, ranking.nodes[:8].tolist()
+    )
     assert reading.ranking.nodes.tolist()[0] == 2
     assert reading.mark(node_of("Text 2.", number=2)) == (0, 7)
     assert reading.mark(node_of("Text 9.", number=9)) is None
@@ -164,7 +166,7 @@ def test_the_best_of_the_walk_is_read_with_what_search_found(first, second):
 
 
 def test_nothing_is_found_where_nothing_is_read():
-    reading = read_closely(MadeUpBase(), MadeUpNetwork({}), "why?", Ranking.of([], []))
+    reading = read_closely(MadeUpBase(), MadeUpNetwork({}), "why?", Ranking.of([], []), [])
     assert (len(reading.ranking), reading.certainty, reading.found) == (0, 0.0, False)
 
 
@@ -181,7 +183,7 @@ def test_the_network_that_ships_marks_the_sentence_that_says_it():
             return node_of(text if number == 1 else "Lamps are made of glass.", number=number)
 
     asked = "How often do I clean the filter?"
-    reading = read_closely(Base(), PassageNetwork(), asked, Ranking.of([0, 1], [1.0, 0.9]))
+    reading = read_closely(Base(), PassageNetwork(), asked, Ranking.of([0, 1], [1.0, 0.9]), [0, 1])
     assert reading.ranking.nodes.tolist() == [1, 0]
     assert "once a month" in text[slice(*reading.mark(node_of(text, number=1)))]
 

@@ -1,7 +1,7 @@
 """What a question says about where to look: pages, sections, tables, figures and items by number, order and heading.
 
 Pure: nothing here knows a base. `references` finds what is named, `wanted` what is asked about it; whether anything
-in a base fits is decided by `structure_answer`.
+in a base fits is found out by `locating`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
+from clew.core.nouns import plural, singular
 from clew.index.tokens import stop_words, terms
 
 Kind = Literal["page", "section", "table", "figure", "item"]
@@ -30,7 +31,7 @@ LONGEST_HEADING = 8
 
 @cache
 def _words() -> dict[str, Any]:
-    return tomllib.loads(files(__package__).joinpath("structure_words.toml").read_text("utf-8"))
+    return tomllib.loads(files("clew.reading").joinpath("en", "references.toml").read_text("utf-8"))
 
 
 @cache
@@ -41,7 +42,7 @@ def _kinds() -> dict[str, Kind]:
         for word in words:
             found[word] = kind
             if word.isalpha():
-                found.setdefault(_plural(word), kind)
+                found.setdefault(plural(word), kind)
     return found
 
 
@@ -54,10 +55,6 @@ def document_words() -> frozenset[str]:
 def kind_of(word: str) -> Kind | None:
     """The kind of part that a word stands for."""
     return _kinds().get(word.casefold()) or _kinds().get(word.casefold() + ".")
-
-
-def _plural(word: str) -> str:
-    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -257,10 +254,7 @@ def _overlap(one: Reference, other: Reference) -> bool:
 
 
 def _singular(word: str) -> str:
-    for single in (word.removesuffix("s"), f"{word[:-3]}y", word):
-        if single in _kinds():
-            return {"appendice": "appendix", "fig.": "figure"}.get(single, single)
-    return word.removesuffix("s")
+    return {"appendices": "appendix", "fig.": "figure"}.get(word) or singular(word)
 
 
 @cache
@@ -352,6 +346,13 @@ def wanted(question: str, found: Sequence[Reference]) -> Wanted:
     starts = rf"^(?:please\s+)?(?:can you\s+)?(?:{_any_of(asking['summary'])})|\babout\s*(?:\?|,|$)"
     whole = asks_for_all(rest) or re.search(starts, low) is not None
     return Wanted("summary" if whole else "content", about=rest)
+
+
+def asked_of_parts(question: str) -> tuple[list[Reference], Wanted] | None:
+    """The parts that a question names and what it wants of them; None where it asks for what is written anywhere."""
+    found = references(question)
+    wants = wanted(question, found)
+    return (found, wants) if found or wants.what != "content" else None
 
 
 def asks_for_all(rest: str, *, of_a_document: bool = False) -> bool:

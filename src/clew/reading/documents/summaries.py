@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from clew.core.types import Node, Passage
 from clew.index.tokens import terms
-from clew.methods.knowledge_graph_prompting.answer import quotation
-from clew.reading.language.proper_names import sentence_spans
+from clew.reading.proper_names import sentence_spans
 
 MOST = 200
 """Sentences that are weighed for one summary."""
@@ -56,7 +55,7 @@ class Sentence:
 
     def quote(self) -> Passage:
         """As evidence."""
-        return quotation(self.node, self.start, self.end)
+        return Passage.of(self.node, self.start, self.end)
 
 
 def sentences_of(passages: Sequence[tuple[Node, str]], most: int = MOST) -> list[Sentence]:

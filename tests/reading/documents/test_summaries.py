@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.core.types import Node
-from clew.methods.knowledge_graph_prompting.summaries import (
+from clew.reading.documents.summaries import (
     central,
     diverse,
     is_sentence,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.methods.knowledge_graph_prompting.structure_questions import (
+from clew.reading.documents.references import (
     document_phrases,
     references,
     wanted,

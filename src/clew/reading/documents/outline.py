@@ -17,7 +17,7 @@ import pyarrow as pa
 from clew.core.types import IntArray, NodeSet
 from clew.index.tokens import terms
 from clew.kb.protocol import StoredKnowledgeBase
-from clew.methods.knowledge_graph_prompting.structure_questions import LABEL, Kind, kind_of
+from clew.reading.documents.references import LABEL, Kind, kind_of
 
 LABELLED = re.compile(
     rf"[^\w\n]*(?:(?P<word>[A-Z][a-z]+)\.?[ \-]?)?(?P<label>{LABEL})[\])]?[.:)–—]?(?:\s+|$|(?<=[–—]))(?P<rest>.*)", re.S
@@ -279,8 +279,7 @@ class BaseOutline:
     @cached_property
     def documents(self) -> tuple[int, ...]:
         """The nodes of the documents."""
-        known = self.kb.schema.type_names
-        return tuple(self.kb.nodes("document")) if "document" in known else ()
+        return tuple(self.kb.nodes("document"))
 
     @cached_property
     def names(self) -> dict[int, frozenset[str]]:

@@ -15,6 +15,8 @@ SUBJECT = re.compile(
     rf"""["“'‘]*((?:(?:The|A|An)[ ])?{_PHRASE}[\w \n:'’"”!?.-]{{0,40}}?)["”’']*\s*(?:\(|,|\b(?:is|was|are|were)\b)"""
 )
 ACRONYM = re.compile(rf"\(([{_UPPER}][{_UPPER}\d&-]{{1,9}})s?\)")
+MIXED = re.compile(rf"(?<![\w.-])[a-z]+[{_UPPER}]\w*")
+"""A word with a capital inside, such as iPhone: a name, though it begins small."""
 POSSESSIVE = re.compile(r"['’]s?$")
 OPENING_WORDS = """
 a about after all also although among an and any are as at because before between both but by can did do does
@@ -63,7 +65,7 @@ def unmentioned_names(question: str, texts: Iterable[str]) -> list[str]:
         letters = _letters(name)
         return f" {letters}" in starts or (len(letters) >= LONG_ENOUGH and letters in joined)
 
-    missing = []
+    missing = [word for word in MIXED.findall(question) if not is_said(word)]
     for name in proper_names(question):
         parts = name.text.split()
         before = question[: name.start].rstrip(' "“‘(¿¡')

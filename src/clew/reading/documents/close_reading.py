@@ -1,5 +1,6 @@
 """The best passages read closely by a trained network: ranked anew, the telling sentences marked, certainty said.
 
+Where the network has not read a passage, the sentence that shares most words with the question is its most telling one.
 The constants were fitted on passages of folders that the network of each fold had not seen (docs/documents.md).
 """
 
@@ -12,14 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.core import trace
-from clew.core.types import Node, Ranking
+from clew.core.types import Node, Passage, Ranking
 from clew.index.tokens import terms
 from clew.kb.protocol import KnowledgeBase
 from clew.models.passages import PassageNetwork, Seen
-from clew.reading.language.proper_names import sentence_spans
+from clew.reading.proper_names import sentence_spans
 
-CLOSELY = 8
-"""Passages that are read closely: more are no better since the embedder was trained for passages, and cost time."""
 PRIOR = 8.0
 """What the passage that fits best gains over one that does not fit, in log-odds; flat between 6 and 16."""
 TELLING = 0.5
@@ -35,6 +34,8 @@ FOUND = 0.2
 those that they do not answer, and 48 % of those asked of another folder."""
 SURE = 0.6
 """From here on the first passage is the answer; below, the first three may be."""
+LONGEST_QUOTE = 400
+"""Characters of a sentence that is quoted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +63,14 @@ class CloseReading:
 
 
 def read_closely(
-    kb: KnowledgeBase, network: PassageNetwork, question: str, ranking: Ranking, read: Sequence[int] | None = None
+    kb: KnowledgeBase, network: PassageNetwork, question: str, ranking: Ranking, read: Sequence[int]
 ) -> CloseReading:
-    """Read some passages beside the question, by default the first, and put all in a new order.
+    """Read some passages beside the question, and put all in a new order.
 
     The scores of the ranking say how well each fits by itself. A passage that is not read is taken to be as relevant
     as the least of those that are: being read alone puts no passage before one that fits better.
     """
-    nodes = {node: kb.node(node) for node in (ranking.nodes[:CLOSELY].tolist() if read is None else read)}
+    nodes = {node: kb.node(node) for node in read}
     if not nodes:
         return CloseReading(ranking, {}, 0.0)
     with trace.span("read closely", passages=len(nodes)) as span:
@@ -128,6 +129,37 @@ def fitting_row(node: Node, question: str) -> tuple[int, int] | None:
     rows = [span for span in table_lines(node.text) if node.text[span[0]] == "|"][1:]
     shared = [len(asked & set(terms(node.text[start:end]))) for start, end in rows]
     return rows[int(np.argmax(shared))] if any(shared) else None
+
+
+def most_telling(node: Node, question: str, answer: str | None = None) -> Passage:
+    """The sentence that writes the answer, or else shares most with the question."""
+    asked = set(terms(question))
+    spans = sentence_spans(node.text) or [(0, len(node.text))]
+    if is_table(node):
+        spans = table_lines(node.text)
+
+    def value(span: tuple[int, int]) -> tuple[bool, int]:
+        sentence = node.text[span[0] : span[1]]
+        return (writes(sentence, answer), len(asked & set(terms(sentence))))
+
+    start, end = max(spans, key=value)
+    if end - start > LONGEST_QUOTE:
+        place = node.text.lower().find((answer or "\0").lower(), start, end)
+        start = max(start, (place if place >= 0 else start) - LONGEST_QUOTE // 2)
+        end = min(end, start + LONGEST_QUOTE)
+    return Passage.of(node, start, end)
+
+
+def writes(text: str, claim: str | None) -> bool:
+    """Whether a text holds all the words of a claim, side by side."""
+    if not claim:
+        return False
+    wanted = _words(claim)
+    return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(_words(text))} "
+
+
+def _words(text: str) -> list[str]:
+    return "".join(letter.lower() if letter.isalnum() else " " for letter in text).split()
 
 
 def _probability(odds: np.ndarray) -> np.ndarray:

@@ -19,8 +19,7 @@ from clew.core import trace
 from clew.core.types import IntArray
 from clew.index.tokens import terms
 from clew.kb.protocol import StoredKnowledgeBase
-from clew.methods.knowledge_graph_prompting.passages import AskedPassages, PassageSearch
-from clew.methods.knowledge_graph_prompting.structure_outline import (
+from clew.reading.documents.outline import (
     BULLET,
     LONGEST_ITEM,
     BaseOutline,
@@ -30,7 +29,7 @@ from clew.methods.knowledge_graph_prompting.structure_outline import (
     label_of,
     same_label,
 )
-from clew.methods.knowledge_graph_prompting.structure_questions import (
+from clew.reading.documents.references import (
     FILE,
     Reference,
     document_phrases,
@@ -38,9 +37,10 @@ from clew.methods.knowledge_graph_prompting.structure_questions import (
     kind_of,
     without_references,
 )
-from clew.methods.knowledge_graph_prompting.tables import rows_of
-from clew.reading.language.phrase_matcher import PhraseMatcher
-from clew.reading.language.proper_names import title_forms
+from clew.reading.documents.search import LAZY_POOL, AskedPassages, PassageSearch
+from clew.reading.documents.tables import rows_of
+from clew.reading.phrase_matcher import PhraseMatcher
+from clew.reading.proper_names import title_forms
 
 T = TypeVar("T")
 NAMED = 0.8
@@ -258,14 +258,10 @@ class Locator:
         """How well nodes fit the rest of the question; those without words of it are not embedded for it."""
         if not terms(self.rest):
             return np.zeros(len(nodes))
-        if (
-            self.asked.has_all_vectors
-            or self.library.search.vectors is None
-            or len(nodes) <= self.library.search.lazy_pool
-        ):
+        if self.asked.has_all_vectors or len(nodes) <= LAZY_POOL:
             return self.asked.prior(nodes)
         fits = np.zeros(len(nodes))
-        best = np.argsort(-self.asked.words(nodes), kind="stable")[: self.library.search.lazy_pool]
+        best = np.argsort(-self.asked.words(nodes), kind="stable")[:LAZY_POOL]
         fits[best] = self.asked.prior(nodes[best])
         return fits
 

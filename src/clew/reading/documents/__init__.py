@@ -1,0 +1,1 @@
+"""Questions over documents: passages searched and read closely, the parts that a question names, tables, summaries."""

@@ -1,1 +1,0 @@
-"""Words of questions, names and relations, without a model."""
