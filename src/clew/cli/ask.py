@@ -176,6 +176,8 @@ def show_text(answer: Answer) -> None:
         is_said = isinstance(piece, Passage) and bool(piece.file) and " ".join(piece.marked.split()) in said
         shown = piece.place if isinstance(piece, Passage) and is_said else piece.in_words()
         out.line(f"  [{number}] {shown}")
+    if isinstance(first, Passage) and answer.found and answer.certainty is not None:
+        out.line((f"{answer.certainty:.0%} sure that {'[1]' if len(answer.evidence) > 1 else 'this'} says it", "dim"))
 
 
 def methods(as_json: AsJson = False) -> None:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
+from clew.cli.ask import show_answer
 from clew.documents.building import build_documents
 from clew.documents.rows import DocumentOptions
 from clew.methods.knowledge_graph_prompting.answer import SIDE_BY_SIDE, gone_on, sharing_places
@@ -62,7 +63,7 @@ def test_a_short_place_goes_on_with_what_follows_it(passages):
     assert gone_on(kb, [other]) == [other]
 
 
-def test_an_answer_is_not_sure_where_the_question_names_what_no_passage_mentions(tmp_path):
+def test_an_answer_is_not_sure_where_the_question_names_what_no_passage_mentions(tmp_path, capsys):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/bakery.md").write_text(
         "# Bakery\n\nThe Acme bakery was founded by Greta Holm in 1931. It bakes rye bread every morning before six.\n"
@@ -75,3 +76,5 @@ def test_an_answer_is_not_sure_where_the_question_names_what_no_passage_mentions
     assert "Not sure" not in sure.text
     assert doubtful.text.startswith("Not sure")
     assert doubtful.text.endswith("None of them mentions Toronto.")
+    show_answer(doubtful, 1)
+    assert "59% sure that this says it" in capsys.readouterr().out
