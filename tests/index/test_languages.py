@@ -32,6 +32,7 @@ def test_names_tell_nothing_about_the_language_of_a_question():
 
 def test_where_nothing_tells_it_is_the_default():
     assert language_of("Inception 2010") == "en"
+    assert language_of("Summarise guide_en_la.odt and docs/de/der.html") == "en"
     assert language_of("Inception 2010", default="de") == "de"
 
 

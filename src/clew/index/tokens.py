@@ -69,15 +69,20 @@ def _known_languages() -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda code: (code != ENGLISH, code)))
 
 
+FILE_NAME = re.compile(r"[A-Za-z0-9-]+(?:[._/\\][A-Za-z0-9-]+)+")
+
+
 def language_of(
     text: str, besides: Iterable[tuple[int, int]] = (), default: str = ENGLISH, *, least: float = 0.0
 ) -> str:
     """The language that most words of a text tell, by their script, their letters or by being its little words.
 
     `besides` are spans that tell nothing, such as those of names; `least` is the share of words that must tell.
+    Names of files tell nothing either: no word of guide_en.odt is one of the language.
     """
     for start, end in besides:
         text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+    text = FILE_NAME.sub(" ", text)
     votes: Counter[str] = Counter({c: sum(map(text.count, language(c).signs)) for c in _known_languages()})
     tokens = tokenise(text)
     for token in tokens:
