@@ -1,11 +1,13 @@
 """Every format gives its title, headings, paragraphs, tables and pages in reading order."""
 
+import zipfile
 from pathlib import Path
 
 import openpyxl
 import pytest
 
 import formats_made as made
+from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
 from clew.documents.formats import READERS
 from clew.documents.formats.docx import ListLevel, ListNumbers, written
@@ -489,3 +491,10 @@ def test_a_passage_does_not_end_with_what_announces_the_next_sentence(tmp_path):
 def test_the_first_section_or_the_contents_are_no_title(tmp_path, heading, title):
     page = f"<h1>{heading}</h1><p>text</p><h2>More</h2><p>text</p>"
     assert read(text_file(tmp_path, "a.html", page)).title == title
+
+
+def test_a_book_that_is_packed_wrongly_says_what_it_lacks(tmp_path):
+    with zipfile.ZipFile(tmp_path / "book.epub", "w") as archive:
+        archive.writestr("folder/META-INF/container.xml", "<container/>")
+    with pytest.raises(SourceError, match=r"lacks a part .*META-INF/container.xml"):
+        read(tmp_path / "book.epub")

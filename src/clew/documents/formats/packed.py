@@ -109,8 +109,10 @@ def unpacked(file: Path, what: str) -> Iterator[Package]:
             why = "is encrypted, or is of the old kind: save it in the new format without a password"
         elif "encrypted" in str(error) or "password" in str(error):
             why = "is encrypted: save it without a password"
+        elif isinstance(error, KeyError):
+            why = f"lacks a part that every one has ({error.args[0]}): export or download it again"
         else:
-            why = f"is damaged ({type(error).__name__})"
+            why = f"is damaged ({type(error).__name__}): export or download it again"
         raise SourceError(f"the {what} {why}", file=file) from error
 
 
