@@ -171,6 +171,7 @@ def test_what_is_denied_of_an_attribute_must_be_false(base):
         ("Which whiskies have a sherry cask?", {"Foyle Ten"}),
         ("Which whiskies do not have a sherry cask?", {"Storm Cask", "Harbour Dram"}),
         ("Which whiskies have a cask other than sherry?", {"Storm Cask", "Harbour Dram"}),
+        ("Which whiskies distilled at Glenfoyle do not have a bourbon cask?", {"Foyle Ten"}),
         ("Which whiskies are not from a bourbon cask?", {"Foyle Ten", "Harbour Dram"}),
     ],
 )
@@ -207,6 +208,20 @@ def test_what_another_reading_finds_is_as_sure_as_that_reading(base):
     answer = FocusPlus().answer("?", base.tools.with_parser(parser))
     assert answer.certainty == 0.1
     assert not answer.found
+
+
+@pytest.mark.parametrize(("women", "men"), [("female", "male"), ("F", "M")])
+def test_words_for_people_stand_for_their_values(tmp_path, women, men):
+    rows = [("Ada", women, "Leith"), ("Bea", women, "Oban"), ("Cal", men, "Leith"), ("Dan", men, "Oban")]
+    nodes = [{"id": name, "name": name, "type": "Person", "gender": gender} for name, gender, _ in rows]
+    nodes += [{"id": town, "name": town, "type": "Town"} for town in ("Leith", "Oban")]
+    (tmp_path / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in nodes))
+    lines = "".join(f"{name}\tborn_in\t{town}\n" for name, _, town in rows)
+    (tmp_path / "edges.tsv").write_text(f"source\trelation\ttarget\n{lines}")
+    clew.build([tmp_path / "nodes.jsonl", tmp_path / "edges.tsv"], tmp_path / "people.kb")
+    base = clew.open(tmp_path / "people.kb")
+    assert put_forward(base.ask("Which women were born in Leith?")) == {"Ada"}
+    assert put_forward(base.ask("Which men were born in Leith?")) == {"Cal"}
 
 
 def test_all_that_bear_a_name_are_meant(tmp_path):

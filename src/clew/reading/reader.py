@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.core.schema import Schema
+from clew.core.schema import Schema, words_of
 from clew.core.types import Direction, NodeSet
 from clew.index.mentions import is_common
 from clew.index.protocol import Names
@@ -231,8 +231,10 @@ class LearnedReader:
         categories = self._categories(question, taken)
         scores = scorer.score(question, spans, types, numbers, tuple(categories))
         not_these = frozenset(one for one, not_this in categories.items() if not_this)
-        lacking = 0.0 if not_these and len(denials(question)) == 1 else scores.lacking  # one word denies one thing
-        scores = replace(scores, denied=not_these, lacking=lacking)
+        scores = replace(scores, denied=not_these)
+        if not_these and len(denials(question)) <= 1:  # one word denies one thing
+            others = tuple(replace(mention, negated=0.0) for mention in scores.mentions)
+            scores = replace(scores, lacking=0.0, mentions=others)
         if not taken and denials(question):  # then it can only be what an attribute says that is denied
             scores = replace(scores, positive=min(scores.positive, 1 - SURELY_NOT))
         senses = tuple(sense for _, sense in taken)
@@ -383,6 +385,7 @@ class LearnedReader:
         for place, token in enumerate(tokens):
             if not any(one.start <= token.start < one.end for one, _ in taken):
                 words.setdefault(stem(token.text), place)
+                words.setdefault(stem(_meant().get(token.text, token.text)), place)
         found = [(place, value, said) for place, value, said in self._said_values if words.keys() >= said]
         said_by = [token.text for token in tokens]
         return {(place, value): is_denied(said_by[: min(map(words.__getitem__, said))]) for place, value, said in found}
@@ -395,6 +398,8 @@ class LearnedReader:
         for place, attribute in enumerate(self.vocabulary.attributes):
             for value in self.values.get(attribute.name, ()):
                 said = [token.text for token in tokenise(value) if not token.text.isdecimal()]
+                if len(value) > 1 or words_of(attribute.name) in PERSONAL:
+                    said = [_meant().get(word, word) for word in said]
                 if not all(word in kinds or is_common(word) for word in said):
                     found.append((place, value, frozenset(map(stem, said))))
         return found
@@ -439,6 +444,18 @@ def _assignments(named: Sequence[Named]) -> list[tuple[list[tuple[Named, Sense]]
         )
         for chosen in every[:ASSIGNMENTS]
     ]
+
+
+PERSONAL = frozenset({"sex", "gender"})
+"""Attributes whose letters stand for words: F for female."""
+
+
+@lru_cache(maxsize=1)
+def _meant(language: str = "en") -> dict[str, str]:
+    """Words of questions and of tables that stand for a value: "women" for female."""
+    lines = files("clew.reading").joinpath(language, "values.txt").read_text("utf-8").splitlines()
+    pairs = [line.split(": ") for line in lines]
+    return {word: value for value, words in pairs for word in words.split(", ")}
 
 
 @lru_cache(maxsize=1)
