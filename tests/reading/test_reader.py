@@ -14,7 +14,7 @@ from clew.reading.encoders import Encoders
 from clew.reading.parsing import asks_whether
 from clew.reading.plan import Plan, Requirement
 from clew.reading.quantities import quantities
-from clew.reading.reader import is_denied
+from clew.reading.said_values import is_denied
 
 NODES = [
     {"id": "m1", "name": "Glenfoyle", "type": "Distillery", "founded": 1815, "stills": 4, "open_to_visitors": True},
@@ -222,6 +222,15 @@ def test_words_for_people_stand_for_their_values(tmp_path, women, men):
     base = clew.open(tmp_path / "people.kb")
     assert put_forward(base.ask("Which women were born in Leith?")) == {"Ada"}
     assert put_forward(base.ask("Which men were born in Leith?")) == {"Cal"}
+
+
+def test_the_numbers_of_a_value_tell_it_from_others(tmp_path):
+    rows = [(f"Release {n}", f"{10 + 2 * n}.04 LTS") for n in range(6)]
+    nodes = [{"id": name, "name": name, "type": "Release", "version": version} for name, version in rows]
+    (tmp_path / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in nodes))
+    clew.build([tmp_path / "nodes.jsonl"], tmp_path / "releases.kb")
+    base = clew.open(tmp_path / "releases.kb")
+    assert put_forward(base.ask("Which release is 14.04 LTS?")) == {"Release 2"}
 
 
 def test_all_that_bear_a_name_are_meant(tmp_path):

@@ -18,17 +18,15 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
-from importlib.resources import files
 from operator import and_
 from pathlib import Path
 
 import numpy as np
 
-from clew.core.schema import Schema, words_of
+from clew.core.schema import Schema
 from clew.core.types import Direction, NodeSet
-from clew.index.mentions import is_common
 from clew.index.protocol import Names
-from clew.index.tokens import stem, stop_words, tokenise
+from clew.index.tokens import tokenise
 from clew.kb.protocol import Explorable, Joining, Way
 from clew.queries.grounding import descendants, hierarchies
 from clew.reading.encoders import SHIPPED, Encoders
@@ -40,6 +38,7 @@ from clew.reading.other_languages import encoders_for
 from clew.reading.plan import FORMS, Plan, Wording
 from clew.reading.proposals import Proposer
 from clew.reading.quantities import Quantity, joint, quantities
+from clew.reading.said_values import SaidValues, denials
 from clew.reading.scoring import Labels, Scorer, Span, lettered, masked, shared_words
 from clew.reading.touched import TouchedSchemas, is_huge
 from clew.reading.vocabulary import Vocabulary
@@ -60,8 +59,6 @@ SURELY = 0.99
 """How likely a name is denied that is joined with another by a word that denies both."""
 SURELY_NOT = 0.9
 """How likely an attribute must be false where a question that names nothing has a word of denial."""
-PASSED = 2
-"""Little words that may stand between a denial and the value that it denies."""
 MOST_VALUES = 60
 """A text attribute with at most so many different values is a category."""
 LONGEST_VALUE = 40
@@ -157,6 +154,11 @@ class LearnedReader:
         return Vocabulary(self.schema, frozenset(self.values))
 
     @cached_property
+    def said_values(self) -> SaidValues:
+        """Finds the values that questions say."""
+        return SaidValues(self.vocabulary, self.values)
+
+    @cached_property
     def extents(self) -> Extents:
         """How far the values of attributes reach."""
         return Extents(self.kb, self.vocabulary)
@@ -228,7 +230,9 @@ class LearnedReader:
         code, words = self.schema.type_code, self.vocabulary.type_words
         spans = [Span(one.start, one.end, words(sense.type)) for one, sense in taken]
         types = [code[sense.type] for _, sense in taken]
-        categories = self._categories(question, taken)
+        tokens = tokenise(question)
+        outside = [at for at, one in enumerate(tokens) if not any(n.start <= one.start < n.end for n, _ in taken)]
+        categories = self.said_values.of(tokens, outside)
         scores = scorer.score(question, spans, types, numbers, tuple(categories))
         not_these = frozenset(one for one, not_this in categories.items() if not_this)
         scores = replace(scores, denied=not_these)
@@ -378,32 +382,6 @@ class LearnedReader:
         rows = self.schema.relation_rows(relation)
         return len({row.tail if direction == "out" else row.head for row in rows}) == 1
 
-    def _categories(self, question: str, taken: Sequence[tuple[Named, Sense]]) -> dict[tuple[int, str], bool]:
-        """Attributes whose value stands in the question, outside of names, and whether it is denied."""
-        tokens = tokenise(question)
-        words: dict[str, int] = {}  # "carnivores" are of the category "carnivore"
-        for place, token in enumerate(tokens):
-            if not any(one.start <= token.start < one.end for one, _ in taken):
-                words.setdefault(stem(token.text), place)
-                words.setdefault(stem(_meant().get(token.text, token.text)), place)
-        found = [(place, value, said) for place, value, said in self._said_values if words.keys() >= said]
-        said_by = [token.text for token in tokens]
-        return {(place, value): is_denied(said_by[: min(map(words.__getitem__, said))]) for place, value, said in found}
-
-    @cached_property
-    def _said_values(self) -> list[tuple[int, str, frozenset[str]]]:
-        """Attributes with values that are more than words of the schema or of every day, and the words of each."""
-        kinds = {word for name in self.schema.type_names for word in self.vocabulary.type_words(name).split()}
-        found = []
-        for place, attribute in enumerate(self.vocabulary.attributes):
-            for value in self.values.get(attribute.name, ()):
-                said = [token.text for token in tokenise(value) if not token.text.isdecimal()]
-                if len(value) > 1 or words_of(attribute.name) in PERSONAL:
-                    said = [_meant().get(word, word) for word in said]
-                if not all(word in kinds or is_common(word) for word in said):
-                    found.append((place, value, frozenset(map(stem, said))))
-        return found
-
 
 End = tuple[int, tuple[int, ...]]
 """A mention and the hops from it."""
@@ -444,38 +422,6 @@ def _assignments(named: Sequence[Named]) -> list[tuple[list[tuple[Named, Sense]]
         )
         for chosen in every[:ASSIGNMENTS]
     ]
-
-
-PERSONAL = frozenset({"sex", "gender"})
-"""Attributes whose letters stand for words: F for female."""
-
-
-@lru_cache(maxsize=1)
-def _meant(language: str = "en") -> dict[str, str]:
-    """Words of questions and of tables that stand for a value: "women" for female."""
-    lines = files("clew.reading").joinpath(language, "values.txt").read_text("utf-8").splitlines()
-    pairs = [line.split(": ") for line in lines]
-    return {word: value for value, words in pairs for word in words.split(", ")}
-
-
-@lru_cache(maxsize=1)
-def _denials(language: str = "en") -> frozenset[str]:
-    return frozenset(files("clew.reading").joinpath(language, "denials.txt").read_text("utf-8").split())
-
-
-def denials(question: str) -> list[str]:
-    """The words of denial in a question."""
-    return [token.text for token in tokenise(question) if token.text in _denials()]
-
-
-def is_denied(before: Sequence[str]) -> bool:
-    """Whether what follows these words is denied: "not from …", "other than …", with little words between at most."""
-    for place in range(len(before) - 1, max(-1, len(before) - 2 - PASSED), -1):
-        if before[place] in _denials() or before[place : place + 2] == ["other", "than"]:
-            return True
-        if before[place] not in stop_words() and not is_common(before[place]):
-            return False
-    return False
 
 
 def joined_names(
