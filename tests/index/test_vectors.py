@@ -308,7 +308,7 @@ def test_fusion_sums_reciprocal_ranks(rankings):
         for rank, node in enumerate(ranking.nodes.tolist(), start=1):
             expected[node] = expected.get(node, 0) + 1 / (60 + rank)
     fused = reciprocal_rank_fusion(rankings)
-    assert {node: pytest.approx(score) for node, score in fused} == expected
+    assert {node: pytest.approx(score, rel=1e-5) for node, score in fused} == expected
     assert list(reciprocal_rank_fusion(rankings, k=2)) == list(fused)[:2]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import needing
+from clew.core.scores import round_scores
 
 Direction = Literal["out", "in", "any"]
 Value = int | float | bool | str
@@ -326,9 +327,9 @@ class Ranking:
     def of(
         cls, nodes: Sequence[int] | IntArray, scores: Sequence[float] | NDArray[Any], k: int | None = None
     ) -> Ranking:
-        """Order by score, highest first, ties by smaller id, and keep the first k."""
+        """Round the scores, order by them, highest first, ties by smaller id, and keep the first k."""
         ids = np.asarray(nodes, dtype=np.int32)
-        values = np.asarray(scores, dtype=np.float32)
+        values = round_scores(np.asarray(scores))
         order = np.lexsort((ids, -values))[:k]
         return cls(ids[order], values[order])
 

@@ -20,6 +20,8 @@ from clew.models.protocol import Embedder
 
 HEADER = 128
 """Bytes that NumPy puts before the numbers of an array."""
+TIE_MARGIN = 1e-4
+"""Cosines this much below the k-th may still tie with it: more than rounding moves a cosine and float32 sums differ."""
 SCAN = 8
 """Above one candidate in this many vectors, going through all of them is faster than picking."""
 
@@ -45,15 +47,14 @@ class DiskVectors(VectorIndex):
         rows = self._saved_rows(size)
         super().__init__(size, text, embedder, store, lexical, rows=rows, is_complete=rows is not None, **options)
 
-    def _nearest(self, vector: Vectors, nodes: IntArray, k: int) -> tuple[IntArray, Vectors]:
+    def _shortlist(self, vector: Vectors, nodes: IntArray, k: int) -> IntArray:
+        if len(nodes) <= 4 * k:
+            return nodes
         rows = self._ensure(nodes)
         is_most = len(rows) * SCAN > len(self._kept)
-        scores = self._kept.products(vector)[rows] if is_most else self._kept.gather(rows) @ vector
-        if len(scores) > 4 * k:
-            least = np.partition(scores, len(scores) - k)[len(scores) - k]
-            best = np.flatnonzero(scores >= least)
-            return nodes[best], scores[best]
-        return nodes, scores
+        products = self._kept.products(vector)[rows] if is_most else self._kept.gather(rows) @ vector
+        near: IntArray = nodes[products >= np.partition(products, -k)[-k] - TIE_MARGIN]
+        return near
 
     def _saved_rows(self, size: int) -> IntArray | None:
         rows = None if self._file is None else read_rows(self._file)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from clew.core import trace
 from clew.core.errors import StorageError
+from clew.core.scores import cosines
 from clew.core.types import IntArray, NodeSet, Ranking
 from clew.index.protocol import Index
 from clew.index.vector_store import Hashes, Vectors, hashes_of
@@ -109,20 +110,19 @@ class VectorIndex(ABC):
                 complete=self.is_complete,
             )
             vector = self.embedder.embed([query], role="query")[0]
-            return Ranking.of(*self._nearest(vector, nodes, k), k)
+            return self._ranked(vector, nodes, k)
 
     def nearest(self, node: int, k: int, among: NodeSet) -> Ranking:
         """The k nodes among some whose vectors are nearest to that of a node, the node itself aside."""
         vector = self.vectors(np.array([node], dtype=np.int32))[0]
-        near = Ranking.of(*self._nearest(vector, among.array, k + 1), k + 1)
+        near = self._ranked(vector, among.array, k + 1)
         kept = near.nodes != node
         return Ranking(near.nodes[kept][:k], near.scores[kept][:k])
 
     def similarities(self, query: str, nodes: NodeSet) -> Vectors:
         """The cosine of each of the given nodes with a query, in their order; missing vectors are computed."""
         vector = self.embedder.embed([query], role="query")[0]
-        cosines: Vectors = self.vectors(nodes.array) @ vector
-        return cosines
+        return cosines(self.vectors(nodes.array), vector)
 
     def vectors(self, nodes: IntArray) -> Vectors:
         """The vectors of the given nodes, computed where they are missing."""
@@ -187,9 +187,13 @@ class VectorIndex(ABC):
             trace.fallback("vector search", f"{len(among)} candidates, and not all nodes have vectors yet", instead)
         return hits
 
+    def _ranked(self, vector: Vectors, nodes: IntArray, k: int) -> Ranking:
+        near = self._shortlist(vector, nodes, k)
+        return Ranking.of(near, cosines(self.vectors(near), vector), k)
+
     @abstractmethod
-    def _nearest(self, vector: Vectors, nodes: IntArray, k: int) -> tuple[IntArray, Vectors]:
-        """Some of the nodes with their products, the k highest among them."""
+    def _shortlist(self, vector: Vectors, nodes: IntArray, k: int) -> IntArray:
+        """Return some of the nodes, the k nearest and all that tie with them included."""
 
     @abstractmethod
     def _save_rows(self) -> None:
@@ -228,10 +232,10 @@ class VectorIndex(ABC):
 class ServedVectors(VectorIndex):
     """Vectors on a server: few candidates are compared here, many there, and the best of them once more here."""
 
-    def _nearest(self, vector: Vectors, nodes: IntArray, k: int) -> tuple[IntArray, Vectors]:
+    def _shortlist(self, vector: Vectors, nodes: IntArray, k: int) -> IntArray:
         if self.is_complete and len(nodes) > FEW:
-            nodes = self._nearest_there(vector, None if len(nodes) == self.size else nodes, k + MARGIN)
-        return nodes, self.store.gather(self._ensure(nodes)) @ vector
+            return self._nearest_there(vector, None if len(nodes) == self.size else nodes, k + MARGIN)
+        return nodes
 
     @abstractmethod
     def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
@@ -275,7 +279,7 @@ class MultiVectorIndex:
             pooled = first.top(self.pool)
             pieces = [chunks(self.text(node), self.size, self.overlap) for node in pooled.nodes.tolist()]
             vector = self.embedder.embed([query], role="query")[0]
-            scores = self._chunk_vectors([piece for document in pieces for piece in document]) @ vector
+            scores = cosines(self._chunk_vectors([piece for document in pieces for piece in document]), vector)
             borders = np.cumsum([len(document) for document in pieces])[:-1]
             ranked = [aggregate(part, self.aggregation, self.top) for part in np.split(scores, borders)]
             span.note(documents=len(pooled), chunks=len(scores))

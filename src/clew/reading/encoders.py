@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.array_files import read_arrays
+from clew.core.scores import round_network
 from clew.models.embedding.words import DIMENSION, FIRST_TOKEN, LAST_TOKEN, SharedWords, cut, embedders_tokenizer
 from clew.models.model_card import shipped_card
 from clew.models.onnx_runtime import open_session
@@ -96,7 +97,7 @@ class Encoders:
             scores.append(weight * read + float(known @ heads["option_known"]))
         none = float(heads["none"][0] + heads["none"][1] * max(max(priors, default=LEAST_PRIOR), LEAST_PRIOR))
         every = np.array([none, *scores], dtype=np.float32)
-        return np.asarray(every - np.logaddexp.reduce(every), dtype=np.float32)
+        return round_network(every - np.logaddexp.reduce(every))
 
     def _encoded(self, session: Any, ids: Sequence[int], second: NDArray[np.bool_] | None = None) -> Floats:
         types = np.zeros((1, len(ids)), dtype=np.int64) if second is None else second[None].astype(np.int64)

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from clew.core.array_files import read_arrays
 from clew.core.errors import ModelError
+from clew.core.scores import round_network, round_scores
 from clew.core.types import EMPTY, IntArray, NodeSet
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.protocol import KnowledgeBase
@@ -234,7 +235,7 @@ class GraphNetwork:
         found[: around.topics] = -np.inf
         if np.isfinite(found).any():
             found -= np.logaddexp.reduce(found)
-        return Heard(found, np.array(opened, dtype=np.float32))
+        return Heard(round_network(found), round_scores(np.array(opened)))
 
     def _beside(self, asked: Floats, others: Floats, name: str) -> Floats:
         """What is asked beside each of some texts, through two layers."""

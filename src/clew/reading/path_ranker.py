@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from clew.core.scores import cosines, round_network
 from clew.core.types import NodeSet
 from clew.kb.protocol import KnowledgeBase
 from clew.queries.relation_paths import Explorer, Lead, Move, RelationPath
@@ -170,7 +171,7 @@ class PathRanker:
 
         def of_place(position: int, place: int) -> float:
             if (position, place) not in known:
-                known[position, place] = float(self._vector(place) @ turned[position])
+                known[position, place] = float(round_network(self._vector(place) @ turned[position]))
             return known[position, place]
 
         def likely(lead: Lead, places: Places, kind: str) -> tuple[float, Places]:
@@ -223,11 +224,11 @@ class PathRanker:
         """Mixed with the paths of confirmed questions, the more the nearer they are."""
         if not self.taught:
             return scores
-        cosines = self._taught_vectors @ vector
-        trust = MOST_TRUSTED * float(np.clip((cosines.max() - ALIKE) / (THE_SAME - ALIKE), 0, 1))
+        alike = cosines(self._taught_vectors, vector)
+        trust = MOST_TRUSTED * float(np.clip((alike.max() - ALIKE) / (THE_SAME - ALIKE), 0, 1))
         if not trust:
             return scores
-        shares = np.exp(NEAREST * (cosines - cosines.max()))
+        shares = np.exp(NEAREST * (alike - alike.max()))
         votes: dict[tuple[Move, ...], float] = defaultdict(float)
         for one, share in zip(self.taught, shares / shares.sum(), strict=True):
             votes[one.moves] += float(share)

@@ -422,7 +422,7 @@ class Proposer:
             return []
         values = raw[places].astype(np.float64)
         values = values - np.logaddexp.reduce(values)
-        order = np.argsort(-values)[:most]
+        order = np.argsort(-values, kind="stable")[:most]
         return [(int(places[place]), float(values[place])) for place in order]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.array_files import read_array
+from clew.core.scores import round_network
 from clew.index.tokens import terms
 from clew.models.embedding.words import DIMENSION
 from clew.reading.encoders import Encoders, Floats, unit
@@ -202,7 +203,7 @@ class Scorer:
         )
 
     def _compared(self, head: str, vector: Floats, labels: Floats) -> Floats:
-        return np.asarray(labels @ (vector @ self.encoders.heads["pairs"][HEADS.index(head)]), dtype=np.float32)
+        return round_network(labels @ (vector @ self.encoders.heads["pairs"][HEADS.index(head)]))
 
     def _said_types(self, text: str) -> Floats:
         """What is added for types whose words stand in a question, names aside."""
@@ -225,10 +226,11 @@ class Scorer:
 
 def _logged(raw: Floats) -> Floats:
     """Log-probabilities."""
-    return np.asarray(raw - np.logaddexp.reduce(raw), dtype=np.float32)
+    return round_network(raw - np.logaddexp.reduce(raw))
 
 
 def _shares(raw: Floats) -> Floats:
     """Probabilities along the last axis."""
-    exact = np.exp(raw - raw.max(axis=-1, keepdims=True))
+    rounded = round_network(raw).astype(np.float64)
+    exact = np.exp(rounded - rounded.max(axis=-1, keepdims=True))
     return np.asarray(exact / exact.sum(axis=-1, keepdims=True), dtype=np.float32)

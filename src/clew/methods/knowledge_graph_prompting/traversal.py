@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from clew.core import trace
 from clew.core.roles import Draft, Writer
+from clew.core.scores import round_scores
 from clew.core.types import Answer, Fact, IntArray, NodeSet, Path, Ranking
 from clew.index.vectors import VectorIndex
 from clew.kb.protocol import KnowledgeBase, StoredKnowledgeBase
@@ -267,7 +268,7 @@ def by_written_evidence(
 def _similarities(vectors: VectorIndex, asking: NDArray[np.float32], frontier: Frontier) -> Scores:
     nodes, places = np.unique(frontier.nodes, return_inverse=True)
     near = vectors.vectors(nodes.astype(np.int32))[places]
-    return np.asarray(np.einsum("ij,ij->i", near, asking[frontier.owners]), dtype=np.float64)
+    return round_scores(np.einsum("ij,ij->i", near, asking[frontier.owners], dtype=np.float64)).astype(np.float64)
 
 
 def _nodes(path: ReasoningPath) -> IntArray:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.scores import round_scores
 from clew.methods.subgraph_reranking.features import SEPARATOR, FeaturePipeline, FloatArray, Pool
 from clew.methods.subgraph_reranking.graph_to_text import highlight
 from clew.models.embedding.onnx import CHARACTERS_PER_TOKEN, tokenizer_of
@@ -70,7 +71,7 @@ class Ranker(Protocol):
 
 def ranked(scores: FloatArray) -> list[int]:
     """Positions from best to worst; ties keep the order of the source."""
-    return [int(place) for place in np.argsort(-scores, kind="stable")]
+    return [int(place) for place in np.argsort(-round_scores(scores), kind="stable")]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.array_files import read_arrays
+from clew.core.scores import round_network
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, SharedWords, open_tokenizer
 from clew.models.model_card import shipped_card
 from clew.models.onnx_runtime import open_session
@@ -83,8 +84,8 @@ class PassageNetwork:
         fed = {"vectors": self._words.vectors(ids)[None], "types": types[None]}
         states: Floats = self._encoder.run(None, fed)[0][0]
         heads = self._heads
-        words = states[len(titled) : len(titled) + len(own)] @ heads["words"] + heads["words_bias"]
-        relevance = float(states[0] @ heads["relevance"] + heads["relevance_bias"][0])
+        words = round_network(states[len(titled) : len(titled) + len(own)] @ heads["words"] + heads["words_bias"])
+        relevance = float(round_network(states[0] @ heads["relevance"] + heads["relevance_bias"][0]))
         places = np.array(spans, dtype=np.int32).reshape(-1, 2)
         return Seen(relevance, places, words[:, 0], words[:, 1], words[:, 2])
 

@@ -18,6 +18,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.scores import cosines, round_scores
 from clew.core.types import Node, Passage
 from clew.index.tokens import terms
 from clew.reading.proper_names import sentence_spans
@@ -136,8 +137,8 @@ def own_to_each(parts: Sequence[Sequence[Sentence]], embed: Embed | None, count:
         if not len(group):
             chosen.append([])
             continue
-        apart = np.max([group @ other for other in others], axis=0) if others else np.zeros(len(group))
-        weights = group @ group.mean(axis=0) - apart + _openings(parts[own], 0.0) / 2
+        apart = np.max([cosines(group, other) for other in others], axis=0) if others else np.zeros(len(group))
+        weights = cosines(group, group.mean(axis=0)) - apart + _openings(parts[own], 0.0) / 2
         chosen.append([parts[own][place] for place in sorted(diverse(weights, group, count))])
     return chosen
 
@@ -152,7 +153,7 @@ def lexrank(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
     weights = np.full(size, 1 / max(size, 1))
     for _ in range(30):
         weights = (1 - DAMPING) / size + DAMPING * (weights @ steps)
-    return np.asarray(weights / weights.max())
+    return round_scores(weights / weights.max()).astype(np.float64)
 
 
 def diverse(weights: NDArray[np.float64], vectors: NDArray[np.float32], count: int) -> list[int]:
@@ -164,7 +165,7 @@ def diverse(weights: NDArray[np.float64], vectors: NDArray[np.float32], count: i
         values[chosen] = -np.inf
         best = int(values.argmax())
         chosen.append(best)
-        closest = np.maximum(closest, vectors @ vectors[best])
+        closest = np.maximum(closest, cosines(vectors, vectors[best]))
     return chosen
 
 
