@@ -1,4 +1,4 @@
-"""`clew demo`: a real base and real questions in one command."""
+"""`clew demo`: two real bases and five questions in one command."""
 
 from __future__ import annotations
 
@@ -18,19 +18,28 @@ from clew.cli.output import out, print_json, stages
 from clew.core.disk import refuse_foreign
 from clew.core.errors import NotFoundError
 from clew.datasets.hpo import hpo_schema, load_hpo
-from clew.kb.manifest import read_manifest
+from clew.documents.building import build_documents
+from clew.kb.manifest import is_base, read_manifest
 
-QUESTIONS = (
+GRAPH_QUESTIONS = (
     "Which genes are associated with diseases that present with both polydactyly and rod-cone dystrophy?",
-    "abnormally long fingers and lens dislocation",
+    "Which phenotype means abnormally long and slender fingers?",
+    "Which gene is associated with the most diseases?",
 )
+"""A path through the graph, a description in the text, and a superlative."""
+DOCUMENT_QUESTIONS = ("Where do the dogs sleep?", "What does the sauna cost?")
+"""A passage that answers, and a question that the documents do not answer."""
+DOCUMENTS = Path(__file__).parent / "demo_documents"
+"""The handbook of a mountain hut."""
 
 PAIRS = (("NCBIGene:583", "HP:0010442"), ("NCBIGene:2200", "HP:0001083"), ("NCBIGene:583", "NCBIGene:7157"))
-"""What lies between BBS2 and polydactyly, FBN1 and ectopia lentis, BBS2 and TP53."""
+"""BBS2 and polydactyly, FBN1 and ectopia lentis, BBS2 and TP53."""
+SHOWN_ANSWERS = 3
+MAX_TEXT_CHARS = 200
 
 
 def demo_base(folder: Path, say: Say = lambda _: None) -> BuildReport:
-    """The Human Phenotype Ontology as a knowledge base; built once."""
+    """Build the Human Phenotype Ontology as a knowledge base, unless it is there already."""
     try:
         facts = read_manifest(folder).facts
     except NotFoundError:
@@ -40,43 +49,43 @@ def demo_base(folder: Path, say: Say = lambda _: None) -> BuildReport:
 
 
 def demo_pictures(base: Base, folder: Path) -> Iterator[tuple[Path, str]]:
-    """What lies between three pairs of entities, drawn into a folder, and the same in words."""
+    """Draw the connections between three pairs of entities into a folder, and return each file with its text."""
     for number, pair in enumerate(PAIRS, start=1):
-        found = base.subgraph(*pair)
+        subgraph = base.subgraph(*pair)
         file = folder / f"subgraph-{number}.svg"
-        file.write_text(found.svg, "utf-8")
-        yield file, str(found)
-
-
-LONGEST_TEXT = 200
+        file.write_text(subgraph.svg, "utf-8")
+        yield file, str(subgraph)
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--folder", help="Where to keep the demonstration base.")] = Path(".demo"),
+    folder: Annotated[Path, typer.Option("--folder", help="Folder for the demonstration bases.")] = Path(".demo"),
     as_json: AsJson = False,
 ) -> None:
-    """Build the Human Phenotype Ontology as a knowledge base and ask it two questions."""
-    base = folder / "hpo.kb"
-    refuse_foreign(folder, (base.name,), "demonstration", "name a new folder with --folder")
+    """Build two small knowledge bases, a medical graph and a folder of documents, and ask them five questions."""
+    graph, handbook = folder / "hpo.kb", folder / "handbook.kb"
+    refuse_foreign(folder, (graph.name, handbook.name), "demonstration", "name a new folder with --folder")
     begun = time.perf_counter()
-    with stages("building the demonstration base") as say:
-        report = demo_base(base, say)
+    with stages("building the demonstration bases") as say:
+        report = demo_base(graph, say)
+        if not is_base(handbook):
+            build_documents([DOCUMENTS], handbook)
     seconds = time.perf_counter() - begun
-    opened = open_base(base)
-    answers = [opened.ask(question) for question in QUESTIONS]
-    pictures = list(demo_pictures(opened, folder))
+    medicine, documents = open_base(graph), open_base(handbook)
+    answers = [medicine.ask(question) for question in GRAPH_QUESTIONS]
+    answers += [documents.ask(question) for question in DOCUMENT_QUESTIONS]
+    pictures = list(demo_pictures(medicine, folder))
     if as_json:
         shown = [answer.to_dict() for answer in answers]
         drawn = [{"file": str(file), "text": text} for file, text in pictures]
-        print_json({"base": str(base), "seconds": seconds, "answers": shown, "pictures": drawn})
+        print_json({"base": str(graph), "seconds": seconds, "answers": shown, "pictures": drawn})
         return
-    out.line(f"{base}: {report.nodes:,} nodes, {report.edges:,} edges, ready in {seconds:.1f} s")
+    out.line(f"{graph}: {report.nodes:,} nodes, {report.edges:,} edges; {handbook}; ready in {seconds:.1f} s")
     for note in report.notes:
         out.line((note, "dim"))
     for answer in answers:
         out.line((f"\n{answer.question}", "title"))
-        show_answer(answer, 5)
-    out.line(("\nWhat lies between two entities, drawn", "title"))
+        show_answer(answer, SHOWN_ANSWERS)
+    out.line(("\nConnections between two entities, drawn", "title"))
     for file, text in pictures:
-        out.line(f"{file}: {text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + '…'}")
-    out.line(f'\nYour turn: clew ask {base} "…"')
+        out.line(f"{file}: {text if len(text) <= MAX_TEXT_CHARS else text[:MAX_TEXT_CHARS] + '…'}")
+    out.line(f'\nYour turn: clew ask {graph} "…" or clew ask {handbook} "…"')
