@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Annotated
@@ -19,53 +19,53 @@ from clew.cli.output import err
 from clew.core.errors import ClewError
 
 COMMANDS = {
-    "build": "clew.cli.build:build",
-    "update": "clew.cli.build:update",
-    "verify": "clew.cli.inspect:verify",
-    "repair": "clew.cli.inspect:repair",
-    "check": "clew.cli.inspect:check",
-    "dedup": "clew.cli.inspect:dedup",
-    "info": "clew.cli.inspect:info",
-    "schema": "clew.cli.inspect:schema",
-    "show": "clew.cli.inspect:show",
-    "find": "clew.cli.inspect:find",
-    "embed": "clew.cli.build:embed",
-    "doctor": "clew.cli.models:doctor",
-    "demo": "clew.cli.demo:demo",
-    "ask": "clew.cli.ask:ask",
-    "chat": "clew.cli.ask:chat",
-    "methods": "clew.cli.ask:methods",
-    "models": "clew.cli.models:models",
-    "batch run": "clew.cli.models:run",
-    "batch status": "clew.cli.models:status",
-    "trace": "clew.cli.trace:trace",
-    "feedback": "clew.cli.train:feedback",
-    "eval": "clew.cli.eval:evaluate",
-    "tune": "clew.cli.tune:tune",
-    "reproduce": "clew.cli.eval:reproduce_tables",
-    "report": "clew.cli.eval:report",
-    "grade": "clew.cli.eval:grade",
-    "subgraph": "clew.cli.subgraph:subgraph",
-    "subgraphs": "clew.cli.subgraph:subgraphs",
-    "synth": "clew.cli.synth:synth",
-    "train ranker": "clew.cli.train:ranker",
-    "train reader": "clew.cli.train:reader",
-    "train passages": "clew.cli.train_texts:passages",
-    "train next_passage": "clew.cli.train_texts:next_passage",
-    "train graph_to_text": "clew.cli.train_texts:graph_to_text",
-    "train traverser": "clew.cli.train_texts:traverser",
-    "train bridge_reranker": "clew.cli.train_texts:passages",
-    "train dense_retriever": "clew.cli.train:dense_retriever",
-    "train qa_gnn": "clew.cli.train:qa_gnn",
-    "serve": "clew.cli.serve:serve",
-    "users": "clew.cli.serve:users",
-    "mcp": "clew.cli.serve:mcp",
-    "completion": "clew.cli.models:completion",
+    "build": ("build:build", "Build a knowledge base from files, a database or documents."),
+    "update": ("build:update", "Add, change and delete nodes and edges."),
+    "verify": ("inspect:verify", "Check every file of a base against its checksums."),
+    "repair": ("inspect:repair", "Restore a damaged base."),
+    "check": ("inspect:check", "Report doubtful data."),
+    "dedup": ("inspect:dedup", "List likely duplicates, and merge them with --merge."),
+    "info": ("inspect:info", "Show the types, relations and sizes of a base."),
+    "schema": ("inspect:schema", "Print the schema as TOML."),
+    "show": ("inspect:show", "Show one node, or its page of a PDF."),
+    "find": ("inspect:find", "Find nodes by name or text."),
+    "embed": ("build:embed", "Compute the vectors of all nodes ahead."),
+    "doctor": ("models:doctor", "Show versions, extras, models, caches and permissions."),
+    "demo": ("demo:demo", "Build two small bases and ask five questions."),
+    "ask": ("ask:ask", "Ask a question and see the answers with their evidence."),
+    "chat": ("ask:chat", "Ask questions one after another."),
+    "methods": ("ask:methods", "List the methods and their options."),
+    "models": ("models:models", "List the configured language models and check them."),
+    "batch run": ("models:run", "Answer waiting requests with a local model."),
+    "batch status": ("models:status", "Count waiting requests and replies."),
+    "trace": ("trace:trace", "Show the steps of an answer as a tree."),
+    "feedback": ("train:feedback", "Confirm answers, or learn from confirmed ones."),
+    "eval": ("eval:evaluate", "Run methods on the questions of a data set and judge them."),
+    "tune": ("tune:tune", "Choose the method and options that answer best over a base."),
+    "reproduce": ("eval:reproduce_tables", "Run the tables of published data sets."),
+    "report": ("eval:report", "Compare runs: tables, tests, plots and the worst failures."),
+    "grade": ("eval:grade", "Grade the written answers of runs by a language model."),
+    "subgraph": ("subgraph:subgraph", "Show the subgraph between entities."),
+    "subgraphs": ("subgraph:subgraphs", "Write a data set of subgraphs."),
+    "synth": ("synth:synth", "Make a benchmark from a base."),
+    "train ranker": ("train:ranker", "Train a ranker of candidate answers."),
+    "train reader": ("train:reader", "Fit the reader to a base, or train it on many schemas."),
+    "train passages": ("train_texts:passages", "Train the network that reads passages."),
+    "train next_passage": ("train_texts:next_passage", "Train the embedder that finds the passages of an answer."),
+    "train graph_to_text": ("train_texts:graph_to_text", "Fine-tune a language model to describe subgraphs."),
+    "train traverser": ("train_texts:traverser", "Fine-tune a language model to write missing evidence."),
+    "train bridge_reranker": ("train_texts:passages", "Train the network that reads passages."),
+    "train dense_retriever": ("train:dense_retriever", "Train encoders of questions and documents for a base."),
+    "train qa_gnn": ("train:qa_gnn", "Train the graph network."),
+    "serve": ("serve:serve", "Serve a page, a REST API, OpenAI-compatible chat and MCP."),
+    "users": ("serve:users", "List the users of a server, or reset a password."),
+    "mcp": ("serve:mcp", "Offer bases to an agent over MCP (stdio)."),
+    "completion": ("models:completion", "Print a completion script for your shell."),
 }
-"""Every command and the function behind it."""
+"""Every command, where its function is, and its summary: `clew --help` imports no command."""
 GROUPS = {
-    "batch": "Requests that wait in a folder for their replies (`--model batch:DIR`).",
-    "train": "Learn from questions with gold answers.",
+    "batch": "Answer the requests of `--model batch:DIR`.",
+    "train": "Train on questions with gold answers.",
 }
 """What the commands of two words have in common."""
 
@@ -75,7 +75,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # rich takes longer to import than most commands to run
 )
 
 
@@ -98,18 +98,25 @@ def _common(
 _settings = {"debug": False}
 
 
-def _register(arguments: Sequence[str] = ()) -> None:
-    """The command that was asked for, or all of them where help needs them: imports take longer than most commands."""
-    asked = next((argument for argument in arguments if not argument.startswith("-")), "")
-    chosen = {names: place for names, place in COMMANDS.items() if names.split()[0] == asked} or COMMANDS
+def _register(arguments: Sequence[str] = (), *, all_commands: bool = True) -> None:
+    """Add the requested command, or all of them. Imports take longer than most commands."""
+    requested = next((argument for argument in arguments if not argument.startswith("-")), "")
+    chosen = [names for names in COMMANDS if names.split()[0] == requested]
     groups: dict[str, typer.Typer] = {}
-    for names, place in chosen.items():
-        module, function = place.split(":")
+    for names in chosen or COMMANDS:
+        place, summary = COMMANDS[names]
         group, _, name = names.rpartition(" ")
         if group and group not in groups:
             groups[group] = typer.Typer(help=GROUPS[group], no_args_is_help=True)
             app.add_typer(groups[group], name=group)
-        groups.get(group, app).command(name)(getattr(import_module(module), function))
+        function = _function(place) if chosen or all_commands else lambda: None
+        groups.get(group, app).command(name, short_help=summary)(function)
+
+
+def _function(place: str) -> Callable[..., None]:
+    module, name = place.split(":")
+    found: Callable[..., None] = getattr(import_module(f"clew.cli.{module}"), name)
+    return found
 
 
 OBJECTS = 200_000
@@ -136,7 +143,7 @@ def command() -> None:
 
 def main() -> None:
     """Run a command; every error becomes one clear line and an exit code."""
-    _register(sys.argv[1:])
+    _register(sys.argv[1:], all_commands="_CLEW_COMPLETE" in os.environ)
     if "_CLEW_COMPLETE" in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
