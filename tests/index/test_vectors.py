@@ -64,8 +64,8 @@ def test_search_is_exact_over_what_it_considers(both, among, k):
     expected = naive(TEXTS, "long lens", k, among)
     for index in both:
         ranking = index.search("long lens", k, among=None if among is None else NodeSet.of(among))
-        assert ranking.scores.tolist() == pytest.approx([COSINES[node] for node in expected], abs=1e-6)
-        assert [COSINES[node] for node in ranking.nodes.tolist()] == pytest.approx(ranking.scores.tolist(), abs=1e-6)
+        assert ranking.scores.tolist() == pytest.approx([COSINES[node] for node in expected], abs=1e-5)
+        assert [COSINES[node] for node in ranking.nodes.tolist()] == pytest.approx(ranking.scores.tolist(), abs=1e-5)
         assert among is None or set(ranking.nodes.tolist()) <= among
 
 
@@ -308,7 +308,7 @@ def test_fusion_sums_reciprocal_ranks(rankings):
         for rank, node in enumerate(ranking.nodes.tolist(), start=1):
             expected[node] = expected.get(node, 0) + 1 / (60 + rank)
     fused = reciprocal_rank_fusion(rankings)
-    assert {node: pytest.approx(score, rel=1e-5) for node, score in fused} == expected
+    assert {node: pytest.approx(score, rel=1e-4) for node, score in fused} == expected
     assert list(reciprocal_rank_fusion(rankings, k=2)) == list(fused)[:2]
 
 

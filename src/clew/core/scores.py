@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SIGNIFICANT_DIGITS = 6
+SIGNIFICANT_DIGITS = 5
 """Precision of a score in a ranking. Sums in float64 agree far beyond it, and float32 can hold it."""
 NETWORK_DECIMALS = 3
 """Precision of a network's log-odds and log-probabilities, whose float32 sums differ in the sixth digit."""

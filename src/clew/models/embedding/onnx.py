@@ -176,7 +176,8 @@ class OnnxEmbedder:
         states = self._session.run(None, self._fed(encoding))[0][0]
         if states.ndim == 2:
             states = states[0] if self.card.pooling == "cls" else states.mean(axis=0)
-        return np.asarray(states / max(float(np.linalg.norm(states)), 1e-12), dtype=np.float32)
+        length = np.sqrt(np.square(states, dtype=np.float64).sum())  # in float64: float32 sums depend on the CPU
+        return np.asarray(states / max(float(length), 1e-12), dtype=np.float32)
 
     def _fed(self, encoding: Any) -> dict[str, Any]:
         """What the model is given of a text."""
