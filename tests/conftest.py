@@ -21,6 +21,8 @@ settings.load_profile("anywhere")  # a busy machine fails no test, and the same 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background inherits it ignored
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # or each of the many processes compiles every module again
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / ".pytest_cache" / "compiled"))
 DATA = Path(os.environ.get("CLEW_DATA", ROOT.parent / "shared" / "data"))
 
 
