@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from bolt_server import database, graphs  # noqa: F401 - fixtures
-from browser_fixtures import browser, hostile, page, site  # noqa: F401 - fixtures
+from browser_fixtures import browser, demo_kb, hostile, page, site  # noqa: F401 - fixtures
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.tables import Piece, Problems, Tables
