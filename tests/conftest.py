@@ -15,8 +15,15 @@ from clew.kb.build import write_graph
 from clew.kb.tables import Piece, Problems, Tables
 from command_line import run  # noqa: F401 - a fixture
 from postgres_server import address, both, own_database, postgres  # noqa: F401 - fixtures
+from repeats import repeats
 
-settings.register_profile("anywhere", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "anywhere",
+    max_examples=repeats(50, 1_000),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("anywhere")  # a busy machine fails no test, and the same code passes or fails each time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background inherits it ignored
 TESTS = Path(__file__).parent
