@@ -20,6 +20,7 @@ test: check
 	$(BIN)/python -m pytest -n 2 --dist loadscope
 
 campaign: $(DEVELOPED)
+	CLEW_LONG=1 nice $(BIN)/python -m pytest -m "long or hypothesis" --timeout 3600
 	nice $(BIN)/python tests/campaign/run.py --out .campaign
 
 check: $(DEVELOPED)

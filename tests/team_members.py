@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
+from argon2 import PasswordHasher
 from fastapi.testclient import TestClient
 
 from clew.building import build
@@ -17,6 +19,7 @@ from clew.web.team import users as passwords
 from clew.web.team.team import Team
 from conftest import tables
 
+CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 PASSWORD = "a thread through the maze"
 ROLES = {
     "root": {"*": "admin"},
@@ -27,13 +30,23 @@ ROLES = {
 }
 """Admin of the server, admin of a base, editor, reader, and one without a role."""
 
-_hashed = functools.cache(passwords.hashed)
+
+@functools.cache
+def _hashed(hasher: PasswordHasher) -> str:
+    """Return the hash of PASSWORD at the costs of `hasher`, computed once."""
+    return hasher.hash(PASSWORD)
+
+
+@pytest.fixture
+def cheap_passwords(monkeypatch):
+    """Hash passwords at the lowest costs: signing in costs 0.4 s of processor time otherwise."""
+    monkeypatch.setattr(passwords, "_HASHER", CHEAP_HASHER)
 
 
 def make_team(place: str | Path) -> Team:
     """Users of every kind, all with the same password of their own."""
     team = Team.open(place)
-    with patch("clew.web.team.users.hashed", lambda _: _hashed(PASSWORD)):  # whose cost is paid once
+    with patch("clew.web.team.users.hashed", lambda _: _hashed(passwords._HASHER)):  # whose cost is paid once
         for name, roles in ROLES.items():
             team.users.make(SERVER, name, UserChange(roles=roles, groups=["hr"] if name == "ed" else []))
     team.store.note("UPDATE user SET is_initial = FALSE")

@@ -9,6 +9,7 @@ import pytest
 import clew
 from clew.core.errors import InputError, NotFoundError, SourceError, StorageError
 from clew.kb.visibility import read_rules
+from repeats import repeats
 
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "benchmarks"))
@@ -31,12 +32,14 @@ def sources(tmp_path):
     return [tmp_path / "nodes.csv", tmp_path / "edges.csv", "--map", "groups=acl"]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(repeats(10, 30)))
 def test_what_is_hidden_changes_nothing(tmp_path, seed):
     assert permission.check(seed, tmp_path) == []
 
 
-@pytest.mark.parametrize("seed", range(30, 34))
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(30, repeats(32, 34)))
 def test_what_is_hidden_changes_nothing_in_postgres(tmp_path, postgres, seed):
     assert permission.check(seed, tmp_path, postgres) == []
 

@@ -29,8 +29,8 @@ class Campaign:
 
 
 CAMPAIGNS = (
-    Campaign("kills", "a command that writes is killed at any moment, and run again", writing.killed, 20, 1_000),
-    Campaign("flips", "one byte of one file of a base is changed, or the file is cut", reading.flipped, 12, 2_000),
+    Campaign("kills", "a command that writes is killed at any moment, and run again", writing.killed, 12, 1_000),
+    Campaign("flips", "one byte of one file of a base is changed, or the file is cut", reading.flipped, 8, 2_000),
     Campaign("sources", "files of nodes and edges", lambda _, seed, at: reading.hostile_source(seed, at), 40, 5_000),
     Campaign("documents", "damaged documents of every format", reading.hostile_document, 40, 5_000),
     Campaign("questions", "questions over all methods", reading.questions, 1, 20_000, reading.QUESTIONS),

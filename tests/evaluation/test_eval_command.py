@@ -1,7 +1,6 @@
 """`clew eval` and `clew report` from the command line, over plain questions and data sets that bring their base."""
 
 import json
-import os
 import random
 import re
 import signal
@@ -21,6 +20,7 @@ from clew.core.types import Answer, Candidate
 from clew.methods import catalog
 from clew.methods.protocol import Method
 from conftest import TESTS, tables
+from repeats import repeats
 
 
 def words(text):
@@ -229,6 +229,7 @@ main()
 """
 
 
+@pytest.mark.long
 def test_the_command_killed_at_random_moments_resumes_to_the_identical_report(
     monkeypatch, capsys, tmp_path, base, questions
 ):
@@ -250,7 +251,7 @@ def test_the_command_killed_at_random_moments_resumes_to_the_identical_report(
         return found
 
     kills = 0
-    for _ in range(int(os.environ.get("CLEW_KILLS", "2"))):
+    for _ in range(repeats(2, 20)):
         before = written()
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while process.poll() is None and written() == before:

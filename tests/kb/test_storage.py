@@ -24,6 +24,7 @@ from clew.kb.sources.delta import Delta, apply_delta
 from clew.kb.storage import LOCK, locked, read_manifest
 from clew.kb.tables import Piece, Tables
 from conftest import EDGES, NODES, build_graph, tables
+from repeats import repeats
 
 
 def test_two_builds_of_the_same_content_are_byte_identical_whatever_the_order_of_the_rows(tmp_path):
@@ -123,8 +124,9 @@ def test_a_damaged_generation_is_replaced_beside_it_so_that_a_kill_loses_nothing
     assert not generation.exists()
 
 
+@pytest.mark.long
 def test_a_kill_at_any_moment_leaves_the_old_base_or_the_new_one(tmp_path):
-    """Fifty kills, spread over the time a build takes."""
+    """Kills are spread over the time that a build takes."""
     folder, many = tmp_path / "kb", 3_000
     nodes = [(f"n{i:05}", "thing", f"thing {i}", [], "some words " * 20) for i in range(many)]
     edges = [(f"n{i:05}", "next", f"n{(i * 7 + 1) % many:05}", "w") for i in range(many)]
@@ -135,7 +137,7 @@ def test_a_kill_at_any_moment_leaves_the_old_base_or_the_new_one(tmp_path):
     usual = time.perf_counter() - begun
     sizes = {many, many // 2}
     random.seed(1)
-    for turn in range(50):
+    for turn in range(repeats(10, 50)):
         child = context.Process(target=build, args=(versions[turn % 2], folder))
         child.start()
         time.sleep(random.random() * usual * 1.1)

@@ -26,6 +26,7 @@ from clew.models.reply_store import ReplyStore
 from clew.models.scripted import ScriptedModel
 from clew.models.settings import Settings
 from clew.models.wrappers import Budgeted, Cached, Limited, Retrying, Traced
+from repeats import repeats
 
 
 def request(text: object = "hello", **options) -> Request:
@@ -315,7 +316,9 @@ def charge_once(charged: Counter[str], lock: threading.Lock):
     return behave
 
 
-def test_a_run_killed_at_30_random_moments_pays_nothing_twice_and_ends_the_same(tmp_path):
+@pytest.mark.long
+def test_a_run_killed_at_random_moments_pays_nothing_twice_and_ends_the_same(tmp_path):
+    kills = repeats(6, 30)
     environment = {**os.environ, "CLEW_CACHE": str(tmp_path), "CLEW_CONFIG": str(tmp_path / "none.toml")}
     moments = random.Random(3)
     charged: Counter[str] = Counter()
@@ -348,14 +351,14 @@ def test_a_run_killed_at_30_random_moments_pays_nothing_twice_and_ends_the_same(
             assert not asked & known
             return tmp_path / "result.json"
 
-        for _ in range(30):
+        for _ in range(kills):
             assert not run(moments.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM])).exists()
         server.latency = 0.0
         assert json.loads(run(None).read_text()) == [f"echo question {n}" for n in range(200)]
         assert len(charged) == 200
         assert set(charged.values()) == {1}
         # Asked again were only requests under way when a kill came: at most the eight that run at once, each time.
-        assert len(server.bodies) - 200 <= 30 * 8
+        assert len(server.bodies) - 200 <= kills * 8
         asked = len(server.bodies)
         run(None)
         assert len(server.bodies) == asked

@@ -1,7 +1,6 @@
 """The HTTP adapter against a real server on loopback that misbehaves on demand."""
 
 import json
-import time
 
 import pytest
 
@@ -61,14 +60,12 @@ def test_what_fails_for_the_moment_is_asked_again(behaviour, words):
         assert len(server.bodies) == 3
 
 
-@pytest.mark.parametrize("behaviour", [is_silent(0.8), drips(0.01), drips_headers(0.1)], ids=["silent", "slow", "head"])
+@pytest.mark.parametrize("behaviour", [is_silent(5), drips(0.1), drips_headers(0.1)], ids=["silent", "slow", "head"])
 def test_what_takes_too_long_is_an_outage_and_not_asked_again(behaviour):
     with serving(misbehave=[behaviour] * 3) as server:
-        begun = time.perf_counter()
-        [failed] = Retrying(OpenAIChat(server.url, "m", seconds=0.3)).complete([request()])
-        assert time.perf_counter() - begun < 5
+        [failed] = Retrying(OpenAIChat(server.url, "m", seconds=1)).complete([request()])
         assert failed.failure == "outage"
-        assert "no reply within 0.3 seconds" in (failed.error or "")
+        assert "no reply within 1 seconds" in (failed.error or "")
         assert len(server.bodies) == 1
 
 
@@ -161,11 +158,9 @@ def test_a_key_that_the_model_repeats_does_not_stay_in_its_reply():
 
 def test_a_reply_of_ten_megabytes_is_given_up_without_being_kept():
     with serving(misbehave=[says("x" * 10_000_000)]) as server:
-        begun = time.perf_counter()
         [failed] = OpenAIChat(server.url, "m").complete([request()])
         assert "longer than" in (failed.error or "")
         assert failed.retry_after is None
-        assert time.perf_counter() - begun < 5
 
 
 def test_one_failure_does_not_spoil_the_others():

@@ -19,6 +19,7 @@ from clew.methods.catalog import create
 from clew.remote_bases import RemoteAddress, shown_place
 from clew.toolbox import Toolbox
 from films import FILMS, QUESTIONS, told
+from repeats import repeats
 from sparql_server import serving
 
 METHODS = ("bm25", "vector_search", "hybrid", "focus_plus", "subgraph_reranking", "aligned_paths")
@@ -158,7 +159,8 @@ def hidden_tables(seed: int) -> tuple[Tables, dict[str, list[str]]]:
     return Tables((Piece(pa.Table.from_pylist(nodes), "n"),), (Piece(pa.Table.from_pylist(ends), "e"),)), rules
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(repeats(1, 4)))
 def test_what_is_hidden_is_as_if_it_were_not_in_the_graph(tmp_path, address, seed):
     tables, rules = hidden_tables(seed)
     build(tables, tmp_path / "all.kb")

@@ -15,6 +15,7 @@ from clew.kb.protocol import Edges
 from clew.queries.problem import Constraint, Problem, holds
 from clew.queries.solutions import connected, solve
 from conftest import EDGES, build_graph, tables
+from repeats import repeats
 
 TYPES = ("a", "b")
 RELATIONS = ("r", "s")
@@ -136,7 +137,7 @@ def problems(draw, graph, negation=True):
     return Problem("x", types, tuple(constraints), filters, counts)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=repeats(80, 250), deadline=None)
 @given(st.data())
 def test_solving_finds_what_brute_force_finds_whatever_the_order_of_triplets(data):
     graph = data.draw(graphs())
@@ -148,7 +149,7 @@ def test_solving_finds_what_brute_force_finds_whatever_the_order_of_triplets(dat
         assert set(graph.nodes(problem.types["x"]) if found is None else found) == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=repeats(40, 100), deadline=None)
 @given(st.permutations(range(7)), st.data())
 def test_cycles_of_variables_are_solved_exactly(successors, data):
     """Along a permutation every node passes the fixpoint of a triangle; only those on a cycle of three are answers."""
@@ -160,7 +161,7 @@ def test_cycles_of_variables_are_solved_exactly(successors, data):
     assert set(solve(graph, problem).target) == {one["x"] for one in brute_force(graph, problem)}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=repeats(30, 80), deadline=None)
 @given(st.data())
 def test_the_papers_fixpoint_never_loses_an_answer_and_does_not_depend_on_the_order(data):
     graph = data.draw(graphs())

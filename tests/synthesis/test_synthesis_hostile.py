@@ -20,9 +20,10 @@ from clew.synthesis.benchmark import Wanted, make_benchmark
 from clew.synthesis.records import violations
 from clew.toolbox import Toolbox
 from conftest import tables
+from repeats import repeats
 
 LARGE = int(os.environ.get("CLEW_HOSTILE_EDGES", "40000"))
-KILLS = int(os.environ.get("CLEW_KILLS", "2"))
+KILLS = repeats(2, 20)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +92,7 @@ def test_a_base_without_edges_is_refused(tmp_path: Path):
         make_benchmark(Toolbox.open(tmp_path / "bare.kb", embedder="hash"), tmp_path / "out", Wanted(5))
 
 
+@pytest.mark.long
 def test_killed_at_random_moments_it_ends_with_the_same_files(small: Toolbox, tmp_path: Path):  # noqa: F811
     wanted = Wanted(30, kinds=("1-hop", "textual"))
     begun = time.monotonic()

@@ -11,6 +11,7 @@ from clew.web import mcp_resources
 from clew.web.settings import Limits, ServerSettings, named_bases
 from conftest import tables
 from prompts_sent import matches_golden
+from repeats import repeats
 from web_server import running
 
 QUESTION = "Which disease has extra fingers?"
@@ -123,6 +124,7 @@ def test_an_mcp_client_uses_the_tools_over_standard_input(tiny):
     asyncio.run(talk())
 
 
+@pytest.mark.long
 def test_schemathesis_finds_no_way_to_break_the_server(server):
     schemathesis = pytest.importorskip("schemathesis")
     schema = schemathesis.openapi.from_url(f"{server}/openapi.json")
@@ -134,7 +136,7 @@ def run_cases(strategy, server) -> None:
     from hypothesis import HealthCheck, Phase, given, settings
 
     @settings(
-        max_examples=25,
+        max_examples=repeats(8, 25),
         deadline=None,
         database=None,
         derandomize=True,
@@ -143,7 +145,7 @@ def run_cases(strategy, server) -> None:
     )
     @given(case=strategy)
     def check(case) -> None:
-        reply = case.call(base_url=server, timeout=30)
+        reply = case.call(base_url=server, timeout=120)
         assert reply.status_code < 500, f"{case.method} {case.path}: {reply.status_code} {reply.text[:500]}"
 
     check()

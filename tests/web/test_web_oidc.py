@@ -15,7 +15,7 @@ from clew.core.errors import InputError, SourceError  # noqa: E402
 from clew.web.settings import Limits  # noqa: E402
 from clew.web.team.provider import Provider, ProviderSettings, read_provider  # noqa: E402
 from oidc_provider import CLIENT, SECRET, made_key, provider_running  # noqa: E402
-from team_members import app_of, make_settings, make_team, visitor  # noqa: E402
+from team_members import app_of, cheap_passwords, make_settings, make_team, visitor  # noqa: E402, F401
 from web_server import running  # noqa: E402
 
 ROLES = (
@@ -33,7 +33,7 @@ def elsewhere():
 
 
 @pytest.fixture
-def team(tmp_path):
+def team(tmp_path, cheap_passwords):  # noqa: F811
     return make_team(tmp_path / "team.db")
 
 
@@ -45,6 +45,19 @@ def made(elsewhere, **more) -> Provider:
 @pytest.fixture
 def app(tmp_path, team, elsewhere):
     return app_of(make_settings(tmp_path, team, provider=made(elsewhere)))
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory):
+    """A server that every test of a refused token may use, its team and its provider."""
+    folder = tmp_path_factory.mktemp("refusing")
+    team = make_team(folder / "team.db")
+    with provider_running() as provider:
+        yield (
+            app_of(make_settings(folder, team, provider=made(provider), limits=Limits(per_minute=100_000))),
+            team,
+            provider,
+        )
 
 
 def leave(page) -> str:
@@ -131,7 +144,8 @@ def test_another_browser_cannot_use_the_way_back(app, team):
 
 
 @pytest.mark.parametrize("state", ["", "x", "wrong" * 9])
-def test_a_wrong_state_is_refused(app, team, state):
+def test_a_wrong_state_is_refused(refusing, state):
+    app, team, _ = refusing
     page = visitor(app)
     code = parse_qs(urlsplit(leave(page)).query)["code"][0]
     refused(page, team, f"/v1/oidc/callback?code={code}&state={state}", "not the one that left")
@@ -190,16 +204,20 @@ FORGED = {
 
 
 @pytest.mark.parametrize("how", TWISTS)
-def test_a_token_that_says_something_else_is_refused(app, team, elsewhere, how):
-    elsewhere.twist, why = TWISTS[how]
+def test_a_token_that_says_something_else_is_refused(refusing, monkeypatch, how):
+    app, team, provider = refusing
+    twist, why = TWISTS[how]
+    monkeypatch.setattr(provider, "twist", twist)
     page = visitor(app)
     refused(page, team, leave(page), why)
     assert "mia" not in [user.name for user in team.users.all()]
 
 
 @pytest.mark.parametrize("how", FORGED)
-def test_a_token_that_the_provider_has_not_signed_is_refused(app, team, elsewhere, how):
-    elsewhere.sign, why = FORGED[how]
+def test_a_token_that_the_provider_has_not_signed_is_refused(refusing, monkeypatch, how):
+    app, team, provider = refusing
+    sign, why = FORGED[how]
+    monkeypatch.setattr(provider, "sign", sign)
     page = visitor(app)
     refused(page, team, leave(page), why)
     assert "mia" not in [user.name for user in team.users.all()]

@@ -25,7 +25,7 @@ from clew.web.team import users as passwords
 from clew.web.team.file import TeamFile
 from clew.web.team.team import Team
 from conftest import tables
-from team_members import PASSWORD, app_of, make_settings, make_team, visitor
+from team_members import PASSWORD, app_of, cheap_passwords, make_settings, make_team, visitor  # noqa: F401
 
 SECRET = {"question": "Bardet-Biedl syndrome", "method": "bm25"}
 QUESTION = {"question": "Which disease has extra fingers?", "method": "bm25"}
@@ -42,7 +42,7 @@ def place(request, tmp_path) -> str:
 
 
 @pytest.fixture
-def team(place) -> Team:
+def team(place, cheap_passwords) -> Team:  # noqa: F811
     return make_team(place)
 
 

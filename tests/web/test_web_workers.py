@@ -92,7 +92,7 @@ def test_a_process_that_was_killed_is_replaced(settings):
         assert json.loads(pool.answer(tiny, request, "r" * 12))["run"] == "r" * 12
         [worker] = pool._all
         os.kill(worker.pid, signal.SIGKILL)
-        worker.wait(10)
+        worker.wait(250)
         with pytest.raises(WorkerEndedError, match="ask again"):
             pool.answer(tiny, request, "s" * 12)
         assert json.loads(pool.answer(tiny, request, "t" * 12))["answers"]
@@ -114,7 +114,7 @@ def test_a_question_that_is_under_way_is_not_computed_again(settings):
 
     def slow(*given):
         begun.append(given)
-        release.wait(10)
+        release.wait(250)
         return real(*given)
 
     asker._answer = slow
