@@ -257,6 +257,8 @@ def dedup(
             ends = " = ".join(f"{node.name} ({node.type}, {node.key})" for node in (pair.first, pair.second))
             out.line(f"{pair.certainty:.2f}  {ends}")
             out.line(f"      {'; '.join(pair.evidence)}")
+            if pair.obstacle:
+                out.line(f"      not merged: {pair.obstacle}")
     if merge and found:
         tools.local.release()  # or the generation that is replaced would stay until the next change
         with stages("merging") as say:

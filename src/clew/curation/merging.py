@@ -30,7 +30,8 @@ from clew.kb.manifest import MANIFEST, read_manifest
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.sources.jsonl import column_of
 from clew.kb.storage import locked, record, remove_recorded
-from clew.kb.tables import Piece, Tables
+from clew.kb.tables import GROUPS, Piece, Tables
+from clew.kb.visibility import audience
 
 MERGED = "merged_keys"
 
@@ -38,16 +39,19 @@ Row = dict[str, Any]
 
 
 def merge(folder: Path, groups: Sequence[Sequence[NodeRef]], *, say: Say = lambda _: None) -> BuildReport:
-    """Make each group its first node; the base as it was is kept for `clew dedup KB --undo`."""
+    """Make each group its first node; the base as it was is kept for `clew dedup KB --undo`.
+
+    Raise InputError if the nodes of a group are not for the same readers.
+    """
     with locked(folder):
         old = ArrayKnowledgeBase.open(folder)
         for node in (node for group in groups for node in group):
             old.find(node.key)  # somebody else may have changed the base since
         edits = SchemaEdits.from_json(old.manifest.facts["edits"])
         had_vectors = have_all_vectors(old)
+        tables = merged(old.to_tables(), [[node.key for node in group] for group in groups])
         say("keeping the base as it was")
         keep_state(folder)
-        tables = merged(old.to_tables(), [[node.key for node in group] for group in groups])
         gone = sum(len(group) - 1 for group in groups)
         what = f"merged {gone:,} nodes into {len(groups):,}"
         old.release()
@@ -90,6 +94,9 @@ def _merged_nodes(piece: Piece, leaders: Mapping[str, str]) -> Piece:
 def _united(group: Sequence[Row]) -> Row:
     """The first row with what the others add."""
     first, *others = group
+    for other in others:
+        if audience(first.get(GROUPS)) != audience(other.get(GROUPS)):
+            raise InputError(f"{first['key']!r} and {other['key']!r} are for different groups: they cannot be merged")
     row = {name: next((one[name] for one in group if one[name] not in (None, "", [])), None) for name in first}
     names = dict.fromkeys(name for one in group for name in (one["name"], *(one["aliases"] or ())))
     row["aliases"] = [name for name in names if name != first["name"]]

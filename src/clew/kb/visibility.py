@@ -77,6 +77,16 @@ def groups_in(*batches: pa.RecordBatch | None) -> list[str]:
     return sorted({group for some in named for group in some if group})
 
 
+def audience(groups: Sequence[str | None] | None) -> frozenset[str]:
+    """Return the groups that a row is for. An empty set means everybody."""
+    return frozenset(group for group in groups or () if group)
+
+
+def audience_text(groups: Collection[str]) -> str:
+    """Return the groups as text, or "everybody" if there are none."""
+    return ", ".join(sorted(groups)) or "everybody"
+
+
 def refuse_showing(before: Mapping[str, Any], place: object) -> None:
     """Refuse to replace a base that was for groups, by its facts, by one that everybody may see."""
     if before.get("groups"):
