@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def merged(tables: Tables, groups: Sequence[Sequence[str]]) -> Tables:
     """The tables of a base in which the keys of each group are the first one."""
     leaders = {key: group[0] for group in groups for key in group}
     (nodes,), (edges,) = tables.nodes, tables.edges
-    return Tables((_merged_nodes(nodes, leaders),), (_merged_edges(edges, leaders),), notes=tables.notes)
+    return replace(tables, nodes=(_merged_nodes(nodes, leaders),), edges=(_merged_edges(edges, leaders),))
 
 
 def _merged_nodes(piece: Piece, leaders: Mapping[str, str]) -> Piece:

@@ -27,7 +27,7 @@ from clew.kb.sources.row_keys import is_of_things, keyed
 from clew.kb.sources.stark import read_stark, stark_folder
 from clew.kb.sources.wide import agreed, end_columns, split_wide
 from clew.kb.sources.wikidata import is_wikidata, read_wikidata
-from clew.kb.tables import Piece, Problem, Tables
+from clew.kb.tables import Piece, Problem, Tables, Visibility
 
 Said = Literal["nodes", "edges", "triples"] | None
 DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
@@ -161,6 +161,7 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
         tuple(found.notes),
         tuple(found.skipped),
         tuple(found.answers),
+        Visibility(options.columns.get("groups")),
     )
 
 
@@ -239,5 +240,5 @@ def _is_readable(path: Path) -> bool:
 def _check_mapping(found: _Found, options: SourceOptions) -> None:
     """A mapped column that no file has is a mistake: it would silently fall back to guessing."""
     for role, column in options.columns.items():
-        if column not in found.columns:
+        if column not in found.columns and not (role == "groups" and options.groups_optional):
             raise InputError(f"--map {role}={column}: no source has that column; there are: {', '.join(found.columns)}")
