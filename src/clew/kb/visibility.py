@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from dataclasses import replace
-from fnmatch import translate
+from fnmatch import fnmatchcase, translate
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,12 @@ def apply_rules(piece: Piece, rules: Rules, rows: pa.ChunkedArray | None = None)
             groups = pc.if_else(fits, pa.scalar(list(allowed), STRINGS), groups)
     table = table.drop_columns([GROUPS]) if known else table
     return replace(piece, table=table.append_column(GROUPS, groups)), used
+
+
+def rule_audience(name: str, rules: Rules) -> frozenset[str]:
+    """Return the groups that the rules give a file. The last pattern that matches decides."""
+    fitting = [groups for pattern, groups in rules.items() if fnmatchcase(name, pattern)]
+    return audience(fitting[-1]) if fitting else frozenset()
 
 
 def _pattern(pattern: str) -> str:

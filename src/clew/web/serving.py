@@ -18,6 +18,7 @@ from clew.api import open as open_base
 from clew.core.errors import InputError, NotFoundError
 from clew.core.wire import AskRequest
 from clew.kb.manifest import MANIFEST
+from clew.kb.visibility import Rules, rule_audience
 from clew.methods import catalog
 from clew.methods.protocol import Method, parse_options, plain_options
 from clew.models.budget import Ledger
@@ -39,6 +40,18 @@ LARGEST_NUMBER = 1000
 """For any option of a method: a client must not ask for a billion candidates."""
 
 
+@dataclass(frozen=True)
+class Opened:
+    """One state of a base, as some groups may see it."""
+
+    state: float
+    base: Base
+    hidden_groups: frozenset[str]
+    """Groups that part of the base is for and that the reader does not have."""
+    rules: Rules
+    """The rules that say who may see which documents."""
+
+
 @dataclass
 class ServedBase:
     """One base by name, opened again when it was built anew, and where its documents lie."""
@@ -54,7 +67,7 @@ class ServedBase:
     is_for_some: bool = False
     """Whether some users have these groups, and others not."""
     _lock: Lock = field(default_factory=Lock, repr=False)
-    _opened: tuple[float, Base] | None = field(default=None, repr=False)
+    _opened: Opened | None = field(default=None, repr=False)
     _views: dict[tuple[str, ...], ServedBase] = field(default_factory=dict, repr=False)
 
     @property
@@ -91,13 +104,35 @@ class ServedBase:
 
     def base(self) -> Base:
         """The current generation of the base: who has it answers from one state, whatever is written meanwhile."""
+        return self.opened().base
+
+    def sees_everything(self) -> bool:
+        """Return whether nothing of the base is hidden from its reader."""
+        try:
+            return not self.opened().hidden_groups
+        except NotFoundError:  # nothing is there yet, or nothing that the reader may see
+            return not self.is_ready
+
+    def sees_file(self, name: str) -> bool:
+        """Return whether the groups may see a document of this name, by the rules of the base."""
+        try:
+            groups = rule_audience(name, self.opened().rules)
+        except NotFoundError:
+            return not self.is_ready
+        return not groups or not groups.isdisjoint(self.groups)
+
+    def opened(self) -> Opened:
+        """Open the current generation, unless it is open."""
         state = self._state()
         if state is None:
             raise NotFoundError(f"the base {self.name!r} holds nothing yet: upload documents first")
         with self._lock:
-            if self._opened is None or self._opened[0] != state:
-                self._opened = (state, open_base(self.place, groups=self.groups))
-            return self._opened[1]
+            if self._opened is None or self._opened.state != state:
+                whole = open_base(self.place)
+                known = whole.tools.described
+                hidden = known.groups.difference(self.groups)
+                self._opened = Opened(state, whole.for_groups(self.groups), hidden, known.visibility.rules)
+            return self._opened
 
     def base_if_ready(self) -> Base | None:
         """The current generation; None where there is nothing to ask, even if the last document goes meanwhile."""
