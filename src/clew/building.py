@@ -20,7 +20,7 @@ from clew.kb.sources.delta import Delta, apply_delta, read_delta
 from clew.kb.sources.files import SourceOptions
 from clew.kb.storage import commit, locked, staging, verify
 from clew.kb.tables import Problem, Problems, Tables, Visibility
-from clew.kb.visibility import groups_in, refuse_widening
+from clew.kb.visibility import fingerprint, groups_in, refuse_widening
 from clew.postgres import is_address
 
 if TYPE_CHECKING:  # an extra
@@ -240,7 +240,9 @@ def write_base(
         facts = graph.to_json(edits.apply(graph.schema)) | {"edits": edits.to_json()}
         staged = ArrayKnowledgeBase.staged(stage, facts)
         groups = groups_in(staged.columns(), staged.edge_columns)
-        facts |= ({"groups": groups} if groups else {}) | tables.visibility.to_facts()
+        facts |= tables.visibility.to_facts()
+        if groups:
+            facts |= {"groups": groups, "restrictions": fingerprint(staged.to_tables())}
         if not widen and is_base(folder):
             _refuse_widening(folder, staged, groups)
         say("indexes")

@@ -157,6 +157,11 @@ class StoredKnowledgeBase(KnowledgeBase):
         return frozenset(self.facts.get("groups", ()))
 
     @property
+    def restrictions(self) -> str:
+        """Fingerprint of who may see what. A base of an earlier version has one for each of its states."""
+        return str(self.facts.get("restrictions", self.identity))
+
+    @property
     def visibility(self) -> Visibility:
         """How the base tells which groups a row is for."""
         return Visibility.from_facts(self.facts)

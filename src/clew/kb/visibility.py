@@ -5,6 +5,8 @@ A row without groups is for everybody. An edge is seen by who sees it and both i
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tomllib
 from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from dataclasses import replace
@@ -86,6 +88,14 @@ def rule_audience(name: str, rules: Rules) -> frozenset[str]:
 
 def _pattern(pattern: str) -> str:
     return translate(pattern).removeprefix("(?s:").removesuffix(")\\Z")
+
+
+def fingerprint(tables: Tables) -> str:
+    """Return a digest of who may see which rows of a base."""
+    rows = [(_rows_with_groups(piece.table), NODE_COLUMNS[:1]) for piece in tables.nodes]
+    rows += [(_rows_with_groups(piece.table), EDGE_COLUMNS) for piece in tables.edges]
+    told = [table.select([*names, GROUPS]).to_pylist() for table, names in rows if table.num_rows]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
 
 
 def groups_in(*batches: pa.RecordBatch | None) -> list[str]:

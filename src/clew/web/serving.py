@@ -46,10 +46,12 @@ class Opened:
 
     state: float
     base: Base
-    hidden_groups: frozenset[str]
-    """Groups that part of the base is for and that the reader does not have."""
+    groups: frozenset[str]
+    """Every group that some part of the whole base is for."""
     rules: Rules
     """The rules that say who may see which documents."""
+    restrictions: str
+    """Fingerprint of who may see what in the whole base."""
 
 
 @dataclass
@@ -64,18 +66,21 @@ class ServedBase:
     """Those who ask see what these groups may see."""
     about: Callable[[], dict[str, str]] | None = None
     """Title and description of a base that was made on the page; None of others."""
-    is_for_some: bool = False
-    """Whether some users have these groups, and others not."""
     _lock: Lock = field(default_factory=Lock, repr=False)
     _opened: Opened | None = field(default=None, repr=False)
     _views: dict[tuple[str, ...], ServedBase] = field(default_factory=dict, repr=False)
 
     @property
     def runs_name(self) -> str:
-        """Under which finished runs are kept: those of a user's own part of a base are not for other users."""
-        if not self.is_for_some or not self.base().is_view:
+        """The name under which finished runs are kept.
+
+        A run of a base with groups is for readers in the same groups, as long as the base hides the same as then.
+        """
+        opened = self.opened()
+        if not opened.base.is_view:
             return self.name
-        return f"{self.name}~{hashlib.sha256(json.dumps(self.groups).encode()).hexdigest()[:16]}"
+        told = json.dumps([sorted(opened.groups.intersection(self.groups)), opened.restrictions])
+        return f"{self.name}~{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
     def for_groups(self, groups: tuple[str, ...]) -> ServedBase:
         """The same base for somebody who is of these groups, too."""
@@ -84,7 +89,7 @@ class ServedBase:
             return self
         with self._lock:
             if wanted not in self._views:
-                self._views[wanted] = ServedBase(self.name, self.place, self.documents, wanted, self.about, True)
+                self._views[wanted] = ServedBase(self.name, self.place, self.documents, wanted, self.about)
             return self._views[wanted]
 
     @property
@@ -109,7 +114,7 @@ class ServedBase:
     def sees_everything(self) -> bool:
         """Return whether nothing of the base is hidden from its reader."""
         try:
-            return not self.opened().hidden_groups
+            return self.opened().groups.issubset(self.groups)
         except NotFoundError:  # nothing is there yet, or nothing that the reader may see
             return not self.is_ready
 
@@ -130,8 +135,8 @@ class ServedBase:
             if self._opened is None or self._opened.state != state:
                 whole = open_base(self.place)
                 known = whole.tools.described
-                hidden = known.groups.difference(self.groups)
-                self._opened = Opened(state, whole.for_groups(self.groups), hidden, known.visibility.rules)
+                view = whole.for_groups(self.groups)
+                self._opened = Opened(state, view, known.groups, known.visibility.rules, known.restrictions)
             return self._opened
 
     def base_if_ready(self) -> Base | None:
