@@ -189,6 +189,13 @@ def test_a_merge_across_groups_is_refused_and_the_last_merge_can_still_be_undone
     assert bytes_of(folder) == before
 
 
+def test_public_nodes_of_a_base_with_groups_are_merged(tmp_path):
+    """The rows that are merged have no list in the column of groups."""
+    nodes = [{"key": key, "type": "person", "name": "Ada", GROUPS: ["x"] if key == "C" else None} for key in "ABC"]
+    clew.build(Tables((Piece(pa.Table.from_pylist(nodes), "n"),), (NO_EDGES,)), tmp_path / "people.kb")
+    assert merge(tmp_path / "people.kb", [Toolbox.open(tmp_path / "people.kb").local.refs([0, 1])]).nodes == 2
+
+
 @pytest.mark.parametrize("with_vectors", [False, True])
 def test_undo_restores_the_bytes(folder, with_vectors):
     if with_vectors:

@@ -29,7 +29,6 @@ from clew.index.vector_store import OWN
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import MANIFEST, read_manifest
 from clew.kb.schema_file import SchemaEdits
-from clew.kb.sources.jsonl import column_of
 from clew.kb.storage import locked, record, remove_recorded
 from clew.kb.tables import GROUPS, Piece, Tables
 from clew.kb.visibility import audience
@@ -85,7 +84,7 @@ def _merged_nodes(piece: Piece, leaders: Mapping[str, str]) -> Piece:
     names = [*table.column_names, *([] if MERGED in table.column_names else [MERGED])]
     kinds = {name: table.schema.field(name).type for name in table.column_names}
     kinds.setdefault(MERGED, pa.large_list(pa.large_string()))
-    changed = pa.table({name: column_of([row.get(name) for row in united]).cast(kinds[name]) for name in names})
+    changed = pa.table({name: pa.array([row.get(name) for row in united], kinds[name]) for name in names})
     untouched = table.filter(pc.invert(touched))
     if MERGED not in table.column_names:
         untouched = untouched.append_column(MERGED, pa.nulls(untouched.num_rows, kinds[MERGED]))

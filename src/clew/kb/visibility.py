@@ -92,9 +92,10 @@ def _pattern(pattern: str) -> str:
 
 def fingerprint(tables: Tables) -> str:
     """Return a digest of who may see which rows of a base."""
-    rows = [(_rows_with_groups(piece.table), NODE_COLUMNS[:1]) for piece in tables.nodes]
-    rows += [(_rows_with_groups(piece.table), EDGE_COLUMNS) for piece in tables.edges]
-    told = [table.select([*names, GROUPS]).to_pylist() for table, names in rows if table.num_rows]
+    nodes = [_rows_with_groups(piece.table) for piece in tables.nodes if has_groups(piece)]
+    edges = [_rows_with_groups(piece.table) for piece in tables.edges if has_groups(piece)]
+    told = [table.select(["key", GROUPS]).to_pylist() for table in nodes]
+    told += [table.select([*EDGE_COLUMNS, GROUPS]).to_pylist() for table in edges]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
 
 
