@@ -1,10 +1,12 @@
 """What is for groups stays for them through updates, merges and builds, unless somebody asks to widen it."""
 
 import json
+import sqlite3
 
 import pytest
 
 import clew
+from clew.building import read_changes, update
 from clew.core.errors import InputError, SourceError
 
 NODES = "id,type,name,acl\nA,person,Ada,\nB,person,Bob,hr;board\nC,person,Cid,\n"
@@ -183,8 +185,6 @@ def test_a_category_of_a_hidden_row_is_no_public_node(tmp_path):
     rows = "".join(f"car{number},{('Japan', 'Italy')[number % 2]}\n" for number in range(8))
     clew.build([written(tmp_path, "cars.csv", f"id,origin\n{rows}")], base)
     assert "origin/Japan" in nodes(base)
-    from clew.building import read_changes, update
-
     hidden = written(tmp_path, "more.csv", "id,origin,acl\ncarX,Atlantis,board\n")
     options = clew.SourceOptions(columns={"groups": "acl"})
     update(base, read_changes(base, [hidden], options))
@@ -192,3 +192,77 @@ def test_a_category_of_a_hidden_row_is_no_public_node(tmp_path):
     assert not {"Atlantis", "Lemuria"} & {name.rpartition("/")[2] for name in nodes(base)}
     assert nodes(base)["car1"] == {"origin": "Japan"}
     assert ("car1", "origin", "origin/Italy") not in edges(base)
+
+
+def test_a_column_of_groups_is_read_from_every_table_of_a_database(tmp_path):
+    """Also from tables that only link others, and where the column refers to a table of its own."""
+    with sqlite3.connect(tmp_path / "staff.db") as made:
+        made.executescript(
+            """CREATE TABLE team (id TEXT PRIMARY KEY, title TEXT);
+            CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, acl TEXT REFERENCES team (id));
+            CREATE TABLE project (id INTEGER PRIMARY KEY, name TEXT, acl TEXT);
+            CREATE TABLE works_on (person_id INTEGER REFERENCES person (id), project_id INTEGER REFERENCES project (id),
+                acl TEXT, PRIMARY KEY (person_id, project_id));
+            INSERT INTO team VALUES ('hr', 'People'), ('board', 'Board');
+            INSERT INTO person VALUES (1, 'Ada', NULL), (2, 'Bob', 'hr');
+            INSERT INTO project VALUES (1, 'Engine', NULL), (2, 'Secret', 'board');
+            INSERT INTO works_on VALUES (1, 1, 'board'), (2, 1, NULL);"""
+        )
+    base, options = tmp_path / "staff.kb", clew.SourceOptions(columns={"groups": "acl"})
+    clew.build([f"sqlite:///{tmp_path / 'staff.db'}"], base, options=options)
+    assert {key for key in nodes(base) if not key.startswith("team/")} == {"person/1", "project/1"}
+    assert {key for key in nodes(base, "hr") if not key.startswith("team/")} == {"person/1", "person/2", "project/1"}
+    assert ("person/1", "works_on", "project/1") not in edges(base, "hr")
+    assert ("person/1", "works_on", "project/1") in edges(base, "board")
+
+
+def test_a_column_of_groups_that_could_name_the_rows_hides_them(tmp_path):
+    rows = written(tmp_path, "cars.csv", "weight,doors,acl\n1.5,2,Alpha\n1.5,4,Beta\n2.5,4,\n")
+    clew.build([rows], tmp_path / "cars.kb", options=clew.SourceOptions(columns={"groups": "acl"}))
+    assert len(nodes(tmp_path / "cars.kb")) == 1
+    assert len(nodes(tmp_path / "cars.kb", "Alpha")) == 2
+
+
+def test_a_node_that_only_hidden_edges_name_is_hidden(tmp_path):
+    text = "head,relation,tail,acl\nAda,knows,Bob,\nAda,pays,Eve,board\nBob,pays,Eve,hr\n"
+    text += "Bob,knows,Dan,board\nDan,likes,Ada,\n"
+    base = tmp_path / "facts.kb"
+    clew.build([written(tmp_path, "edges.csv", text)], base, options=clew.SourceOptions(columns={"groups": "acl"}))
+    assert nodes(base).keys() == {"Ada", "Bob", "Dan"}
+    assert nodes(base, "hr").keys() == {"Ada", "Bob", "Dan", "Eve"}
+    wide = "source,source_name,target,target_name,acl\nA,Ada,B,Bob,\nA,Ada,E,Eve,board\n"
+    options = clew.SourceOptions(columns={"groups": "acl"})
+    clew.build([written(tmp_path, "wide.csv", wide)], tmp_path / "wide.kb", options=options)
+    assert nodes(tmp_path / "wide.kb").keys() == {"A", "B"}
+
+
+def test_bases_asked_as_one_keep_their_groups_apart(tmp_path):
+    for name, groups in (("one", "hr"), ("two", "board"), ("three", "")):
+        text = f"id,type,name,text,acl\nA,person,Ada,Known to {name},{groups}\nB,person,Bob,,\n"
+        options = clew.SourceOptions(columns={"groups": "acl"})
+        clew.build([written(tmp_path, "nodes.csv", text)], tmp_path / f"{name}.kb", options=options)
+    bases = [tmp_path / f"{name}.kb" for name in ("one", "two", "three")]
+    for caller, seen in (([], {"three"}), (["hr"], {"one", "three"}), (["board"], {"two", "three"})):
+        opened = clew.open(bases, groups=caller).tools.stored
+        shown = " ".join(opened.node(node).text for node in range(len(opened)))
+        assert {name for name in ("one", "two", "three") if f"Known to {name}" in shown} == seen
+
+
+def test_documents_take_over_no_entities_that_are_for_groups(tmp_path):
+    text = "id,type,name,text,acl\nA,person,Ada Lovelace,Wrote notes,\nB,person,Charles Babbage,Owes 9000,board\n"
+    options = clew.SourceOptions(columns={"groups": "acl"})
+    clew.build([written(tmp_path, "nodes.csv", text)], tmp_path / "people.kb", options=options)
+    letter = written(tmp_path, "letter.md", "# Letter\n\nAda Lovelace wrote to Charles Babbage.\n")
+    clew.build([letter], tmp_path / "letters.kb", options=clew.DocumentOptions(entities=tmp_path / "people.kb"))
+    stored = clew.open(tmp_path / "letters.kb").tools.stored
+    shown = [stored.node(node).text for node in range(len(stored))]
+    assert "Wrote notes" in shown
+    assert "Owes 9000" not in shown
+
+
+def test_python_objects_keep_their_column_of_groups(tmp_path):
+    options = clew.SourceOptions(columns={"groups": "acl"})
+    made = [{"id": "A", "type": "person", "acl": ""}, {"id": "B", "type": "person", "acl": "hr"}]
+    clew.build(clew.from_tables(made, options=options), tmp_path / "made.kb")
+    clew.open(tmp_path / "made.kb").update([written(tmp_path, "c.csv", "id,type,acl\nC,person,hr\n")])
+    assert nodes(tmp_path / "made.kb").keys() == {"A"}

@@ -277,7 +277,7 @@ def open(
     if not isinstance(base, str | Path):
         from clew.joining import joined_base
 
-        base = joined_base([Path(one) for one in base]) if len(base) != 1 else base[0]
+        base = joined_base([Path(one) for one in base], groups) if len(base) != 1 else base[0]
     opened = Base(Toolbox.open(base, model=_opened(model, ledger), embedder=embedder), ledger)
     return opened if groups is None else opened.for_groups(groups)
 
