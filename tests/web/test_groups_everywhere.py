@@ -15,6 +15,7 @@ from fastapi.routing import APIRoute
 import clew
 from clew.building import build
 from clew.cli import COMMANDS
+from clew.core.wire import BuildReply
 from clew.core.wire_team import UserChange
 from clew.documents.building import build_documents
 from clew.documents.rows import DocumentOptions
@@ -327,3 +328,14 @@ def test_a_saved_run_is_not_shown_once_the_base_hides_what_it_shows(tmp_path, ti
     assert "FBN1" in visitor(app).get(f"/v1/bases/tiny/runs/{second}").text
     clew.build(tiny_tables, base, visible={"P*": ["clinic"], "FBN1": ["lab"]})
     assert visitor(app).get(f"/v1/bases/tiny/runs/{second}").status_code == 404
+
+
+def test_a_build_tells_nothing_of_hidden_files(people, monkeypatch):
+    """Its stage names the file that is read, its error and its list of skipped files name others."""
+    skipped = ({"file": f"{MARK}.md", "reason": "empty"}, {"file": "open.md", "reason": "empty"})
+    build = BuildReply(state="running", stage=f"{MARK}.md", done=1, total=2, error=f"{MARK} failed", skipped=skipped)
+    monkeypatch.setattr(DocumentFolder, "state", lambda _: build)
+    replies = {name: client.get("/v1/bases/papers/documents") for name, client in people.items()}
+    assert replies["boss"].json()["build"]["stage"] == f"{MARK}.md"
+    assert MARK not in replies["guest"].text
+    assert replies["guest"].json()["build"]["skipped"] == [{"file": "open.md", "reason": "empty"}]

@@ -130,9 +130,12 @@ async def _listing(base: ServedBase, state: State) -> DocumentsReply:
     def listing() -> DocumentsReply:
         """Files that the reader may see: those in the reader's view, and others that no rule hides."""
         indexed, build, sees_all = folder.indexed(), folder.state(), base.sees_everything()
-        error = state.served.addresses.hidden(build.error) if sees_all or not build.error else HIDDEN_ERROR
-        skipped = tuple(one for one in build.skipped if base.sees_file(one.file))
-        told = build.model_copy(update={"error": error, "skipped": skipped})
+        told = build.model_copy(update={"error": state.served.addresses.hidden(build.error)})
+        if not sees_all:  # stages, errors and counts speak of all files
+            error = HIDDEN_ERROR if build.error else None
+            told = BuildReply(
+                state=build.state, error=error, skipped=tuple(one for one in build.skipped if base.sees_file(one.file))
+            )
         return DocumentsReply(
             documents=tuple(
                 DocumentReply(name=name, title=titles.get(name, ""), bytes=size, indexed=name in indexed)
