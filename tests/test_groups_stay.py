@@ -7,7 +7,8 @@ import pytest
 
 import clew
 from clew.building import read_changes, update
-from clew.core.errors import InputError, SourceError
+from clew.core.errors import CorruptError, InputError, SourceError
+from clew.kb.tables import Visibility
 
 NODES = "id,type,name,acl\nA,person,Ada,\nB,person,Bob,hr;board\nC,person,Cid,\n"
 EDGES = "head,relation,tail,since,acl\nA,knows,C,1990,board\nA,likes,C,1991,\nB,knows,A,1992,\n"
@@ -266,3 +267,9 @@ def test_python_objects_keep_their_column_of_groups(tmp_path):
     clew.build(clew.from_tables(made, options=options), tmp_path / "made.kb")
     clew.open(tmp_path / "made.kb").update([written(tmp_path, "c.csv", "id,type,acl\nC,person,hr\n")])
     assert nodes(tmp_path / "made.kb").keys() == {"A"}
+
+
+@pytest.mark.parametrize("wrong", [3, {"rules": ["a"]}, {"rules": {"a": 3}}])
+def test_a_manifest_that_says_nonsense_about_groups_is_refused(wrong):
+    with pytest.raises(CorruptError, match="who may see what"):
+        Visibility.from_facts({"visibility": wrong})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from clew.core.errors import SourceError
+from clew.core.errors import CorruptError, SourceError
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,11 @@ class Visibility:
     def from_facts(cls, facts: Mapping[str, Any]) -> Visibility:
         """Read it from the facts of a base. Bases of earlier versions have none."""
         stored = facts.get("visibility", {})
-        return cls(stored.get("column"), stored.get("rules", {}))
+        try:
+            rules = {str(pattern): [*map(str, groups)] for pattern, groups in stored.get("rules", {}).items()}
+            return cls(stored.get("column") and str(stored["column"]), rules)
+        except (AttributeError, TypeError):
+            raise CorruptError("the manifest does not say who may see what: build the base again") from None
 
     def to_facts(self) -> dict[str, Any]:
         """Return the facts to store. Empty if the base has no groups."""

@@ -185,8 +185,7 @@ def _with_groups(piece: Piece, old: Sequence[Piece]) -> Piece:
 
     Of parallel edges for different groups it is the one with the same attributes.
     """
-    restricted = [other for other in old if has_groups(other)]
-    if not restricted:
+    if not any(map(has_groups, old)):
         return piece
     heads = _text(piece, "head")
     near = [row for other in old for row in other.table.filter(pc.is_in(_text(other, "head"), heads)).to_pylist()]
