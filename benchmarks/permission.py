@@ -153,7 +153,7 @@ def check(seed: int, scratch: Path, url: str | None = None) -> list[str]:
     nodes, edges = random_rows(rng)
     caller = set(rng.sample((*GROUPS_THERE, "nobody"), rng.randint(0, 3)))
     whole = f"{url}#permission" if url else scratch / f"{seed}.kb"
-    into(whole, lambda folder: build(tables(nodes, edges), folder))
+    into(whole, lambda folder: build(tables(nodes, edges), folder), widen=True)
     seen = opened(lambda: clew.open(whole, embedder="hash").for_groups(caller))
     rest_nodes, rest_edges = deleted(nodes, edges, caller)
     if not rest_nodes:

@@ -132,7 +132,9 @@ def test_what_cannot_be_is_refused(run, tmp_path, tiny_tables):
 def test_what_was_hidden_is_not_shown_by_a_careless_build(tmp_path, tiny_tables, where, request):
     base = tmp_path / "base.kb" if where == "folder" else request.getfixturevalue("address")
     clew.build(tiny_tables, base, visible={"P*": ["clinic"]})
-    with pytest.raises(InputError, match="was for groups \\(clinic\\)"):
+    with pytest.raises(
+        InputError, match="4 nodes or edges would be visible to more people: node 'P1' \\(clinic → every"
+    ):
         clew.build(tiny_tables, base)
     assert len(clew.open(base, groups=[]).tools.stored) == 4
     with pytest.raises(InputError, match="update the whole base"):

@@ -224,22 +224,27 @@ class Base:
         delete_nodes: Sequence[str] = (),
         delete_edges: Sequence[str | Path] = (),
         skip_bad: bool = False,
+        widen: bool = False,
     ) -> Base:
-        """Add, change and delete nodes and edges; returns the base as it is then."""
+        """Add, change and delete nodes and edges; returns the base as it is then.
+
+        The column of groups is that of the base. Raise InputError with the list if something would be visible to more
+        people, unless `widen` is set.
+        """
         if self.is_view:
             raise InputError("what some groups may see cannot be changed: update the whole base")
-        from clew.building import update
-        from clew.kb.sources.delta import read_delta
+        from clew.building import read_changes, update
         from clew.kb.sources.files import SourceOptions
 
-        delta = read_delta(
+        place = self.tools.place
+        delta = read_changes(
+            place,
             [Path(source) for source in sources],
             SourceOptions(skip_bad=skip_bad),
             delete_nodes=list(delete_nodes),
             delete_edges=[Path(file) for file in delete_edges],
         )
-        place = self.tools.place
-        update(place, delta, skip_bad=skip_bad)
+        update(place, delta, skip_bad=skip_bad, widen=widen)
         return replace(self, tools=Toolbox.open(place, model=self.tools.model, embedder=self.tools.embedder_given))
 
     def verify(self) -> list[str]:
@@ -272,7 +277,7 @@ def open(
     if not isinstance(base, str | Path):
         from clew.joining import joined_base
 
-        base = joined_base([Path(one) for one in base]) if len(base) != 1 else base[0]
+        base = joined_base([Path(one) for one in base], groups) if len(base) != 1 else base[0]
     opened = Base(Toolbox.open(base, model=_opened(model, ledger), embedder=embedder), ledger)
     return opened if groups is None else opened.for_groups(groups)
 
@@ -299,6 +304,7 @@ def build(
     visible: Rules | None = None,
     skip_bad: bool = False,
     nodes_only: bool = False,
+    widen: bool = False,
 ) -> BuildReport:
     """Build a knowledge base from files of nodes and edges, databases by file or URL, a folder of documents, or tables.
 
@@ -306,6 +312,7 @@ def build(
     are is seen from them; `options` of one kind or the other decide it. `visible` says who may see what: pattern
     of files or keys → groups. `nodes_only` reads what describes the nodes of a graph that stays elsewhere, the only
     source: `clew.open("sparql+http://HOST/query#texts=BASE")` asks that graph, and this base for names and texts.
+    `widen` allows that more people see something than in the base that is replaced.
     """
     from clew.building import build as build_base
     from clew.building import into
@@ -323,14 +330,16 @@ def build(
     paths = [Path(source) for source in given if not is_url(source)]
     if isinstance(options, DocumentOptions) or (paths and options is None and hold_documents(paths)):
         wanted = options if isinstance(options, DocumentOptions) else DocumentOptions(visible=visible or {})
-        return into(folder, lambda place: build_documents(paths, place, wanted))
+        return build_documents(paths, folder, wanted, widen=widen)
     if nodes_only:
         tables = restricted(read_remote_nodes(given), visible or {})
     else:
         tables = sources if isinstance(sources, Tables) else read_sources(with_logins(given), options)
         tables = with_categories(restricted(tables, visible or {}))
     edits = schema_edits(None if schema is None else Path(schema), paths)
-    return into(folder, lambda place: build_base(tables, place, edits=edits, skip_bad=skip_bad))
+    return into(
+        folder, lambda place: build_base(tables, place, edits=edits, skip_bad=skip_bad, widen=widen), widen=widen
+    )
 
 
 def evaluate(

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from clew.core.errors import CorruptError, ModelError, StorageError, UntrustedEmbedder
+from clew.core.errors import CorruptError, InputError, ModelError, StorageError, UntrustedEmbedder
 from clew.index.build import build_indexes, forget_rows, have_all_vectors, renew_vectors, vector_folder
 from clew.index.disk_vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
 from clew.kb.manifest import altered_texts, is_base, read_manifest
 from clew.kb.schema_file import SchemaEdits
-from clew.kb.sources.delta import Delta, apply_delta
+from clew.kb.sources.delta import Delta, apply_delta, read_delta
+from clew.kb.sources.files import SourceOptions
 from clew.kb.storage import commit, locked, staging, verify
-from clew.kb.tables import Problem, Problems, Tables
-from clew.kb.visibility import groups_in, refuse_showing
+from clew.kb.tables import Problem, Problems, Tables, Visibility
+from clew.kb.visibility import fingerprint, groups_in, refuse_widening
 from clew.postgres import is_address
 
 if TYPE_CHECKING:  # an extra
@@ -47,11 +48,15 @@ def build(
     *,
     edits: SchemaEdits | None = None,
     skip_bad: bool = False,
+    widen: bool = False,
     say: Say = lambda _: None,
 ) -> BuildReport:
-    """Build or replace a knowledge base; a kill at any moment leaves the old one or none."""
+    """Build or replace a knowledge base; a kill at any moment leaves the old one or none.
+
+    What the old base kept for groups may become visible to more people only with `widen`.
+    """
     with locked(folder):
-        report = write_base(tables, folder, edits or SchemaEdits(), skip_bad, say)
+        report = write_base(tables, folder, edits or SchemaEdits(), skip_bad, say, widen=widen)
         forget_rows(folder)
         return report
 
@@ -61,32 +66,67 @@ def into(
     build_in: Callable[[Path], BuildReport],
     say: Say = lambda _: None,
     replacing: int | None = None,
+    *,
+    widen: bool = False,
 ) -> BuildReport:
     """Build in a folder; or in a temporary one, and load it into the database that `place` names.
 
-    In a database `replacing` may name the generation that is to be current until then, 0 for none.
+    In a database `replacing` may name the generation that is to be current until then, 0 for none. `widen` allows
+    that more people see something than before.
     """
     if not is_address(place):
         return build_in(Path(place))
     from clew.postgres.connection import Address
 
-    return _loaded(Address.parse(str(place)), build_in, say, replacing)
+    return _loaded(Address.parse(str(place)), build_in, say, replacing, widen)
 
 
-def _loaded(address: Address, build_in: Callable[[Path], BuildReport], say: Say, old: int | None = None) -> BuildReport:
+def _loaded(
+    address: Address, build_in: Callable[[Path], BuildReport], say: Say, replacing: int | None, widen: bool
+) -> BuildReport:
     from clew.postgres.loading import publish
 
     with TemporaryDirectory(prefix="clew-") as scratch:
         report = build_in(Path(scratch) / "base.kb")
         say("loading")
-        publish(Path(report.folder), address, old)
+        publish(Path(report.folder), address, replacing, widen=widen)
     return replace(report, folder=str(address))
 
 
-def update(place: str | Path, delta: Delta, *, skip_bad: bool = False, say: Say = lambda _: None) -> BuildReport:
-    """Add, change and delete nodes and edges; the result equals a fresh build, and embeddings are kept."""
+def visibility_of(place: str | Path) -> Visibility:
+    """Return how the base at a place tells which groups a row is for."""
+    if not is_address(place):
+        return Visibility.from_facts(read_manifest(Path(place)).facts)
+    from clew.postgres.catalog import current
+    from clew.postgres.connection import Address
+
+    return Visibility.from_facts(current(Address.parse(str(place))).facts)
+
+
+def read_changes(
+    place: str | Path,
+    paths: Sequence[Path | str] = (),
+    options: SourceOptions | None = None,
+    *,
+    delete_nodes: Sequence[Path | str] = (),
+    delete_edges: Sequence[Path | str] = (),
+) -> Delta:
+    """Read changes to a base from files. Its column of groups is that of the base, unless `options` map another."""
+    options, column = options or SourceOptions(), visibility_of(place).column
+    if column is not None and "groups" not in options.columns:
+        options = replace(options, columns={**options.columns, "groups": column}, groups_optional=True)
+    return read_delta(paths, options, delete_nodes=delete_nodes, delete_edges=delete_edges)
+
+
+def update(
+    place: str | Path, delta: Delta, *, skip_bad: bool = False, widen: bool = False, say: Say = lambda _: None
+) -> BuildReport:
+    """Add, change and delete nodes and edges; the result equals a fresh build, and embeddings are kept.
+
+    Raise InputError if something would be visible to more people, unless `widen` is set.
+    """
     if is_address(place):
-        return _update_database(str(place), delta, skip_bad, say)
+        return _update_database(str(place), delta, skip_bad, widen, say)
     folder = Path(place)
     with locked(folder):
         old = ArrayKnowledgeBase.open(folder)
@@ -95,14 +135,14 @@ def update(place: str | Path, delta: Delta, *, skip_bad: bool = False, say: Say 
         say("changes")
         tables = apply_delta(old.to_tables(), delta)
         old.release()
-        report = write_base(tables, folder, edits, skip_bad, say, lenient=True)
+        report = write_base(tables, folder, edits, skip_bad, say, lenient=True, widen=widen)
         if had_vectors:
             say("vectors")
             report = with_vectors(report)
         return report
 
 
-def _update_database(url: str, delta: Delta, skip_bad: bool, say: Say) -> BuildReport:
+def _update_database(url: str, delta: Delta, skip_bad: bool, widen: bool, say: Say) -> BuildReport:
     """The same in PostgreSQL: a new generation, built from the current one and the changes."""
     from clew.postgres.knowledge_base import PostgresKnowledgeBase
     from clew.postgres.vectors import have_all_vectors, renew_vectors
@@ -116,7 +156,7 @@ def _update_database(url: str, delta: Delta, skip_bad: bool, say: Say) -> BuildR
         with locked(folder):
             return write_base(tables, folder, edits, skip_bad, say, lenient=True)
 
-    report = _loaded(old.address, build_in, say, old.generation.id)
+    report = _loaded(old.address, build_in, say, old.generation.id, widen)
     old.release()
     if had_vectors:
         say("vectors")
@@ -157,6 +197,21 @@ def with_vectors(report: BuildReport) -> BuildReport:
     return report
 
 
+def _refuse_widening(folder: Path, new: ArrayKnowledgeBase, groups: Sequence[str]) -> None:
+    with suppress(CorruptError):  # nothing is known about a base whose manifest is damaged
+        had_groups = read_manifest(folder).facts.get("groups", ())
+        try:
+            old = ArrayKnowledgeBase.open(folder)
+        except CorruptError:
+            if lost := sorted(set(had_groups).difference(groups)):
+                text = f"{folder} is damaged and was for groups that its new sources do not name ({', '.join(lost)})"
+                raise InputError(f"{text}: give --map groups=COLUMN or --visible FILE, or add --widen") from None
+        else:
+            if had_groups:
+                refuse_widening(old.to_tables(), new.to_tables(), folder)
+            old.release()
+
+
 def _without_vectors(report: BuildReport, error: Exception) -> BuildReport:
     note = f"new nodes have no vectors yet ({error}): `clew embed {report.folder}` computes them"
     return replace(report, notes=(*report.notes, note))
@@ -170,9 +225,13 @@ def write_base(
     say: Say,
     *,
     lenient: bool = False,
+    widen: bool = True,
     about_to: Callable[[str], None] = lambda _: None,
 ) -> BuildReport:
-    """Build in a folder that the caller has locked; `about_to` is told the new generation before it is in use."""
+    """Build in a folder that the caller has locked; `about_to` is told the new generation before it is in use.
+
+    Without `widen` nothing of the base that is there may become visible to more people.
+    """
     problems = Problems(skip_bad)
     with staging(folder) as stage:
         say("graph")
@@ -181,10 +240,11 @@ def write_base(
         facts = graph.to_json(edits.apply(graph.schema)) | {"edits": edits.to_json()}
         staged = ArrayKnowledgeBase.staged(stage, facts)
         groups = groups_in(staged.columns(), staged.edge_columns)
-        facts |= {"groups": groups} if groups else {}
-        if not groups and not lenient and is_base(folder):
-            with suppress(CorruptError):  # a damaged base is built anew
-                refuse_showing(read_manifest(folder).facts, folder)
+        facts |= tables.visibility.to_facts()
+        if groups:
+            facts |= {"groups": groups, "restrictions": fingerprint(staged.to_tables())}
+        if not widen and is_base(folder):
+            _refuse_widening(folder, staged, groups)
         say("indexes")
         facts |= {"language": build_indexes(staged, stage / "index")}
         say("checksums")

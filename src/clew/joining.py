@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,23 +23,31 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.sources.jsonl import table_of_records
 from clew.kb.sources.wide import agreed
-from clew.kb.tables import NODE_COLUMNS, Piece, Tables
+from clew.kb.tables import GROUPS, NODE_COLUMNS, Piece, Tables
+from clew.kb.visibility import audience
 from clew.models.settings import Settings
+from clew.views import view_for
 
+Identity = tuple[str, str, frozenset[str]]
 BASES = "bases"
 """The attribute that says which bases know a node."""
-VERSION = 2
+VERSION = 3
 """Raised when the same bases are joined in another way."""
 
 
-def joined_base(folders: Sequence[Path]) -> Path:
-    """The folder of the union of some bases, built where it is not kept yet."""
+def joined_base(folders: Sequence[Path], groups: Iterable[str] | None = None) -> Path:
+    """The folder of the union of some bases, built where it is not kept yet.
+
+    With `groups` it is the union of what these may see: hidden nodes change neither keys nor what is one node.
+    """
     names = [folder.name.removesuffix(".kb") for folder in folders]
     if len(folders) < 2 or len(set(names)) < len(names):
         raise InputError(
             f"name two or more bases of different names to ask them as one, not {', '.join(names) or 'none'}"
         )
     bases = [ArrayKnowledgeBase.open(folder) for folder in folders]
+    if groups is not None:
+        bases = [ArrayKnowledgeBase.open(view_for(base, groups) or base.folder) for base in bases]
     told = repr((VERSION, names, [base.generation.name for base in bases]))
     kept = Settings.load().cache_folder / "joined" / f"{hashlib.sha256(told.encode()).hexdigest()[:16]}.kb"
     try:
@@ -102,11 +110,12 @@ def _renamed(row: dict[str, Any]) -> dict[str, Any]:
     return {(f"own_{BASES}" if name == BASES else name): value for name, value in row.items()}
 
 
-def _identity(row: dict[str, Any]) -> tuple[str, str]:
-    return normalise(str(row["type"])), normalise(str(row["name"]))
+def _identity(row: dict[str, Any]) -> Identity:
+    """Return what tells things apart; nodes for different groups are never one."""
+    return normalise(str(row["type"])), normalise(str(row["name"])), audience(row.get(GROUPS))
 
 
-def _singular(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], str]:
+def _singular(rows: Sequence[dict[str, Any]]) -> dict[Identity, str]:
     """Type and name → key, of names that one node of the type alone has."""
     times = Counter(map(_identity, rows))
     return {_identity(row): str(row["key"]) for row in rows if times[_identity(row)] == 1}

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import groups
 import writing
 from commands import Writers
 
@@ -44,6 +45,14 @@ CAMPAIGNS = (
         2,
         10_000,
         writing.HISTORY,
+    ),
+    Campaign(
+        "groups",
+        "a base with groups changed once more, against what its readers may see",
+        lambda _, seed, at: groups.history(seed, at),
+        8,
+        10_000,
+        groups.STEPS,
     ),
     Campaign("together", "questions while the base is changed", reading.together, 1, 60),
     Campaign("disk full", "nothing can be written from one moment on", writing.disk_full, 8, 300),

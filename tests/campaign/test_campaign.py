@@ -1,5 +1,6 @@
 """The short run of the campaign, with fixed seeds; `make campaign` is the long one, with a report."""
 
+import groups
 import pytest
 from campaigns import CAMPAIGNS, Campaign
 from commands import Writers
@@ -14,3 +15,16 @@ def writers(tmp_path_factory) -> Writers:
 def test_nothing_that_arrives_can_hurt_it(campaign: Campaign, writers: Writers, tmp_path):
     failures = {seed: wrong for seed in range(campaign.short) if (wrong := campaign.once(writers, seed, tmp_path))}
     assert failures == {}
+
+
+@pytest.mark.parametrize(
+    ("where", "instead"),
+    [
+        ("clew.kb.sources.delta._with_groups", lambda piece, _: piece),
+        ("clew.kb.visibility.widened", lambda *_: []),
+        ("clew.curation.merging.audience", lambda _: frozenset()),
+    ],
+)
+def test_the_campaign_of_groups_sees_a_leak(tmp_path, monkeypatch, where, instead):
+    monkeypatch.setattr(where, instead)
+    assert any(groups.history(seed, tmp_path) for seed in range(1, 40))

@@ -2,6 +2,7 @@
 
 import shutil
 
+import pyarrow as pa
 import pytest
 
 import clew
@@ -12,8 +13,10 @@ from clew.curation.merging import merge, undo
 from clew.kb import storage
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import MANIFEST, read_manifest
+from clew.kb.tables import GROUPS, Piece, Tables
 from clew.toolbox import Toolbox
 
+NO_EDGES = Piece(pa.table({name: pa.array([], pa.string()) for name in ("head", "relation", "tail")}), "e")
 NODES = [
     {"id": "OMIM:1", "type": "disease", "name": "Marfan syndrome", "synonyms": ["MFS"], "text": "Long fingers.",
      "year": 1896},
@@ -124,6 +127,73 @@ def test_a_merge_unites_names_texts_values_and_edges(folder):
         kb.find("ORPHA:1")
     with pytest.raises(NotFoundError):
         merge(folder, [twins])
+
+
+def test_nodes_for_different_groups_are_listed_and_never_merged(tmp_path):
+    """A ~ B ~ C: B and C are for the same groups, A for others. A stays apart with its text, value and edge."""
+    acl = {"A": ["board"], "B": ["hr", "legal"], "C": ["legal", "hr"], "D": None, "X": None}
+    nodes = [
+        {"key": key, "type": "person", "name": "Ada Lovelace", "text": f"Text {key}", GROUPS: acl[key]}
+        | {"bonus": 9000 if key == "A" else None}
+        for key in "ABCD"
+    ]
+    edges = [
+        {"head": key, "relation": "knows", "tail": "X", GROUPS: ["board"] if key == "B" else None} for key in "ABCD"
+    ]
+    nodes.append({"key": "X", "type": "sign", "name": "Charles", GROUPS: None})
+    tables = Tables((Piece(pa.Table.from_pylist(nodes), "n"),), (Piece(pa.Table.from_pylist(edges), "e"),))
+    folder = tmp_path / "people.kb"
+    clew.build(tables, folder)
+    before = {groups: seen(folder, groups) for groups in ((), ("hr",), ("legal",), ("board",), ("board", "hr"))}
+    tools = Toolbox.open(folder)
+    pairs = found(folder, least=0.0)
+    assert pairs["B", "C"].obstacle is None
+    assert pairs["A", "B"].obstacle == "their groups differ: board and hr, legal"
+    assert pairs["A", "D"].obstacle == "their groups differ: board and everybody"
+    clusters = groups(tools.local, pairs.values())
+    assert [{node.key for node in cluster} for cluster in clusters] == [{"B", "C"}]
+    merge(folder, clusters)
+    assert seen(folder, ()) == before[()]
+    assert seen(folder, ("board",)) == before[("board",)]
+    for reader in ("hr", "legal"):
+        page = clew.open(folder, groups=[reader]).show("B")
+        assert "Text A" not in page["document"]
+        assert "Text C" in page["document"]
+        assert "bonus" not in page["attributes"]
+        assert [group["count"] for group in page["neighbors"]] == [1], "the edge for the board stays hidden"
+    assert [group["count"] for group in clew.open(folder, groups=["board", "hr"]).show("B")["neighbors"]] == [2]
+    undo(folder)
+    assert {groups: seen(folder, groups) for groups in before} == before
+
+
+def seen(folder, groups):
+    base = clew.open(folder, groups=groups)
+    kb = base.tools.stored
+    return [(kb.node(node), kb.triples(node)) for node in range(len(kb))]
+
+
+def test_a_merge_across_groups_is_refused_and_the_last_merge_can_still_be_undone(tmp_path):
+    twins = [
+        {"key": key, "type": "person", "name": "Ada", GROUPS: [group]} for key, group in zip("ABC", "xxy", strict=True)
+    ]
+    folder = tmp_path / "people.kb"
+    clew.build(Tables((Piece(pa.Table.from_pylist(twins), "n"),), (NO_EDGES,)), folder)
+    before = bytes_of(folder)
+    refs = Toolbox.open(folder).local.refs
+    merge(folder, [refs([0, 1])])
+    after = bytes_of(folder)
+    with pytest.raises(InputError, match="'A' and 'C' are for different groups"):
+        merge(folder, [Toolbox.open(folder).local.refs([0, 1])])
+    assert bytes_of(folder) == after
+    undo(folder)
+    assert bytes_of(folder) == before
+
+
+def test_public_nodes_of_a_base_with_groups_are_merged(tmp_path):
+    """The rows that are merged have no list in the column of groups."""
+    nodes = [{"key": key, "type": "person", "name": "Ada", GROUPS: ["x"] if key == "C" else None} for key in "ABC"]
+    clew.build(Tables((Piece(pa.Table.from_pylist(nodes), "n"),), (NO_EDGES,)), tmp_path / "people.kb")
+    assert merge(tmp_path / "people.kb", [Toolbox.open(tmp_path / "people.kb").local.refs([0, 1])]).nodes == 2
 
 
 @pytest.mark.parametrize("with_vectors", [False, True])

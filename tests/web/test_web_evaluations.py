@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+import clew
 from browser_fixtures import flaws
 from clew.building import build
 from clew.web.settings import ServerSettings, named_bases
@@ -67,6 +68,19 @@ def test_evaluations_are_for_those_who_may_read_all_bases(settings, tmp_path):
     app = app_of(make_settings(tmp_path, make_team(tmp_path / "team.db"), evaluations=settings.evaluations))
     statuses = {name: visitor(app, name).get("/v1/evaluations").status_code for name in ("root", "ada", "rea")}
     assert statuses == {"root": 200, "ada": 403, "rea": 403}
+
+
+def test_evaluations_are_for_those_who_may_see_everything(settings, tmp_path):
+    """A reader without the groups of a base sees neither its runs nor their failures."""
+    clew.build(tables(), tmp_path / "tiny.kb", visible={"BBS*": ["lab"], "P*": ["clinic"]})
+    for groups, status in (((), 403), (("lab",), 403), (("clinic", "lab"), 200)):
+        page = visitor(app_of(replace(settings, groups=groups)))
+        assert page.get("/v1/evaluations").status_code == status
+        failures = page.get("/v1/evaluations/failures", params={"set": "mine", "run": "auto"})
+        assert (failures.status_code == 403) == (status == 403)
+        assert status == 200 or "BBS2" not in failures.text
+    clew.build(tables(), tmp_path / "tiny.kb", visible={"*": ["lab"]}, widen=True)
+    assert visitor(app_of(settings)).get("/v1/evaluations").status_code == 403
 
 
 def test_the_page_shows_them(browser, settings):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from clew.building import BuildReport, into
+from clew.building import BuildReport, into, read_changes
 from clew.building import build as build_base
 from clew.building import update as update_base
 from clew.cli.options import AnyBase, AsJson, Ray
@@ -22,7 +22,6 @@ from clew.documents.rows import DocumentOptions
 from clew.kb.schema_file import schema_edits
 from clew.kb.sources.categories import with_categories
 from clew.kb.sources.databases import is_url
-from clew.kb.sources.delta import read_delta
 from clew.kb.sources.files import SourceOptions, parse_columns
 from clew.kb.sources.read import read_sources
 from clew.kb.visibility import read_rules, restricted
@@ -96,6 +95,7 @@ Visible = Annotated[
     Path | None,
     typer.Option("--visible", metavar="FILE", help='Who may see what: TOML such as "hr/*" = ["hr", "board"].'),
 ]
+Widen = Annotated[bool, typer.Option("--widen", help="Allow that more people see something than before.")]
 NodesOnly = Annotated[
     bool,
     typer.Option("--nodes-only", help="Read names, texts and values of a graph that stays elsewhere: for #texts=KB."),
@@ -124,6 +124,7 @@ def build(
     most_megabytes: MostMegabytes = 200,
     entities: Entities = None,
     visible: Visible = None,
+    widen: Widen = False,
     nodes_only: NodesOnly = False,
     ray: Ray = None,
     as_json: AsJson = False,
@@ -138,13 +139,8 @@ def build(
         wanted = DocumentOptions(passage_length, joined, most_megabytes, entities=entities, visible=rules)
         with hired(ray) as workers:
             with progress_bar("reading") as move, stages("building") as say:
-
-                def build_in(folder: Path) -> BuildReport:
-                    return build_documents(
-                        files, folder, wanted, progress=lambda _, *done: move(*done), say=say, workers=workers
-                    )
-
-                report = into(output, build_in, say)
+                told = {"progress": lambda _, *done: move(*done), "say": say}
+                report = build_documents(files, output, wanted, workers=workers, widen=widen, **told)
             finish(report, output, embed, as_json, workers)
         return
     if ray is not None and embed == "lazy":
@@ -160,7 +156,11 @@ def build(
             tables = restricted(read_remote_nodes(sources or []), rules)
         else:
             tables = with_categories(restricted(read_sources(with_logins(sources or []), options), rules))
-        report = into(output, lambda folder: build_base(tables, folder, edits=edits, skip_bad=skip_bad, say=say), say)
+
+        def build_in(folder: Path) -> BuildReport:
+            return build_base(tables, folder, edits=edits, skip_bad=skip_bad, widen=widen, say=say)
+
+        report = into(output, build_in, say, widen=widen)
     with hired(ray) as workers:
         finish(report, output, embed, as_json, workers)
 
@@ -195,13 +195,16 @@ def update(
     columns: Map = None,
     encoding: Encoding = None,
     skip_bad: SkipBad = False,
+    widen: Widen = False,
     as_json: AsJson = False,
 ) -> None:
     """Add, change and delete nodes and edges of a knowledge base; embeddings of unchanged texts are kept."""
     options = source_options(nodes, edges, triples, columns, encoding, skip_bad)
     with stages("updating") as say:
-        delta = read_delta(sources or [], options, delete_nodes=delete_nodes or [], delete_edges=delete_edges or [])
-        report = update_base(base, delta, skip_bad=skip_bad, say=say)
+        delta = read_changes(
+            base, sources or [], options, delete_nodes=delete_nodes or [], delete_edges=delete_edges or []
+        )
+        report = update_base(base, delta, skip_bad=skip_bad, widen=widen, say=say)
     show_report(report, as_json)
 
 

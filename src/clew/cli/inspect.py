@@ -34,9 +34,9 @@ KINDS = {
 }
 
 
-def info(base: AnyBase, as_json: AsJson = False) -> None:
+def info(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
     """Show what a knowledge base is, its types, relations and sizes, and where its texts and vectors come from."""
-    tools = Toolbox.open(base)
+    tools = open_kb(base, groups=group_names(groups)).tools
     facts = tools.describe() | {"embedder": tools.remembered_embedder}
     if as_json:
         print_json(facts)
@@ -82,12 +82,13 @@ def _count(number: int | None) -> str:
     return "uncounted" if number is None else f"{number:,}"
 
 
-def schema(base: AnyBase, as_json: AsJson = False) -> None:
+def schema(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
     """Print the schema as TOML: edit it, and give it to `clew build --schema FILE`."""
+    tools = open_kb(base, groups=group_names(groups)).tools
     if as_json:
-        print_json(asdict(Toolbox.open(base).stored.schema))
+        print_json(asdict(tools.stored.schema))
         return
-    print_plain(write_schema(Toolbox.open(base).kb.schema))
+    print_plain(write_schema(tools.kb.schema))
 
 
 def show(
@@ -201,13 +202,14 @@ PROBLEMS_FOUND = 3
 def check(
     base: Base,
     most: Annotated[int, typer.Option("--most", min=1, help="Examples shown of each problem.")] = 5,
+    groups: Groups = None,
     as_json: AsJson = False,
 ) -> None:
     """Report what is doubtful about the data: dangling, cyclic, unnamed, repeated, isolated, disagreeing.
 
     The exit status is 0 where nothing was found, 3 where something was, 1 or 2 where the base cannot be read.
     """
-    findings = check_data(Toolbox.open(base).local, most)
+    findings = check_data(open_kb(base, groups=group_names(groups)).tools.local, most)
     if as_json:
         print_json({"base": str(base), "problems": [asdict(finding) for finding in findings]})
     elif not findings:
@@ -233,18 +235,21 @@ def dedup(
     ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Put the base back as it was before the last --merge.")] = False,
     embedder: EmbedderOption = None,
+    seen_by: Groups = None,
     as_json: AsJson = False,
 ) -> None:
     """Show which nodes are likely the same thing, and why; with --merge make them one."""
     if merge and undo:
         raise InputError("--merge and --undo: give one of them")
+    if seen_by is not None and (merge or undo):
+        raise InputError("--groups shows what some may see: --merge and --undo change the whole base, leave it out")
     if undo:
         undone = undo_change(base)
         tell(as_json, {"base": str(base), "undone": undone}, f"undone: {undone}")
         return
     if merge:
         sweep(base)
-    tools = Toolbox.open(base, embedder=embedder)
+    tools = open_kb(base, embedder=embedder, groups=group_names(seen_by)).tools
     with stages("comparing") as say:
         say("names, neighbours and documents")
         pairs = find_duplicates(tools, type, least=least)
@@ -257,6 +262,8 @@ def dedup(
             ends = " = ".join(f"{node.name} ({node.type}, {node.key})" for node in (pair.first, pair.second))
             out.line(f"{pair.certainty:.2f}  {ends}")
             out.line(f"      {'; '.join(pair.evidence)}")
+            if pair.obstacle:
+                out.line(f"      not merged: {pair.obstacle}")
     if merge and found:
         tools.local.release()  # or the generation that is replaced would stay until the next change
         with stages("merging") as say:

@@ -8,16 +8,19 @@ from typing import Annotated
 
 import typer
 
+from clew.api import open as open_base
 from clew.cli.options import (
     AnyBase,
     AsJson,
     CandidateSource,
     DatasetBase,
+    Groups,
     MaxHops,
     Questions,
     Sample,
     SampleSeed,
     Topics,
+    group_names,
 )
 from clew.cli.output import err, out, print_json, print_table, progress_bar
 from clew.core.errors import InputError
@@ -31,7 +34,6 @@ from clew.methods.subgraph_reranking.graph_to_text import GraphWriter, WrittenGr
 from clew.methods.subgraph_reranking.method import open_source
 from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
 from clew.models.opening import open_model
-from clew.toolbox import Toolbox
 
 Entities = Annotated[
     list[str], typer.Argument(metavar="A B [C…]", help="Names or keys; the last is the candidate answer.")
@@ -46,12 +48,13 @@ def subgraph(
     model: Annotated[str, typer.Option("--model", help="A language model that puts it into sentences.")] = "none",
     most_hops: MaxHops = 4,
     most_paths: Annotated[int, typer.Option("--max-paths", min=1, help="Paths kept for each entity.")] = 50,
+    groups: Groups = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the subgraph between entities: all shortest paths from each to the last one, and the edges among them."""
     if len(entities) < 2:
         raise InputError("name at least two entities, such as `clew subgraph KB BBS2 Polydactyly`")
-    tools = Toolbox.open(base)
+    tools = open_base(base, groups=group_names(groups)).tools
     *asked, candidate = map(tools.find_node, entities)
     limits = PathLimits(most_hops=most_hops, most_paths=most_paths)
     [found] = SubgraphExtractor(tools.kb, limits).extract(asked, [candidate])

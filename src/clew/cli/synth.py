@@ -7,8 +7,21 @@ from typing import Annotated
 
 import typer
 
+from clew.api import open as open_base
 from clew.cli.ask import show_estimate
-from clew.cli.options import AsJson, Base, EstimateOnly, MaxCalls, MaxCost, MaxSeconds, MaxTokens, Model, TraceFile
+from clew.cli.options import (
+    AsJson,
+    Base,
+    EstimateOnly,
+    Groups,
+    MaxCalls,
+    MaxCost,
+    MaxSeconds,
+    MaxTokens,
+    Model,
+    TraceFile,
+    group_names,
+)
 from clew.cli.output import out, print_json, progress_bar, say
 from clew.core.trace import Recorder, recording
 from clew.models.budget import Budget, Ledger
@@ -17,7 +30,6 @@ from clew.models.prices import Estimate
 from clew.synthesis.benchmark import Wanted, Writers, estimate_benchmark, make_benchmark
 from clew.synthesis.output import Made, statistics_table
 from clew.synthesis.templates import KINDS
-from clew.toolbox import Toolbox
 
 
 def synth(
@@ -49,11 +61,12 @@ def synth(
     max_seconds: MaxSeconds = None,
     estimate: EstimateOnly = False,
     trace: TraceFile = None,
+    groups: Groups = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a benchmark of questions with gold answers, queries and paths from any knowledge base."""
     wanted = Wanted(count, _listed(kinds), templates, _listed(roles), seed, beside)
-    tools = Toolbox.open(base)
+    tools = open_base(base, groups=group_names(groups)).tools
     if estimate:
         free = model == "none"
         show_estimate(Estimate() if free else estimate_benchmark(tools, wanted, open_estimating(model)), as_json)

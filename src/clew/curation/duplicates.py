@@ -20,10 +20,12 @@ import pyarrow as pa
 import rustworkx
 from rapidfuzz.distance import Levenshtein
 
-from clew.core.types import IntArray, NodeRef
+from clew.core.types import IntArray, NodeRef, NodeSet
 from clew.curation.likeness import NEAREST, Likeness, Sign, alike
 from clew.index.vectors import VectorIndex
 from clew.kb.arrays import ArrayKnowledgeBase
+from clew.kb.tables import GROUPS
+from clew.kb.visibility import audience, audience_text
 from clew.toolbox import Toolbox
 
 PRIOR = -3.0
@@ -52,11 +54,13 @@ class Pair:
     second: NodeRef
     certainty: float
     evidence: tuple[str, ...]
+    obstacle: str | None = None
+    """The reason why the pair must not be merged. None if it may be merged."""
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         shown = {"first": self.first.to_dict(), "second": self.second.to_dict()}
-        return shown | {"certainty": self.certainty, "evidence": list(self.evidence)}
+        return shown | {"certainty": self.certainty, "evidence": list(self.evidence), "obstacle": self.obstacle}
 
 
 def find_duplicates(tools: Toolbox, type: str | None = None, *, least: float = LEAST) -> list[Pair]:
@@ -76,8 +80,17 @@ def find_duplicates(tools: Toolbox, type: str | None = None, *, least: float = L
         found = signs[place] + ([written[place]] if place in written else [])
         if (certainty := _certainty(found)) >= least:
             first, second = kb.refs(place)
-            pairs.append(Pair(first, second, round(certainty, 4), tuple(sign.said for sign in found)))
+            evidence = tuple(sign.said for sign in found)
+            pairs.append(Pair(first, second, round(certainty, 4), evidence, _obstacle(kb, place)))
     return sorted(pairs, key=lambda pair: (-pair.certainty, pair.first.key, pair.second.key))
+
+
+def _obstacle(kb: ArrayKnowledgeBase, pair: tuple[int, int]) -> str | None:
+    """Return why two nodes must stay apart: a merge would show each one's content to the other's groups."""
+    first, second = (audience(groups) for groups in kb.values(NodeSet.of(pair), GROUPS))
+    if first == second:
+        return None
+    return f"their groups differ: {audience_text(first)} and {audience_text(second)}"
 
 
 def _certainty(signs: Iterable[Sign], more: float = 0.0) -> float:
@@ -85,8 +98,8 @@ def _certainty(signs: Iterable[Sign], more: float = 0.0) -> float:
 
 
 def groups(kb: ArrayKnowledgeBase, pairs: Iterable[Pair]) -> list[tuple[NodeRef, ...]]:
-    """What the pairs join together; the node with most edges first, which the others are merged into."""
-    ends = [(pair.first.id, pair.second.id) for pair in pairs]
+    """Return the nodes that pairs without an obstacle join, the node with most edges first: the others go into it."""
+    ends = [(pair.first.id, pair.second.id) for pair in pairs if pair.obstacle is None]
     nodes = sorted({node for pair in ends for node in pair})
     number = {node: position for position, node in enumerate(nodes)}
     graph: rustworkx.PyGraph[int, None] = rustworkx.PyGraph()

@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,9 @@ from clew.index.vector_store import OWN
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import MANIFEST, read_manifest
 from clew.kb.schema_file import SchemaEdits
-from clew.kb.sources.jsonl import column_of
 from clew.kb.storage import locked, record, remove_recorded
-from clew.kb.tables import Piece, Tables
+from clew.kb.tables import GROUPS, Piece, Tables
+from clew.kb.visibility import audience
 
 MERGED = "merged_keys"
 
@@ -38,16 +39,19 @@ Row = dict[str, Any]
 
 
 def merge(folder: Path, groups: Sequence[Sequence[NodeRef]], *, say: Say = lambda _: None) -> BuildReport:
-    """Make each group its first node; the base as it was is kept for `clew dedup KB --undo`."""
+    """Make each group its first node; the base as it was is kept for `clew dedup KB --undo`.
+
+    Raise InputError if the nodes of a group are not for the same readers.
+    """
     with locked(folder):
         old = ArrayKnowledgeBase.open(folder)
         for node in (node for group in groups for node in group):
             old.find(node.key)  # somebody else may have changed the base since
         edits = SchemaEdits.from_json(old.manifest.facts["edits"])
         had_vectors = have_all_vectors(old)
+        tables = merged(old.to_tables(), [[node.key for node in group] for group in groups])
         say("keeping the base as it was")
         keep_state(folder)
-        tables = merged(old.to_tables(), [[node.key for node in group] for group in groups])
         gone = sum(len(group) - 1 for group in groups)
         what = f"merged {gone:,} nodes into {len(groups):,}"
         old.release()
@@ -66,7 +70,7 @@ def merged(tables: Tables, groups: Sequence[Sequence[str]]) -> Tables:
     """The tables of a base in which the keys of each group are the first one."""
     leaders = {key: group[0] for group in groups for key in group}
     (nodes,), (edges,) = tables.nodes, tables.edges
-    return Tables((_merged_nodes(nodes, leaders),), (_merged_edges(edges, leaders),), notes=tables.notes)
+    return replace(tables, nodes=(_merged_nodes(nodes, leaders),), edges=(_merged_edges(edges, leaders),))
 
 
 def _merged_nodes(piece: Piece, leaders: Mapping[str, str]) -> Piece:
@@ -80,7 +84,7 @@ def _merged_nodes(piece: Piece, leaders: Mapping[str, str]) -> Piece:
     names = [*table.column_names, *([] if MERGED in table.column_names else [MERGED])]
     kinds = {name: table.schema.field(name).type for name in table.column_names}
     kinds.setdefault(MERGED, pa.large_list(pa.large_string()))
-    changed = pa.table({name: column_of([row.get(name) for row in united]).cast(kinds[name]) for name in names})
+    changed = pa.table({name: pa.array([row.get(name) for row in united], kinds[name]) for name in names})
     untouched = table.filter(pc.invert(touched))
     if MERGED not in table.column_names:
         untouched = untouched.append_column(MERGED, pa.nulls(untouched.num_rows, kinds[MERGED]))
@@ -90,6 +94,9 @@ def _merged_nodes(piece: Piece, leaders: Mapping[str, str]) -> Piece:
 def _united(group: Sequence[Row]) -> Row:
     """The first row with what the others add."""
     first, *others = group
+    for other in others:
+        if audience(first.get(GROUPS)) != audience(other.get(GROUPS)):
+            raise InputError(f"{first['key']!r} and {other['key']!r} are for different groups: they cannot be merged")
     row = {name: next((one[name] for one in group if one[name] not in (None, "", [])), None) for name in first}
     names = dict.fromkeys(name for one in group for name in (one["name"], *(one["aliases"] or ())))
     row["aliases"] = [name for name in names if name != first["name"]]

@@ -10,14 +10,14 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from clew.building import BuildReport, Say, write_base
-from clew.core.errors import NotFoundError, SourceError
+from clew.building import BuildReport, Say, into, visibility_of, write_base
+from clew.core.errors import CorruptError, FormatError, NotFoundError, SourceError
 from clew.core.texts import whole_text
 from clew.core.workers import Workers
 from clew.documents.extracted import Extracted, ExtractedCache, content_key, digest_of, from_json
 from clew.documents.formats import GRAPHS, READERS, RECORDS, beginning, format_of, named_ending, plain_name
 from clew.documents.formats.text_file import decoded
-from clew.documents.originals import remember_sources
+from clew.documents.originals import remember_sources, remembered_rules
 from clew.documents.passages import outline
 from clew.documents.processes import ReadingProcesses, ReadingWorkers
 from clew.documents.reading import check_file, reason, replied
@@ -27,9 +27,10 @@ from clew.kb.manifest import EXTRACTED
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.storage import locked
 from clew.kb.tables import Problem, Tables
-from clew.kb.visibility import restricted
+from clew.kb.visibility import Rules, restricted
 from clew.models.embedding.opening import PASSAGES, open_embedder
 from clew.models.protocol import Embedder
+from clew.postgres import is_address
 
 TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst", ".man"})
 DOCUMENTS = frozenset(READERS) - TEXTS - {".txt", ".text", ".csv", ".tsv", ".json"}
@@ -45,30 +46,49 @@ Progress = Callable[[str, int, int], None]
 
 def build_documents(
     paths: Sequence[Path],
-    folder: Path,
+    place: str | Path,
     options: DocumentOptions | None = None,
     *,
     progress: Progress = lambda *_: None,
     say: Say = lambda _: None,
     jobs: int | None = None,
     workers: Workers | None = None,
+    widen: bool = False,
 ) -> BuildReport:
     """Read files and folders and build their base; files that cannot be read are listed in the report.
 
     `jobs` is how many processes read at most; without it, as many as there are cores. `workers` read instead of them.
+    Without rules in the options, the rules of the base that is replaced apply. `widen` allows that more people see
+    something than before.
     """
-    options = options or DocumentOptions()
-    if options.cache is None:
-        options = replace(options, cache=folder / EXTRACTED)
-    embedder = open_embedder(PASSAGES) if {"knn", "mdr"} & set(options.edges.kinds) else None
-    with locked(folder):  # what is read is kept there at once
-        read = read_folder(paths, options, progress, embedder, jobs=jobs, workers=workers)
-        tables = restricted(read.tables, options.visible)
-        report = write_base(tables, folder, read.edits, skip_bad=False, say=say)
-        forget_rows(folder)
-    remember_sources(folder, paths)
-    problems = tuple(Problem(one.reason, one.file, 0) for one in read.skipped)
-    return replace(report, skipped=report.skipped + len(problems), problems=(*problems, *report.problems))
+    given = options or DocumentOptions()
+    embedder = open_embedder(PASSAGES) if {"knn", "mdr"} & set(given.edges.kinds) else None
+    rules, is_given = given.visible or earlier_rules(place), bool(given.visible)
+
+    def build_in(folder: Path) -> BuildReport:
+        options = given if given.cache is not None else replace(given, cache=folder / EXTRACTED)
+        with locked(folder):  # what is read is kept there at once
+            read = read_folder(paths, options, progress, embedder, jobs=jobs, workers=workers)
+            tables = restricted(read.tables, rules, strict=is_given)
+            report = write_base(tables, folder, read.edits, skip_bad=False, say=say, widen=widen)
+            forget_rows(folder)
+        problems = tuple(Problem(one.reason, one.file, 0) for one in read.skipped)
+        return replace(report, skipped=report.skipped + len(problems), problems=(*problems, *report.problems))
+
+    report = into(place, build_in, say, widen=widen)
+    if not is_address(place):
+        remember_sources(Path(place), paths, rules)
+    return report
+
+
+def earlier_rules(place: str | Path) -> Rules:
+    """Return the rules that say which groups may see the documents of the base at a place."""
+    try:
+        return visibility_of(place).rules
+    except (NotFoundError, FormatError):  # earlier versions stored none
+        return {}
+    except CorruptError:
+        return remembered_rules(Path(place))
 
 
 def hold_documents(paths: Sequence[Path]) -> bool:

@@ -11,11 +11,13 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from clew.core.disk import write_whole
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.core.texts import parse_json
 from clew.documents.extracted import content_digest
+from clew.kb.visibility import Rules
 from clew.models.settings import Settings
 
 REMEMBERED = "built_from.json"
@@ -24,14 +26,14 @@ MOST_REMEMBERED = 500
 """Bases; those built longest ago are forgotten."""
 
 
-def remember_sources(base: Path, paths: Sequence[Path]) -> None:
-    """Note for this user what a base was built from; a hint, so that failing to note it fails nothing."""
+def remember_sources(base: Path, paths: Sequence[Path], rules: Rules | None = None) -> None:
+    """Note for this user what a base was built from and who may see what; failing to note it fails nothing."""
     with suppress(OSError, InputError):
         file = _remembered_file()
         known = _read(file)
         own = str(base.resolve())
         known.pop(own, None)
-        known[own] = [str(path.resolve()) for path in paths]
+        known[own] = {"paths": [str(path.resolve()) for path in paths], "visible": dict(rules or {})}
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, json.dumps(dict([*known.items()][-MOST_REMEMBERED:]), indent=1).encode())
 
@@ -39,8 +41,15 @@ def remember_sources(base: Path, paths: Sequence[Path]) -> None:
 def remembered_sources(base: Path) -> list[Path]:
     """What this user built a base from, where that is known."""
     with suppress(OSError, InputError):
-        return [Path(path) for path in _read(_remembered_file()).get(str(base.resolve()), [])]
+        return [Path(path) for path in _read(_remembered_file()).get(str(base.resolve()), {}).get("paths", [])]
     return []
+
+
+def remembered_rules(base: Path) -> Rules:
+    """Return the rules by which this user built a base from documents, if that is known."""
+    with suppress(OSError, InputError):
+        return dict(_read(_remembered_file()).get(str(base.resolve()), {}).get("visible", {}))
+    return {}
 
 
 def find_original(base: Path, name: str, digest: str | None, files: Path | None = None) -> Path:
@@ -79,10 +88,12 @@ def _remembered_file() -> Path:
     return Settings.load().cache_folder / REMEMBERED
 
 
-def _read(file: Path) -> dict[str, list[str]]:
+def _read(file: Path) -> dict[str, dict[str, Any]]:
+    """Read the notes. Earlier versions noted a list of paths alone."""
     try:
         raw = parse_json(file.read_text("utf-8"))
     except (FileNotFoundError, ValueError):
         return {}
     pairs = raw.items() if isinstance(raw, dict) else ()
-    return {base: [path for path in paths if isinstance(path, str)] for base, paths in pairs if isinstance(paths, list)}
+    noted = {base: {"paths": entry} if isinstance(entry, list) else entry for base, entry in pairs}
+    return {base: entry for base, entry in noted.items() if isinstance(entry, dict)}

@@ -251,7 +251,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
             for name in self.edge_columns.schema.names:
                 table = table.append_column(name, self.edge_columns.column(name))
         source = str(self.folder)
-        return Tables((Piece(nodes, source),), (Piece(table, source),), notes=self.notes)
+        return Tables((Piece(nodes, source),), (Piece(table, source),), notes=self.notes, visibility=self.visibility)
 
     def inconsistencies(self) -> list[str]:
         """What does not fit together although every checksum holds: wrong lengths, ids out of range, unsorted edges."""

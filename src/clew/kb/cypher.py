@@ -172,5 +172,5 @@ def _edge_attributes(server: BoltServer, relations: Iterable[str]) -> dict[str, 
         rows += [["", relation, "", held] for [held] in server.rows(query)]
     if not rows:
         return {}
-    table = edge_piece(rows, {"": "-"}, str(server.address)).table
+    table = edge_piece(rows, {"": "-"}, str(server.address), SourceOptions()).table
     return {field.name: kind_of(field.type) for field in table.schema if field.name not in EDGE_COLUMNS}

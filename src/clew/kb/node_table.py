@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.errors import SourceError
-from clew.kb.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece, Problems, Tables
+from clew.kb.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece, Problems, Tables
 
 STRING = pa.large_string()
 STRINGS = pa.large_list(pa.large_string())
@@ -22,7 +22,7 @@ def node_table(tables: Tables, problems: Problems) -> pa.Table:
         require(piece, ("key",))
     parts = [_normal(piece, tables.implicit_type) for piece in pieces]
     if tables.implicit or not tables.nodes:
-        parts.append(_implicit_nodes(tables, parts))
+        parts.append(with_edge_groups(_implicit_nodes(tables, parts), tables.edges))
     table = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
     table = table.take(pc.sort_indices(table["key"]))
     table = _unique(table, pieces, problems)
@@ -129,6 +129,25 @@ def _implicit_nodes(tables: Tables, known: Sequence[pa.Table]) -> pa.Table:
     rows = len(keys)
     text = pa.repeat(pa.scalar("", STRING), rows)
     return pa.table({"key": keys, "type": types, "name": keys, "aliases": pa.nulls(rows, STRINGS), "text": text})
+
+
+def with_edge_groups(nodes: pa.Table, edges: Sequence[Piece]) -> pa.Table:
+    """Give nodes that only edges describe the groups of these edges. A node that a public edge names is public."""
+    if not any(GROUPS in piece.table.column_names for piece in edges):
+        return nodes
+    found: dict[str, set[str]] = {}
+    public: set[str] = set()
+    for piece in edges:
+        rows = piece.table.num_rows
+        groups = piece.table[GROUPS].to_pylist() if GROUPS in piece.table.column_names else [None] * rows
+        for end in ("head", "tail"):
+            for key, some in zip(piece.table[end].cast(STRING).to_pylist(), groups, strict=True):
+                named = {group for group in some or () if group}
+                found.setdefault(key, set()).update(named)
+                public.update(() if named else (key,))
+    keys = nodes["key"].cast(STRING).to_pylist()
+    told = [None if key in public else sorted(found.get(key, ())) for key in keys]
+    return nodes.append_column(GROUPS, pa.array(told, STRINGS))
 
 
 def _unique(table: pa.Table, pieces: Sequence[Piece], problems: Problems) -> pa.Table:

@@ -21,7 +21,7 @@ from clew.core.schema import Schema
 from clew.core.types import Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
 from clew.kb import render
 from clew.kb.manifest import read_facts
-from clew.kb.tables import Tables
+from clew.kb.tables import Tables, Visibility
 
 Way = tuple[NodeSet, Sequence[tuple[str, Direction, str | None]]]
 """Where to start, and the steps from there: a relation, its direction, and the type that the step has to lead to."""
@@ -155,6 +155,16 @@ class StoredKnowledgeBase(KnowledgeBase):
     def groups(self) -> frozenset[str]:
         """Every group that some node or edge is for; empty where everybody may see everything."""
         return frozenset(self.facts.get("groups", ()))
+
+    @property
+    def restrictions(self) -> str:
+        """Fingerprint of who may see what. A base of an earlier version has one for each of its states."""
+        return str(self.facts.get("restrictions", self.identity))
+
+    @property
+    def visibility(self) -> Visibility:
+        """How the base tells which groups a row is for."""
+        return Visibility.from_facts(self.facts)
 
     @property
     def language(self) -> str:

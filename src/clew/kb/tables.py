@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
-from clew.core.errors import SourceError
+from clew.core.errors import CorruptError, SourceError
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,31 @@ class Piece:
         return self.first_line + row if self.lines is None else int(self.lines[row].as_py())
 
 
+@dataclass(frozen=True)
+class Visibility:
+    """How a base tells which groups a row is for. The base stores it, so that it applies to later changes too."""
+
+    column: str | None = None
+    """Column of groups in the sources (`--map groups=COLUMN`)."""
+    rules: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Pattern of files or keys, such as `hr/*` → groups (`--visible FILE`)."""
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Visibility:
+        """Read it from the facts of a base. Bases of earlier versions have none."""
+        stored = facts.get("visibility", {})
+        try:
+            rules = {str(pattern): [*map(str, groups)] for pattern, groups in stored.get("rules", {}).items()}
+            return cls(stored.get("column") and str(stored["column"]), rules)
+        except (AttributeError, TypeError):
+            raise CorruptError("the manifest does not say who may see what: build the base again") from None
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return the facts to store. Empty if the base has no groups."""
+        stored = {"column": self.column, "rules": dict(self.rules)}
+        return {"visibility": {name: value for name, value in stored.items() if value}} if any(stored.values()) else {}
+
+
 @dataclass(frozen=True, eq=False)
 class Tables:
     """All nodes and edges of a knowledge base before the build; keys may be strings or integers.
@@ -79,3 +106,4 @@ class Tables:
     """Rows the readers left out, where they were told to."""
     answers: tuple[str, ...] = ()
     """The types whose nodes may be answers, where the format of the sources says so; empty means all."""
+    visibility: Visibility = Visibility()

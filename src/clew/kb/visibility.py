@@ -5,10 +5,12 @@ A row without groups is for everybody. An edge is seen by who sees it and both i
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from dataclasses import replace
-from fnmatch import translate
+from fnmatch import fnmatchcase, translate
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,11 @@ from numpy.typing import NDArray
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.core.texts import parse_toml
 from clew.kb.node_table import STRING, STRINGS
-from clew.kb.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece, Tables
+from clew.kb.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece, Tables, Visibility
 
+MAX_LISTED = 20
+"""Maximum number of nodes and edges that an error lists."""
+Row = MutableMapping[str, Any]
 Rules = Mapping[str, Sequence[str]]
 """A pattern of files or keys, such as `hr/*` → the groups that may see what matches."""
 
@@ -38,18 +43,26 @@ def read_rules(file: Path) -> dict[str, list[str]]:
     return told
 
 
-def restricted(tables: Tables, rules: Rules) -> Tables:
-    """The same tables, their nodes with the groups that rules give them: by file where they are of one, else by key."""
+def restricted(tables: Tables, rules: Rules, *, strict: bool = True) -> Tables:
+    """The same tables, their nodes with the groups that rules give them: by file where they are of one, else by key.
+
+    Raise NotFoundError if a rule fits nothing and `strict` is set: a misspelt pattern would show what it was to hide.
+    """
     if not rules:
         return tables
-    found = [_restricted(piece, rules) for piece in tables.nodes]
+    found = [apply_rules(piece, rules) for piece in tables.nodes]
     unused = set(rules).difference(*(used for _, used in found))
-    if unused:  # a misspelt pattern would show what was to be hidden
+    if unused and strict:
         raise NotFoundError(f"the rule {min(unused)!r} fits no file and no key: correct it or leave it out")
-    return replace(tables, nodes=tuple(piece for piece, _ in found))
+    visibility = replace(tables.visibility, rules=rules)
+    return replace(tables, nodes=tuple(piece for piece, _ in found), visibility=visibility)
 
 
-def _restricted(piece: Piece, rules: Rules) -> tuple[Piece, set[str]]:
+def apply_rules(piece: Piece, rules: Rules, rows: pa.ChunkedArray | None = None) -> tuple[Piece, set[str]]:
+    """Give nodes the groups of the rules that fit them. Return the rules that were used, too.
+
+    `rows` marks the nodes that the rules are for, by default all.
+    """
     table = piece.table
     names = table["key"].cast(STRING)
     if "file" in table.column_names:
@@ -59,6 +72,7 @@ def _restricted(piece: Piece, rules: Rules) -> tuple[Piece, set[str]]:
     used = set()
     for pattern, allowed in rules.items():
         fits = pc.match_substring_regex(names, f"^(?:{_pattern(pattern)})$")
+        fits = fits if rows is None else pc.and_(fits, rows)
         if pc.any(fits, min_count=0).as_py():
             used.add(pattern)
             groups = pc.if_else(fits, pa.scalar(list(allowed), STRINGS), groups)
@@ -66,8 +80,23 @@ def _restricted(piece: Piece, rules: Rules) -> tuple[Piece, set[str]]:
     return replace(piece, table=table.append_column(GROUPS, groups)), used
 
 
+def rule_audience(name: str, rules: Rules) -> frozenset[str]:
+    """Return the groups that the rules give a file. The last pattern that matches decides."""
+    fitting = [groups for pattern, groups in rules.items() if fnmatchcase(name, pattern)]
+    return audience(fitting[-1]) if fitting else frozenset()
+
+
 def _pattern(pattern: str) -> str:
     return translate(pattern).removeprefix("(?s:").removesuffix(")\\Z")
+
+
+def fingerprint(tables: Tables) -> str:
+    """Return a digest of who may see which rows of a base."""
+    nodes = [_rows_with_groups(piece.table) for piece in tables.nodes if has_groups(piece)]
+    edges = [_rows_with_groups(piece.table) for piece in tables.edges if has_groups(piece)]
+    told = [table.select(["key", GROUPS]).to_pylist() for table in nodes]
+    told += [table.select([*EDGE_COLUMNS, GROUPS]).to_pylist() for table in edges]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
 
 
 def groups_in(*batches: pa.RecordBatch | None) -> list[str]:
@@ -77,13 +106,93 @@ def groups_in(*batches: pa.RecordBatch | None) -> list[str]:
     return sorted({group for some in named for group in some if group})
 
 
-def refuse_showing(before: Mapping[str, Any], place: object) -> None:
-    """Refuse to replace a base that was for groups, by its facts, by one that everybody may see."""
-    if before.get("groups"):
-        raise InputError(
-            f"{place} was for groups ({', '.join(before['groups'])}), and its new sources name none, so that everybody "
-            "would see everything: give --map groups=COLUMN or --visible FILE again, or remove the base first"
+def audience(groups: Sequence[str | None] | None) -> frozenset[str]:
+    """Return the groups that a row is for. An empty set means everybody."""
+    return frozenset(group for group in groups or () if group)
+
+
+def audience_text(groups: Collection[str]) -> str:
+    """Return the groups as text, or "everybody" if there are none."""
+    return ", ".join(sorted(groups)) or "everybody"
+
+
+def has_groups(piece: Piece) -> bool:
+    """Return whether some row of a piece is for groups."""
+    return bool(_rows_with_groups(piece.table).num_rows)
+
+
+def refuse_widening(old: Tables, new: Tables, place: object) -> None:
+    """Raise InputError with the list if some node or edge of a base would become visible to more people."""
+    if found := widened(old, new):
+        listed = "; ".join(found[:MAX_LISTED]) + (
+            f"; and {len(found) - MAX_LISTED:,} more" if found[MAX_LISTED:] else ""
         )
+        raise InputError(
+            f"{place}: {len(found):,} nodes or edges would be visible to more people: {listed}. Keep their groups "
+            "(--map groups=COLUMN, --visible FILE), or add --widen to show them"
+        )
+
+
+def widened(old: Tables, new: Tables) -> list[str]:
+    """Return the nodes and edges of both states whose readers would become more, each with its old and new groups.
+
+    Parallel edges count together, and each one by its attributes too: its content must not move to other readers.
+    """
+    nodes = _widened(old.nodes, new.nodes, "key", lambda row: [f"node {row['key']!r}"], ("key", GROUPS))
+    return nodes + _widened(old.edges, new.edges, "head", _edge_names)
+
+
+def _widened(
+    old: Sequence[Piece],
+    new: Sequence[Piece],
+    first: str,
+    names: Callable[[Row], list[str]],
+    columns: Collection[str] | None = None,
+) -> list[str]:
+    restricted_rows = [_rows_with_groups(piece.table)[first].cast(STRING) for piece in old]
+    among = pa.chunked_array([chunk for column in restricted_rows for chunk in column.chunks], STRING)
+    before, after = (_audiences(pieces, first, names, columns, among) for pieces in (old, new))
+    return [
+        f"{name} ({audience_text(groups)} → {audience_text(after[name])})"
+        for name, groups in before.items()
+        if groups and name in after and not (after[name] and after[name] <= groups)
+    ]
+
+
+def _audiences(
+    pieces: Sequence[Piece],
+    first: str,
+    names: Callable[[Row], list[str]],
+    columns: Collection[str] | None,
+    among: pa.ChunkedArray,
+) -> dict[str, frozenset[str]]:
+    """Return who may see the rows of each name, among those whose first column is listed."""
+    found: dict[str, frozenset[str]] = {}
+    for piece in pieces:
+        table = piece.table.select([name for name in piece.table.column_names if columns is None or name in columns])
+        for row in table.filter(pc.is_in(table[first].cast(STRING), value_set=among)).to_pylist():
+            groups = audience(row.pop(GROUPS, None))
+            for name in names(row):
+                earlier = found.get(name, groups)
+                found[name] = earlier | groups if earlier and groups else frozenset()
+    return found
+
+
+def edge_content(row: Row) -> str:
+    """Return what tells parallel edges apart: their attributes."""
+    held = {name: value for name, value in row.items() if name not in (*EDGE_COLUMNS, GROUPS) and value is not None}
+    return repr(sorted(held.items())) if held else ""
+
+
+def _edge_names(row: Row) -> list[str]:
+    name = f"edge {row['head']!r} —{row['relation']}→ {row['tail']!r}"
+    return [name, f"{name} {content}"] if (content := edge_content(row)) else [name]
+
+
+def _rows_with_groups(table: pa.Table) -> pa.Table:
+    if GROUPS not in table.column_names:
+        return table.slice(0, 0)
+    return table.filter(pc.fill_null(pc.greater(pc.list_value_length(table[GROUPS]), 0), False))
 
 
 def visible(tables: Tables, groups: Collection[str]) -> Tables:
@@ -94,7 +203,13 @@ def visible(tables: Tables, groups: Collection[str]) -> Tables:
     whole = sum(piece.table.num_rows for piece in tables.nodes)
     if len(keys) < whole:
         edges = [_kept(piece, _joins(piece.table, keys)) for piece in edges]
-    return replace(tables, nodes=_told(nodes, NODE_COLUMNS), edges=_told(edges, EDGE_COLUMNS), implicit=False)
+    return replace(
+        tables,
+        nodes=_told(nodes, NODE_COLUMNS),
+        edges=_told(edges, EDGE_COLUMNS),
+        implicit=False,
+        visibility=Visibility(),
+    )
 
 
 def _seen(piece: Piece, groups: Collection[str]) -> Piece:

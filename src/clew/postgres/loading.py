@@ -23,7 +23,7 @@ from clew.index.vector_store import hashes_of
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.description import describe
 from clew.kb.tables import NODE_COLUMNS
-from clew.kb.visibility import refuse_showing
+from clew.kb.visibility import refuse_widening
 from clew.postgres.catalog import (
     Generation,
     add_generation,
@@ -35,6 +35,7 @@ from clew.postgres.catalog import (
     writing,
 )
 from clew.postgres.connection import Address, Connection
+from clew.postgres.knowledge_base import PostgresKnowledgeBase
 
 ROWS = 10_000
 """Nodes, or edges with attributes, that are turned into rows at a time."""
@@ -49,19 +50,27 @@ COPY_HEAD, COPY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
 
 def publish(
-    folder: Path, address: Address, replacing: int | None = None, view_of: Generation | None = None
+    folder: Path,
+    address: Address,
+    replacing: int | None = None,
+    view_of: Generation | None = None,
+    *,
+    widen: bool = False,
 ) -> Generation:
     """Load the base in a folder as the current state of a base in PostgreSQL; a kill at any moment changes nothing.
 
     `replacing` is the generation that it was made from, 0 where there was none: where another one is current by now,
     nothing is changed. A view shares the vectors of what it is a `view_of`.
+    `widen` allows that more people see something than in the base that is replaced.
     """
     kb = ArrayKnowledgeBase.open(folder)
     with writing(address) as (connection, base):
         if replacing is not None and (current_generation(connection, base) or 0) != replacing:
             raise LockedError(f"{address} was changed by somebody else meanwhile, so nothing was written: run again")
-        if replacing is None and view_of is None and not kb.groups:
-            refuse_showing(current_facts(connection, base), address)
+        if not widen and current_facts(connection, base).get("groups"):
+            old = PostgresKnowledgeBase.open(address)
+            refuse_widening(old.to_tables(), kb.to_tables(), address)
+            old.release()
         made = add_generation(connection, base, kb.identity, facts_of(kb), view_of)
         connection.execute("SET LOCAL maintenance_work_mem = '512MB'")
         load_nodes(connection, kb)

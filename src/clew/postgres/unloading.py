@@ -67,4 +67,6 @@ def read_tables(kb: PostgresKnowledgeBase) -> Tables:
         values = [decode(some[field.name]) if field.name in some else None for some in packed]
         columns[field.name] = pa.array(values, field.type)
     source = str(kb.address)
-    return Tables((Piece(nodes, source),), (Piece(pa.table(columns), source),), notes=kb.notes)
+    return Tables(
+        (Piece(nodes, source),), (Piece(pa.table(columns), source),), notes=kb.notes, visibility=kb.visibility
+    )

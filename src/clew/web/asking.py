@@ -168,4 +168,4 @@ class Asker:
 
     @staticmethod
     def _key(base: ServedBase, request: AskRequest) -> Key:
-        return base.name, base.base().tools.identity, request.model_dump_json()
+        return base.runs_name, base.base().tools.identity, request.model_dump_json()

@@ -15,8 +15,9 @@ from threading import Thread
 from clew.building import build, into
 from clew.core.errors import ClewError, LockedError
 from clew.core.limits import limit_memory, limit_seconds
-from clew.documents.building import read_folder
+from clew.documents.building import earlier_rules, read_folder
 from clew.documents.rows import DocumentOptions
+from clew.kb.visibility import restricted
 
 MEMORY = 8 << 30
 """Bytes of address space after which a build fails instead of taking the machine with it."""
@@ -49,7 +50,8 @@ def main(files: str, base: str, cache: str) -> int:
             DocumentOptions(cache=Path(cache)),
             lambda what, done, total: say(stage=what, done=done, total=total),
         )
-        into(place, lambda folder: build(found.tables, folder, edits=found.edits, say=stage), stage, replacing)
+        tables = restricted(found.tables, earlier_rules(place), strict=False)
+        into(place, lambda folder: build(tables, folder, edits=found.edits, say=stage), stage, replacing)
     except ClewError as error:
         say(error=str(error))
         return OVERTAKEN if isinstance(error, LockedError) else 1

@@ -21,6 +21,7 @@ from clew.web.state import BaseOf, State, StateOf, WritableBaseOf
 
 router = APIRouter(prefix="/v1/bases/{base}/documents", tags=["documents"])
 pages = APIRouter(prefix="/v1/bases/{base}/page", tags=["documents"])
+HIDDEN_ERROR = "the build failed: somebody who may see the whole base sees why"
 MOST_BOXES = 200
 MOST_LINES = 1000
 """Lines of a node that are marked; a command line holds no more."""
@@ -71,8 +72,10 @@ async def _changed(
     base: ServedBase, state: State, request: Request, what: str, change: Callable[[Documents], str | None]
 ) -> DocumentsReply:
     """What is listed after a change, which is written down under the name that the file is kept by."""
-    folder = _folder(base)
-    kept = await state.asker.in_thread(lambda: change(folder)) or request.path_params["name"]
+    folder, name = _folder(base), request.path_params["name"]
+    if not await state.asker.in_thread(lambda: base.sees_file(name)):
+        raise HTTPException(403, f"{name[:100]!r} is for other groups: only they may change it")
+    kept = await state.asker.in_thread(lambda: change(folder)) or name
     await state.audit(request, f"document {what}", f"{base.name}/{kept}")
     return await _listing(base, state)
 
@@ -125,14 +128,21 @@ async def _listing(base: ServedBase, state: State) -> DocumentsReply:
         return DocumentsReply(documents=found, build=BuildReply(state="idle"), accepts=(), most_bytes=0)
 
     def listing() -> DocumentsReply:
-        indexed, build = folder.indexed(), folder.state()
+        """Files that the reader may see: those in the reader's view, and others that no rule hides."""
+        indexed, build, sees_all = folder.indexed(), folder.state(), base.sees_everything()
         told = build.model_copy(update={"error": state.served.addresses.hidden(build.error)})
+        if not sees_all:  # stages, errors and counts speak of all files
+            error = HIDDEN_ERROR if build.error else None
+            told = BuildReply(
+                state=build.state, error=error, skipped=tuple(one for one in build.skipped if base.sees_file(one.file))
+            )
         return DocumentsReply(
             documents=tuple(
                 DocumentReply(name=name, title=titles.get(name, ""), bytes=size, indexed=name in indexed)
                 for name, size in folder.names().items()
+                if name in titles or sees_all or (name not in indexed and base.sees_file(name))
             ),
-            deleted=tuple(folder.deleted()),
+            deleted=tuple(filter(base.sees_file, folder.deleted())),
             build=told,
             accepts=tuple(READERS),
             most_bytes=most_bytes,

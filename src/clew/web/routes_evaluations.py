@@ -19,12 +19,15 @@ router = APIRouter(prefix="/v1/evaluations", tags=["evaluations"])
 
 
 async def evaluations_of(state: StateOf, grant: GrantOf) -> Path:
-    """The folder of runs, for those who may read every base: they show questions and answers of all."""
+    """Return the folder of runs, for those who may see everything: runs show questions and answers of all bases."""
     folder = state.served.settings.evaluations
     if folder is None:
         raise HTTPException(404, "this server shows no evaluations: start it with --evaluations FOLDER")
     if not grant.allows(EVERY_BASE):
         raise HTTPException(403, "evaluations are for those who may read all bases")
+    seen = await state.asker.in_thread(lambda: [base.sees_everything() for base in state.seen_by(grant).values()])
+    if not all(seen):
+        raise HTTPException(403, "evaluations show what is for groups: they are for those who are in all of them")
     return folder
 
 

@@ -18,6 +18,7 @@ from clew.api import open as open_base
 from clew.core.errors import InputError, NotFoundError
 from clew.core.wire import AskRequest
 from clew.kb.manifest import MANIFEST
+from clew.kb.visibility import Rules, rule_audience
 from clew.methods import catalog
 from clew.methods.protocol import Method, parse_options, plain_options
 from clew.models.budget import Ledger
@@ -39,6 +40,20 @@ LARGEST_NUMBER = 1000
 """For any option of a method: a client must not ask for a billion candidates."""
 
 
+@dataclass(frozen=True)
+class Opened:
+    """One state of a base, as some groups may see it."""
+
+    state: float
+    base: Base
+    groups: frozenset[str]
+    """Every group that some part of the whole base is for."""
+    rules: Rules
+    """The rules that say who may see which documents."""
+    restrictions: str
+    """Fingerprint of who may see what in the whole base."""
+
+
 @dataclass
 class ServedBase:
     """One base by name, opened again when it was built anew, and where its documents lie."""
@@ -51,18 +66,21 @@ class ServedBase:
     """Those who ask see what these groups may see."""
     about: Callable[[], dict[str, str]] | None = None
     """Title and description of a base that was made on the page; None of others."""
-    is_for_some: bool = False
-    """Whether some users have these groups, and others not."""
     _lock: Lock = field(default_factory=Lock, repr=False)
-    _opened: tuple[float, Base] | None = field(default=None, repr=False)
+    _opened: Opened | None = field(default=None, repr=False)
     _views: dict[tuple[str, ...], ServedBase] = field(default_factory=dict, repr=False)
 
     @property
     def runs_name(self) -> str:
-        """Under which finished runs are kept: those of a user's own part of a base are not for other users."""
-        if not self.is_for_some or not self.base().is_view:
+        """The name under which finished runs are kept.
+
+        A run of a base with groups is for readers in the same groups, as long as the base hides the same as then.
+        """
+        opened = self.opened()
+        if not opened.base.is_view:
             return self.name
-        return f"{self.name}~{hashlib.sha256(json.dumps(self.groups).encode()).hexdigest()[:16]}"
+        told = json.dumps([sorted(opened.groups.intersection(self.groups)), opened.restrictions])
+        return f"{self.name}~{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
     def for_groups(self, groups: tuple[str, ...]) -> ServedBase:
         """The same base for somebody who is of these groups, too."""
@@ -71,7 +89,7 @@ class ServedBase:
             return self
         with self._lock:
             if wanted not in self._views:
-                self._views[wanted] = ServedBase(self.name, self.place, self.documents, wanted, self.about, True)
+                self._views[wanted] = ServedBase(self.name, self.place, self.documents, wanted, self.about)
             return self._views[wanted]
 
     @property
@@ -91,13 +109,35 @@ class ServedBase:
 
     def base(self) -> Base:
         """The current generation of the base: who has it answers from one state, whatever is written meanwhile."""
+        return self.opened().base
+
+    def sees_everything(self) -> bool:
+        """Return whether nothing of the base is hidden from its reader."""
+        try:
+            return self.opened().groups.issubset(self.groups)
+        except NotFoundError:  # nothing is there yet, or nothing that the reader may see
+            return not self.is_ready
+
+    def sees_file(self, name: str) -> bool:
+        """Return whether the groups may see a document of this name, by the rules of the base."""
+        try:
+            groups = rule_audience(name, self.opened().rules)
+        except NotFoundError:
+            return not self.is_ready
+        return not groups or not groups.isdisjoint(self.groups)
+
+    def opened(self) -> Opened:
+        """Open the current generation, unless it is open."""
         state = self._state()
         if state is None:
             raise NotFoundError(f"the base {self.name!r} holds nothing yet: upload documents first")
         with self._lock:
-            if self._opened is None or self._opened[0] != state:
-                self._opened = (state, open_base(self.place, groups=self.groups))
-            return self._opened[1]
+            if self._opened is None or self._opened.state != state:
+                whole = open_base(self.place)
+                known = whole.tools.described
+                view = whole.for_groups(self.groups)
+                self._opened = Opened(state, view, known.groups, known.visibility.rules, known.restrictions)
+            return self._opened
 
     def base_if_ready(self) -> Base | None:
         """The current generation; None where there is nothing to ask, even if the last document goes meanwhile."""

@@ -18,6 +18,7 @@ from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.tables import Piece
 from clew.reading.phrase_matcher import PhraseMatcher, matcher
 from clew.reading.proper_names import acronyms, name_key, proper_names, subject, title_forms
+from clew.views import view_for
 
 MOST_MEANINGS = 10
 """A form that stands for more titles than this points nowhere."""
@@ -119,8 +120,12 @@ class KnownEntities:
 
 
 def known_entities(base: Path, texts: Sequence[str], keys: pa.Array) -> KnownEntities | None:
-    """Find the names and aliases of a base in passages; None where none of them occurs."""
-    kb = ArrayKnowledgeBase.open(base)
+    """Find the names and aliases of a base in passages; None where none of them occurs.
+
+    Nodes that are for groups are left out: their texts would become public with the documents.
+    """
+    whole = ArrayKnowledgeBase.open(base)
+    kb = ArrayKnowledgeBase.open(view_for(whole, ()) or base)
     columns = kb.columns()
     names: PhraseMatcher[int] = PhraseMatcher()
     written = zip(columns["name"].to_pylist(), columns["aliases"].to_pylist(), strict=True)

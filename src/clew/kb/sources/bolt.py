@@ -20,7 +20,7 @@ from clew.kb.sources.columns import node_roles
 from clew.kb.sources.files import SourceOptions
 from clew.kb.sources.jsonl import column_of
 from clew.kb.sources.pieces import RawTable, as_edges, as_nodes
-from clew.kb.sources.relational import EDGE_ROLES, HEAD, KEY, RELATION, TAIL, TYPE
+from clew.kb.sources.relational import HEAD, KEY, RELATION, TAIL, TYPE, edge_options
 from clew.kb.sources.wide import agreed
 from clew.kb.tables import ELEMENT, Piece, Tables
 
@@ -46,8 +46,8 @@ def read_graph(url: str, options: SourceOptions) -> tuple[Tables, list[str]]:
     server = BoltServer(GraphAddress(url))
     nodes = read_nodes(server, options)
     rows = [row for row in server.rows(EDGES, reads_all=True) if row[0] in nodes.keys and row[2] in nodes.keys]
-    edges = edge_piece(rows, nodes.keys, str(server.address))
-    names = [*nodes.properties, *(name for name in edges.table.column_names if name not in EDGE_ROLES)]
+    edges = edge_piece(rows, nodes.keys, str(server.address), options)
+    names = [*nodes.properties, *dict.fromkeys(name for *_, held in rows for name in held)]
     return Tables(nodes.pieces, (edges,) if rows else ()), names
 
 
@@ -82,7 +82,7 @@ def read_nodes(server: BoltServer, options: SourceOptions, *, with_elements: boo
     return ReadNodes(agreed(pieces), keys, held_as_is, tuple(dict.fromkeys(name for *_, held in rows for name in held)))
 
 
-def edge_piece(rows: Sequence[Record], keys: dict[str, str], file: str) -> Piece:
+def edge_piece(rows: Sequence[Record], keys: dict[str, str], file: str, options: SourceOptions) -> Piece:
     """Edges as records of start, type, end and properties."""
     columns: dict[str, pa.Array] = {
         HEAD: pa.array([keys[row[0]] for row in rows], pa.string()),
@@ -91,7 +91,7 @@ def edge_piece(rows: Sequence[Record], keys: dict[str, str], file: str) -> Piece
     }
     for name in dict.fromkeys(name for *_, held in rows for name in held):
         columns[name] = column_of([plain_value(held.get(name)) for *_, held in rows])
-    return as_edges(RawTable(pa.table(columns), f"{file}, relationships"), SourceOptions(columns=EDGE_ROLES))
+    return as_edges(RawTable(pa.table(columns), f"{file}, relationships"), edge_options(options))
 
 
 def plain_value(value: Any) -> Any:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from clew.kb.sources.pieces import is_list, is_text
 from clew.kb.tables import GROUPS, NODE_COLUMNS, Piece, Tables
+from clew.kb.visibility import has_groups
 
 _TEXT = pa.large_string()
 REPEATED = 0.9
@@ -40,20 +41,22 @@ def with_categories(tables: Tables) -> Tables:
     return linked(tables, links)
 
 
-def linked_as_in(old: Tables, changes: Tables) -> Tables:
-    """Changes to a base with those columns as edges whose texts are nodes there.
+def linked_as_in(old: Tables, changes: Tables) -> tuple[Tables, tuple[Piece, ...]]:
+    """Changes to a base with those columns as edges whose texts are nodes there, and the edges that they replace.
 
-    Where all other nodes of the base are of one type, so are new rows that do not say theirs.
+    Where all other nodes of the base are of one type, so are new rows that do not say theirs. If some rows are for
+    groups, texts stay attributes: a node of its own would show them to all.
     """
     made = {column for piece in old.nodes for column in _made_columns(piece)}
     if not made:
-        return changes
+        return changes, ()
     others = {kind for piece in old.nodes for kind in pc.unique(piece.table["type"]).to_pylist()} - made
     nodes = [_of_type(piece, *others) if len(others) == 1 else piece for piece in changes.nodes]
     columns = [(place, column) for place, piece in enumerate(nodes) for column in _text_columns(piece)]
-    return linked(
-        replace(changes, nodes=tuple(nodes)), [Link(place, column) for place, column in columns if column in made]
-    )
+    changes = replace(changes, nodes=tuple(nodes))
+    found = linked(changes, [Link(place, column) for place, column in columns if column in made])
+    is_restricted = old.visibility.rules or any(map(has_groups, (*old.nodes, *changes.nodes)))
+    return changes if is_restricted else found, found.edges[len(changes.edges) :]
 
 
 def _of_type(piece: Piece, kind: str) -> Piece:

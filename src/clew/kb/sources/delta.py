@@ -18,7 +18,8 @@ from clew.kb.sources.files import SourceOptions, kind_of, read_utf8
 from clew.kb.sources.pieces import is_list, is_text
 from clew.kb.sources.read import DELIMITED, read_sources
 from clew.kb.sources.wide import agreed, cast_to, common_type
-from clew.kb.tables import EDGE_COLUMNS, Piece, Problem, Tables
+from clew.kb.tables import EDGE_COLUMNS, GROUPS, Piece, Problem, Tables, Visibility
+from clew.kb.visibility import Row, Rules, apply_rules, audience, edge_content, has_groups
 
 _TEXT = pa.large_string()
 _NOTHING = Tables((), ())
@@ -29,8 +30,8 @@ class Delta:
     """Deletions first, then additions and changes.
 
     A node with a known key changes in the values that are given and keeps the others; to empty one, delete the node in
-    the same delta. The edges given for a (head, relation, tail) take the place of all that were there. Deleting a node
-    deletes its edges.
+    the same delta. The edges given for a (head, relation, tail) take the place of all that were there, and keep their
+    groups unless they name others. Deleting a node deletes its edges. New nodes get groups by the rules of the base.
     """
 
     upserts: Tables = _NOTHING
@@ -68,25 +69,28 @@ def read_delta(
 
 def apply_delta(old: Tables, delta: Delta) -> Tables:
     """The new tables; whatever the delta deletes without its being there is listed in `skipped`."""
-    upserts = linked_as_in(old, delta.upserts)
-    old = replace(old, edges=tuple(_unlinked(piece, upserts.edges[len(delta.upserts.edges) :]) for piece in old.edges))
+    upserts, replaced = linked_as_in(old, delta.upserts)
+    old = replace(old, edges=tuple(_unlinked(piece, replaced) for piece in old.edges))
     delta = replace(delta, upserts=upserts)
     nodes, skipped = _without_nodes(old.nodes, delta.delete_nodes)
     edges, missing = _without_edges(old.edges, delta.delete_edges)
     edges = tuple(_kept(piece, _touched(piece, delta.delete_nodes)) for piece in edges)
     known = _keys(nodes)
-    changed = tuple(_changed(piece, nodes, known) for piece in delta.upserts.nodes)
+    rules = old.visibility.rules
+    changed = tuple(_ruled(_changed(piece, nodes, known), rules, known) for piece in delta.upserts.nodes)
     for piece in delta.upserts.nodes:
         nodes = tuple(_kept(other, pc.is_in(_text(other, "key"), value_set=_text(piece, "key"))) for other in nodes)
+    given = tuple(_with_groups(piece, edges) for piece in delta.upserts.edges)
     edges, _ = _without_edges(edges, delta.upserts.edges)
     return replace(
         old,
         nodes=agreed([*nodes, *changed]),
-        edges=agreed([*edges, *delta.upserts.edges]),
+        edges=agreed([*edges, *given]),
         implicit=old.implicit or delta.upserts.implicit,
         implicit_type=delta.upserts.implicit_type if delta.upserts.implicit else old.implicit_type,
         notes=tuple(dict.fromkeys((*old.notes, *delta.upserts.notes))),
         skipped=(*old.skipped, *delta.upserts.skipped, *skipped, *missing),
+        visibility=Visibility(upserts.visibility.column or old.visibility.column, rules),
     )
 
 
@@ -162,6 +166,52 @@ def _changed(piece: Piece, old: tuple[Piece, ...], known: pa.ChunkedArray) -> Pi
             before = before.take(places)
         columns[name] = _preferred(given, before)
     return Piece(pa.table(columns), piece.file, piece.first_line, piece.lines)
+
+
+def _ruled(piece: Piece, rules: Rules, known: pa.ChunkedArray) -> Piece:
+    """Apply the rules of the base to new nodes that name no groups."""
+    if not rules:
+        return piece
+    is_free = pc.invert(pc.is_in(_text(piece, "key"), value_set=known))
+    if GROUPS in piece.table.column_names:
+        is_free = pc.and_(
+            is_free, pc.invert(pc.fill_null(pc.greater(pc.list_value_length(piece.table[GROUPS]), 0), False))
+        )
+    return apply_rules(piece, rules, is_free)[0]
+
+
+def _with_groups(piece: Piece, old: Sequence[Piece]) -> Piece:
+    """Give the edges of a delta that name no groups those of the edges whose place they take.
+
+    Of parallel edges for different groups it is the one with the same attributes.
+    """
+    if not any(map(has_groups, old)):
+        return piece
+    heads = _text(piece, "head")
+    near = [row for other in old for row in other.table.filter(pc.is_in(_text(other, "head"), heads)).to_pylist()]
+    before: dict[tuple[str, ...], list[Row]] = {}
+    for row in near:
+        before.setdefault(tuple(str(row[name]) for name in EDGE_COLUMNS), []).append(row)
+    groups = [_kept_groups(row, before, piece, place) for place, row in enumerate(piece.table.to_pylist())]
+    table = piece.table.drop_columns([GROUPS]) if GROUPS in piece.table.column_names else piece.table
+    return replace(piece, table=table.append_column(GROUPS, pa.array(groups, pa.list_(pa.string()))))
+
+
+def _kept_groups(row: Row, before: dict[tuple[str, ...], list[Row]], piece: Piece, place: int) -> list[str] | None:
+    triple = tuple(str(row[name]) for name in EDGE_COLUMNS)
+    parallel = before.get(triple, [])
+    if row.get(GROUPS) or not parallel:
+        return row.get(GROUPS)
+    same = [other for other in parallel if edge_content(other) == edge_content(row)] or parallel
+    audiences = {audience(other.get(GROUPS)) for other in same}
+    if len(audiences) > 1 and same is parallel:
+        shown = f"{' —'.join(triple[:2])}→ {triple[2]}"
+        raise SourceError(
+            f"the parallel edges {shown} are for different groups: give the column of groups (--map groups=COLUMN)",
+            file=piece.file,
+            line=piece.line(place),
+        )
+    return None if frozenset() in audiences else sorted(frozenset().union(*audiences))
 
 
 def _old_column(old: tuple[Piece, ...], name: str) -> pa.ChunkedArray | None:

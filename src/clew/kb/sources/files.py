@@ -37,6 +37,8 @@ class SourceOptions:
     """Allow the STaRK pickles, through a restricted reader."""
     skip_bad: bool = False
     """Leave out rows that cannot be read and list them, instead of stopping at the first."""
+    groups_optional: bool = False
+    """Accept sources without the column of groups, if that column comes from the base and not from the user."""
 
 
 def parse_columns(assignments: list[str] | tuple[str, ...]) -> dict[str, str]:

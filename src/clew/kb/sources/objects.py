@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 from xml.sax.saxutils import escape, quoteattr
@@ -16,7 +17,7 @@ from clew.kb.sources.files import SourceOptions
 from clew.kb.sources.jsonl import table_of_records
 from clew.kb.sources.pieces import RawTable, as_edges, as_nodes
 from clew.kb.sources.wide import agreed, concatenated
-from clew.kb.tables import EDGE_COLUMNS, Piece, Tables
+from clew.kb.tables import EDGE_COLUMNS, Piece, Tables, Visibility
 
 if TYPE_CHECKING:
     import networkx
@@ -36,7 +37,8 @@ def from_tables(nodes: Any = None, edges: Any = None, options: SourceOptions | N
     edge_pieces = [as_edges(_raw(table, f"edges[{i}]"), options) for i, table in enumerate(_several(edges))]
     if not node_pieces and not edge_pieces:
         raise InputError("no tables: give nodes, edges or both")
-    return Tables(agreed(node_pieces), agreed(edge_pieces), not node_pieces, options.node_type or "entity")
+    made = Tables(agreed(node_pieces), agreed(edge_pieces), not node_pieces, options.node_type or "entity")
+    return replace(made, visibility=Visibility(options.columns.get("groups")))
 
 
 def from_networkx(graph: networkx.Graph[Any], options: SourceOptions | None = None) -> Tables:
@@ -60,7 +62,8 @@ def from_networkx(graph: networkx.Graph[Any], options: SourceOptions | None = No
     columns = {**options.columns, "key": "key", "head": "head", "relation": "relation", "tail": "tail"}
     named = SourceOptions(columns=columns, node_type=options.node_type)
     node_pieces = (as_nodes(_raw(nodes, "nodes"), named),) if nodes else ()
-    return Tables(node_pieces, (as_edges(_raw(edges, "edges"), named),) if edges else ())
+    made = Tables(node_pieces, (as_edges(_raw(edges, "edges"), named),) if edges else ())
+    return replace(made, visibility=Visibility(options.columns.get("groups")))
 
 
 def to_networkx(tables: Tables) -> networkx.MultiDiGraph[Any]:

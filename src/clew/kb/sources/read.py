@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from clew.core.errors import InputError, SourceError
 from clew.kb.bolt import is_graph_address
+from clew.kb.node_table import with_edge_groups
 from clew.kb.sources.bolt import read_graph
 from clew.kb.sources.columns import kind_of_columns
 from clew.kb.sources.databases import DATABASE_FILES, SQLITE_FILES, is_sqlite, is_url
@@ -27,7 +28,7 @@ from clew.kb.sources.row_keys import is_of_things, keyed
 from clew.kb.sources.stark import read_stark, stark_folder
 from clew.kb.sources.wide import agreed, end_columns, split_wide
 from clew.kb.sources.wikidata import is_wikidata, read_wikidata
-from clew.kb.tables import Piece, Problem, Tables
+from clew.kb.tables import Piece, Problem, Tables, Visibility
 
 Said = Literal["nodes", "edges", "triples"] | None
 DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
@@ -146,12 +147,11 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
         found.nodes.append(described)
         found.edges.append(linked)
     _check_mapping(found, options)
-    edge_tables = found.edge_tables
-    if not found.nodes:
-        edge_tables, ends = split_wide(edge_tables, options.columns)
-        end_options = replace(options, columns=end_columns(options.columns))
-        found.nodes += [as_nodes(raw, end_options, partial=True) for raw in ends]
+    edge_tables, ends = (found.edge_tables, []) if found.nodes else split_wide(found.edge_tables, options.columns)
     found.edges += [as_edges(raw, options) for raw in edge_tables]
+    end_options = replace(options, columns=end_columns(options.columns))
+    for piece in (as_nodes(raw, end_options, partial=True) for raw in ends):
+        found.nodes.append(replace(piece, table=with_edge_groups(piece.table, found.edges)))
     implicit_type = options.node_type or "entity"
     return Tables(
         agreed(found.nodes),
@@ -161,6 +161,7 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
         tuple(found.notes),
         tuple(found.skipped),
         tuple(found.answers),
+        Visibility(options.columns.get("groups")),
     )
 
 
@@ -239,5 +240,5 @@ def _is_readable(path: Path) -> bool:
 def _check_mapping(found: _Found, options: SourceOptions) -> None:
     """A mapped column that no file has is a mistake: it would silently fall back to guessing."""
     for role, column in options.columns.items():
-        if column not in found.columns:
+        if column not in found.columns and not (role == "groups" and options.groups_optional):
             raise InputError(f"--map {role}={column}: no source has that column; there are: {', '.join(found.columns)}")

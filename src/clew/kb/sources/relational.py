@@ -162,13 +162,13 @@ def _graph(found: Mapping[str, _Loaded], options: SourceOptions, notes: tuple[st
         if not loaded.keys:
             continue
         if name not in referred and _is_link(loaded):
-            edges.append(_link(loaded, found))
+            edges.append(_link(loaded, found, options))
             continue
         nodes.append(_nodes(loaded, options))
         if name not in referred and _is_between(loaded):
-            ends = {column for key in loaded.table.foreign for column in key.columns}
-            edges.append(_link(replace(loaded, left_out=tuple(loaded.columns.keys() - ends)), found))
-        edges += [_references(loaded, key, found) for key in loaded.table.foreign]
+            kept = {column for key in loaded.table.foreign for column in key.columns} | {options.columns.get("groups")}
+            edges.append(_link(replace(loaded, left_out=tuple(loaded.columns.keys() - kept)), found, options))
+        edges += [_references(loaded, key, found, options) for key in loaded.table.foreign]
     return Tables(tuple(nodes), tuple(piece for piece in edges if piece.table.num_rows), notes=notes)
 
 
@@ -303,9 +303,11 @@ def _is_between(loaded: _Loaded) -> bool:
 
 def _nodes(loaded: _Loaded, options: SourceOptions) -> Piece:
     table = loaded.table
-    references = {column for key in table.foreign for column in key.columns}
-    held = {name: values for name, values in loaded.columns.items() if name not in references | set(loaded.left_out)}
-    names, name_column = names_of_rows(loaded.type, table.key, held, options.columns.get("name"))
+    references, groups = {column for key in table.foreign for column in key.columns}, options.columns.get("groups")
+    left_out = {*references, *loaded.left_out} - {groups}
+    held = {name: values for name, values in loaded.columns.items() if name not in left_out}
+    telling = {name: values for name, values in held.items() if name != groups}
+    names, name_column = names_of_rows(loaded.type, table.key, telling, options.columns.get("name"))
     numbered = len(table.key) == 1 and all(isinstance(value, int) for value in loaded.columns[table.key[0]])
     dropped = {name_column, *(table.key if numbered else ())}
     columns: dict[str, Any] = {KEY: loaded.keys, TYPE: [loaded.type] * len(loaded.keys), _NAME: names}
@@ -315,7 +317,7 @@ def _nodes(loaded: _Loaded, options: SourceOptions) -> Piece:
     return as_nodes(raw, replace(options, columns={**options.columns, **_NODES}))
 
 
-def _references(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded]) -> Piece:
+def _references(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded], options: SourceOptions) -> Piece:
     """An edge from each row to the row that it refers to."""
     tails = _targets(loaded, key, found)
     rows = [row for row, tail in enumerate(tails) if tail is not None]
@@ -324,15 +326,15 @@ def _references(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded]) 
         RELATION: [_relation(loaded.table, key)] * len(rows),
         TAIL: [tails[row] for row in rows],
     }
-    return _edge_piece(columns, rows, loaded.source)
+    return _edge_piece(columns, rows, loaded.source, options)
 
 
-def _link(loaded: _Loaded, found: Mapping[str, _Loaded]) -> Piece:
+def _link(loaded: _Loaded, found: Mapping[str, _Loaded], options: SourceOptions) -> Piece:
     first, second = loaded.table.foreign
     heads, tails = _targets(loaded, first, found), _targets(loaded, second, found)
     rows = [row for row in range(len(heads)) if heads[row] is not None and tails[row] is not None]
     ends = {*first.columns, *second.columns}
-    hidden = ends | set(loaded.table.key) | set(loaded.left_out)
+    hidden = (ends | set(loaded.table.key) | set(loaded.left_out)) - {options.columns.get("groups")}
     columns: dict[str, list[Any]] = {
         HEAD: [heads[row] for row in rows],
         RELATION: [_link_relation(loaded.table)] * len(rows),
@@ -341,7 +343,7 @@ def _link(loaded: _Loaded, found: Mapping[str, _Loaded]) -> Piece:
     for name, values in loaded.columns.items():
         if name not in hidden:
             columns[name] = [values[row] for row in rows]
-    return _edge_piece(columns, rows, loaded.source)
+    return _edge_piece(columns, rows, loaded.source, options)
 
 
 def _link_relation(table: SqlTable) -> str:
@@ -351,10 +353,16 @@ def _link_relation(table: SqlTable) -> str:
     return said if is_within and said.endswith(f"_{_relation(table, first)}") else plain(table.name)
 
 
-def _edge_piece(columns: Mapping[str, list[Any]], rows: Sequence[int], source: Piece) -> Piece:
+def _edge_piece(columns: Mapping[str, list[Any]], rows: Sequence[int], source: Piece, options: SourceOptions) -> Piece:
     table = pa.table({name: column_of(values) for name, values in columns.items()})
     lines = pa.array([source.line(row) for row in rows], pa.int64())
-    return as_edges(RawTable(table, source.file, lines=lines), SourceOptions(columns=EDGE_ROLES))
+    return as_edges(RawTable(table, source.file, lines=lines), edge_options(options))
+
+
+def edge_options(options: SourceOptions) -> SourceOptions:
+    """Return how to read edges that were made here: the user says no more than which column holds groups."""
+    groups = {role: name for role, name in options.columns.items() if role == "groups"}
+    return SourceOptions(columns={**EDGE_ROLES, **groups})
 
 
 def _targets(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded]) -> list[str | None]:

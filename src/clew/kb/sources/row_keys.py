@@ -80,8 +80,9 @@ def _tell_apart(names: pa.ChunkedArray) -> bool:
 
 def _names(raw: RawTable, options: SourceOptions) -> tuple[list[str], str]:
     """How each row is called, and the column that says so; where none does, `cars 12`."""
-    texts = [name for name, kind in zip(raw.table.column_names, raw.table.schema.types, strict=True) if is_text(kind)]
-    held = {name: as_text(raw.table[name]).to_pylist() for name in texts or raw.table.column_names[:1]}
+    named = [name for name in raw.table.column_names if name != options.columns.get("groups")]
+    texts = [name for name in named if is_text(raw.table.schema.field(name).type)]
+    held = {name: as_text(raw.table[name]).to_pylist() for name in texts or named[:1]}
     return names_of_rows(_noun(raw), (), held, options.columns.get("name"))
 
 
