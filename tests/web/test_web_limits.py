@@ -60,6 +60,14 @@ def test_a_host_that_is_none_is_refused(settings, host):
     assert client(settings).get("/v1/bases", headers={"host": host}).status_code == 421
 
 
+@pytest.mark.parametrize(
+    "origin",
+    ["http://[", "http://]", "[", "//localhost", "ftp://localhost", "http://localhost@evil.example", "", "x" * 9],
+)
+def test_an_origin_that_is_none_is_refused(settings, origin):
+    assert client(settings).get("/v1/bases", headers={"origin": origin}).status_code == 403
+
+
 def test_the_hosts_of_this_machine_are_welcome(settings):
     page = client(settings)
     for host in ("localhost", "localhost:8321", "127.0.0.1:80", "[::1]", "[::1]:8321"):

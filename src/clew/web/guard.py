@@ -12,7 +12,6 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import ip_address, ip_network
-from urllib.parse import urlsplit
 
 from anyio import to_thread
 from starlette.datastructures import Headers, MutableHeaders
@@ -220,7 +219,8 @@ def _is_upload(scope: Scope) -> bool:
 
 
 def _is_foreign(origin: str | None, host: str) -> bool:
-    return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+    """Whether an Origin header names another site than the Host header."""
+    return origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower())
 
 
 def _line(scope: Scope, status: int, seconds: float) -> str:
