@@ -173,6 +173,8 @@ class Guard:
                 self.settings.log(_line(scope, status, seconds))
 
     async def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str, dict[str, str]] | None:
+        if "transfer-encoding" in headers and ("content-length" in headers or scope["http_version"] == "1.0"):
+            return 400, "the length of the body is ambiguous: send content-length or chunks", {"connection": "close"}
         host = HOST.fullmatch(headers.get("host", ""))
         if "*" not in self.settings.hosts and (host is None or host[1].lower() not in self.settings.hosts):
             return 421, "the server is not addressed by this name: start it with --host-name", {}
