@@ -162,7 +162,7 @@ class Writers:
 
     def _subgraphs(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
-        subgraphs(str(self.questions), folder / "subgraphs.jsonl", kb=self.graph, candidates=4)
+        subgraphs(str(self.questions), folder / "subgraphs.jsonl", kb=self.graph, candidates=4, force=True)
 
     def _evaluate(self, folder: Path) -> None:
         clew.evaluate(self.graph, self.questions, ["bm25"], out=folder)

@@ -13,6 +13,7 @@ from clew.cli.options import (
     AsJson,
     CandidateSource,
     DatasetBase,
+    Force,
     MaxHops,
     Questions,
     Sample,
@@ -20,6 +21,7 @@ from clew.cli.options import (
     Topics,
 )
 from clew.cli.output import err, out, print_json, print_table, progress_bar
+from clew.core.disk import refuse_existing
 from clew.core.errors import InputError
 from clew.datasets.load import load_dataset
 from clew.evaluation.benchmark import Benchmark, aliases_in
@@ -46,11 +48,13 @@ def subgraph(
     model: Annotated[str, typer.Option("--model", help="A language model that puts it into sentences.")] = "none",
     most_hops: MaxHops = 4,
     most_paths: Annotated[int, typer.Option("--max-paths", min=1, help="Paths kept for each entity.")] = 50,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the subgraph between entities: all shortest paths from each to the last one, and the edges among them."""
     if len(entities) < 2:
         raise InputError("name at least two entities, such as `clew subgraph KB BBS2 Polydactyly`")
+    refuse_existing(svg, force=force)
     tools = Toolbox.open(base)
     *asked, candidate = map(tools.find_node, entities)
     limits = PathLimits(most_hops=most_hops, most_paths=most_paths)
@@ -106,9 +110,11 @@ def subgraphs(
     topics: Topics = False,
     limit: Sample = None,
     seed: SampleSeed = 0,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a data set of subgraphs: for each candidate answer of each question what connects the two."""
+    refuse_existing(output, force=force)
     dataset = load_dataset(questions)
     dataset = (dataset.with_topics() if topics else dataset).sample(limit, seed)
     benchmark = Benchmark(dataset, kb, model=open_model(model))

@@ -8,8 +8,20 @@ from typing import Annotated
 import typer
 
 from clew.cli.ask import show_estimate
-from clew.cli.options import AsJson, Base, EstimateOnly, MaxCalls, MaxCost, MaxSeconds, MaxTokens, Model, TraceFile
+from clew.cli.options import (
+    AsJson,
+    Base,
+    EstimateOnly,
+    Force,
+    MaxCalls,
+    MaxCost,
+    MaxSeconds,
+    MaxTokens,
+    Model,
+    TraceFile,
+)
 from clew.cli.output import out, print_json, progress_bar, say
+from clew.core.disk import refuse_existing
 from clew.core.trace import Recorder, recording
 from clew.models.budget import Budget, Ledger
 from clew.models.opening import open_estimating, open_model
@@ -49,9 +61,11 @@ def synth(
     max_seconds: MaxSeconds = None,
     estimate: EstimateOnly = False,
     trace: TraceFile = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a benchmark of questions with gold answers, queries and paths from any knowledge base."""
+    refuse_existing(trace, force=force)
     wanted = Wanted(count, _listed(kinds), templates, _listed(roles), seed, beside)
     tools = Toolbox.open(base)
     if estimate:

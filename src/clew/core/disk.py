@@ -148,6 +148,13 @@ def refuse_foreign(folder: Path, own: Sequence[str], what: str, remedy: str = "n
         raise InputError(f"{folder} holds other files ({shown}) and no {what}: nothing was written; {remedy}")
 
 
+def refuse_existing(*files: Path | None, force: bool) -> None:
+    """Refuse to overwrite files unless `force` is set. Devices and pipes may be written to."""
+    for file in files:
+        if file is not None and file.is_file() and not force:
+            raise InputError(f"{file} exists already: name another file, or add --force to overwrite it")
+
+
 def refuse_link(*files: Path) -> None:
     """Refuse files that are links: those of a base from a stranger may lead to any file of its user."""
     for file in files:
