@@ -3,6 +3,7 @@
 import pytest
 from campaigns import CAMPAIGNS, Campaign
 from commands import Writers
+from writing import killed_at
 
 
 @pytest.fixture(scope="module")
@@ -14,3 +15,21 @@ def writers(tmp_path_factory) -> Writers:
 def test_nothing_that_arrives_can_hurt_it(campaign: Campaign, writers: Writers, tmp_path):
     failures = {seed: wrong for seed in range(campaign.short) if (wrong := campaign.once(writers, seed, tmp_path))}
     assert failures == {}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dedup --merge",
+        "dedup --undo",
+        "feedback",
+        "feedback --learn",
+        "tune",
+        "train reader",
+        "train reader, questions",
+    ],
+)
+def test_a_kill_at_any_write_leaves_the_old_state_or_the_new_one(name: str, writers: Writers, tmp_path):
+    moments = writers.after(name)[2].moments
+    assert moments
+    assert [wrong for at in range(moments) for wrong in killed_at(writers, name, at, tmp_path)] == []

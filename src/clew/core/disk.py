@@ -20,12 +20,17 @@ _FAR = (1 << 31) - 2
 _PAUSE = 0.05
 
 
+def draft_of(file: Path) -> Path:
+    """Return the path of the draft that `write_whole` renames."""
+    return file.with_name(f".{file.name}")
+
+
 def write_whole(file: Path, content: bytes, *, safely: bool = False) -> None:
     """Write a file beside and rename it: a kill leaves the old one or the new one; `safely` waits for the disk.
 
     What stands in the place of the draft is removed: a link there, in a base from a stranger, is never followed.
     """
-    draft = file.with_name(f".{file.name}")
+    draft = draft_of(file)
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o666)
     with os.fdopen(descriptor, "wb") as opened:
