@@ -6,8 +6,10 @@ import hashlib
 import os
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -134,6 +136,44 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@dataclass(frozen=True)
+class FolderFiles:
+    """Files below a folder, and entries that were skipped with the reason."""
+
+    files: tuple[Path, ...]
+    skipped: tuple[tuple[Path, str], ...] = ()
+
+
+def list_files(folder: Path, *, follow_links: bool = False, subfolders: bool = True) -> FolderFiles:
+    """List the visible files of a folder. A file that several links lead to is listed once.
+
+    Links that lead out of the folder are skipped unless `follow_links` is set.
+    """
+    root = Path(os.path.realpath(folder))
+    queue = deque([folder])
+    visited: set[Path] = set()
+    files: list[Path] = []
+    skipped: list[tuple[Path, str]] = []
+    while queue:
+        path = queue.popleft()
+        target = Path(os.path.realpath(path))
+        if not follow_links and not target.is_relative_to(root):
+            skipped.append((path, "a link that leads out of the folder is not followed: --follow-links reads it"))
+        elif target not in visited:
+            visited.add(target)
+            if path.is_file():
+                files.append(path)
+            elif path.is_dir() and (subfolders or path == folder):
+                try:
+                    entries = [entry for entry in path.iterdir() if not entry.name.startswith((".", "~$"))]
+                except OSError as error:
+                    skipped.append((path, f"the folder cannot be opened: {error.strerror}"))
+                    continue
+                queue.extendleft(entry for entry in entries if not entry.is_symlink())
+                queue.extend(entry for entry in entries if entry.is_symlink())  # last: its own name comes first
+    return FolderFiles(tuple(sorted(files)), tuple(sorted(skipped)))
 
 
 SHOWN = 3

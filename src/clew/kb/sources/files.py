@@ -37,6 +37,8 @@ class SourceOptions:
     """Allow the STaRK pickles, through a restricted reader."""
     skip_bad: bool = False
     """Leave out rows that cannot be read and list them, instead of stopping at the first."""
+    follow_links: bool = False
+    """Read what links lead to outside of a given folder. Without it they are skipped and listed."""
 
 
 def parse_columns(assignments: list[str] | tuple[str, ...]) -> dict[str, str]:
