@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import clew
@@ -12,14 +13,18 @@ from clew.documents.building import build_documents
 from clew.index.build import vectors_are_behind
 from clew.index.disk_vectors import rows_files
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.manifest import LEARNED, LOCK, read_manifest
+from clew.kb.manifest import BESIDE, CONFIRMED, FITTED, LEARNED, LOCK, read_manifest
 from clew.kb.schema_file import parse_schema
 from clew.kb.sources.delta import Delta
+from clew.methods.tuned import Tuned, keep_tuned, read_tuned
+from clew.models.embedding.words import DIMENSION
 from clew.queries.relation_paths import Move
-from clew.reading.feedback import keep_taught, read_taught
+from clew.reading.feedback import Confirmed, keep_confirmed, keep_taught, read_confirmed, read_taught
+from clew.reading.fitted import Fitted
 from clew.reading.path_ranker import Taught
 from clew.repairing import repair
 from clew.toolbox import Toolbox
+from clew.training.own_base import AskedFor, keep_asked, read_asked
 from conftest import NODES, tables
 
 DATA = ("nodes.arrow", "edges.arrow", "types.npy", "graph/out_")
@@ -126,6 +131,55 @@ def test_what_was_learned_is_checked(folder):
     repair(folder)
     assert not file.exists()
     assert read_taught(folder) == ()
+
+
+CONFIRMATIONS = [Confirmed(question=f"What is {number}?", answers=["MFS"]) for number in range(3)]
+
+
+@pytest.fixture
+def taught(folder) -> Path:
+    """A base with every file that it can be taught by."""
+    for confirmed in CONFIRMATIONS:
+        keep_confirmed(folder, confirmed)
+    keep_taught(folder, [Taught("what is []", (Move("associated_with", "out"),))])
+    keep_tuned(folder, Tuned(method="bm25", options={"k": 5}, before=0.1, after=0.2, questions=9))
+    keep_asked(folder, [AskedFor(about="gene", way="reached", questions=["what is []"])])
+    Fitted("1", {"gene": np.ones(DIMENSION, dtype=np.float32)}).keep(folder)
+    assert {path.name for path in folder.iterdir()} >= set(BESIDE)
+    assert check(folder) == []
+    return folder
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_any_altered_byte_of_what_a_base_was_taught_is_found(taught, name):
+    whole = (taught / name).read_bytes()
+    altered = [whole[:spot] + bytes([whole[spot] ^ 1]) + whole[spot + 1 :] for spot in range(min(len(whole), 300))]
+    altered += [bytes([first]) + whole[1:] for first in b"{[ \n"]
+    altered += [whole[:spot] for spot in {0, 1, 64, 65, len(whole) // 2, len(whole) - 1}] + [whole + b"\n"]
+    for content in altered:
+        (taught / name).write_bytes(content)
+        assert [name in problem for problem in check(taught)] == [True], content[:80]
+
+
+@pytest.mark.parametrize("name", sorted({*BESIDE} - {FITTED}))
+def test_files_of_older_versions_without_checksums_still_open(taught, name):
+    (taught / name).write_bytes((taught / name).read_bytes().partition(b"\n")[2])
+    assert check(taught) == []
+    assert (read_confirmed(taught), len(read_taught(taught)), len(read_asked(taught))) == (CONFIRMATIONS, 1, 1)
+    assert read_tuned(taught) is not None
+
+
+def test_altered_confirmed_answers_are_refused_and_those_that_can_be_read_are_kept(taught):
+    file = taught / CONFIRMED
+    file.write_bytes(file.read_bytes().replace(b'{"question":"What is 1', b'{"question:"What is 1'))
+    with pytest.raises(CorruptError, match="clew repair"):
+        read_confirmed(taught)
+    with pytest.raises(CorruptError, match="clew repair"):
+        keep_confirmed(taught, CONFIRMATIONS[0])
+    report = repair(taught)
+    assert report.done[0] == f"{CONFIRMED}: kept 2 confirmed answers, lost 1; check them"
+    assert read_confirmed(taught) == [CONFIRMATIONS[0], CONFIRMATIONS[2]]
+    assert check(taught) == []
 
 
 def test_what_a_killed_repair_left_is_removed_by_the_next_one(folder):

@@ -18,7 +18,7 @@ from chat_server import ChatServer, Handler, chat_body, chat_events, sends, serv
 from clew.core.trace import Recorder, Span
 
 QUESTION = "Who gave Theseus a thread?"
-FIRST, SECOND = "Ariadne gave Theseus a clew of red thread.", "The thread was 64 metres long."
+FIRST, SECOND = "Ariadne gave Theseus a clew of red thread.", "The thread led him out at night."
 UNSUPPORTED = "(its source may not say this)"
 REPLY = {
     "thinking": "the first source names her",

@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from clew.core.errors import CorruptError, InputError, ModelError, StorageError, UntrustedEmbedder
-from clew.index.build import build_indexes, forget_rows, have_all_vectors, renew_vectors, vector_folder
+from clew.index.build import build_indexes, forget_old_rows, forget_rows, have_all_vectors, renew_vectors, vector_folder
 from clew.index.disk_vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.build import write_graph
-from clew.kb.manifest import altered_texts, is_base, read_manifest
+from clew.kb.manifest import altered_texts, is_base, read_manifest, remedy_for
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.sources.delta import Delta, apply_delta, read_delta
 from clew.kb.sources.files import SourceOptions
@@ -131,15 +131,10 @@ def update(
     with locked(folder):
         old = ArrayKnowledgeBase.open(folder)
         edits = SchemaEdits.from_json(old.manifest.facts.get("edits"))
-        had_vectors = have_all_vectors(old)
         say("changes")
         tables = apply_delta(old.to_tables(), delta)
         old.release()
-        report = write_base(tables, folder, edits, skip_bad, say, lenient=True, widen=widen)
-        if had_vectors:
-            say("vectors")
-            report = with_vectors(report)
-        return report
+        return write_base(tables, folder, edits, skip_bad, say, lenient=True, widen=widen, renew=True)
 
 
 def _update_database(url: str, delta: Delta, skip_bad: bool, widen: bool, say: Say) -> BuildReport:
@@ -184,17 +179,8 @@ def check(place: str | Path) -> list[str]:
 
 
 def _text_problems(folder: Path) -> list[str]:
-    remedy = f"`clew repair {folder}` removes it; the next build, or `clew feedback`, makes it anew"
-    return [f"{file} was altered: {remedy}" for file in altered_texts(folder)]
-
-
-def with_vectors(report: BuildReport) -> BuildReport:
-    """A base that had all its vectors has them again; where its embedder cannot be reached, the report says so."""
-    try:
-        renew_vectors(ArrayKnowledgeBase.open(report.folder))
-    except (ModelError, UntrustedEmbedder) as error:
-        return _without_vectors(report, error)
-    return report
+    remedy = f"`clew repair {folder}` keeps what can be read"
+    return [f"{file} was altered: {remedy}, and {remedy_for(file)}" for file in altered_texts(folder)]
 
 
 def _refuse_widening(folder: Path, new: ArrayKnowledgeBase, groups: Sequence[str]) -> None:
@@ -226,13 +212,17 @@ def write_base(
     *,
     lenient: bool = False,
     widen: bool = True,
-    about_to: Callable[[str], None] = lambda _: None,
+    renew: bool = False,
+    merged: str | None = None,
 ) -> BuildReport:
-    """Build in a folder that the caller has locked; `about_to` is told the new generation before it is in use.
+    """Build in a folder that the caller has locked.
 
-    Without `widen` nothing of the base that is there may become visible to more people.
+    Without `widen` nothing of the base that is there may become visible to more people. `renew` gives all nodes their
+    vectors before the new generation is in use, if the old one had them. `merged` says what a merge changed, so that
+    it can be undone.
     """
     problems = Problems(skip_bad)
+    failure: list[Exception] = []
     with staging(folder) as stage:
         say("graph")
         graph = write_graph(tables, stage, problems)
@@ -247,8 +237,20 @@ def write_base(
             _refuse_widening(folder, staged, groups)
         say("indexes")
         facts |= {"language": build_indexes(staged, stage / "index")}
+
+        def embed(generation: Path) -> None:
+            kb = ArrayKnowledgeBase.staged(generation, facts, folder)
+            if renew and have_all_vectors(kb):
+                say("vectors")
+                try:
+                    renew_vectors(kb)
+                except (ModelError, UntrustedEmbedder) as error:
+                    failure.append(error)
+
         say("checksums")
-        commit(folder, stage, facts, about_to)
+        commit(folder, stage, facts, embed, merged)
+    forget_old_rows(folder)
     listed = (*tables.skipped, *problems.listed)
     skipped = problems.count + len(tables.skipped)
-    return BuildReport(folder, graph.nodes, graph.edges, skipped, listed, graph.notes)
+    report = BuildReport(folder, graph.nodes, graph.edges, skipped, listed, graph.notes)
+    return _without_vectors(report, failure[0]) if failure else report

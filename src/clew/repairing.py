@@ -27,10 +27,11 @@ from clew.index.build import (
 )
 from clew.index.disk_vectors import vector_problems
 from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.manifest import altered_texts, read_manifest
+from clew.kb.manifest import CONFIRMED, altered_texts, read_manifest, remedy_for
 from clew.kb.schema_file import SchemaEdits
 from clew.kb.storage import locked, sweep, verify
 from clew.models.embedding.opening import DEFAULT
+from clew.reading.feedback import repair_confirmed
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,13 @@ def repair(folder: Path, say: Say = lambda _: None) -> RepairReport:
     if _is_damaged(folder):
         say("graph and indexes")
         done.append(_restored_graph(folder, say))
+    if folder / CONFIRMED in altered_texts(folder):
+        kept, lost = repair_confirmed(folder)
+        done.append(f"{CONFIRMED}: kept {kept:,} confirmed answers, lost {lost:,}; check them")
     with locked(folder):
         for text in altered_texts(folder):
             text.unlink()
-            done.append(f"{text.name} was removed: the next build, or `clew feedback`, makes it anew")
+            done.append(f"{text.name} was removed: {remedy_for(text)}")
         say("vectors")
         done += _restored_vectors(folder, notes)
     left = check(folder)

@@ -69,7 +69,9 @@ def vectors(folder: Path) -> dict[str, str]:
 
 def leftovers(folder: Path) -> set[str]:
     """What lies in the folder of a base and is no part of it."""
-    return {path.name for path in folder.iterdir()} - OWN - {read_manifest(folder).generation}
+    manifest = read_manifest(folder)
+    states = {state.generation for state in (manifest, manifest.previous) if state is not None}
+    return {path.name for path in folder.iterdir()} - OWN - states
 
 
 def copied(base: Path, place: Path) -> Path:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 from bases import content, copied, document_base, document_files, graph_base, leftovers, vectors
 from trials import Cost, cost
 
@@ -22,14 +23,19 @@ from clew.cli.train import ranker
 from clew.core.errors import ClewError, InputError
 from clew.core.wire_team import UserChange
 from clew.documents.building import build_documents
-from clew.kb.manifest import read_manifest
+from clew.index.build import vectors_are_behind
+from clew.kb.manifest import BESIDE, read_manifest
 from clew.kb.sources.delta import Delta
 from clew.methods.catalog import method_names
 from clew.methods.subgraph_reranking.ranker_file import read_card
-from clew.reading.feedback import LEARNED, Confirmed, keep_confirmed
+from clew.methods.tuned import Tuned, keep_tuned
+from clew.models.embedding.words import DIMENSION
+from clew.reading.feedback import Confirmed, keep_confirmed, read_confirmed
+from clew.reading.fitted import Fitted
 from clew.repairing import repair
 from clew.toolbox import Toolbox
 from clew.training.feedback import learn
+from clew.training.own_base import AskedFor, keep_asked
 from clew.web.store import Actor
 from clew.web.team.team import Team
 from conftest import EDGES, NODES, tables
@@ -42,6 +48,9 @@ ASKED = [
     for tail in ("P4", "BBS")
 ]
 """Two questions over each node."""
+CHOSEN = Tuned(method="bm25", options={"k": 5}, before=0.1, after=0.2, questions=9)
+MOVE = np.ones(DIMENSION, dtype=np.float32)
+WORDED = [AskedFor(about="gene → associated_with → disease", way="reached", questions=["what causes []"])]
 TIMES = re.compile(rb'"(seconds|started|at|created|made)": ?[^,}]+')
 
 State = dict[str, str]
@@ -66,7 +75,15 @@ def base_faults(folder: Path, allowed: frozenset[str]) -> list[str]:
     if not (folder / "manifest.json").exists():
         return ["lost: no base"]
     left = leftovers(folder) - allowed
-    return [*(f"unsound: {problem}" for problem in check(folder)), *([f"left behind: {sorted(left)}"] if left else [])]
+    wrong = [f"unsound: {problem}" for problem in check(folder)]
+    wrong += [f"left behind: {sorted(left)}"] if left else []
+    return wrong + (["unfinished: the vectors are behind"] if vectors_are_behind(folder) else [])
+
+
+def taught_state(folder: Path) -> State:
+    """What a base is, with what it was taught."""
+    taught = {name: str((folder / name).read_bytes()) for name in BESIDE if (folder / name).exists()}
+    return content(folder) | taught
 
 
 def no_faults(_folder: Path, _allowed: frozenset[str]) -> list[str]:
@@ -107,6 +124,7 @@ class Writers:
         (self.damaged / read_manifest(self.damaged).generation / "by_type.npy").write_bytes(b"damaged")
         self.twice = place / "twice.kb"
         build(tables(TWICE), self.twice)
+        Toolbox.switch_embedder(self.twice, "hash")
         self.merged = copied(self.twice, place / "merged.kb")
         _merge(self.merged)
         self.confirmed = copied(self.graph, place / "confirmed.kb")
@@ -129,6 +147,7 @@ class Writers:
     def commands(self) -> Mapping[str, Command]:
         """By name."""
         question = Confirmed(question="q", answers=["BBS2"])
+        beside = frozenset(BESIDE)
         files = {"state": file_state, "ended": file_state, "faults": no_faults, "is_whole": False}
         return {
             "build": Command(lambda folder: build(tables(), folder)),
@@ -140,15 +159,25 @@ class Writers:
             "documents anew": Command(lambda folder: build_documents([self.files], folder, jobs=1), self.documents),
             "repair": Command(repair, self.damaged, is_sound=False),
             "feedback": Command(
-                lambda folder: keep_confirmed(folder, question), self.graph, beside=frozenset({"feedback.jsonl"})
+                lambda folder: _confirm(folder, question), self.confirmed, taught_state, taught_state, beside=beside
             ),
             "feedback --learn": Command(
-                lambda folder: learn(Toolbox.open(folder)),
-                self.confirmed,
-                ended=lambda folder: content(folder) | {LEARNED: str((folder / LEARNED).read_bytes())},
-                beside=frozenset({"feedback.jsonl", LEARNED}),
+                lambda folder: learn(Toolbox.open(folder)), self.confirmed, taught_state, taught_state, beside=beside
             ),
-            "dedup --merge": Command(_merge, self.twice, beside=frozenset({".clew-undo"})),
+            "tune": Command(
+                lambda folder: keep_tuned(folder, CHOSEN), self.confirmed, taught_state, taught_state, beside=beside
+            ),
+            "train reader": Command(
+                lambda folder: Fitted("1", {"gene": MOVE}).keep(folder),
+                self.confirmed,
+                taught_state,
+                taught_state,
+                beside=beside,
+            ),
+            "train reader, questions": Command(
+                lambda folder: keep_asked(folder, WORDED), self.confirmed, taught_state, taught_state, beside=beside
+            ),
+            "dedup --merge": Command(_merge, self.twice),
             "dedup --undo": Command(_undo, self.merged),
             "synth": Command(lambda folder: synth(self.graph, folder, count=6), **files),
             "train ranker": Command(self._train, **(files | {"ended": _ranker_state})),
@@ -162,7 +191,7 @@ class Writers:
 
     def _subgraphs(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
-        subgraphs(str(self.questions), folder / "subgraphs.jsonl", kb=self.graph, candidates=4)
+        subgraphs(str(self.questions), folder / "subgraphs.jsonl", kb=self.graph, candidates=4, force=True)
 
     def _evaluate(self, folder: Path) -> None:
         clew.evaluate(self.graph, self.questions, ["bm25"], out=folder)
@@ -179,6 +208,11 @@ class Writers:
         """A folder in the state in which a command finds it."""
         shutil.rmtree(folder, ignore_errors=True)
         return copied(command.begun, folder) if command.begun is not None else folder
+
+
+def _confirm(folder: Path, confirmed: Confirmed) -> None:
+    if confirmed not in read_confirmed(folder):  # it was kept already
+        keep_confirmed(folder, confirmed)
 
 
 def _merge(folder: Path) -> None:

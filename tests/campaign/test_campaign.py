@@ -4,6 +4,7 @@ import groups
 import pytest
 from campaigns import CAMPAIGNS, Campaign
 from commands import Writers
+from writing import killed_at
 
 
 @pytest.fixture(scope="module")
@@ -28,3 +29,21 @@ def test_nothing_that_arrives_can_hurt_it(campaign: Campaign, writers: Writers, 
 def test_the_campaign_of_groups_sees_a_leak(tmp_path, monkeypatch, where, instead):
     monkeypatch.setattr(where, instead)
     assert any(groups.history(seed, tmp_path) for seed in range(1, 40))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dedup --merge",
+        "dedup --undo",
+        "feedback",
+        "feedback --learn",
+        "tune",
+        "train reader",
+        "train reader, questions",
+    ],
+)
+def test_a_kill_at_any_write_leaves_the_old_state_or_the_new_one(name: str, writers: Writers, tmp_path):
+    moments = writers.after(name)[2].moments
+    assert moments
+    assert [wrong for at in range(moments) for wrong in killed_at(writers, name, at, tmp_path)] == []

@@ -43,6 +43,18 @@ def killed(writers: Writers, seed: int, place: Path) -> list[str]:
     return _disturbed(writers, name, folder, work_until_then, f"{name} at {at} or {after:.3f} s")
 
 
+def killed_at(writers: Writers, name: str, at: int, place: Path) -> list[str]:
+    """A command is killed as it is about to write for the `at`th time, then run again."""
+    command = writers.commands()[name]
+    folder = writers.begin(command, place / "killed")
+
+    def work_until_then() -> None:
+        Writes(folder, at, kill_here)
+        command.work(folder)
+
+    return _disturbed(writers, name, folder, work_until_then, f"{name} at {at}")
+
+
 def disk_full(writers: Writers, seed: int, place: Path) -> list[str]:
     """From one moment on nothing can be written, or no file may grow beyond some bytes."""
     pick = random.Random(seed)

@@ -197,3 +197,36 @@ def test_a_base_of_the_first_version_is_rebuilt_in_place(tmp_path):
         "manifest.json",
         read_manifest(folder).generation,
     }
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ask", "KB", "Which gene is it?", "--trace"),
+        ("ask", "KB", "Which gene is it?", "--svg"),
+        ("subgraph", "KB", "BBS2", "P4", "--svg"),
+        ("subgraphs", "-q", "QUESTIONS", "--kb", "KB", "--out"),
+        ("show", "KB", "BBS2", "--page"),
+        ("synth", "KB", "--out", "NEW", "--trace"),
+        ("report", "RUNS", "--html"),
+        ("trace", "TRACE", "--otel"),
+    ],
+    ids=" ".join,
+)
+def test_a_file_of_the_user_is_overwritten_only_by_force(command, tmp_path, run):
+    """The check comes before everything else: no base is opened for it."""
+    mine = tmp_path / "mine.png"
+    mine.write_text("years of work")
+    code, _, said = run(*command, mine)
+    assert (code, mine.read_text()) == (2, "years of work")
+    assert "mine.png exists already: name another file, or add --force" in said
+    assert "exists already" not in run(*command, mine, "--force")[2]
+
+
+def test_a_forced_file_is_written(tmp_path, run):
+    base, drawing = tmp_path / "tiny.kb", tmp_path / "drawing.svg"
+    build(tables(), base)
+    drawing.write_text("old")
+    assert run("subgraph", base, "BBS2", "P4", "--svg", drawing, "--force")[0] == 0
+    assert drawing.read_text().startswith("<svg")
+    assert run("ask", base, "gene", "--trace", "/dev/null")[0] == 0  # a device is no file of anybody

@@ -152,7 +152,7 @@ def test_hidden_files_and_knowledge_bases_are_not_sources(tmp_path):
     for name in ("a.txt", ".hidden.txt", "sub/b.txt", "base/manifest.json", "base/data-1/c.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("text")
-    assert [name for name, _ in find_files([tmp_path])] == ["a.txt", "sub/b.txt"]
+    assert [name for name, _ in find_files([tmp_path])[0]] == ["a.txt", "sub/b.txt"]
     with pytest.raises(NotFoundError):
         find_files([tmp_path / "absent"])
 

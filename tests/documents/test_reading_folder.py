@@ -72,6 +72,61 @@ def test_processes_give_what_one_process_gives(source, monkeypatch):
     assert contents(read_folder([source], PLAIN, jobs=3)) == here
 
 
+@pytest.fixture
+def linked(tmp_path) -> Path:
+    """A folder with links that lead out of it, within it and in a circle."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("The secret number is 4711.")
+    place = tmp_path / "docs"
+    (place / "sub").mkdir(parents=True)
+    (place / "own.md").write_text("The harbour opens at six.")
+    (place / "a_link.md").symlink_to(place / "own.md")
+    (place / "sub" / "up").symlink_to(place)
+    (place / "out.md").symlink_to(outside / "secret.md")
+    (place / "sub" / "out").symlink_to(outside)
+    (place / "loop.md").symlink_to(place / "loop.md")
+    return place
+
+
+def test_links_that_lead_out_of_a_folder_are_named_and_not_followed(linked):
+    read = read_folder([linked], PLAIN)
+    names = {row["file"] for row in read.tables.nodes[0].table.to_pylist()}
+    assert names == {"own.md"}  # once, although two links lead to it
+    assert [one.file for one in read.skipped] == ["out.md", "sub/out"]
+    assert all("--follow-links" in one.reason for one in read.skipped)
+
+
+def test_links_are_followed_where_that_is_said_and_each_file_is_read_once(linked):
+    read = read_folder([linked], DocumentOptions(edges=EdgeOptions(()), follow_links=True))
+    names = {row["file"] for row in read.tables.nodes[0].table.to_pylist()}
+    assert names == {"own.md", "out.md"}
+    assert not read.skipped
+
+
+def test_the_command_follows_links_only_when_told(linked, tmp_path, run):
+    base = tmp_path / "base.kb"
+    assert "skipped out.md: a link that leads out of the folder" in run("build", linked, "-o", base)[2]
+    assert "4711" not in run("find", base, "secret")[1]
+    assert "skipped" not in run("build", linked, "-o", base, "--follow-links")[2]
+    assert "4711" in run("ask", base, "What is the secret number?")[1]
+
+
+def test_links_out_of_a_folder_of_tables_are_not_followed(tmp_path):
+    (tmp_path / "outside.csv").write_text("key,name\nS,secret\n")
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    (folder / "things.csv").write_text("key,name\nA,apple\n")
+    (folder / "more.csv").symlink_to(tmp_path / "outside.csv")
+    report = clew.build([folder], tmp_path / "base.kb")
+    assert report.nodes == 1
+    assert report.notes == (
+        f"skipped {folder}/more.csv: a link that leads out of the folder is not followed: --follow-links reads it",
+    )
+    followed = clew.build([folder], tmp_path / "base.kb", options=clew.SourceOptions(follow_links=True))
+    assert (followed.nodes, followed.notes) == (2, ())
+
+
 def test_a_few_small_files_are_read_without_starting_a_process(source, monkeypatch):
     monkeypatch.setattr(processes, "MODULE", "no_such_module")
     read = read_folder([source / "formats"], PLAIN)
@@ -105,7 +160,7 @@ def test_what_is_left_out_is_named_with_its_reason(source, tmp_path):
 def test_progress_counts_the_files_in_order(source, apart):
     seen = []
     read_folder([source], PLAIN, lambda name, done, total: seen.append((name, done, total)))
-    names = [name for name, _ in building.find_files([source])]
+    names = [name for name, _ in building.find_files([source])[0]]
     assert [name for name, _, _ in seen][: len(names)] == names
     assert [done for _, done, _ in seen][: len(names)] == list(range(len(names)))
 

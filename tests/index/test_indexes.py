@@ -83,7 +83,7 @@ def test_verify_names_altered_vectors_and_rows_and_nothing_is_found_by_them(tmp_
     assert check(folder) == []
 
 
-def test_an_update_that_was_stopped_before_its_vectors_is_finished_by_the_next_one(tmp_path: Path, monkeypatch):
+def test_an_update_that_is_stopped_at_its_vectors_leaves_the_old_base_with_its_vectors(tmp_path: Path, monkeypatch):
     folder = tmp_path / "kb"
     build(tables(), folder)
     Toolbox.switch_embedder(folder, "hash", relations=True)
@@ -96,14 +96,15 @@ def test_an_update_that_was_stopped_before_its_vectors_is_finished_by_the_next_o
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("clew.building.with_vectors", kill)
+        patch.setattr("clew.building.renew_vectors", kill)
         with pytest.raises(Killed):
             update(folder, more)
     assert check(folder) == []
     for with_relations in (False, True):
         asked = VectorSearch(with_relations=with_relations)
         stopped = Base(Toolbox.open(folder), Ledger(Budget())).ask("ciliopathy", asked)
-        assert "clew embed" in stopped.fallbacks[0].instead
+        assert not stopped.fallbacks
+        assert "MFS2" not in {candidate.node.key for candidate in stopped.candidates}
     update(folder, more)
     tools = Toolbox.open(folder)
     assert tools.vectors.is_complete

@@ -46,10 +46,9 @@ def test_the_answer_in_words_has_numbers_and_places():
         "[1] manual.pdf, page 9",
         "[2] manual.pdf, page 7",
     ]
-    wrong = read(reply(("The cache holds 65 MB.", [1]), PORT, missing="the name of the server")).in_words(
-        READING.sources
-    )
-    assert "The cache holds 65 MB. [1] (its source may not say this)" in wrong
+    doubtful = ("The cache lives in the memory of users.", [1])
+    wrong = read(reply(doubtful, PORT, missing="the name of the server")).in_words(READING.sources)
+    assert "The cache lives in the memory of users. [1] (its source may not say this)" in wrong
     assert "Not in the sources: the name of the server" in wrong
     assert Read("Ridley Scott", (2,)).in_words(READING.sources) == "Ridley Scott [1]\n[1] Atlas"
     assert Read(None).in_words(()) == "I did not find this in the sources."
@@ -106,7 +105,18 @@ def test_an_unreadable_reply_is_said_again_and_then_read_without_the_model():
 
 def test_bracketed_years_are_no_citations():
     answer = read(reply(("The cache holds 64 MB (2006).", [1])))
-    assert "(2006)" in answer.text
+    assert answer.notes == ("left out, its source does not say this: “The cache holds 64 MB (2006).”",)
+
+
+def test_a_sentence_that_its_source_does_not_say_is_left_out():
+    answer = read(reply(("The cache holds 65 MB.", [1]), PORT))
+    assert (answer.text, answer.citations) == ("The server listens on port 8080.", (1,))
+    assert answer.notes == ("left out, its source does not say this: “The cache holds 65 MB.”",)
+
+
+def test_nothing_is_read_where_no_sentence_is_said_by_its_source():
+    answer = read(reply(("The cache holds 65 MB.", [1]), ("The server uses port 1.", [2])))
+    assert (answer.text, answer.claims, answer.problem) == (None, (), "the sources do not say what the model wrote")
 
 
 def test_the_prompt_shows_places_and_asks_the_model_to_think_first():

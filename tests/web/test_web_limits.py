@@ -60,6 +60,14 @@ def test_a_host_that_is_none_is_refused(settings, host):
     assert client(settings).get("/v1/bases", headers={"host": host}).status_code == 421
 
 
+@pytest.mark.parametrize(
+    "origin",
+    ["http://[", "http://]", "[", "//localhost", "ftp://localhost", "http://localhost@evil.example", "", "x" * 9],
+)
+def test_an_origin_that_is_none_is_refused(settings, origin):
+    assert client(settings).get("/v1/bases", headers={"origin": origin}).status_code == 403
+
+
 def test_the_hosts_of_this_machine_are_welcome(settings):
     page = client(settings)
     for host in ("localhost", "localhost:8321", "127.0.0.1:80", "[::1]", "[::1]:8321"):
@@ -184,3 +192,34 @@ def test_a_server_is_ready_once_its_bases_are_open(settings):
         assert page.get("/ready").status_code == 503
     with TestClient(create_app(replace(settings, warm=True)), base_url="http://localhost") as page:
         assert page.get("/ready").json() == {"status": "ready"}
+
+
+CHUNKED = b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_line", "framing"),
+    [
+        (b"POST /v1/ask HTTP/1.1", b"content-length: 2\r\n" + CHUNKED),
+        (b"POST /v1/ask HTTP/1.1", b"transfer-encoding: chunked\r\ncontent-length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n"),
+        (b"POST /v1/ask HTTP/1.1", b"content-length: 2\r\ncontent-length: 3\r\n\r\n{}"),
+        (b"POST /v1/ask HTTP/1.1", b"content-length: 2, 3\r\n\r\n{}"),
+        (b"POST /v1/ask HTTP/1.1", b"content-length: +2\r\n\r\n{}"),
+        (b"POST /v1/ask HTTP/1.1", b"transfer-encoding: chunked\r\n" + CHUNKED),
+        (b"POST /v1/ask HTTP/1.1", b"transfer-encoding: identity\r\n\r\n{}"),
+        (b"POST /v1/ask HTTP/1.0", CHUNKED),
+    ],
+)
+def test_a_body_whose_length_is_ambiguous_is_refused_and_the_connection_closed(settings, request_line, framing):
+    smuggled = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with running(settings) as address:
+        reply = exchange(address, request_line + b"\r\nhost: localhost\r\n" + framing + smuggled)
+    assert re.findall(rb"HTTP/1\.1 (\d+)", reply) in ([b"400"], [b"501"])
+
+
+def exchange(address: str, sent: bytes) -> bytes:
+    """Send bytes and read until the server closes the connection."""
+    host, port = address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        connection.sendall(sent)
+        return b"".join(iter(lambda: connection.recv(65536), b""))

@@ -20,6 +20,7 @@ from clew.cli.options import (
     EstimateOnly,
     Exclude,
     Fix,
+    Force,
     Groups,
     MaxCalls,
     MaxCost,
@@ -37,6 +38,7 @@ from clew.cli.options import (
     group_names,
 )
 from clew.cli.output import being_written, err, out, print_json, print_table, say
+from clew.core.disk import refuse_existing
 from clew.core.errors import InputError
 from clew.core.trace import Recorder
 from clew.core.types import Answer, Passage
@@ -78,12 +80,14 @@ def ask(
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="FILE", help="Draw the paths behind the answers into this file.")
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask a question and see the answers with their evidence.
 
     In a terminal, what a model writes is shown while it is written, before it is checked.
     """
+    refuse_existing(trace, svg, force=force)
     *bases, question = asked
     if not bases:
         raise InputError(f"expected a knowledge base and a question, found only {question!r}")

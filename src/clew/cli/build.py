@@ -100,6 +100,9 @@ NodesOnly = Annotated[
     bool,
     typer.Option("--nodes-only", help="Read names, texts and values of a graph that stays elsewhere: for #texts=KB."),
 ]
+FollowLinks = Annotated[
+    bool, typer.Option("--follow-links", help="Read what links in a folder lead to, also outside of it.")
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used, and list them.")]
 
 
@@ -126,6 +129,7 @@ def build(
     visible: Visible = None,
     widen: Widen = False,
     nodes_only: NodesOnly = False,
+    follow_links: FollowLinks = False,
     ray: Ray = None,
     as_json: AsJson = False,
 ) -> None:
@@ -133,10 +137,11 @@ def build(
     files = [Path(source) for source in sources or () if not is_url(source)]
     rules = {} if visible is None else read_rules(visible)
     given_apart = nodes or edges or triples or len(files) < len(sources or ())
-    if files and (documents or (not given_apart and hold_documents(files))):
+    if files and (documents or (not given_apart and hold_documents(files, follow_links=follow_links))):
         kinds = DEFAULT_KINDS if graph is None else tuple(kind for kind in graph.split(",") if kind)
         joined = EdgeOptions(kinds, neighbours)
-        wanted = DocumentOptions(passage_length, joined, most_megabytes, entities=entities, visible=rules)
+        limits = DocumentOptions(passage_length, joined, most_megabytes, follow_links=follow_links)
+        wanted = replace(limits, entities=entities, visible=rules)
         with hired(ray) as workers:
             with progress_bar("reading") as move, stages("building") as say:
                 told = {"progress": lambda _, *done: move(*done), "say": say}
@@ -145,7 +150,7 @@ def build(
         return
     if ray is not None and embed == "lazy":
         raise InputError("--ray shares out the reading of documents and --embed all; there is neither of them here")
-    read = source_options(nodes, edges, triples, columns, encoding, skip_bad)
+    read = source_options(nodes, edges, triples, columns, encoding, skip_bad, follow_links)
     options = replace(read, node_type=node_type, language=language, trust=trust)
     edits = schema_edits(schema, [*files, *options.nodes, *options.edges, *options.triples])
     with stages("building") as say:
@@ -166,12 +171,18 @@ def build(
 
 
 def source_options(
-    nodes: Files, edges: Files, triples: Files, columns: list[str] | None, encoding: str | None, skip_bad: bool
+    nodes: Files,
+    edges: Files,
+    triples: Files,
+    columns: list[str] | None,
+    encoding: str | None,
+    skip_bad: bool,
+    follow_links: bool,
 ) -> SourceOptions:
     """How files are to be read, as the command line says it."""
     named = parse_columns(columns or [])
     files = tuple(nodes or ()), tuple(edges or ()), tuple(triples or ())
-    return SourceOptions(*files, columns=named, encoding=encoding, skip_bad=skip_bad)
+    return SourceOptions(*files, columns=named, encoding=encoding, skip_bad=skip_bad, follow_links=follow_links)
 
 
 def finish(
@@ -196,10 +207,11 @@ def update(
     encoding: Encoding = None,
     skip_bad: SkipBad = False,
     widen: Widen = False,
+    follow_links: FollowLinks = False,
     as_json: AsJson = False,
 ) -> None:
     """Add, change and delete nodes and edges of a knowledge base; embeddings of unchanged texts are kept."""
-    options = source_options(nodes, edges, triples, columns, encoding, skip_bad)
+    options = source_options(nodes, edges, triples, columns, encoding, skip_bad, follow_links)
     with stages("updating") as say:
         delta = read_changes(
             base, sources or [], options, delete_nodes=delete_nodes or [], delete_edges=delete_edges or []

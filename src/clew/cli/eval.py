@@ -17,6 +17,7 @@ from clew.cli.options import (
     AsJson,
     DatasetBase,
     EmbedderOption,
+    Force,
     MaxCalls,
     MaxCost,
     Options,
@@ -28,6 +29,7 @@ from clew.cli.options import (
     assignments,
 )
 from clew.cli.output import err, out, print_json, print_plain, print_table, say, stages, tell
+from clew.core.disk import refuse_existing
 from clew.core.errors import InputError, NotFoundError, PendingError
 from clew.core.workers import hired
 from clew.datasets.load import load_dataset
@@ -53,9 +55,11 @@ def report(
     html: Annotated[Path | None, typer.Option("--html", help="Write a page that needs nothing else.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", help="Compare by this metric; hit@1 by default.")] = None,
     failures: Annotated[int, typer.Option("--failures", min=0, help="How many of the worst failures to list.")] = 3,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Tables, paired comparisons, plots and the worst failures of runs."""
+    refuse_existing(html, force=force)
     sections = make_report(load_runs(folders), metric)
     if html is not None:
         html.write_text(report_page(sections, max(failures, 10)), "utf-8")

@@ -11,8 +11,9 @@ import typer
 from clew.api import Base as OpenBase
 from clew.api import open as open_kb
 from clew.building import check as check_files
-from clew.cli.options import AnyBase, AsJson, Base, EmbedderOption, Groups, group_names
+from clew.cli.options import AnyBase, AsJson, Base, EmbedderOption, Force, Groups, group_names
 from clew.cli.output import out, print_json, print_plain, print_table, stages, tell
+from clew.core.disk import refuse_existing
 from clew.core.errors import CorruptError, InputError
 from clew.curation.checks import check_data
 from clew.curation.duplicates import LEAST, find_duplicates, groups
@@ -104,9 +105,11 @@ def show(
         typer.Option("--files", metavar="FOLDER", help="Where the PDF lies, if not where the base was built from."),
     ] = None,
     groups: Groups = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Show one node: its document, aliases and neighbours by relation; or its page of a PDF."""
+    refuse_existing(page_file, force=force)
     if page_file is not None:
         write_page(open_kb(base, groups=group_names(groups)), node, page_file, files, as_json)
         return

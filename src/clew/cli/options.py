@@ -40,6 +40,7 @@ Method = Annotated[str, typer.Option("--method", "-m", help="How to answer; see 
 Shown = Annotated[int, typer.Option("-k", min=1, help="How many answers to show.")]
 EstimateOnly = Annotated[bool, typer.Option("--estimate", help="Only say what it would cost, spending nothing.")]
 TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write the steps to this file as JSON lines.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist already.")]
 Fix = Annotated[
     list[str] | None,
     typer.Option("--fix", metavar="NAME=KEY", help="What a name in the question stands for; again for several nodes."),

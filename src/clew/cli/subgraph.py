@@ -14,6 +14,7 @@ from clew.cli.options import (
     AsJson,
     CandidateSource,
     DatasetBase,
+    Force,
     Groups,
     MaxHops,
     Questions,
@@ -23,6 +24,7 @@ from clew.cli.options import (
     group_names,
 )
 from clew.cli.output import err, out, print_json, print_table, progress_bar
+from clew.core.disk import refuse_existing
 from clew.core.errors import InputError
 from clew.datasets.load import load_dataset
 from clew.evaluation.benchmark import Benchmark, aliases_in
@@ -49,11 +51,13 @@ def subgraph(
     most_hops: MaxHops = 4,
     most_paths: Annotated[int, typer.Option("--max-paths", min=1, help="Paths kept for each entity.")] = 50,
     groups: Groups = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the subgraph between entities: all shortest paths from each to the last one, and the edges among them."""
     if len(entities) < 2:
         raise InputError("name at least two entities, such as `clew subgraph KB BBS2 Polydactyly`")
+    refuse_existing(svg, force=force)
     tools = open_base(base, groups=group_names(groups)).tools
     *asked, candidate = map(tools.find_node, entities)
     limits = PathLimits(most_hops=most_hops, most_paths=most_paths)
@@ -109,9 +113,11 @@ def subgraphs(
     topics: Topics = False,
     limit: Sample = None,
     seed: SampleSeed = 0,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a data set of subgraphs: for each candidate answer of each question what connects the two."""
+    refuse_existing(output, force=force)
     dataset = load_dataset(questions)
     dataset = (dataset.with_topics() if topics else dataset).sample(limit, seed)
     benchmark = Benchmark(dataset, kb, model=open_model(model))

@@ -13,6 +13,7 @@ from clew.cli.options import (
     AsJson,
     Base,
     EstimateOnly,
+    Force,
     Groups,
     MaxCalls,
     MaxCost,
@@ -23,6 +24,7 @@ from clew.cli.options import (
     group_names,
 )
 from clew.cli.output import out, print_json, progress_bar, say
+from clew.core.disk import refuse_existing
 from clew.core.trace import Recorder, recording
 from clew.models.budget import Budget, Ledger
 from clew.models.opening import open_estimating, open_model
@@ -62,9 +64,11 @@ def synth(
     estimate: EstimateOnly = False,
     trace: TraceFile = None,
     groups: Groups = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a benchmark of questions with gold answers, queries and paths from any knowledge base."""
+    refuse_existing(trace, force=force)
     wanted = Wanted(count, _listed(kinds), templates, _listed(roles), seed, beside)
     tools = open_base(base, groups=group_names(groups)).tools
     if estimate:

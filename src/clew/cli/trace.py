@@ -10,8 +10,9 @@ import typer
 from rich.markup import escape
 from rich.tree import Tree
 
-from clew.cli.options import AsJson
+from clew.cli.options import AsJson, Force
 from clew.cli.output import out, print_json, say
+from clew.core.disk import refuse_existing
 from clew.core.trace import ModelCall, Spending
 from clew.core.trace_file import Step, read_trace, to_otlp
 
@@ -25,9 +26,11 @@ def trace(
         Path | None, typer.Option("--otel", help="Also write OpenTelemetry spans (OTLP JSON) to this file.")
     ] = None,
     replies: Annotated[bool, typer.Option("--replies", help="Show how each model reply begins.")] = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the steps of an answer as a tree: times, results, model calls and fallbacks."""
+    refuse_existing(otel, force=force)
     read = read_trace(file)
     if otel is not None:
         otel.write_text(json.dumps(to_otlp(read)), "utf-8")

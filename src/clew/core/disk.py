@@ -6,8 +6,10 @@ import hashlib
 import os
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -20,12 +22,17 @@ _FAR = (1 << 31) - 2
 _PAUSE = 0.05
 
 
+def draft_of(file: Path) -> Path:
+    """Return the path of the draft that `write_whole` renames."""
+    return file.with_name(f".{file.name}")
+
+
 def write_whole(file: Path, content: bytes, *, safely: bool = False) -> None:
     """Write a file beside and rename it: a kill leaves the old one or the new one; `safely` waits for the disk.
 
     What stands in the place of the draft is removed: a link there, in a base from a stranger, is never followed.
     """
-    draft = file.with_name(f".{file.name}")
+    draft = draft_of(file)
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o666)
     with os.fdopen(descriptor, "wb") as opened:
@@ -131,6 +138,44 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+@dataclass(frozen=True)
+class FolderFiles:
+    """Files below a folder, and entries that were skipped with the reason."""
+
+    files: tuple[Path, ...]
+    skipped: tuple[tuple[Path, str], ...] = ()
+
+
+def list_files(folder: Path, *, follow_links: bool = False, subfolders: bool = True) -> FolderFiles:
+    """List the visible files of a folder. A file that several links lead to is listed once.
+
+    Links that lead out of the folder are skipped unless `follow_links` is set.
+    """
+    root = Path(os.path.realpath(folder))
+    queue = deque([folder])
+    visited: set[Path] = set()
+    files: list[Path] = []
+    skipped: list[tuple[Path, str]] = []
+    while queue:
+        path = queue.popleft()
+        target = Path(os.path.realpath(path))
+        if not follow_links and not target.is_relative_to(root):
+            skipped.append((path, "a link that leads out of the folder is not followed: --follow-links reads it"))
+        elif target not in visited:
+            visited.add(target)
+            if path.is_file():
+                files.append(path)
+            elif path.is_dir() and (subfolders or path == folder):
+                try:
+                    entries = [entry for entry in path.iterdir() if not entry.name.startswith((".", "~$"))]
+                except OSError as error:
+                    skipped.append((path, f"the folder cannot be opened: {error.strerror}"))
+                    continue
+                queue.extendleft(entry for entry in entries if not entry.is_symlink())
+                queue.extend(entry for entry in entries if entry.is_symlink())  # last: its own name comes first
+    return FolderFiles(tuple(sorted(files)), tuple(sorted(skipped)))
+
+
 SHOWN = 3
 """How many of the other files an error names."""
 
@@ -146,6 +191,13 @@ def refuse_foreign(folder: Path, own: Sequence[str], what: str, remedy: str = "n
     if names:
         shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
         raise InputError(f"{folder} holds other files ({shown}) and no {what}: nothing was written; {remedy}")
+
+
+def refuse_existing(*files: Path | None, force: bool) -> None:
+    """Refuse to overwrite files unless `force` is set. Devices and pipes may be written to."""
+    for file in files:
+        if file is not None and file.is_file() and not force:
+            raise InputError(f"{file} exists already: name another file, or add --force to overwrite it")
 
 
 def refuse_link(*files: Path) -> None:

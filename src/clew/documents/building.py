@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clew.building import BuildReport, Say, into, visibility_of, write_base
+from clew.core.disk import list_files
 from clew.core.errors import CorruptError, FormatError, NotFoundError, SourceError
 from clew.core.texts import whole_text
 from clew.core.workers import Workers
@@ -91,9 +92,9 @@ def earlier_rules(place: str | Path) -> Rules:
         return remembered_rules(Path(place))
 
 
-def hold_documents(paths: Sequence[Path]) -> bool:
+def hold_documents(paths: Sequence[Path], *, follow_links: bool = False) -> bool:
     """Whether sources are documents to be read, rather than tables of nodes and edges."""
-    files = [file for _, file in find_files(paths)] if paths else []
+    files = [file for _, file in find_files(paths, follow_links=follow_links)[0]]
     names = [file.stem.lower() for file in files]
     if any("nodes" in name or "edges" in name or "triples" in name for name in names):
         return False
@@ -156,8 +157,8 @@ def read_folder(
     """
     options = options or DocumentOptions()
     cache = None if options.cache is None else ExtractedCache(options.cache)
-    found = find_files(paths)
-    outlined, skipped = [], []
+    found, links = find_files(paths, follow_links=options.follow_links)
+    outlined, skipped = [], [*links]
     processes = jobs or os.cpu_count() or 1
     with closing(_read_all([file for _, file in found], options, cache, processes, workers)) as results:
         for done, (name, file) in enumerate(found):
@@ -241,24 +242,27 @@ def from_reply(reply: bytes) -> Extracted | str:
     return from_json(reply) if refused is None else str(refused["error"])
 
 
-def find_files(paths: Sequence[Path]) -> list[tuple[str, Path]]:
-    """Every file below the paths with its name relative to them, sorted; hidden files and knowledge bases left out."""
+def find_files(
+    paths: Sequence[Path], *, follow_links: bool = False
+) -> tuple[list[tuple[str, Path]], tuple[Skipped, ...]]:
+    """Find the files below the paths by their relative names, sorted, and the entries that are skipped.
+
+    Hidden files and knowledge bases are left out.
+    """
     found: dict[str, Path] = {}
+    skipped: list[Skipped] = []
     for path in paths:
         if not path.exists():
             raise NotFoundError(f"{path} does not exist")
-        below = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
-        for file in below:
-            relative = whole_text(file.name if path.is_file() else file.relative_to(path).as_posix())
-            if file != path and (_hidden(relative) or _in_base(file, path)):
+        listed = list_files(path, follow_links=follow_links)
+        for file in listed.files:
+            relative = whole_text(file.name if file == path else file.relative_to(path).as_posix())
+            if file != path and _in_base(file, path):
                 continue
             name = relative if relative not in found else f"{path.name}/{relative}"
             found[name] = file
-    return sorted(found.items())
-
-
-def _hidden(relative: str) -> bool:
-    return any(part.startswith((".", "~$")) for part in relative.split("/"))
+        skipped += [Skipped(whole_text(place.relative_to(path).as_posix()), why) for place, why in listed.skipped]
+    return sorted(found.items()), tuple(skipped)
 
 
 def _in_base(file: Path, root: Path) -> bool:

@@ -35,6 +35,8 @@ class DocumentOptions:
     """A knowledge base whose nodes the passages may mention."""
     visible: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Pattern of files → the groups that may see them; everybody may see the others."""
+    follow_links: bool = False
+    """Read what links lead to outside of the given folders. Without it they are skipped and listed."""
 
 
 STRING = pa.large_string()

@@ -173,6 +173,12 @@ def forget_rows(folder: Path) -> None:
             drop_rows(place, folder)
 
 
+def forget_old_rows(folder: Path) -> None:
+    """Remove the rows of states that are gone, unless they alone tell that every node once had a vector."""
+    if not vectors_are_behind(folder):
+        forget_rows(folder)
+
+
 def embedder_of(kb: ArrayKnowledgeBase) -> str:
     """How the embedder of a base is named: the one its vectors come from, else the one made for what it holds."""
     made_for = PASSAGES if "passage" in kb.schema.type_names else None

@@ -56,9 +56,9 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
             self._held.close()
 
     @classmethod
-    def staged(cls, stage: Path, facts: Mapping[str, Any]) -> ArrayKnowledgeBase:
-        """A graph that has been written but not committed: what indexes are built from."""
-        return cls(stage, Manifest("staged", "", {}, dict(facts)), stage)
+    def staged(cls, stage: Path, facts: Mapping[str, Any], folder: Path | None = None) -> ArrayKnowledgeBase:
+        """Open a graph that has been written but not committed: to build indexes, or vectors in the base's `folder`."""
+        return cls(folder or stage, Manifest("staged", "", {}, dict(facts)), stage)
 
     def __repr__(self) -> str:
         return f"ArrayKnowledgeBase({self.folder.name!r}: {self.count} nodes, {self.edge_count} edges)"

@@ -12,7 +12,7 @@ import json
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +36,21 @@ class Manifest:
     created: str
     files: dict[str, dict[str, Any]]
     facts: dict[str, Any]
+    undo: dict[str, Any] | None = None
+    """The last merge: `what` it changed, and `before`, the manifest of the state that can be restored."""
+
+    @property
+    def previous(self) -> Manifest | None:
+        """The state before the last merge, if it can be restored."""
+        return None if self.undo is None else Manifest(**self.undo["before"])
+
+    def undone_by(self, later: Manifest, what: str) -> Manifest:
+        """Return `later` with a way back to this state."""
+        return replace(later, undo={"what": what, "before": {**vars(self), "undo": None}})
 
     def to_json(self) -> str:
         """The manifest as text, sealed by a digest of its own."""
-        body = {"format": FORMAT, **vars(self)}
+        body = {"format": FORMAT, **{name: value for name, value in vars(self).items() if value is not None}}
         return json.dumps({**body, "digest": seal(body)}, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
@@ -72,7 +83,7 @@ def read_manifest(folder: Path) -> Manifest:
     wrong = _misfit(raw)
     if wrong:
         raise CorruptError(f"{file} {wrong}: build the knowledge base again")
-    return Manifest(raw["generation"], raw["created"], raw["files"], raw["facts"])
+    return Manifest(raw["generation"], raw["created"], raw["files"], raw["facts"], raw.get("undo"))
 
 
 def _misfit(raw: dict[str, Any]) -> str:
@@ -89,7 +100,14 @@ def _misfit(raw: dict[str, Any]) -> str:
         told = facts if isinstance(facts, dict) else {}
         if type(told.get("size")) is not int or not isinstance(told.get("sha256"), str):
             return f"gives no size and checksum of {name!r}"
-    return ""
+    undo = raw.get("undo")
+    if undo is None:
+        return ""
+    before = undo.get("before") if isinstance(undo, dict) else None
+    expected = {"generation", "created", "files", "facts", "undo"}
+    if not isinstance(before, dict) or before.keys() != expected or not isinstance(undo.get("what"), str):
+        return "does not describe the state before its last merge"
+    return "nests merges" if before["undo"] is not None else _misfit(before)
 
 
 def is_base(folder: Path) -> bool:
@@ -166,12 +184,18 @@ EXTRACTED = "extracted"
 """Where a base keeps the texts of the documents it was built from."""
 KEPT_TEXT = re.compile(r"[0-9a-f]{32}(\.\w+)?-(?P<version>\d+)\.json")
 """What a kept text is called."""
+CONFIRMED = "feedback.jsonl"
+"""Confirmed answers."""
+ASKED = "reader_questions.jsonl"
+"""How people ask for what is in a base; also written by people."""
 LEARNED = "feedback_paths.json"
 """What was learned from the confirmed answers of a base."""
 FITTED = "reader_fitted.json"
 """What the reader learned for a base."""
 TUNED = "tuned.json"
 """The method that was chosen for a base."""
+BESIDE = (CONFIRMED, ASKED, LEARNED, FITTED, TUNED)
+"""Files of a base outside of its generations. A rebuild keeps them."""
 FIRST_SEALED = 4
 """The version of the readers since which kept texts have a digest."""
 DEEPEST = 3
@@ -211,6 +235,10 @@ def check_sealed(file: Path) -> None:
     _sound[file, facts["sha256"]] = state
 
 
+SEALED = re.compile(rb"[0-9a-f]{63}")
+"""The digest before a sealed text, without its first character: that may have been altered to one of JSON's."""
+
+
 def sealed_text(content: bytes) -> bytes:
     """A text with its own digest as the first line, for files that no manifest lists."""
     return hashlib.sha256(content).hexdigest().encode() + b"\n" + content
@@ -223,21 +251,36 @@ def unsealed_text(sealed: bytes) -> bytes | None:
 
 
 def unsealed_or_older(content: bytes) -> bytes | None:
-    """The text behind its digest, or JSON of an older version, which had none."""
-    return content if content.startswith(b"{") else unsealed_text(content)
+    """The text behind its digest, or JSON without one: of an older version, or written by people."""
+    first = content.partition(b"\n")[0]
+    is_plain = content[:1] in (b"{", b"[") and not SEALED.fullmatch(first[1:])
+    return content if is_plain else unsealed_text(content)
 
 
 def altered_texts(folder: Path) -> list[Path]:
-    """Which texts of documents and learned weights were altered; texts of older versions are not used any more."""
+    """Return the texts of documents and the files beside the generations whose checksum differs."""
     altered = []
     for file in sorted((folder / EXTRACTED).glob("*.json")):
         told = KEPT_TEXT.fullmatch(file.name)
         if told and int(told["version"]) >= FIRST_SEALED and unsealed_text(file.read_bytes()) is None:
             altered.append(file)
-    for learned, content in ((folder / LEARNED, unsealed_or_older), (folder / FITTED, unsealed_text)):
-        if learned.exists() and content(learned.read_bytes()) is None:
-            altered.append(learned)
+    for file in (folder / name for name in BESIDE if (folder / name).exists()):
+        unsealed = unsealed_text if file.name == FITTED else unsealed_or_older
+        if unsealed(file.read_bytes()) is None:
+            altered.append(file)
     return altered
+
+
+def remedy_for(text: Path) -> str:
+    """Return how to get an altered text or file beside the generations back."""
+    made_by = {
+        CONFIRMED: "`clew feedback KB --question … --answer …`",
+        ASKED: "`clew train reader KB --model …`",
+        LEARNED: "`clew feedback KB --learn`",
+        FITTED: "`clew train reader KB`",
+        TUNED: "`clew tune KB`",
+    }
+    return f"{made_by.get(text.name, 'the next build')} makes it anew"
 
 
 def learned_digests(folder: Path) -> dict[str, str]:

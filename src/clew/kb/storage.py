@@ -3,13 +3,16 @@
     KB/manifest.json         format, counts, schema, the size and SHA-256 of every file
     KB/clew-data-<digest>/…  one generation: nodes, graph and indexes; named after their content
     KB/vectors/…             embeddings by content, shared by all generations
-    KB/.clew-undo/…          what the last merge of duplicates changed, as it was before
-    KB/.clew-lock            held by the process that writes; names the folders it makes and replaces
+    KB/feedback.jsonl …      what the base was taught, see `BESIDE`; each file with its own digest
+    KB/.clew-lock            held by the process that writes; names what it makes and replaces
 
-A generation is written beside the old one and the manifest is replaced in one step, so a kill at any moment leaves the
-old base or none. Processes that have the old generation open hold it: it is removed by the next writer after them. A
-folder is removed only where the manifest or the lock names it: whatever else lies in the folder of a base is somebody
-else's.
+Every change has three steps. Stage: the new files are written under names that nobody reads, which the lock records.
+Swap: one file is replaced, the manifest or a file beside the generations. Clean-up: what the lock records is removed. A
+kill before the swap leaves the old state, a kill after it the new state, and the next writer cleans up. A merge can be
+undone: its manifest names the generation before it, which stays, and undoing is one swap.
+
+Processes that have the old generation open hold it: it is removed by the next writer after them. Only what the lock
+records is removed: everything else in the folder belongs to somebody else.
 """
 
 from __future__ import annotations
@@ -30,9 +33,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from clew.core.disk import file_sha256, hold, is_shared, refuse_foreign, refuse_link, share, sync, write_whole
-from clew.core.errors import CorruptError, LockedError, NotFoundError, StorageError
-from clew.kb.manifest import GENERATION, LOCK, MANIFEST, Manifest, is_base, read_manifest, seal_folder
+from clew.core.disk import draft_of, file_sha256, hold, is_shared, refuse_foreign, refuse_link, share, sync, write_whole
+from clew.core.errors import CorruptError, InputError, LockedError, NotFoundError, StorageError
+from clew.kb.manifest import BESIDE, GENERATION, LOCK, MANIFEST, Manifest, is_base, read_manifest, seal_folder
 
 
 class Held:
@@ -54,6 +57,10 @@ class Held:
 
 OWN = re.compile(rf"{GENERATION.pattern}|\.clew-stage-[0-9a-f]{{16}}")
 """Names of folders that Clew makes; one that the manifest or the lock records may be removed."""
+DRAFTS = {draft_of(Path(name)).name for name in (MANIFEST, *BESIDE)}
+"""Names of drafts that Clew makes."""
+WAIT_SECONDS = 10
+"""Seconds to wait for another process that writes, before a small change is refused."""
 
 
 def open_generation(folder: Path, *, whole: bool = True) -> tuple[Manifest, Path, Held]:
@@ -97,8 +104,8 @@ def verify(folder: Path) -> list[str]:
         manifest = read_manifest(folder)
     except StorageError as error:
         return [str(error)]
-    place = folder / manifest.generation
-    return _damage(place, manifest.files)
+    states = [manifest] if manifest.previous is None else [manifest, manifest.previous]
+    return [problem for state in states for problem in _damage(folder / state.generation, state.files)]
 
 
 def _damage(place: Path, files: dict[str, dict[str, Any]]) -> list[str]:
@@ -119,7 +126,7 @@ def _damage(place: Path, files: dict[str, dict[str, Any]]) -> list[str]:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, *, wait_seconds: float = 0) -> Iterator[None]:
     """Hold the knowledge base for writing; a second writer gets LockedError, and a killed one leaves no lock behind.
 
     A folder of other files is refused; where a new one stays empty, because the build was refused, it is removed again.
@@ -129,7 +136,7 @@ def locked(folder: Path) -> Iterator[None]:
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = _lock_file(folder)
+        lock = _lock_file(folder, time.monotonic() + wait_seconds)
     except (FileExistsError, NotADirectoryError):
         raise StorageError(f"{folder} is a file: name a folder for the knowledge base") from None
     except OSError as error:
@@ -145,7 +152,7 @@ def locked(folder: Path) -> Iterator[None]:
                         place.rmdir()
 
 
-def _lock_file(folder: Path) -> IO[str]:
+def _lock_file(folder: Path, deadline: float) -> IO[str]:
     """The lock, held: not one that its last holder has just removed."""
     refuse_link(folder / LOCK)
     while True:
@@ -154,6 +161,9 @@ def _lock_file(folder: Path) -> IO[str]:
             hold(lock.fileno(), wait=False)
         except OSError:
             lock.close()
+            if time.monotonic() < deadline:
+                time.sleep(0.05)
+                continue
             raise LockedError(
                 f"another process is building {folder}: wait for it, or stop it, then run again"
             ) from None
@@ -188,9 +198,17 @@ def staging(folder: Path) -> Iterator[Path]:
 
 
 def commit(
-    folder: Path, stage: Path, facts: dict[str, Any], about_to: Callable[[str], None] = lambda _: None
+    folder: Path,
+    stage: Path,
+    facts: dict[str, Any],
+    prepare: Callable[[Path], None] = lambda _: None,
+    merged: str | None = None,
 ) -> Manifest:
-    """Make the staged files the current generation and remove the old one; `about_to` is told its name before."""
+    """Make the staged files the current generation and remove the old one.
+
+    `prepare` is called with the new generation before the swap. If `merged` says what a merge changed, the old
+    generation stays and `revert` restores it.
+    """
     files = {}
     for file in sorted(path for path in stage.rglob("*") if path.is_file()):
         sync(file)
@@ -203,14 +221,51 @@ def commit(
         content = hashlib.sha256(content.encode()).hexdigest()
         manifest = replace(manifest, generation=f"clew-data-{content[:16]}")
         place = folder / manifest.generation
-    record(folder, manifest.generation, *_current(folder))
+    if merged is not None:
+        manifest = read_manifest(folder).undone_by(manifest, merged)
+    record(folder, manifest.generation)
     if not place.exists():
         stage.rename(place)
-    about_to(manifest.generation)
+    prepare(place)
+    _swap(folder, manifest)
+    return manifest
+
+
+def revert(folder: Path) -> str:
+    """Restore the state before the last merge. Return what the merge had changed."""
+    remove_recorded(folder)
+    manifest = read_manifest(folder)
+    before = manifest.previous
+    if manifest.undo is None or before is None:
+        raise InputError(f"{folder}: there is nothing to undo, or the base was changed again since the merge")
+    place = folder / before.generation
+    refuse_link(place, *(place / name for name in before.files))
+    damage = _damage(place, before.files)
+    if damage:
+        raise CorruptError(f"the state before the merge is damaged: {'; '.join(damage)}")
+    _swap(folder, before)
+    return str(manifest.undo["what"])
+
+
+def _swap(folder: Path, manifest: Manifest) -> None:
+    """Make a manifest current and remove the generations that it does not name."""
+    record(folder, *_current(folder), draft_of(folder / MANIFEST).name)
     write_whole(folder / MANIFEST, manifest.to_json().encode(), safely=True)
     sync(folder)
     remove_recorded(folder)
-    return manifest
+
+
+def change_file(folder: Path, name: str, change: Callable[[bytes | None], bytes]) -> None:
+    """Replace one of the files beside the generations. `change` gets the old content, None if there is none."""
+    file = folder / name
+    refuse_link(file)
+    with locked(folder, wait_seconds=WAIT_SECONDS):
+        remove_recorded(folder)
+        content = change(file.read_bytes() if file.exists() else None)
+        record(folder, draft_of(file).name)
+        write_whole(file, content, safely=True)
+        sync(folder)
+        remove_recorded(folder)
 
 
 def record(folder: Path, *names: str) -> None:
@@ -222,7 +277,7 @@ def record(folder: Path, *names: str) -> None:
 
 
 def remove_recorded(folder: Path) -> None:
-    """Remove the folders that the lock names, but for the current generation and those in use, and forget them."""
+    """Remove what the lock names, except for the generations that are current or in use."""
     current = _current(folder)
     kept = []
     for name in dict.fromkeys((folder / LOCK).read_text("utf-8", errors="replace").splitlines()):
@@ -232,17 +287,20 @@ def remove_recorded(folder: Path) -> None:
                 kept.append(f"{name}\n")
             else:
                 shutil.rmtree(place, ignore_errors=True)
+        elif name in DRAFTS:
+            place.unlink(missing_ok=True)
     with (folder / LOCK).open("r+", encoding="utf-8") as lock:
         lock.writelines(kept)
         lock.truncate()
 
 
 def _current(folder: Path) -> list[str]:
-    """The generation that the manifest names; none where there is no manifest that can be read."""
+    """Return the generations that the manifest names, none if it cannot be read."""
     try:
-        return [read_manifest(folder).generation]
+        manifest = read_manifest(folder)
     except (StorageError, NotFoundError):
         return []
+    return [state.generation for state in (manifest, manifest.previous) if state is not None]
 
 
 def storage_error(folder: Path, error: OSError) -> StorageError:

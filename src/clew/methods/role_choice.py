@@ -118,9 +118,14 @@ def chooser_for(toolbox: Toolbox) -> Chooser:
 
 
 def reader_for(toolbox: Toolbox, words: int | None = 6) -> Reader:
-    """Who reads passages: the model, in so many words or, with None, in cited sentences; or the search for a span."""
+    """Return the reader of passages: the model, or the search for a span if there is no model.
+
+    `words` limits the answer to a few words. With None the model writes cited sentences, and nobody else does.
+    """
     from clew.roles.read import BestSpan, ModelReader
 
     if toolbox.model is None:
         return BestSpan()
-    return ModelReader(toolbox.model, words, embedder=toolbox.embedder if words is None else None)
+    if words is None:
+        return ModelReader(toolbox.model, embedder=toolbox.embedder, fallback=None)
+    return ModelReader(toolbox.model, words)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from clew.core.disk import refuse_link, write_whole
 from clew.core.errors import CorruptError
-from clew.kb.manifest import TUNED
+from clew.kb.manifest import TUNED, sealed_text, unsealed_or_older
+from clew.kb.storage import change_file
 from clew.methods.catalog import create, method_class
 from clew.methods.protocol import Method, plain_options
 
@@ -32,8 +32,7 @@ class Tuned(BaseModel):
 
 def keep_tuned(folder: Path, tuned: Tuned) -> None:
     """From now on `auto` answers over this base by that method."""
-    refuse_link(folder / TUNED)
-    write_whole(folder / TUNED, tuned.model_dump_json(indent=1).encode() + b"\n")
+    change_file(folder, TUNED, lambda _: sealed_text(tuned.model_dump_json(indent=1).encode() + b"\n"))
 
 
 def forget_tuned(folder: Path) -> bool:
@@ -49,6 +48,6 @@ def read_tuned(folder: Path) -> Tuned | None:
     if not file.exists():
         return None
     try:
-        return Tuned.model_validate_json(file.read_bytes())
+        return Tuned.model_validate_json(unsealed_or_older(file.read_bytes()) or b"")
     except ValidationError as error:
         raise CorruptError(f"{file} holds no choice of a method: `clew tune {folder} --undo` removes it") from error

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from clew.core.disk import refuse_link, write_whole
 from clew.core.errors import CorruptError
 from clew.core.texts import parse_json
-from clew.kb.manifest import LEARNED, sealed_text, unsealed_or_older
+from clew.kb.manifest import CONFIRMED, LEARNED, sealed_text, unsealed_or_older
+from clew.kb.storage import change_file
 from clew.queries.relation_paths import Move
 from clew.reading.path_ranker import Taught
-
-CONFIRMED = "feedback.jsonl"
 
 
 class Confirmed(BaseModel):
@@ -28,15 +25,8 @@ class Confirmed(BaseModel):
 
 def keep_confirmed(folder: Path, confirmed: Confirmed) -> int:
     """Add one; returns how many there are."""
-    refuse_link(folder / CONFIRMED)
-    with (folder / CONFIRMED).open("ab") as file:
-        begun = file.tell()
-        try:
-            file.write(confirmed.model_dump_json().encode() + b"\n")
-            file.flush()
-        except OSError:  # a full disk: half a line would be in the way of all others
-            os.ftruncate(file.fileno(), begun)
-            raise
+    line = confirmed.model_dump_json().encode() + b"\n"
+    change_file(folder, CONFIRMED, lambda old: sealed_text((b"" if old is None else _lines(folder, old)) + line))
     return len(read_confirmed(folder))
 
 
@@ -46,7 +36,7 @@ def read_confirmed(folder: Path) -> list[Confirmed]:
     if not file.exists():
         return []
     found: dict[str, Confirmed] = {}
-    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(_lines(folder, file.read_bytes()).splitlines(), 1):
         try:
             one = Confirmed.model_validate_json(line)
         except ValidationError as error:
@@ -55,13 +45,37 @@ def read_confirmed(folder: Path) -> list[Confirmed]:
     return [one for one in found.values() if one.answers]
 
 
+def _lines(folder: Path, content: bytes) -> bytes:
+    """The confirmed answers without their digest."""
+    lines = unsealed_or_older(content)
+    if lines is None:
+        raise CorruptError(f"{folder / CONFIRMED} was altered: `clew repair {folder}` keeps the lines that can be read")
+    return lines
+
+
+def repair_confirmed(folder: Path) -> tuple[int, int]:
+    """Keep the lines of an altered file that can be read. Return how many are kept, and how many were lost."""
+    lines = (folder / CONFIRMED).read_bytes().partition(b"\n")[2].splitlines(keepends=True)
+    kept = [line for line in lines if _is_confirmed(line)]
+    change_file(folder, CONFIRMED, lambda _: sealed_text(b"".join(kept)))
+    return len(kept), len(lines) - len(kept)
+
+
+def _is_confirmed(line: bytes) -> bool:
+    try:
+        Confirmed.model_validate_json(line)
+    except ValidationError:
+        return False
+    return line.endswith(b"\n")
+
+
 def keep_taught(folder: Path, taught: Sequence[Taught]) -> None:
     """What was learned from the confirmed answers of this base."""
-    refuse_link(folder / LEARNED)
     lines = [
         {"question": one.question, "moves": [[move.relation, move.direction] for move in one.moves]} for one in taught
     ]
-    write_whole(folder / LEARNED, sealed_text(json.dumps(lines, indent=1, ensure_ascii=False).encode() + b"\n"))
+    content = sealed_text(json.dumps(lines, indent=1, ensure_ascii=False).encode() + b"\n")
+    change_file(folder, LEARNED, lambda _: content)
 
 
 def read_taught(folder: Path) -> tuple[Taught, ...]:

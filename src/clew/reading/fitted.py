@@ -13,11 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.core.disk import refuse_link, write_whole
+from clew.core.disk import refuse_link
 from clew.core.errors import CorruptError, ModelError
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import FITTED, sealed_text, unsealed_text
 from clew.kb.protocol import Explorable
+from clew.kb.storage import change_file
 from clew.models.embedding.words import DIMENSION
 from clew.reading.scores import Floats
 
@@ -36,10 +37,9 @@ class Fitted:
 
     def keep(self, folder: Path) -> None:
         """From now on questions over the base in this folder are read with it."""
-        refuse_link(folder / FITTED)
         moves = {text: base64.b64encode(move.astype("<f2").tobytes()).decode() for text, move in self.moves.items()}
         content = json.dumps({"encoders": self.encoders, "moves": moves}).encode() + b"\n"
-        write_whole(folder / FITTED, sealed_text(content))
+        change_file(folder, FITTED, lambda _: sealed_text(content))
 
     @classmethod
     def beside(cls, kb: Explorable, encoders: str) -> Fitted | None:

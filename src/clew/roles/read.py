@@ -23,6 +23,7 @@ from clew.models.passages import PassageNetwork
 from clew.models.protocol import Completion, Embedder, LanguageModel, Message, Request
 from clew.models.structured import LONGEST, Ask, Prompt, Reply, ask, find_json, object_schema, read_json
 from clew.models.tokens import count_request_tokens, count_tokens, cut_to_question
+from clew.reading.documents.close_reading import FOUND
 from clew.reading.extraction.asked import Asked
 from clew.reading.extraction.clues import Candidate, Evidence
 from clew.reading.extraction.comparing import compared
@@ -302,7 +303,15 @@ class ModelReader:
         with trace.span("check claims", claims=len(read.claims)) as span:
             claims, notes = check_claims(read.claims, sources, self.embedder)
             span.note(unsupported=sum(not claim.is_supported for claim in claims))
-        return replace(_with_claims(read, claims), notes=(*read.notes, *notes))
+        put_forward = [claim for claim in claims if claim.support >= FOUND]
+        notes += [
+            f"left out, its source does not say this: “{claim.text}”" for claim in claims if claim.support < FOUND
+        ]
+        if not put_forward:
+            problem = "the sources do not say what the model wrote"
+            trace.fallback("read", problem, "told without the model")
+            return Read(None, problem=problem, notes=(*read.notes, *notes))
+        return replace(_with_claims(read, put_forward), notes=(*read.notes, *notes))
 
     def _ask(self, reading: Reading) -> Ask[Read]:
         read, salvage = (read_written, salvage_written) if self.words is None else (read_answer, salvage_answer)

@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from clew.core.disk import refuse_link, write_whole
+from clew.core.disk import refuse_link
 from clew.core.errors import CorruptError, InputError
 from clew.core.schema import words_of
+from clew.kb.manifest import ASKED, sealed_text, unsealed_or_older
+from clew.kb.storage import change_file
 from clew.methods.role_choice import reader_of
 from clew.models.protocol import LanguageModel
 from clew.queries.relation_paths import Move
@@ -33,8 +35,6 @@ from clew.roles.wordings import NAME, VALUE, Wanted, Way, usable, word
 from clew.toolbox import Toolbox
 from clew.training.descent import Doubles, minimize
 
-ASKED = "reader_questions.jsonl"
-"""How people ask for what a base holds, beside the base: to be read, corrected and added to."""
 MOST = 400
 """Relations and attributes that a model is asked about, the most frequent first."""
 HEAD: dict[Way, str] = {
@@ -260,7 +260,10 @@ def read_asked(folder: Path) -> list[AskedFor]:
     if not file.exists():
         return []
     lines = []
-    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+    content = unsealed_or_older(file.read_bytes())
+    if content is None:
+        raise CorruptError(f"{file} was altered: if you changed it yourself, remove its first line")
+    for number, line in enumerate(content.splitlines(), 1):
         try:
             lines.append(AskedFor.model_validate_json(line))
         except ValidationError as error:
@@ -271,7 +274,8 @@ def read_asked(folder: Path) -> list[AskedFor]:
 
 def keep_asked(folder: Path, asked: Sequence[AskedFor]) -> None:
     """Write it beside the base."""
-    write_whole(folder / ASKED, "".join(one.model_dump_json() + "\n" for one in asked).encode())
+    lines = "".join(one.model_dump_json() + "\n" for one in asked).encode()
+    change_file(folder, ASKED, lambda _: sealed_text(lines))
 
 
 def _types(vocabulary: Vocabulary) -> str:

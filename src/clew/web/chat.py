@@ -163,6 +163,8 @@ def written(run: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
     lines = []
     if run.get("text"):
         lines.append(f"{run['text']} {cite(run.get('evidence', []))}".strip())
+    if run["answers"] and not run["found"]:
+        lines.append("What is nearest:" if lines else "I did not find this. What is nearest:")
     for answer in run["answers"][:MOST_CITED]:
         lines.append(f"{answer['rank']}. {answer['name']} ({answer['type']}) {cite(answer['evidence'])}".strip())
     if not lines:

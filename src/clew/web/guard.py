@@ -12,7 +12,6 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import ip_address, ip_network
-from urllib.parse import urlsplit
 
 from anyio import to_thread
 from starlette.datastructures import Headers, MutableHeaders
@@ -174,6 +173,8 @@ class Guard:
                 self.settings.log(_line(scope, status, seconds))
 
     async def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str, dict[str, str]] | None:
+        if "transfer-encoding" in headers and ("content-length" in headers or scope["http_version"] == "1.0"):
+            return 400, "the length of the body is ambiguous: send content-length or chunks", {"connection": "close"}
         host = HOST.fullmatch(headers.get("host", ""))
         if "*" not in self.settings.hosts and (host is None or host[1].lower() not in self.settings.hosts):
             return 421, "the server is not addressed by this name: start it with --host-name", {}
@@ -220,7 +221,8 @@ def _is_upload(scope: Scope) -> bool:
 
 
 def _is_foreign(origin: str | None, host: str) -> bool:
-    return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+    """Whether an Origin header names another site than the Host header."""
+    return origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower())
 
 
 def _line(scope: Scope, status: int, seconds: float) -> str:

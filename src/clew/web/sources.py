@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpx
 
+from clew.core.disk import list_files
 from clew.core.errors import InputError
 from clew.documents.formats import READERS
 
@@ -44,13 +45,10 @@ class Sources:
         found: dict[str, Path] = {}
         for place in (Path(place) for place in self.places if not _is_address(place)):
             folder = place.resolve()
-            inside = [folder] if folder.is_file() else sorted(folder.rglob("*"))
-            for file in inside:
-                is_own = file.resolve().is_relative_to(folder) and not file.name.startswith(".")
-                if is_own and file.is_file() and file.suffix.lower() in READERS:
-                    found[file.name if file == folder else f"{folder.name}/{file.relative_to(folder).as_posix()}"] = (
-                        file
-                    )
+            for file in list_files(folder).files:
+                name = file.name if file == folder else f"{folder.name}/{file.relative_to(folder).as_posix()}"
+                if file.suffix.lower() in READERS:
+                    found[name] = file
         return found
 
     def _allows(self, address: str) -> bool:

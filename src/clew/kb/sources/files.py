@@ -39,6 +39,8 @@ class SourceOptions:
     """Leave out rows that cannot be read and list them, instead of stopping at the first."""
     groups_optional: bool = False
     """Accept sources without the column of groups, if that column comes from the base and not from the user."""
+    follow_links: bool = False
+    """Read what links lead to outside of a given folder. Without it they are skipped and listed."""
 
 
 def parse_columns(assignments: list[str] | tuple[str, ...]) -> dict[str, str]:

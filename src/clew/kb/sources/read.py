@@ -10,6 +10,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from clew.core.disk import list_files
 from clew.core.errors import InputError, SourceError
 from clew.kb.bolt import is_graph_address
 from clew.kb.node_table import with_edge_groups
@@ -138,7 +139,7 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
         if path.is_dir() and (folder := stark_folder(path)):
             found.take(read_stark(folder, options))
             continue
-        for file in _files(path, found) if path.is_dir() else [path]:
+        for file in _files(path, found, options.follow_links) if path.is_dir() else [path]:
             with readable(file):
                 _read(file, kind, options, found)
     found.settle(options)
@@ -216,9 +217,11 @@ def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Foun
     found.skipped += skipped
 
 
-def _files(folder: Path, found: _Found) -> list[Path]:
+def _files(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
     """The readable files of a folder; where some are called nodes and edges, only those; a note names the others."""
-    files = sorted(path for path in folder.iterdir() if path.is_file() and _is_readable(path))
+    listed = list_files(folder, follow_links=follow_links, subfolders=False)
+    found.notes += [f"skipped {path}: {reason}" for path, reason in listed.skipped]
+    files = [path for path in listed.files if _is_readable(path)]
     if not files:
         readable = f"{', '.join(sorted(_READABLE))}; as documents {DOCUMENTS}"
         raise SourceError(f"nothing readable in this folder; readable are {readable}", file=folder)

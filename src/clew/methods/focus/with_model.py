@@ -97,7 +97,7 @@ def written(answer: Answer, tools: Toolbox) -> Answer:
     reader = ModelReader(model, None, embedder=tools.embedder, fallback=None)
     [read] = reader.read([Reading(answer.question, tuple(sources))])
     if read.problem is not None:
-        return answer
+        return replace(answer, notes=(*answer.notes, *read.notes))
     if read.text is None:
         doubt = f"the model does not find the answer in this evidence{f': {read.missing}' if read.missing else ''}"
         sure = min(DOUBTED, 1.0 if answer.certainty is None else answer.certainty)

@@ -167,7 +167,7 @@ def with_reader(
     if read.text is None:
         if read.problem is None and read.missing:
             return replace(answer, text=f"{NOT_FOUND} {read.missing}", evidence=(), answer_count=0, certainty=None)
-        return answer
+        return replace(answer, notes=(*answer.notes, *read.notes))
     quotes, supported = cite(kb, answer.question, read.text, cited)
     notes = () if supported else (unsupported(read.text, quotes),)
     return replace(answer, text=read.text, evidence=quotes, notes=(*answer.notes, *notes))

@@ -239,6 +239,9 @@ class StructureAnswers:
         if isinstance(reader, BestSpan):
             return self._quoted(answer, locator, located, nodes)
         said = read_passages(self.kb, locator.question, [(node,) for node in nodes], reader)
+        if said.problem is not None:
+            answer = replace(answer, notes=(*answer.notes, *said.notes))
+            return self._quoted(answer, locator, located, nodes)
         if said.text is None:
             return answer
         quotes, supported = cite(self.kb, locator.rest, said.text, [nodes[place] for place in said.citations])
