@@ -6,6 +6,7 @@ about them, the values it lacks, and their edges. Their keys are kept in the att
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.building import BuildReport, Say, write_base
-from clew.core.errors import InputError
+from clew.core.disk import refuse_link
+from clew.core.errors import CorruptError, InputError
+from clew.core.texts import parse_json
 from clew.core.types import NodeRef
 from clew.index.build import forget_old_rows
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.manifest import read_manifest
 from clew.kb.schema_file import SchemaEdits
-from clew.kb.storage import locked, revert
+from clew.kb.storage import locked, record, revert, swap
 from clew.kb.tables import GROUPS, Piece, Tables
 from clew.kb.visibility import audience
 
@@ -108,7 +111,37 @@ def undo(folder: Path) -> str:
     """Restore the base as it was before the last merge. Return what is undone."""
     read_manifest(folder)
     with locked(folder):
+        _adopt_older_merge(folder)
         try:
             return revert(folder)
         finally:
             forget_old_rows(folder)
+
+
+OLDER_UNDO = ".clew-undo"
+"""Folder in which merges of earlier versions stored the state before them."""
+
+
+def _adopt_older_merge(folder: Path) -> None:
+    """Store the state before a merge of an earlier version as merges do now, if that merge was the last change."""
+    older, manifest = folder / OLDER_UNDO, read_manifest(folder)
+    stored = older / "kept"
+    refuse_link(older, stored, older / "change.json")
+    if not (older / "change.json").is_file():
+        return
+    try:
+        change = parse_json((older / "change.json").read_text("utf-8"))
+        generation, what = str(change["generation"]), str(change["what"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptError(f"{older / 'change.json'} is damaged: remove {older} to keep the base as it is") from error
+    if generation == manifest.generation and manifest.undo is None:
+        before = read_manifest(stored)
+        files = [Path(before.generation, name) for name in before.files]
+        files += [file.relative_to(stored) for file in stored.glob(f"vectors/*/rows-{before.generation}*.npy")]
+        refuse_link(*(stored / part for file in files for part in (file, *file.parents)))
+        record(folder, before.generation)
+        for file in files:
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(stored / file, folder / file)
+        swap(folder, before.undone_by(manifest, what))
+    shutil.rmtree(older, ignore_errors=True)

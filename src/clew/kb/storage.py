@@ -227,7 +227,7 @@ def commit(
     if not place.exists():
         stage.rename(place)
     prepare(place)
-    _swap(folder, manifest)
+    swap(folder, manifest)
     return manifest
 
 
@@ -243,11 +243,11 @@ def revert(folder: Path) -> str:
     damage = _damage(place, before.files)
     if damage:
         raise CorruptError(f"the state before the merge is damaged: {'; '.join(damage)}")
-    _swap(folder, before)
+    swap(folder, before)
     return str(manifest.undo["what"])
 
 
-def _swap(folder: Path, manifest: Manifest) -> None:
+def swap(folder: Path, manifest: Manifest) -> None:
     """Make a manifest current and remove the generations that it does not name."""
     record(folder, *_current(folder), draft_of(folder / MANIFEST).name)
     write_whole(folder / MANIFEST, manifest.to_json().encode(), safely=True)
