@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import clew
+from clew.cli import COMMANDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "clew"
 LAYERS = [
@@ -127,3 +128,12 @@ def test_a_question_does_not_import_pandas(tmp_path: Path):
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert "Jane Austen" in said
     assert "pandas" not in said.split()
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], *([*names.split(), "--help"] for names in COMMANDS)])
+def test_help_imports_no_library(arguments: list[str]):
+    """Help must not cost more than `import numpy`; what a command needs is imported when it runs."""
+    program = f"import sys; from clew import cli; sys.argv = ['clew', *{arguments}]"
+    program += "\ntry: cli.main()\nexcept SystemExit: pass\nprint(*sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert not {"numpy", "pyarrow", "rich", "httpx", "onnxruntime"} & set(shown.split())

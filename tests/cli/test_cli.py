@@ -1,6 +1,7 @@
 """The command line on real files, from build to answer: results on stdout, errors on stderr, exit codes."""
 
 import gzip
+import inspect
 import io
 import json
 import os
@@ -14,6 +15,11 @@ import pytest
 
 from clew import __version__, cli
 from clew.cli import output
+from clew.curation.duplicates import LEAST
+from clew.documents.passages import PASSAGE_LENGTH
+from clew.methods.catalog import DEFAULT_METHOD
+from clew.synthesis.templates import KINDS
+from clew.training.dense_retriever import DenseSettings
 
 NODES = [
     {"id": "G1", "type": "gene", "name": "FBN1", "text": "Encodes fibrillin 1, a protein of connective tissue."},
@@ -221,3 +227,19 @@ def test_a_shell_is_told_how_to_complete_and_completes(shell):
         [Path(sys.executable).with_name("clew")], env=asked, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["--method"]
+
+
+def test_defaults_in_signatures_are_those_of_the_library():
+    """The command line repeats them, because importing the library takes longer than most commands."""
+    defaults = {
+        (names, name): parameter.default
+        for names, (place, _) in cli.COMMANDS.items()
+        for name, parameter in inspect.signature(cli._function(place)).parameters.items()
+    }
+    assert defaults["ask", "method"] == defaults["chat", "method"] == DEFAULT_METHOD
+    assert defaults["eval", "method"] == [DEFAULT_METHOD]
+    assert defaults["build", "passage_length"] == PASSAGE_LENGTH
+    assert defaults["dedup", "least"] == LEAST
+    assert defaults["synth", "kinds"] == ",".join(KINDS)
+    assert defaults["train dense_retriever", "epochs"] == DenseSettings.epochs
+    assert defaults["train dense_retriever", "rate"] == DenseSettings.rate

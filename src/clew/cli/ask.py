@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.api import open as open_base
 from clew.cli.options import (
     AnyBase,
     AsJson,
@@ -38,14 +37,10 @@ from clew.cli.options import (
     group_names,
 )
 from clew.cli.output import being_written, err, out, print_json, print_table, say
-from clew.core.disk import refuse_existing
 from clew.core.errors import InputError
-from clew.core.trace import Recorder
-from clew.core.types import Answer, Passage
-from clew.methods.catalog import DEFAULT_METHOD, describe, method_names
-from clew.models.budget import Budget
 
 if TYPE_CHECKING:
+    from clew.core.types import Answer
     from clew.models.prices import Estimate
 
 
@@ -61,7 +56,7 @@ def ask(
             show_default=False,
         ),
     ],
-    method: Method = DEFAULT_METHOD,
+    method: Method = "auto",
     k: Shown = 10,
     option: Options = None,
     fix: Fix = None,
@@ -87,6 +82,12 @@ def ask(
 
     In a terminal, what a model writes is shown while it is written, before it is checked.
     """
+
+    from clew.api import open as open_base
+    from clew.core.disk import refuse_existing
+    from clew.core.trace import Recorder
+    from clew.models.budget import Budget
+
     refuse_existing(trace, svg, force=force)
     *bases, question = asked
     if not bases:
@@ -167,6 +168,9 @@ def show_answer(answer: Answer, k: int) -> None:
 
 def show_text(answer: Answer) -> None:
     """A written answer with its citations, or the passage that is the answer, its telling sentences in bold."""
+
+    from clew.core.types import Passage
+
     first = answer.evidence[0] if answer.evidence else None
     if isinstance(first, Passage) and first.mark is not None and first.text == answer.text:
         start, end = first.mark
@@ -186,6 +190,9 @@ def show_text(answer: Answer) -> None:
 
 def methods(as_json: AsJson = False) -> None:
     """List the methods and their options."""
+
+    from clew.methods.catalog import describe, method_names
+
     rows = [(name, *describe(name)) for name in method_names()]
     if as_json:
         print_json([{"name": name, "summary": summary, "options": options} for name, summary, options in rows])
@@ -203,7 +210,7 @@ HELP = (
 
 def chat(
     base: AnyBase,
-    method: Method = DEFAULT_METHOD,
+    method: Method = "auto",
     k: Shown = 5,
     option: Options = None,
     model: Model = "none",
@@ -219,6 +226,11 @@ def chat(
 
     Questions come from the terminal or, a line each, from standard input.
     """
+
+    from clew.api import open as open_base
+    from clew.core.trace import Recorder
+    from clew.models.budget import Budget
+
     budget = Budget(max_cost, max_tokens, max_calls, max_seconds)
     opened = open_base(base, model=model, embedder=embedder, budget=budget, groups=group_names(groups))
     chosen = opened.method(method, assignments(option))

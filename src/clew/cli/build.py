@@ -4,31 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from clew.building import BuildReport, into, read_changes
-from clew.building import build as build_base
-from clew.building import update as update_base
 from clew.cli.options import AnyBase, AsJson, Ray
 from clew.cli.output import err, out, print_json, progress_bar, stages, tell
 from clew.core.errors import InputError
-from clew.core.workers import Workers, hired
-from clew.documents.building import build_documents, hold_documents
-from clew.documents.graph.edges import DEFAULT_KINDS, EdgeOptions
-from clew.documents.passages import PASSAGE_LENGTH
-from clew.documents.rows import DocumentOptions
-from clew.kb.schema_file import schema_edits
-from clew.kb.sources.categories import with_categories
-from clew.kb.sources.databases import is_url
-from clew.kb.sources.files import SourceOptions, parse_columns
-from clew.kb.sources.read import read_sources
-from clew.kb.visibility import read_rules, restricted
-from clew.models.embedding.opening import SHIPPED
-from clew.models.settings import Settings
-from clew.remote_bases import read_remote_nodes, shown_place, with_logins
-from clew.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from clew.building import BuildReport
+    from clew.core.workers import Workers
+    from clew.kb.sources.files import SourceOptions
 
 
 def embed(
@@ -44,6 +31,13 @@ def embed(
 
     Another embedder is switched to at the end, when all its vectors are there.
     """
+
+    from clew.core.workers import hired
+    from clew.models.embedding.opening import SHIPPED
+    from clew.models.settings import Settings
+    from clew.remote_bases import shown_place
+    from clew.toolbox import Toolbox
+
     with hired(ray) as workers, progress_bar("embedding") as move:
         if embedder is None:
             count = Toolbox.open(base).embed_all(move, relations=relations, workers=workers)
@@ -123,7 +117,7 @@ def build(
     documents: Documents = False,
     graph: Graph = None,
     neighbours: Neighbours = 20,
-    passage_length: PassageLength = PASSAGE_LENGTH,
+    passage_length: PassageLength = 600,
     most_megabytes: MostMegabytes = 200,
     entities: Entities = None,
     visible: Visible = None,
@@ -134,6 +128,21 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Build a knowledge base from tables, nodes and edges, triples, RDF, a database or documents."""
+
+    from clew.building import build as build_base
+    from clew.building import into
+    from clew.core.workers import hired
+    from clew.documents.building import build_documents, hold_documents
+    from clew.documents.graph.edges import DEFAULT_KINDS, EdgeOptions
+    from clew.documents.rows import DocumentOptions
+    from clew.kb.schema_file import schema_edits
+    from clew.kb.sources.categories import with_categories
+    from clew.kb.sources.databases import is_url
+    from clew.kb.sources.files import SourceOptions
+    from clew.kb.sources.read import read_sources
+    from clew.kb.visibility import read_rules, restricted
+    from clew.remote_bases import read_remote_nodes, with_logins
+
     files = [Path(source) for source in sources or () if not is_url(source)]
     rules = {} if visible is None else read_rules(visible)
     given_apart = nodes or edges or triples or len(files) < len(sources or ())
@@ -180,6 +189,9 @@ def source_options(
     follow_links: bool,
 ) -> SourceOptions:
     """How files are to be read, as the command line says it."""
+
+    from clew.kb.sources.files import SourceOptions, parse_columns
+
     named = parse_columns(columns or [])
     files = tuple(nodes or ()), tuple(edges or ()), tuple(triples or ())
     return SourceOptions(*files, columns=named, encoding=encoding, skip_bad=skip_bad, follow_links=follow_links)
@@ -189,6 +201,9 @@ def finish(
     report: BuildReport, output: str, embed: Literal["lazy", "all"], as_json: bool, workers: Workers | None
 ) -> None:
     """Compute the vectors where that is wanted, and show what was built."""
+
+    from clew.toolbox import Toolbox
+
     if embed == "all":
         with progress_bar("embedding") as move:
             Toolbox.open(output).embed_all(move, workers=workers)
@@ -211,6 +226,10 @@ def update(
     as_json: AsJson = False,
 ) -> None:
     """Add, change and delete nodes and edges of a knowledge base; embeddings of unchanged texts are kept."""
+
+    from clew.building import read_changes
+    from clew.building import update as update_base
+
     options = source_options(nodes, edges, triples, columns, encoding, skip_bad, follow_links)
     with stages("updating") as say:
         delta = read_changes(

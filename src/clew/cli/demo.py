@@ -5,21 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.api import Base
-from clew.api import open as open_base
-from clew.building import BuildReport, Say, build
 from clew.cli.ask import show_answer
 from clew.cli.options import AsJson
 from clew.cli.output import out, print_json, stages
-from clew.core.disk import refuse_foreign
 from clew.core.errors import NotFoundError
-from clew.datasets.hpo import hpo_schema, load_hpo
-from clew.documents.building import build_documents
-from clew.kb.manifest import is_base, read_manifest
+
+if TYPE_CHECKING:
+    from clew.api import Base
+    from clew.building import BuildReport, Say
 
 GRAPH_QUESTIONS = (
     "Which genes are associated with diseases that present with both polydactyly and rod-cone dystrophy?",
@@ -40,6 +37,11 @@ MAX_TEXT_CHARS = 200
 
 def demo_base(folder: Path, say: Say = lambda _: None) -> BuildReport:
     """Build the Human Phenotype Ontology as a knowledge base, unless it is there already."""
+
+    from clew.building import BuildReport, build
+    from clew.datasets.hpo import hpo_schema, load_hpo
+    from clew.kb.manifest import read_manifest
+
     try:
         facts = read_manifest(folder).facts
     except NotFoundError:
@@ -62,6 +64,12 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Build two small knowledge bases, a medical graph and a folder of documents, and ask them five questions."""
+
+    from clew.api import open as open_base
+    from clew.core.disk import refuse_foreign
+    from clew.documents.building import build_documents
+    from clew.kb.manifest import is_base
+
     graph, handbook = folder / "hpo.kb", folder / "handbook.kb"
     refuse_foreign(folder, (graph.name, handbook.name), "demonstration", "name a new folder with --folder")
     begun = time.perf_counter()

@@ -8,10 +8,9 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from clew.cli.options import (
     AsJson,
@@ -29,25 +28,15 @@ from clew.cli.options import (
     assignments,
 )
 from clew.cli.output import err, out, print_json, print_plain, print_table, say, stages, tell
-from clew.core.disk import refuse_existing
 from clew.core.errors import InputError, NotFoundError, PendingError
-from clew.core.workers import hired
-from clew.datasets.load import load_dataset
-from clew.datasets.questions import Dataset
-from clew.documents.graph.edges import EdgeOptions
-from clew.evaluation.benchmark import Benchmark
-from clew.evaluation.comparison import summarise
-from clew.evaluation.grading import Grading, summarise_grades
-from clew.evaluation.grading import grade as graded
-from clew.evaluation.judging import PRIMARY
-from clew.evaluation.page import Table, comparison_table, costs, overview, report_page, type_table
-from clew.evaluation.report import Section, failure_json, load_runs, make_report, report_json, worst_failures
-from clew.evaluation.reproducing import Reproduced, chosen_tables, reproduce, write_report
-from clew.evaluation.rows import Row
-from clew.evaluation.runs import Run
-from clew.methods.catalog import DEFAULT_METHOD
-from clew.models.budget import Budget, Ledger
-from clew.models.opening import open_model
+
+if TYPE_CHECKING:
+    from clew.datasets.questions import Dataset
+    from clew.documents.graph.edges import EdgeOptions
+    from clew.evaluation.page import Table
+    from clew.evaluation.report import Section
+    from clew.evaluation.rows import Row
+    from clew.evaluation.runs import Run
 
 
 def report(
@@ -59,6 +48,11 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Tables, paired comparisons, plots and the worst failures of runs."""
+
+    from clew.core.disk import refuse_existing
+    from clew.evaluation.page import report_page
+    from clew.evaluation.report import failure_json, load_runs, make_report, report_json, worst_failures
+
     refuse_existing(html, force=force)
     sections = make_report(load_runs(folders), metric)
     if html is not None:
@@ -76,6 +70,9 @@ def report(
 
 def show_section(section: Section) -> None:
     """The tables of one set of questions."""
+
+    from clew.evaluation.page import comparison_table, costs, overview, type_table
+
     for table in (overview(section), costs(section), comparison_table(section), type_table(section)):
         if table.rows:
             _show(table)
@@ -112,7 +109,7 @@ class MatchRule(StrEnum):
 def evaluate(
     questions: Questions,
     kb: DatasetBase = None,
-    method: Annotated[list[str], typer.Option("--method", "-m", help="A method; may be repeated.")] = [DEFAULT_METHOD],  # noqa: B006
+    method: Annotated[list[str], typer.Option("--method", "-m", help="A method; may be repeated.")] = ["auto"],  # noqa: B006
     model: Annotated[str, typer.Option("--model", help="The language model, or none.")] = "none",
     embedder: EmbedderOption = None,
     option: Options = None,
@@ -146,6 +143,12 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Put the questions of a data set to one or more methods and judge the answers."""
+
+    from clew.core.workers import hired
+    from clew.evaluation.benchmark import Benchmark
+    from clew.models.budget import Budget, Ledger
+    from clew.models.opening import open_model
+
     if twice := next((name for name in method if method.count(name) > 1), None):
         raise InputError(f"--method {twice} is given twice")
     given = assignments(option)
@@ -193,6 +196,9 @@ def options_of(method: str, given: dict[str, str]) -> dict[str, str]:
 
 def edge_options(graph: str | None, neighbours: int | None) -> EdgeOptions | None:
     """How the passages of a corpus are joined; None where the command line says nothing about it."""
+
+    from clew.documents.graph.edges import EdgeOptions
+
     if graph is None and neighbours is None:
         return None
     options = EdgeOptions() if graph is None else EdgeOptions(tuple(kind for kind in graph.split(",") if kind))
@@ -211,6 +217,9 @@ def prepare(
     documents: int | None = None,
 ) -> Dataset:
     """The data set of the command line, labelled for what it is."""
+
+    from clew.datasets.load import load_dataset
+
     dataset = load_dataset(questions)
     if (sentences or documents is not None) and not dataset.paragraphs:
         raise InputError(f"--sentences and --documents are about a corpus of texts, which {dataset.name} is not")
@@ -229,6 +238,10 @@ def prepare(
 
 def show(runs: list[Run], as_json: bool) -> None:
     """The tables of the report, or JSON."""
+
+    from clew.evaluation.comparison import summarise
+    from clew.evaluation.report import make_report
+
     if as_json:
         print_json({"runs": [summarise(run).to_json() for run in runs]})
         return
@@ -239,6 +252,11 @@ def show(runs: list[Run], as_json: bool) -> None:
 @contextmanager
 def live_metrics(method: str, dataset: Dataset) -> Iterator[Callable[[Row], None]]:
     """A bar with the metrics so far; yields what to call with each row."""
+
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from clew.evaluation.judging import PRIMARY
+
     primary = PRIMARY[dataset.kind]
     second = "recall@20" if dataset.kind == "documents" else "mrr"
     done, failed = 0, 0
@@ -268,6 +286,13 @@ def grade(
     as_json: AsJson = False,
 ) -> None:
     """Grade the written answers of runs by a language model, in both orders, and compare with exact match."""
+
+    from clew.datasets.load import load_dataset
+    from clew.evaluation.grading import Grading, summarise_grades
+    from clew.evaluation.grading import grade as graded
+    from clew.evaluation.report import load_runs
+    from clew.models.opening import open_model
+
     opened = open_model(model)
     if opened is None:
         raise InputError("grading asks a language model: name one with --model")
@@ -307,6 +332,10 @@ def reproduce_tables(
     as_json: AsJson = False,
 ) -> None:
     """Run the tables of published data sets, beside what others published on them, and write the report."""
+
+    from clew.evaluation.comparison import summarise
+    from clew.evaluation.reproducing import Reproduced, chosen_tables, reproduce, write_report
+
     done: list[Reproduced] = []
     missing: dict[str, str] = {}
     for table in chosen_tables(tables or ()):

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.api import Base as OpenBase
-from clew.api import open as open_kb
-from clew.building import check as check_files
 from clew.cli.options import AnyBase, AsJson, Base, EmbedderOption, Force, Groups, group_names
 from clew.cli.output import out, print_json, print_plain, print_table, stages, tell
-from clew.core.disk import refuse_existing
 from clew.core.errors import CorruptError, InputError
-from clew.curation.checks import check_data
-from clew.curation.duplicates import LEAST, find_duplicates, groups
-from clew.curation.merging import merge as merge_groups
-from clew.curation.merging import undo as undo_change
-from clew.kb.description import node_page
-from clew.kb.schema_file import write_schema
-from clew.kb.storage import sweep
-from clew.models.embedding.opening import SHIPPED
-from clew.remote_bases import shown_place
-from clew.repairing import repair as repair_base
-from clew.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from clew.api import Base as OpenBase
 
 KINDS = {
     "folder": "a base in a folder",
@@ -37,6 +25,10 @@ KINDS = {
 
 def info(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
     """Show what a knowledge base is, its types, relations and sizes, and where its texts and vectors come from."""
+
+    from clew.api import open as open_kb
+    from clew.remote_bases import shown_place
+
     tools = open_kb(base, groups=group_names(groups)).tools
     facts = tools.describe() | {"embedder": tools.remembered_embedder}
     if as_json:
@@ -85,6 +77,10 @@ def _count(number: int | None) -> str:
 
 def schema(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
     """Print the schema as TOML: edit it, and give it to `clew build --schema FILE`."""
+
+    from clew.api import open as open_kb
+    from clew.kb.schema_file import write_schema
+
     tools = open_kb(base, groups=group_names(groups)).tools
     if as_json:
         print_json(asdict(tools.stored.schema))
@@ -109,6 +105,11 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one node: its document, aliases and neighbours by relation; or its page of a PDF."""
+
+    from clew.api import open as open_kb
+    from clew.core.disk import refuse_existing
+    from clew.kb.description import node_page
+
     refuse_existing(page_file, force=force)
     if page_file is not None:
         write_page(open_kb(base, groups=group_names(groups)), node, page_file, files, as_json)
@@ -144,6 +145,11 @@ def write_page(base: OpenBase, node: str, target: Path, files: Path | None, as_j
 
 def verify(base: AnyBase, as_json: AsJson = False) -> None:
     """Check every file of a knowledge base against its checksums, and that it fits together."""
+
+    from clew.building import check as check_files
+    from clew.remote_bases import shown_place
+    from clew.toolbox import Toolbox
+
     problems = check_files(base)
     embedder = None if problems else Toolbox.open(base).remembered_embedder
     if as_json:
@@ -157,6 +163,9 @@ def verify(base: AnyBase, as_json: AsJson = False) -> None:
 
 def repair(base: Base, as_json: AsJson = False) -> None:
     """Restore a damaged knowledge base: indexes and vectors from its data, its data from the documents it came from."""
+
+    from clew.repairing import repair as repair_base
+
     with stages("repairing") as say:
         report = repair_base(Path(base), say)
     told = {"base": str(base), "problems": report.problems, "done": report.done, "notes": report.notes}
@@ -166,6 +175,9 @@ def repair(base: Base, as_json: AsJson = False) -> None:
 
 def show_wish(embedder: str | None) -> None:
     """Tell where a base would have the words of a question sent, or what it would have opened."""
+
+    from clew.models.embedding.opening import SHIPPED
+
     if embedder is not None and embedder not in SHIPPED:
         out.line(f"its vectors come from {embedder}, which is used only if you name it (--embedder)")
 
@@ -188,6 +200,9 @@ def find(
     as_json: AsJson = False,
 ) -> None:
     """Find nodes by name (exact, then fuzzy, then by meaning) or by their text."""
+
+    from clew.api import open as open_kb
+
     opened = open_kb(base, embedder=embedder, groups=group_names(groups))
     rows = [asdict(found) for found in opened.find(text, type, k, in_text=in_text)]
     if as_json:
@@ -212,6 +227,10 @@ def check(
 
     The exit status is 0 where nothing was found, 3 where something was, 1 or 2 where the base cannot be read.
     """
+
+    from clew.api import open as open_kb
+    from clew.curation.checks import check_data
+
     findings = check_data(open_kb(base, groups=group_names(groups)).tools.local, most)
     if as_json:
         print_json({"base": str(base), "problems": [asdict(finding) for finding in findings]})
@@ -232,7 +251,7 @@ def dedup(
     type: Annotated[str | None, typer.Option("--type", help="Only nodes of this type.")] = None,
     least: Annotated[
         float, typer.Option("--least", min=0, max=1, help="How sure a pair must be to be shown or merged.")
-    ] = LEAST,
+    ] = 0.9,
     merge: Annotated[
         bool, typer.Option("--merge", help="Make each group one node, instead of only showing it.")
     ] = False,
@@ -242,6 +261,14 @@ def dedup(
     as_json: AsJson = False,
 ) -> None:
     """Show which nodes are likely the same thing, and why; with --merge make them one."""
+
+    from clew.api import open as open_kb
+    from clew.curation.duplicates import find_duplicates
+    from clew.curation.duplicates import groups as clusters
+    from clew.curation.merging import merge as merge_groups
+    from clew.curation.merging import undo as undo_change
+    from clew.kb.storage import sweep
+
     if merge and undo:
         raise InputError("--merge and --undo: give one of them")
     if seen_by is not None and (merge or undo):
@@ -256,7 +283,7 @@ def dedup(
     with stages("comparing") as say:
         say("names, neighbours and documents")
         pairs = find_duplicates(tools, type, least=least)
-        found = groups(tools.local, pairs)
+        found = clusters(tools.local, pairs)
     if as_json:
         shown = {"pairs": [pair.to_dict() for pair in pairs], "groups": [[node.key for node in one] for one in found]}
         print_json({"base": str(base), "merged": merge and bool(found), **shown})

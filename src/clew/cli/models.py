@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from typer.completion import get_completion_script  # type: ignore[attr-defined]
@@ -12,14 +12,10 @@ from typer.completion import get_completion_script  # type: ignore[attr-defined]
 from clew.cli.options import AsJson
 from clew.cli.output import out, print_json, print_table, progress_bar, say, tell
 from clew.core.errors import InputError
-from clew.core.trace import concurrently
-from clew.diagnosis import Diagnosis, diagnose
-from clew.models import batch_runner
-from clew.models.batch import answer_batch
-from clew.models.batch_runner import read_lines, waiting
-from clew.models.opening import configured, open_model, probe
-from clew.models.protocol import Capabilities
-from clew.models.settings import NamedModel, Settings
+
+if TYPE_CHECKING:
+    from clew.diagnosis import Diagnosis
+    from clew.models.protocol import Capabilities
 
 
 def models(
@@ -35,6 +31,11 @@ def models(
 
     Nothing is spent, unless with --try.
     """
+
+    from clew.core.trace import concurrently
+    from clew.models.opening import configured, probe
+    from clew.models.settings import NamedModel, Settings
+
     settings = Settings.load()
     wanted = configured(settings)
     if spec:
@@ -76,6 +77,12 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Answer the requests that wait in a folder with a model of your own, on a GPU where there is one."""
+
+    from clew.models import batch_runner
+    from clew.models.batch import answer_batch
+    from clew.models.batch_runner import waiting
+    from clew.models.opening import open_model
+
     if not (folder / "requests.jsonl").is_file():
         raise InputError(f"{folder} holds no requests.jsonl: run with --model batch:{folder} first")
     if model.startswith("hf:"):
@@ -92,6 +99,9 @@ def run(
 
 def status(folder: Folder, as_json: AsJson = False) -> None:
     """Say how many requests wait in a folder and how many replies it holds."""
+
+    from clew.models.batch_runner import read_lines, waiting
+
     if not folder.is_dir():
         raise InputError(f"no folder {folder}")
     left, replies = len(waiting(folder)), len({line["custom_id"] for line in read_lines(folder / "replies.jsonl")})
@@ -103,6 +113,9 @@ def doctor(as_json: AsJson = False) -> None:
 
     The exit status is 0 where all is well, 1 where something does not work.
     """
+
+    from clew.diagnosis import diagnose
+
     found = diagnose()
     if as_json:
         extras = [{**asdict(extra), "install": extra.install} for extra in found.extras]

@@ -14,8 +14,6 @@ import typer
 from clew.cli.options import AsJson, Groups, group_names
 from clew.cli.output import err, print_json
 from clew.core.errors import InputError, needing
-from clew.models.budget import Budget
-from clew.postgres import is_address
 
 if TYPE_CHECKING:  # an extra
     from clew.web.database import DatabaseStore
@@ -94,6 +92,9 @@ def serve(
     ] = None,
 ) -> None:
     """Serve bases: a page to ask and explore, a REST API, an OpenAI-compatible endpoint and MCP."""
+
+    from clew.models.budget import Budget
+
     with needing("web"):
         from clew.web.access import EVERY_BASE, Access, Grant, digest_of, read_keys
         from clew.web.running import run
@@ -152,6 +153,8 @@ def _provider(file: Path, *, has_users: bool) -> Provider:
 
 
 def _refuse_files(state: str, given: Mapping[str, object]) -> None:
+    from clew.postgres import is_address
+
     if not is_address(state):
         raise InputError("--state names a database: postgresql://USER@HOST/DATABASE")
     for option, place in given.items():
@@ -188,6 +191,9 @@ def users(
     as_json: AsJson = False,
 ) -> None:
     """List the users of a server, or help one who has forgotten the password; all else is done on the page."""
+
+    from clew.postgres import is_address
+
     with needing("web"):
         from clew.web.store import Actor
         from clew.web.team.team import Team

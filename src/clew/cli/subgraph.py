@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.api import open as open_base
 from clew.cli.options import (
     AnyBase,
     AsJson,
@@ -24,18 +23,12 @@ from clew.cli.options import (
     group_names,
 )
 from clew.cli.output import err, out, print_json, print_table, progress_bar
-from clew.core.disk import refuse_existing
 from clew.core.errors import InputError
-from clew.datasets.load import load_dataset
-from clew.evaluation.benchmark import Benchmark, aliases_in
-from clew.evaluation.rankers import PoolMaker, write_subgraphs
-from clew.kb.paths import PathLimits
-from clew.kb.protocol import KnowledgeBase
-from clew.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
-from clew.methods.subgraph_reranking.graph_to_text import GraphWriter, WrittenGraph, triples_in_words
-from clew.methods.subgraph_reranking.method import open_source
-from clew.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
-from clew.models.opening import open_model
+
+if TYPE_CHECKING:
+    from clew.kb.protocol import KnowledgeBase
+    from clew.methods.subgraph_reranking.graph_to_text import WrittenGraph
+    from clew.methods.subgraph_reranking.subgraph import Subgraph
 
 Entities = Annotated[
     list[str], typer.Argument(metavar="A B [C…]", help="Names or keys; the last is the candidate answer.")
@@ -55,6 +48,15 @@ def subgraph(
     as_json: AsJson = False,
 ) -> None:
     """Show the subgraph between entities: all shortest paths from each to the last one, and the edges among them."""
+
+    from clew.api import open as open_base
+    from clew.core.disk import refuse_existing
+    from clew.kb.paths import PathLimits
+    from clew.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
+    from clew.methods.subgraph_reranking.graph_to_text import GraphWriter
+    from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
+    from clew.models.opening import open_model
+
     if len(entities) < 2:
         raise InputError("name at least two entities, such as `clew subgraph KB BBS2 Polydactyly`")
     refuse_existing(svg, force=force)
@@ -86,6 +88,9 @@ def written_json(written: WrittenGraph) -> dict[str, object]:
 
 def show_subgraph(kb: KnowledgeBase, found: Subgraph) -> None:
     """Distances and counts, then one fact a line."""
+
+    from clew.methods.subgraph_reranking.graph_to_text import triples_in_words
+
     names = {ref.id: ref.name for ref in kb.refs([*found.entities, found.candidate])}
     for paths in found.paths:
         ends = f"{names[paths.source]} to {names[paths.target]}"
@@ -117,6 +122,17 @@ def subgraphs(
     as_json: AsJson = False,
 ) -> None:
     """Write a data set of subgraphs: for each candidate answer of each question what connects the two."""
+
+    from clew.core.disk import refuse_existing
+    from clew.datasets.load import load_dataset
+    from clew.evaluation.benchmark import Benchmark, aliases_in
+    from clew.evaluation.rankers import PoolMaker, write_subgraphs
+    from clew.kb.paths import PathLimits
+    from clew.methods.subgraph_reranking.graph_to_text import GraphWriter
+    from clew.methods.subgraph_reranking.method import open_source
+    from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
+    from clew.models.opening import open_model
+
     refuse_existing(output, force=force)
     dataset = load_dataset(questions)
     dataset = (dataset.with_topics() if topics else dataset).sample(limit, seed)

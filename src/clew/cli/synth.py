@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.api import open as open_base
 from clew.cli.ask import show_estimate
 from clew.cli.options import (
     AsJson,
@@ -24,14 +23,9 @@ from clew.cli.options import (
     group_names,
 )
 from clew.cli.output import out, print_json, progress_bar, say
-from clew.core.disk import refuse_existing
-from clew.core.trace import Recorder, recording
-from clew.models.budget import Budget, Ledger
-from clew.models.opening import open_estimating, open_model
-from clew.models.prices import Estimate
-from clew.synthesis.benchmark import Wanted, Writers, estimate_benchmark, make_benchmark
-from clew.synthesis.output import Made, statistics_table
-from clew.synthesis.templates import KINDS
+
+if TYPE_CHECKING:
+    from clew.synthesis.output import Made
 
 
 def synth(
@@ -42,7 +36,9 @@ def synth(
         str | None,
         typer.Option("--templates", metavar="FILE.toml|amazon|mag|prime", help="By default from the schema."),
     ] = None,
-    kinds: Annotated[str, typer.Option("--kinds", metavar="KIND,…", help="Kinds of questions.")] = ",".join(KINDS),
+    kinds: Annotated[str, typer.Option("--kinds", metavar="KIND,…", help="Kinds of questions.")] = (
+        "1-hop,2-hop,intersection,negation,metapath-and,textual"
+    ),
     roles: Annotated[
         str, typer.Option("--roles", metavar="ROLE,…", help="Who asks, such as doctor,patient; by default a user.")
     ] = "",
@@ -68,6 +64,15 @@ def synth(
     as_json: AsJson = False,
 ) -> None:
     """Make a benchmark of questions with gold answers, queries and paths from any knowledge base."""
+
+    from clew.api import open as open_base
+    from clew.core.disk import refuse_existing
+    from clew.core.trace import Recorder, recording
+    from clew.models.budget import Budget, Ledger
+    from clew.models.opening import open_estimating, open_model
+    from clew.models.prices import Estimate
+    from clew.synthesis.benchmark import Wanted, Writers, estimate_benchmark, make_benchmark
+
     refuse_existing(trace, force=force)
     wanted = Wanted(count, _listed(kinds), templates, _listed(roles), seed, beside)
     tools = open_base(base, groups=group_names(groups)).tools
@@ -98,6 +103,9 @@ def synth(
 
 def show(made: Made) -> None:
     """What was made, for people."""
+
+    from clew.synthesis.output import statistics_table
+
     out.line(f"{made.folder}: {len(made.rows):,} questions")
     for step, amount in made.acceptance.items():
         out.line(f"  {step}: {amount}")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
-from rich.tree import Tree
 
 from clew.cli.options import AsJson, Force
 from clew.cli.output import out, print_json, say
-from clew.core.disk import refuse_existing
-from clew.core.trace import ModelCall, Spending
-from clew.core.trace_file import Step, read_trace, to_otlp
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+    from clew.core.trace import ModelCall, Spending
+    from clew.core.trace_file import Step
 
 SHOWN = 100
 MOST_CALLS = 12
@@ -30,6 +31,13 @@ def trace(
     as_json: AsJson = False,
 ) -> None:
     """Show the steps of an answer as a tree: times, results, model calls and fallbacks."""
+
+    from rich.markup import escape
+    from rich.tree import Tree
+
+    from clew.core.disk import refuse_existing
+    from clew.core.trace_file import read_trace, to_otlp
+
     refuse_existing(otel, force=force)
     read = read_trace(file)
     if otel is not None:
@@ -47,6 +55,10 @@ def trace(
 
 
 def _grow(tree: Tree, step: Step, replies: bool) -> None:
+    from rich.markup import escape
+
+    from clew.core.trace import Spending
+
     seconds = "" if step.seconds is None else f"  [cyan]{_time(step.seconds)}[/cyan]"
     details = ", ".join(f"{name} {_brief(value)}" for name, value in step.details.items())
     spent = f"  {_spent(Spending.of(step.calls))}" if step.calls else ""
@@ -64,6 +76,8 @@ def _grow(tree: Tree, step: Step, replies: bool) -> None:
 
 
 def _call(call: ModelCall, replies: bool) -> str:
+    from rich.markup import escape
+
     tokens = f"{call.prompt_tokens:,} + {call.completion_tokens:,} tokens"
     price = "[green]cached[/green]" if call.cached else f"{_time(call.seconds)}  ${call.dollars:.6f}"
     line = f"[dim]{call.prompt_hash}[/dim]  {tokens}  {price}"

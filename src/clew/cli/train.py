@@ -5,35 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from clew.cli.options import AsJson, Base, CandidateSource, DatasetBase, MaxHops, Questions, Topics
 from clew.cli.output import err, out, print_json, print_table, progress_bar, say, tell
-from clew.core.disk import refuse_foreign
 from clew.core.errors import InputError
-from clew.datasets.base import dataset_base
-from clew.datasets.load import load_dataset
-from clew.evaluation.benchmark import Benchmark, aliases_in
-from clew.evaluation.lessons import Trial, train_dense
-from clew.evaluation.rankers import PoolMaker, RankerReport, train_on_questions
-from clew.kb.manifest import is_base
-from clew.kb.paths import PathLimits
-from clew.methods.subgraph_reranking.method import graph_writer, open_source
-from clew.methods.subgraph_reranking.ranker_file import Kind, Texts
-from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
-from clew.models.opening import open_model
-from clew.reading.fitted import forget
-from clew.synthesis.benchmark import Wanted, make_benchmark
-from clew.toolbox import Toolbox
-from clew.training.dense_retriever import DenseSettings
-from clew.training.feedback import confirm
-from clew.training.feedback import learn as learn_from_confirmed
-from clew.training.networks import open_torch
-from clew.training.neural_ranker import NeuralSettings
-from clew.training.own_base import fit_to_base
-from clew.training.ranker import RankerSettings, TreeSettings
+
+if TYPE_CHECKING:
+    from clew.evaluation.rankers import RankerReport
 
 Weights = Annotated[Path, typer.Option("--out", "-o", help="The folder for the weights.")]
 LeftOut = Annotated[
@@ -48,7 +29,9 @@ def ranker(
     questions: Questions,
     output: Annotated[Path, typer.Option("--out", "-o", help="The folder for the ranker.")],
     kb: DatasetBase = None,
-    kind: Annotated[Kind, typer.Option("--ranker", help="What to train.")] = "logistic",
+    kind: Annotated[
+        Literal["linear", "logistic", "catboost", "neural"], typer.Option("--ranker", help="What to train.")
+    ] = "logistic",
     features: Annotated[
         str, typer.Option("--features", help="Of text, graph, g2t, match, source; neural: text or g2t,highlight.")
     ] = "text,graph,g2t",
@@ -58,7 +41,8 @@ def ranker(
         str, typer.Option("--model", help="The language model that generates candidates or tells subgraphs.")
     ] = "none",
     texts: Annotated[
-        Texts, typer.Option("--texts", help="How subgraphs are told: fact by fact, or as the model writes them.")
+        Literal["facts", "model"],
+        typer.Option("--texts", help="How subgraphs are told: fact by fact, or as the model writes them."),
     ] = "facts",
     max_hops: MaxHops = 4,
     topics: Topics = False,
@@ -70,6 +54,17 @@ def ranker(
     as_json: AsJson = False,
 ) -> None:
     """Train a ranker of candidate answers on questions with gold answers, and judge it on held-out ones."""
+
+    from clew.datasets.load import load_dataset
+    from clew.evaluation.benchmark import Benchmark, aliases_in
+    from clew.evaluation.rankers import PoolMaker, train_on_questions
+    from clew.kb.paths import PathLimits
+    from clew.methods.subgraph_reranking.method import graph_writer, open_source
+    from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
+    from clew.models.opening import open_model
+    from clew.training.neural_ranker import NeuralSettings
+    from clew.training.ranker import RankerSettings, TreeSettings
+
     dataset = load_dataset(questions)
     dataset = (dataset.with_topics() if topics else dataset).sample(limit, seed)
     benchmark = Benchmark(dataset, kb, model=open_model(model))
@@ -147,6 +142,10 @@ def reader(
     as_json: AsJson = False,
 ) -> None:
     """Fit the reader to a base, in minutes; or train it on many schemas (extra `train`, hours without a GPU)."""
+
+    from clew.core.disk import refuse_foreign
+    from clew.kb.manifest import is_base
+
     if is_base(sources[0]):
         if len(sources) > 1 or output or left_out:
             raise InputError(
@@ -166,6 +165,11 @@ def reader(
 
 
 def _fit_reader(base: Path, model: str, *, undo: bool, as_json: bool) -> None:
+    from clew.models.opening import open_model
+    from clew.reading.fitted import forget
+    from clew.toolbox import Toolbox
+    from clew.training.own_base import fit_to_base
+
     tools = Toolbox.open(base)
     if undo:
         told = "undone: the reader is as shipped" if forget(tools.local.folder) else "nothing to undo"
@@ -199,12 +203,21 @@ def dense_retriever(
     relations: Annotated[
         bool, typer.Option("--relations/--no-relations", help="Whether documents hold what nodes are joined to.")
     ] = True,
-    epochs: Epochs = DenseSettings.epochs,
-    rate: Annotated[float, typer.Option("--rate", help="Of learning.")] = DenseSettings.rate,
+    epochs: Epochs = 8,
+    rate: Annotated[float, typer.Option("--rate", help="Of learning.")] = 5e-5,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Train two encoders, of questions and of node documents, for a base (extra `train`; hours without a GPU)."""
+
+    from clew.core.disk import refuse_foreign
+    from clew.datasets.load import load_dataset
+    from clew.evaluation.lessons import Trial, train_dense
+    from clew.synthesis.benchmark import Wanted, make_benchmark
+    from clew.toolbox import Toolbox
+    from clew.training.dense_retriever import DenseSettings
+    from clew.training.networks import open_torch
+
     open_torch()  # what is missing is said before anything is made
     refuse_foreign(output, ("card.json", "synthetic"), "the weights of a dense retriever")
     tools = Toolbox.open(base)
@@ -251,7 +264,13 @@ def qa_gnn(
     as_json: AsJson = False,
 ) -> None:
     """Train the network that passes messages through a graph (extra `train`; minutes with a GPU, hours without)."""
+
+    from clew.core.disk import refuse_foreign
+    from clew.datasets.base import dataset_base
+    from clew.datasets.load import load_dataset
     from clew.evaluation.lessons import graph_lessons
+    from clew.toolbox import Toolbox
+    from clew.training.networks import open_torch
     from clew.training.qa_gnn import GraphSettings, train_graph_network
 
     open_torch()  # what is missing is said before anything is read
@@ -287,6 +306,11 @@ def feedback(
     as_json: AsJson = False,
 ) -> None:
     """Confirm the answers to a question, or learn from all that were confirmed."""
+
+    from clew.toolbox import Toolbox
+    from clew.training.feedback import confirm
+    from clew.training.feedback import learn as learn_from_confirmed
+
     if question is None and not learn:
         raise InputError("give --question with --answer, or --learn")
     tools = Toolbox.open(base)

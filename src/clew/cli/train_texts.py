@@ -11,10 +11,6 @@ import typer
 from clew.cli.options import AsJson
 from clew.cli.output import err
 from clew.cli.train import Epochs, LeftOut, Minutes, Seed, Weights, show_figures
-from clew.core.disk import refuse_foreign
-from clew.models.model_card import CARD
-from clew.training.fine_tuning import STEPS, Course
-from clew.training.language import Tuning
 
 Documents = Annotated[
     list[Path], typer.Argument(help="Folders with docs/ and questions.jsonl, or files in the form of HotpotQA.")
@@ -39,6 +35,8 @@ def passages(
     as_json: AsJson = False,
 ) -> None:
     """Train the network that reads question, passage so far and passage (extra `train`; hours without a GPU)."""
+
+    from clew.core.disk import refuse_foreign
     from clew.training.passages.fitting import train_passages
 
     refuse_foreign(output, ("card.json", "steps"), "the weights of a passage network")
@@ -58,6 +56,8 @@ def next_passage(
     as_json: AsJson = False,
 ) -> None:
     """Train the embedder that finds the passages of an answer (needs the extra `train`; an hour without a GPU)."""
+
+    from clew.core.disk import refuse_foreign
     from clew.training.next_passage import train_next_passage
 
     refuse_foreign(output, ("card.json", "steps"), "the weights of an embedder")
@@ -86,7 +86,12 @@ def graph_to_text(
     as_json: AsJson = False,
 ) -> None:
     """Fine-tune a language model to tell subgraphs in sentences (extra `train`; a minute on a GPU, hours without)."""
+
+    from clew.core.disk import refuse_foreign
+    from clew.models.model_card import CARD
+    from clew.training.fine_tuning import STEPS, Course
     from clew.training.graph_to_text import train_graph_to_text
+    from clew.training.language import Tuning
 
     refuse_foreign(output, (CARD, STEPS), "fine-tuned model")
     tuning = Tuning(epochs, seconds=minutes and 60 * minutes, seed=seed)
@@ -112,6 +117,11 @@ def traverser(
     as_json: AsJson = False,
 ) -> None:
     """Fine-tune a language model to write the evidence a question still needs (extra `train`; better with a GPU)."""
+
+    from clew.core.disk import refuse_foreign
+    from clew.models.model_card import CARD
+    from clew.training.fine_tuning import STEPS, Course
+    from clew.training.language import Tuning
     from clew.training.traverser import train_traverser
 
     refuse_foreign(output, (CARD, STEPS), "fine-tuned model")

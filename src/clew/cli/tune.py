@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from clew.cli.options import AsJson, Base
 from clew.cli.output import out, print_json, print_table, progress_bar, say, tell
 from clew.core.errors import InputError
-from clew.evaluation.tuning import Tuning, questions_of
-from clew.evaluation.tuning import tune as find_best
-from clew.methods.tuned import forget_tuned, keep_tuned, read_tuned
-from clew.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from clew.evaluation.tuning import Tuning
 
 
 def tune(
@@ -27,6 +26,12 @@ def tune(
     as_json: AsJson = False,
 ) -> None:
     """Choose the method and options that answer best over a base, by its confirmed and by synthetic questions."""
+
+    from clew.evaluation.tuning import questions_of
+    from clew.evaluation.tuning import tune as find_best
+    from clew.methods.tuned import forget_tuned, keep_tuned, read_tuned
+    from clew.toolbox import Toolbox
+
     if undo and (dry_run or questions):
         raise InputError("--undo stands alone: it only forgets what was chosen")
     tools = Toolbox.open(base)

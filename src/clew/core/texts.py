@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -79,7 +78,9 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """What a TOML text says; likewise, every mistake is a TOMLDecodeError."""
+    """Parse TOML. Raise TOMLDecodeError for any invalid input."""
+    import tomllib
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -96,10 +97,10 @@ def read_toml(file: Path, model: type[M], otherwise: str) -> M:
 
     try:
         return model.model_validate(parse_toml(file.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as failure:
-        raise SourceError(f"no TOML: {failure}", file=file) from None
     except ValidationError as failure:
         raise SourceError(f"{otherwise}: {what_is_wrong(failure)}", file=file) from None
+    except (OSError, ValueError) as failure:  # of decoding and of TOML
+        raise SourceError(f"no TOML: {failure}", file=file) from None
 
 
 def what_is_wrong(failure: ValidationError) -> str:
