@@ -1,6 +1,6 @@
-"""Processes of our own modules, and the bounds that they set themselves, on systems that have them.
+"""Bounds on what a file may cost: memory and seconds of a process of our own, and steps of work by the file's size.
 
-Elsewhere whoever started a process has to end it.
+Memory and seconds are bounded on systems that can do it. Elsewhere whoever started a process has to end it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,11 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from clew.core.errors import SourceError
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 Process = subprocess.Popen[bytes]
@@ -46,3 +51,39 @@ def limit_seconds(most: int) -> None:
     """End this process after so many seconds, in case the one who should end it is gone."""
     if hasattr(signal, "alarm"):
         signal.alarm(most)
+
+
+FREE_STEPS = 1_000_000
+"""Steps of work that every file may take, however small it is."""
+STEPS_PER_BYTE, STEPS_PER_UNPACKED_BYTE = 50, 5
+"""Steps of work that each byte of a file, and each byte unpacked from it, may take beyond that."""
+_steps_left: ContextVar[list[int] | None] = ContextVar("clew_steps_left", default=None)
+
+
+@contextmanager
+def bounded_work(size: int) -> Iterator[None]:
+    """Bound the steps that reading a file of `size` bytes may take."""
+    before = _steps_left.set([FREE_STEPS + STEPS_PER_BYTE * size])
+    try:
+        yield
+    finally:
+        _steps_left.reset(before)
+
+
+def allow(unpacked: int) -> None:
+    """Allow the steps for bytes that were unpacked from a file, which bounds them by its size."""
+    left = _steps_left.get()
+    if left is not None:
+        left[0] += STEPS_PER_UNPACKED_BYTE * unpacked
+
+
+def spend(steps: int) -> None:
+    """Count steps of work. Raise SourceError if the file asks for more than its size explains.
+
+    Readers call this before they do what numbers, spans or references in a file ask for.
+    """
+    left = _steps_left.get()
+    if left is not None:
+        left[0] -= steps
+        if left[0] < 0:
+            raise SourceError("the file asks for far more cells or text than its size explains: export it again")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from clew.core.disk import refuse_link, write_whole
+from clew.core.limits import spend
 from clew.kb.manifest import KEPT_TEXT, sealed_text, unsealed_text
 
 Kind = Literal["heading", "paragraph", "table", "contents"]
@@ -78,6 +79,7 @@ def cells_of(rows: Sequence[Sequence[str]], caption: str = "") -> Cells | None:
     if not tidy:
         return None
     width = max(map(len, tidy))
+    spend(width * len(tidy))
     tidy = [row + [""] * (width - len(row)) for row in tidy]
     kept = [column for column in range(width) if any(row[column] for row in tidy)]
     header, *body = (tuple(row[column] for column in kept) for row in tidy)

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from clew.core.errors import SourceError
+from clew.core.limits import bounded_work
 from clew.documents.extracted import Extracted
 from clew.documents.formats.docx import read_docx
 from clew.documents.formats.html import read_epub, read_html
@@ -92,7 +93,8 @@ def read_document(file: Path) -> Extracted:
     """The text of a file that has a format; what is packed by gzip is unpacked within bounds."""
     ending = format_of(file)
     if file.suffix.lower() != ".gz":
-        return READERS[ending](file)
+        with bounded_work(file.stat().st_size):
+            return READERS[ending](file)
     most = SMALL + MOST_RATIO * file.stat().st_size
     try:
         with gzip.open(file) as opened:
@@ -104,7 +106,8 @@ def read_document(file: Path) -> Extracted:
     with TemporaryDirectory() as folder:
         unpacked = Path(folder) / f"unpacked{ending}"
         unpacked.write_bytes(content)
-        return READERS[ending](unpacked)
+        with bounded_work(len(content)):
+            return READERS[ending](unpacked)
 
 
 def plain_name(file: Path) -> str:

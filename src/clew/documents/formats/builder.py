@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from clew.core.limits import spend
 from clew.documents.extracted import Block, Cells, Extracted, Kind, TextLine, cells_of, markdown
 from clew.documents.formats.grid import with_caption
 
@@ -63,6 +64,7 @@ class TextBuilder:
     def table(self, rows: Sequence[Sequence[str]], caption: str = "") -> None:
         """A table, unless it is empty; a first row that is one wide cell is its caption, the next one its header."""
         if rows:
+            spend(sum(len(cell) for row in rows for cell in row))
             rows, caption = with_caption(rows, caption)
         cells = cells_of(rows, caption)
         if cells is not None:
@@ -111,6 +113,7 @@ class TextBuilder:
     def _add(self, kind: Kind, text: str, *, level: int = 0, cells: Cells | None = None) -> None:
         if not text:
             return
+        spend(len(text))
         if self._parts:
             self._parts.append("\n\n")
             self._length += 2

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import Literal
+
+from clew.core.limits import spend
 
 MOST_SPAN = 1000
 HEADER_SHARE = 0.6
@@ -32,11 +35,14 @@ def spread(rows: Iterable[Sequence[Cell]]) -> list[list[str]]:
         reaching, below = below, {}
         for cell in row:
             _reach_down(line, reaching, below)
-            for _ in range(max(1, min(cell.columns, MOST_SPAN))):
+            columns = max(1, min(cell.columns, MOST_SPAN))
+            spend(columns * (1 + len(cell.text)))
+            for _ in range(columns):
                 if cell.rows > 1:
                     below[len(line)] = (cell.text, min(cell.rows, MOST_SPAN) - 1)
                 line.append(cell.text)
         _reach_down(line, reaching, below)
+        spend(len(line))
         grid.append(line)
     return grid
 
@@ -70,12 +76,16 @@ def with_caption(rows: Sequence[Sequence[str]], caption: str) -> tuple[list[Sequ
     return list(rows[1:]), caption or names.pop()
 
 
+Range = tuple[int, int, int, int]
+"""Cells that are one: top, left, bottom, right."""
+
+
 @dataclass
 class Sheet:
-    """The filled cells of a sheet by row and column, and which ranges are one cell: (top, left, bottom, right)."""
+    """The filled cells of a sheet by row and column, and which ranges are one cell."""
 
     cells: dict[tuple[int, int], str] = field(default_factory=dict)
-    merged: list[tuple[int, int, int, int]] = field(default_factory=list)
+    merged: list[Range] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -98,8 +108,12 @@ def parts(sheet: Sheet) -> Iterator[SheetPart]:
         if text.strip():
             rows.setdefault(row, {})[column] = text
     waiting: list[str] = []
-    for area in _areas(list(rows.items()), _merged_columns(sheet)):
-        for part in _read_area(area, sheet):
+    joined = _merged_columns(sheet, sorted(rows))
+    begun: dict[int, list[Range]] = {}
+    for merged in sheet.merged:
+        begun.setdefault(merged[0], []).append(merged)
+    for area in _areas(list(rows.items()), joined):
+        for part in _read_area(area, sheet, joined, begun):
             if part.kind == "text" and len(part.rows) <= 3 and all(len(line) == 1 for line in part.rows):
                 waiting += [line[0] for line in part.rows]  # perhaps the title of the table below
                 continue
@@ -122,6 +136,7 @@ def _areas(rows: Area, joined_columns: set[tuple[int, int]]) -> Iterator[Area]:
     stack = [rows]
     while stack:
         area = stack.pop()
+        spend(1 + sum(len(cells) for _, cells in area))
         if not area:
             continue
         cut = _cut_rows(area)
@@ -167,17 +182,27 @@ def _cut_columns(area: Area, joined: set[tuple[int, int]]) -> list[Area]:
     return sides
 
 
-def _merged_columns(sheet: Sheet) -> set[tuple[int, int]]:
-    """The places covered by a cell of several columns."""
+def _merged_columns(sheet: Sheet, rows: Sequence[int]) -> set[tuple[int, int]]:
+    """The places in some rows that are covered by a cell of several columns."""
     covered: set[tuple[int, int]] = set()
-    for top, left, bottom, right in sheet.merged:
-        if right > left:
-            for row in range(top, min(bottom, top + MOST_SPAN) + 1):
-                covered.update((row, column) for column in range(left, min(right, left + MOST_SPAN) + 1))
+    for merged in sheet.merged:
+        if merged[3] > merged[1]:
+            covered.update(_places(merged, rows))
     return covered
 
 
-def _read_area(area: Area, sheet: Sheet) -> Iterator[SheetPart]:
+def _places(merged: Range, rows: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The places in some rows, given in order, that a merged cell covers."""
+    top, left, bottom, right = merged
+    inside = rows[bisect_left(rows, top) : bisect_right(rows, min(bottom, top + MOST_SPAN))]
+    columns = range(left, min(right, left + MOST_SPAN) + 1)
+    spend(1 + len(inside) * len(columns))
+    return ((row, column) for row in inside for column in columns)
+
+
+def _read_area(
+    area: Area, sheet: Sheet, joined: set[tuple[int, int]], begun: Mapping[int, Sequence[Range]]
+) -> Iterator[SheetPart]:
     """Title lines, the table from its header on, lines below it."""
     widest = max(len(cells) for _, cells in area)
     wide = [len(cells) > 1 for _, cells in area]
@@ -187,7 +212,7 @@ def _read_area(area: Area, sheet: Sheet) -> Iterator[SheetPart]:
         else:
             yield SheetPart("text", [[text] for _, cells in area for text in cells.values()])
         return
-    joined = _merged_columns(sheet)
+    spend(sum(max(cells) - min(cells) + widest for _, cells in area if len(cells) > 1))
     filled = [
         max(len(cells), sum((number, column) in joined for column in range(min(cells), max(cells) + widest)))
         if len(cells) > 1
@@ -198,9 +223,10 @@ def _read_area(area: Area, sheet: Sheet) -> Iterator[SheetPart]:
     last = len(wide) - wide[::-1].index(True)
     titles = [" ".join(cells.values()) for _, cells in area[:first]]
     body = area[first:last]
-    spanning = _spans_of(body, sheet)
+    spanning = _spans_of(body, sheet, begun)
     left = min(min(cells) for _, cells in body)
     right = max(max(max(cells) for _, cells in body), max((c for _, c in spanning), default=0))
+    spend((right - left + 1) * len(body))
     rows = [[spanning.get((n, c), cells.get(c, "")) for c in range(left, right + 1)] for n, cells in body]
     header_rows = 1
     numbers = [number for number, _ in body]
@@ -211,21 +237,20 @@ def _read_area(area: Area, sheet: Sheet) -> Iterator[SheetPart]:
         yield SheetPart("text", [[text] for _, cells in area[last:] for text in cells.values()])
 
 
-def _spans_of(area: Area, sheet: Sheet) -> dict[tuple[int, int], str]:
-    """Text for every place that a merged cell covers."""
-    inside = {number for number, _ in area}
+def _spans_of(area: Area, sheet: Sheet, begun: Mapping[int, Sequence[Range]]) -> dict[tuple[int, int], str]:
+    """Text for every place that a merged cell covers, by the row that it begins in."""
+    rows = sorted(number for number, _ in area)
     filled = {}
-    for top, left, bottom, right in sheet.merged:
-        text = sheet.cells.get((top, left), "")
-        if text and top in inside:
-            for row in inside & set(range(top, min(bottom, top + MOST_SPAN) + 1)):
-                for column in range(left, min(right, left + MOST_SPAN) + 1):
-                    filled[row, column] = text
+    for merged in (merged for row in rows for merged in begun.get(row, ())):
+        text = sheet.cells.get(merged[:2], "")
+        if text:
+            filled.update(dict.fromkeys(_places(merged, rows), text))
     return filled
 
 
 def _has_wide_cell(sheet: Sheet, row: int, left: int, right: int) -> bool:
     """Whether a row groups columns: a cell over some of the columns, so that their names are one row below."""
+    spend(len(sheet.merged) // 20)
     return any(
         top <= row <= bottom and left <= first < last <= right and last - first < right - left
         for top, first, bottom, last in sheet.merged

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from clew.core.errors import SourceError
+from clew.core.limits import spend
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.grid import Cell, spread, with_one_header
@@ -303,6 +305,7 @@ def _letters(node: Node, *, linked: bool = True) -> int:
     count = 0
     for child in node.children:
         if isinstance(child, str):
+            spend(1 + len(child))
             count += sum(map(str.isalnum, child))
         elif child.tag not in SKIPPED and (linked or not (child.tag == "a" and child.attributes.get("href"))):
             count += _letters(child, linked=linked)
@@ -328,6 +331,7 @@ def _walk(node: Node) -> Iterator[Node]:
     """All elements inside one, in order."""
     for child in node.children:
         if isinstance(child, Node):
+            spend(1)
             yield child
             yield from _walk(child)
 
@@ -335,6 +339,7 @@ def _walk(node: Node) -> Iterator[Node]:
 def _texts(node: Node, skipped: frozenset[str]) -> Iterator[str]:
     for child in node.children:
         if isinstance(child, str):
+            spend(1 + len(child))
             yield child
         elif child.tag == "br":
             yield "\n"
@@ -370,6 +375,8 @@ ENDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 }
 """Tag → the open tags it ends, and those beyond which it does not look for them."""
 DEEPEST = 150
+CHARS_PER_STEP = 1000
+"""Characters in which the end of a comment is looked for, in one step of work."""
 
 
 @dataclass(slots=True)
@@ -424,7 +431,12 @@ class _Tree(HTMLParser):
 
 def parsed(text: str) -> Node:
     """The tree of a page or a part of one."""
+    end = text.rfind(">") + 1
+    for opening, closing in (("<!--", "-->"), ("<![", "]>")):  # one without an end is looked for up to the end
+        last = text.rfind(closing, 0, end) + 1
+        spend(text.count(opening, last, end) * (end - last) // CHARS_PER_STEP)
     tree = _Tree()
-    tree.feed(text)
+    tree.feed(text[:end])
     tree.close()
+    tree.handle_data(unescape(text[end:]))  # no tag ends there, and the parser would look for its end again and again
     return tree.root

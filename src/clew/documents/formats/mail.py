@@ -19,6 +19,14 @@ from clew.documents.formats.text_file import decoded, unix
 
 Readers = Mapping[str, Callable[[Path], Extracted]]
 FROM = re.compile(rb"^From \S.*\d\d:\d\d.*\n", re.MULTILINE)
+MAX_HEADER_CHARS = 5_000
+"""Maximum length of a header that is parsed, in characters: the time for it grows with its square."""
+MAX_DESCRIPTIONS = 2_000
+"""Maximum number of headers that describe the parts of a message."""
+MAX_BOUNDARIES = 10_000
+"""Maximum number of lines that may begin or end a part of a message."""
+DESCRIBED = re.compile(rb"^content-[\w-]+:.*(?:\n[ \t].*)*", re.IGNORECASE | re.MULTILINE)
+"""A header that says what a part is, over all its lines."""
 HEADERS = ("From", "To", "Cc", "Date")
 BLANK = re.compile(r"\n[ \t>]*\n")
 MOST_DEFECTS = (MessageError, LookupError, ValueError, AttributeError, TypeError, RecursionError)
@@ -33,17 +41,29 @@ def read_mail(file: Path, readers: Readers) -> Extracted:
     content = file.read_bytes()
     for raw in _messages(content):
         try:
+            _check(raw)
             message = email.message_from_bytes(raw, policy=email.policy.default)
             assert isinstance(message, EmailMessage)
             subject = _header(message, "Subject")
             _add(builder, message, subject, notes, readers)
         except MOST_DEFECTS as error:
-            notes.append(f"a message cannot be read ({type(error).__name__})")
+            reason = str(error) if isinstance(error, MessageError) else type(error).__name__
+            notes.append(f"a message cannot be read ({reason})")
             continue
         first = first or subject
     if not any(block.kind != "heading" for block in builder.blocks):
-        raise SourceError("the file holds no message", file=file)
+        why = f": {notes[0]}" if notes else ""
+        raise SourceError(f"the file holds no message{why}", file=file)
     return builder.extracted(first if file.suffix.lower() == ".eml" else "", notes=notes)
+
+
+def _check(raw: bytes) -> None:
+    """Refuse a message that describes many parts, or one at length: both take the standard parser long."""
+    lengths = [len(found.group()) for found in DESCRIBED.finditer(raw)]
+    if len(lengths) > MAX_DESCRIPTIONS or (lengths and raw.count(b"\n--") > MAX_BOUNDARIES):
+        raise MessageError("it has too many parts")
+    if max(lengths, default=0) > MAX_HEADER_CHARS:
+        raise MessageError(f"it describes a part in more than {MAX_HEADER_CHARS:,} characters")
 
 
 def _messages(content: bytes) -> Iterator[bytes]:
@@ -93,7 +113,9 @@ def _add_attachment(builder: TextBuilder, part: EmailMessage, notes: list[str], 
 
 
 def _header(message: EmailMessage, name: str) -> str:
-    return " ".join(str(message.get(name, "")).split())
+    """The value of a header. A long one is taken as it is written."""
+    raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
+    return " ".join((str(message.get(name, "")) if len(raw) <= MAX_HEADER_CHARS else raw).split())
 
 
 def _text(part: MIMEPart) -> str:

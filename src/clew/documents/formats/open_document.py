@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from clew.core.errors import SourceError
+from clew.core.limits import spend
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.docx import CAPTION
@@ -24,6 +25,8 @@ LEFT_OUT = frozenset(
 )  # fmt: skip
 INLINE_SPACE = frozenset({"s", "tab", "line-break"})
 MOST_REPEATED = 1000
+CELL_STEPS = 10
+"""Steps of work for a cell of a sheet, which is sorted, joined with others and written."""
 
 
 def read_open_document(file: Path) -> Extracted:
@@ -202,6 +205,7 @@ class _Walk:
         for part in cell.iter():
             if part.tag in {"p", "h"}:
                 texts.append("".join(self._inline(part)))
+                spend(1 + len(texts[-1]))
         self._after = []
         inner += cell.findall("table")
         return Cell(" ".join(texts), _span(cell, "number-columns-spanned"), _span(cell, "number-rows-spanned"))
@@ -249,6 +253,7 @@ def _cells_of(row: Element) -> Iterator[Element]:
     for cell in row:
         if cell.tag == "table-cell":
             for _ in range(_span(cell, "number-columns-repeated")):
+                spend(1)
                 yield cell
 
 
@@ -266,9 +271,11 @@ def _sheet(table: Element) -> Sheet:
             times = _span(cell, "number-columns-repeated", 1 << 14)
             text = "" if cell.tag == "covered-table-cell" else " ".join(_shown(p) for p in cell.findall("p")).strip()
             if text:
+                spend(CELL_STEPS * min(times, MOST_REPEATED))
                 cells += [(column + n, text, cell) for n in range(min(times, MOST_REPEATED))]
             column += times
         if cells:
+            spend(CELL_STEPS * min(repeated, MOST_REPEATED) * len(cells))
             for below in range(min(repeated, MOST_REPEATED)):
                 for at, text, cell in cells:
                     sheet.cells[row + below, at] = text

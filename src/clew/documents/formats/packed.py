@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from clew.core.errors import SourceError
+from clew.core.limits import allow
 
 MOST_UNPACKED = 400_000_000
 MOST_RATIO = 200
@@ -55,6 +56,7 @@ class Package:
         self._left -= len(content)
         if self._left < 0:
             raise SourceError(f"the file unpacks to more than {self._most // 1_000_000} MB: a zip bomb", file=self.file)
+        allow(len(content))
         return content
 
     def xml(self, name: str) -> Element:

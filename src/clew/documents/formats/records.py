@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.errors import SourceError
+from clew.core.limits import spend
 from clew.core.texts import parse_json
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
@@ -77,6 +78,7 @@ def _add(builder: TextBuilder, value: Any, path: tuple[str, ...]) -> None:
     """A table, or the entries of an object under their key, or lines."""
     if _is_table(value):
         columns = list(dict.fromkeys(name for record in value for name in record))
+        spend(len(columns) * len(value))
         rows = [[_written(record.get(name)) for name in columns] for record in value]
         builder.table([columns, *rows], ".".join(path))
     elif isinstance(value, dict) and any(_is_table(one) for one in value.values()):
