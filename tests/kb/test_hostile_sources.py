@@ -6,6 +6,7 @@ import pytest
 
 from clew.building import build, check
 from clew.core.errors import ClewError, SourceError
+from clew.kb import node_table
 from clew.kb.arrays import ArrayKnowledgeBase
 from clew.kb.schema_file import parse_schema
 from clew.kb.sources.files import SourceOptions
@@ -81,3 +82,11 @@ def test_entities_are_counted_before_they_are_written_out(tmp_path):
 def test_a_schema_file_that_is_nested_without_end_is_refused():
     with pytest.raises(ClewError, match="nested too deeply"):
         parse_schema("a = " + "[" * 100_000)
+
+
+def test_a_key_repeated_thousands_of_times_is_looked_up_only_where_it_is_listed(tmp_path, monkeypatch):
+    (tmp_path / "same.csv").write_text("id,name\n" + "1,a\n" * 3000)
+    looked_up, find = [], node_table._second
+    monkeypatch.setattr(node_table, "_second", lambda key, pieces: looked_up.append(key) or find(key, pieces))
+    report = build(read_sources([tmp_path / "same.csv"], SourceOptions()), tmp_path / "kb", skip_bad=True)
+    assert (report.nodes, report.skipped, len(report.problems), len(looked_up)) == (1, 2999, 1000, 1000)

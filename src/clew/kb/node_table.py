@@ -157,9 +157,9 @@ def _unique(table: pa.Table, pieces: Sequence[Piece], problems: Problems) -> pa.
     repeated = pc.equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False)
     if not repeated.any():
         return table
-    for row in np.flatnonzero(repeated).tolist():
+    for number, row in enumerate(np.flatnonzero(repeated).tolist()):
         key = keys[row + 1].as_py()
-        file, line = _second(key, pieces)
+        file, line = _second(key, pieces) if number < problems.most_listed else ("", 0)  # beyond, they are counted
         problems.add(f"the key {key!r} was given to another node before", file, line)
     keep = np.append(True, ~repeated)
     return table.filter(pa.array(keep))
@@ -170,6 +170,6 @@ def _second(key: str, pieces: Sequence[Piece]) -> tuple[str, int]:
     places = [
         (piece.file, piece.line(int(row)))
         for piece in pieces
-        for row in np.flatnonzero(pc.equal(piece.table["key"].cast(STRING), key).to_numpy())
+        for row in np.flatnonzero(pc.equal(piece.table["key"].cast(STRING), key).to_numpy())[:2]
     ]
     return places[1]
