@@ -75,9 +75,13 @@ def base_faults(folder: Path, allowed: frozenset[str]) -> list[str]:
     if not (folder / "manifest.json").exists():
         return ["lost: no base"]
     left = leftovers(folder) - allowed
-    wrong = [f"unsound: {problem}" for problem in check(folder)]
-    wrong += [f"left behind: {sorted(left)}"] if left else []
-    return wrong + (["unfinished: the vectors are behind"] if vectors_are_behind(folder) else [])
+    return [*(f"unsound: {problem}" for problem in check(folder)), *([f"left behind: {sorted(left)}"] if left else [])]
+
+
+def changed_faults(folder: Path, allowed: frozenset[str]) -> list[str]:
+    """The same of a change that keeps the vectors: those of the new state are there as soon as it is in use."""
+    behind = ["unfinished: the vectors are behind"] if vectors_are_behind(folder) else []
+    return [*base_faults(folder, allowed), *behind]
 
 
 def taught_state(folder: Path) -> State:
@@ -152,7 +156,7 @@ class Writers:
         return {
             "build": Command(lambda folder: build(tables(), folder)),
             "build anew": Command(lambda folder: build(tables(NODES[:4], EDGES[:2]), folder), self.graph),
-            "update": Command(lambda folder: update(folder, NEW), self.graph),
+            "update": Command(lambda folder: update(folder, NEW), self.graph, faults=changed_faults),
             "embed": Command(lambda folder: Toolbox.switch_embedder(folder, "hash"), self.bare),
             "embed otherwise": Command(lambda folder: Toolbox.switch_embedder(folder, "minilm"), self.graph),
             "documents": Command(lambda folder: build_documents([self.files / "harbour.md"], folder, jobs=1)),
@@ -177,8 +181,8 @@ class Writers:
             "train reader, questions": Command(
                 lambda folder: keep_asked(folder, WORDED), self.confirmed, taught_state, taught_state, beside=beside
             ),
-            "dedup --merge": Command(_merge, self.twice),
-            "dedup --undo": Command(_undo, self.merged),
+            "dedup --merge": Command(_merge, self.twice, faults=changed_faults),
+            "dedup --undo": Command(_undo, self.merged, faults=changed_faults),
             "synth": Command(lambda folder: synth(self.graph, folder, count=6), **files),
             "train ranker": Command(self._train, **(files | {"ended": _ranker_state})),
             "subgraphs": Command(self._subgraphs, **files),
