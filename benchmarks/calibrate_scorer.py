@@ -14,10 +14,10 @@ import numpy as np
 from role_cases import DATA
 from scipy.optimize import minimize
 
+from clew.answering.roles.score import FusedScorer
 from clew.core.roles import Claim
-from clew.datasets.load import load_dataset
+from clew.lab.datasets.load import load_dataset
 from clew.models.embedding.onnx import OnnxEmbedder
-from clew.roles.score import FusedScorer
 
 WRONG = 4
 RIDGE = 0.0005

@@ -23,20 +23,20 @@ import kuzu
 import pyarrow as pa
 import pyoxigraph as ox
 
+from clew.answering.methods.focus.tiers import finished, tiers, united, unrestricted
+from clew.answering.queries.certificates import certificate
+from clew.answering.queries.claims import Claim, as_block, claim_of_paths
+from clew.answering.queries.grounding import ground, pose
+from clew.answering.queries.problem import as_days
+from clew.answering.queries.relation_paths import Explorer, RelationPath
+from clew.answering.queries.solutions import solve
 from clew.core.query import Best, Condition, Constant, Count, Triplet, TripletQuery, Variable
 from clew.core.types import NodeSet
-from clew.index.protocol import Link
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.build import write_graph
-from clew.kb.rdf_export import node_iri, statements
-from clew.kb.tables import Piece, Problems, Tables
-from clew.methods.focus.tiers import finished, tiers, united, unrestricted
-from clew.queries.certificates import certificate
-from clew.queries.claims import Claim, as_block, claim_of_paths
-from clew.queries.grounding import ground, pose
-from clew.queries.problem import as_days
-from clew.queries.relation_paths import Explorer, RelationPath
-from clew.queries.solutions import solve
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.build import write_graph
+from clew.store.graph.rdf_export import node_iri, statements
+from clew.store.graph.tables import Piece, Problems, Tables
+from clew.store.index.protocol import Link
 
 TYPES = ("drug", "disease", "side effect")
 RELATIONS = ("treats", "associated_with", "is_a", "author")

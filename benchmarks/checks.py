@@ -20,13 +20,13 @@ import time
 from pathlib import Path
 
 import clew
-from clew.building import build
-from clew.index.vector_store import VectorStore
-from clew.kb import adjacency, arrays
-from clew.kb.sources.files import SourceOptions
-from clew.kb.sources.read import read_sources
-from clew.synthesis.benchmark import Wanted, make_benchmark
-from clew.toolbox import Toolbox
+from clew.lab.synthesis.benchmark import Wanted, make_benchmark
+from clew.store.building import build
+from clew.store.graph import adjacency, arrays
+from clew.store.index.vector_store import VectorStore
+from clew.store.sources.files import SourceOptions
+from clew.store.sources.read import read_sources
+from clew.store.toolbox import Toolbox
 
 METHODS = ("bm25", "focus_plus", "vector_search")
 MOST_MILLISECONDS, MOST_SLOWER = 60, 0.03

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import clew
-from clew.conversation import Conversation
-from clew.evaluation.judging import same_value
+from clew.answering.conversation import Conversation
+from clew.lab.evaluation.judging import same_value
 
 DATA = Path(__file__).parent / "data"
 

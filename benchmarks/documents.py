@@ -27,20 +27,20 @@ import pypdfium2
 from passage_graphs import seed_neighbours, structural_questions
 
 import clew
-from clew.building import build
+from clew.answering.methods.catalog import create
+from clew.answering.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting, search_of
+from clew.answering.methods.knowledge_graph_prompting.traversal import PassageGraph, fused, missing_evidence, walk
 from clew.core.plots import Axis, Series, line_plot
 from clew.core.types import NodeSet, Ranking
-from clew.datasets.base import question_base
-from clew.datasets.load import load_dataset
 from clew.documents.building import build_documents
 from clew.documents.graph.edges import EdgeOptions, density
 from clew.documents.rows import corpus_tables
-from clew.evaluation.benchmark import Benchmark
-from clew.evaluation.comparison import bootstrap, by_type
-from clew.methods.catalog import create
-from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting, search_of
-from clew.methods.knowledge_graph_prompting.traversal import PassageGraph, fused, missing_evidence, walk
-from clew.toolbox import Toolbox
+from clew.lab.datasets.base import question_base
+from clew.lab.datasets.load import load_dataset
+from clew.lab.evaluation.benchmark import Benchmark
+from clew.lab.evaluation.comparison import bootstrap, by_type
+from clew.store.building import build
+from clew.store.toolbox import Toolbox
 
 NEIGHBOURS = (1, 5, 20, 50)
 METHOD = KnowledgeGraphPrompting()

@@ -12,8 +12,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from clew.curation.duplicates import find_duplicates
-from clew.toolbox import Toolbox
+from clew.store.curation.duplicates import find_duplicates
+from clew.store.toolbox import Toolbox
 
 JUDGED = Path(__file__).parent / "data" / "duplicates" / "hpo_judged.tsv"
 

@@ -26,16 +26,17 @@ from pathlib import Path
 from shutil import copyfile, which
 from typing import Any
 
-import clew
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.rdf_export import write_ntriples
-from clew.kb.sparql import SparqlKnowledgeBase
-from clew.kb.sparql_endpoint import Politeness, SparqlEndpoint
-from clew.kb.sparql_schema import Reading
-from clew.methods.catalog import create
-from clew.remote_bases import described_nodes, open_stored
-from clew.toolbox import RemoteToolbox, Toolbox
 from postgres import hpo, metaqa, server, share_vectors, told
+
+import clew
+from clew.answering.methods.catalog import create
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.rdf_export import write_ntriples
+from clew.store.remote.sparql import SparqlKnowledgeBase
+from clew.store.remote.sparql_endpoint import Politeness, SparqlEndpoint
+from clew.store.remote.sparql_schema import Reading
+from clew.store.remote_bases import described_nodes, open_stored
+from clew.store.toolbox import RemoteToolbox, Toolbox
 
 METHODS = ("focus_plus", "four_step_focus", "subgraph_reranking", "aligned_paths")
 TEXT_METHODS = {name: {"with_relations": "false"} for name in ("bm25", "vector_search", "hybrid")}

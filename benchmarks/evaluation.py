@@ -13,10 +13,10 @@ from pathlib import Path
 from clew.core.trace import Recorder, span
 from clew.core.types import Answer, Candidate, Fact, NodeRef
 from clew.core.types import Path as FactPath
-from clew.datasets.questions import Dataset, Kind, Question
-from clew.evaluation.report import load_runs, make_report, report_json
-from clew.evaluation.run_folder import Setup
-from clew.evaluation.runs import evaluate
+from clew.lab.datasets.questions import Dataset, Kind, Question
+from clew.lab.evaluation.report import load_runs, make_report, report_json
+from clew.lab.evaluation.run_folder import Setup
+from clew.lab.evaluation.runs import evaluate
 
 QUESTIONS = 3000
 LIMIT_MS = 1.0

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
+from clew.answering.reading.encoders import SHIPPED, Encoders
+from clew.answering.reading.other_languages import BRIDGE
+from clew.answering.reading.scoring import Span, masked
+from clew.lab.training.reader.examples import read_sources
 from clew.models.embedding.multilingual import MultilingualEmbedder
-from clew.reading.encoders import SHIPPED, Encoders
-from clew.reading.other_languages import BRIDGE
-from clew.reading.scoring import Span, masked
-from clew.training.reader.examples import read_sources
 
 parser = argparse.ArgumentParser()
 parser.add_argument("mintaka", type=Path)

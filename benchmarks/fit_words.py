@@ -21,10 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.index.tokens import is_spaceless, stop_words, tokenise
+from clew.answering.reading.encoders import SHIPPED
+from clew.answering.reading.glossing import FIRST, KANA, LEXICON, NEAREST, joined
 from clew.models.embedding.multilingual import MultilingualEmbedder
-from clew.reading.encoders import SHIPPED
-from clew.reading.glossing import FIRST, KANA, LEXICON, NEAREST, joined
+from clew.store.index.tokens import is_spaceless, stop_words, tokenise
 
 parser = argparse.ArgumentParser()
 parser.add_argument("mintaka", type=Path)

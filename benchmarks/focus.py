@@ -24,13 +24,13 @@ from pathlib import Path
 import numpy as np
 from synthetic import SCALES, arrays, tables
 
-from clew.building import build
+from clew.answering.methods.catalog import ask, create
+from clew.answering.queries.problem import Constraint, Problem
+from clew.answering.queries.solutions import solve
 from clew.core.types import NodeSet
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.methods.catalog import ask, create
-from clew.queries.problem import Constraint, Problem
-from clew.queries.solutions import solve
-from clew.toolbox import Toolbox
+from clew.store.building import build
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.toolbox import Toolbox
 
 HUB = "0"
 SAMPLED = 3

@@ -23,17 +23,17 @@ import pyarrow.parquet as pq
 from synthetic import SCALES, Scale, tables
 
 from clew.core.types import NodeSet
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.tables import Tables
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.tables import Tables
 
 BUILD = """
 import sys, time, resource, json
 from pathlib import Path
-from clew.kb.build import write_graph
-from clew.kb.tables import Problems
-from clew.kb.sources.files import SourceOptions
-from clew.kb.sources.read import read_sources
-from clew.kb.storage import commit, locked, staging
+from clew.store.graph.build import write_graph
+from clew.store.graph.tables import Problems
+from clew.store.sources.files import SourceOptions
+from clew.store.sources.read import read_sources
+from clew.store.graph.storage import commit, locked, staging
 folder, target = Path(sys.argv[1]), Path(sys.argv[2])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 begun = time.perf_counter()
@@ -47,7 +47,7 @@ print(json.dumps({"seconds": seconds, "peak_mb": (peak - before) / 1024}))
 """
 OPEN = """
 import sys, time, resource
-from clew.kb.arrays import ArrayKnowledgeBase
+from clew.store.graph.arrays import ArrayKnowledgeBase
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 begun = time.perf_counter()
 kb = ArrayKnowledgeBase.open(sys.argv[1])

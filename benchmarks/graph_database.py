@@ -23,12 +23,12 @@ from typing import Any
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
 from endpoint import METHODS, compare
+from postgres import hpo
 
 import clew
 from bolt_server import PASSWORD, USER, graph_server
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.toolbox import Toolbox
-from postgres import hpo
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.toolbox import Toolbox
 
 
 def main() -> None:

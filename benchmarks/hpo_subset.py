@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
+from clew.answering.methods.catalog import create
+from clew.answering.methods.stark import retrievers
 from clew.core.types import NodeSet
-from clew.evaluation.comparison import bootstrap
-from clew.methods.catalog import create
-from clew.methods.stark import retrievers
-from clew.toolbox import Toolbox
+from clew.lab.evaluation.comparison import bootstrap
+from clew.store.toolbox import Toolbox
 
 QUESTIONS = Path(__file__).parent / "data" / "hpo_questions.jsonl"
 METHODS = ("bm25", "vector_search", "hybrid", "multi_vector_search")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import clew
 from clew.core.types import Answer
-from clew.evaluation.comparison import bootstrap
+from clew.lab.evaluation.comparison import bootstrap
 
 parser = argparse.ArgumentParser()
 parser.add_argument("base", type=Path)

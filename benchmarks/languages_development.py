@@ -12,12 +12,12 @@ import json
 import tempfile
 from pathlib import Path
 
+from clew.answering.reading.encoders import SHIPPED, Encoders
+from clew.answering.reading.other_languages import ForeignEncoders
+from clew.lab.training.reader.examples import SchemaExamples, read_sources
+from clew.lab.training.reader.fitting import measure
 from clew.models.embedding.multilingual import MultilingualEmbedder
 from clew.models.embedding.opening import CachedEmbedder
-from clew.reading.encoders import SHIPPED, Encoders
-from clew.reading.other_languages import ForeignEncoders
-from clew.training.reader.examples import SchemaExamples, read_sources
-from clew.training.reader.fitting import measure
 
 parser = argparse.ArgumentParser()
 parser.add_argument("schema_questions", type=Path)

@@ -22,8 +22,8 @@ from playwright.sync_api import Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from browser_fixtures import CHROMIUM, FLAGS
-from clew.building import build
-from clew.web.settings import ServerSettings
+from clew.server.settings import ServerSettings
+from clew.store.building import build
 from conftest import tables
 from web_server import running
 

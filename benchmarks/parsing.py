@@ -18,11 +18,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from clew.answering.methods.role_choice import reader_parser
+from clew.answering.queries.grounding import ground
 from clew.core.query import Constant, Term, TripletQuery, Variable
-from clew.datasets.load import load_dataset
-from clew.methods.role_choice import reader_parser
-from clew.queries.grounding import ground
-from clew.toolbox import Toolbox
+from clew.lab.datasets.load import load_dataset
+from clew.store.toolbox import Toolbox
 
 Edge = tuple[bool, str, str | None, str]
 TARGET = "?"

@@ -15,14 +15,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
+from clew.answering.methods.knowledge_graph_prompting.traversal import PassageGraph
+from clew.answering.reading.documents.search import readable_nodes, tf_idf_ranking
 from clew.core.errors import InputError
 from clew.core.types import NodeSet
-from clew.datasets.questions import Dataset, Question
 from clew.documents.graph.edges import density
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.methods.knowledge_graph_prompting.traversal import PassageGraph
-from clew.reading.documents.search import readable_nodes, tf_idf_ranking
-from clew.toolbox import Toolbox
+from clew.lab.datasets.questions import Dataset, Question
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.toolbox import Toolbox
 
 SEEDS = 10
 

@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from clew.answering.queries.relation_paths import Explorer
 from clew.core.types import NodeSet
-from clew.datasets.base import dataset_base
-from clew.datasets.load import load_dataset
-from clew.kb.tables import Piece, Tables
-from clew.queries.relation_paths import Explorer
+from clew.lab.datasets.base import dataset_base
+from clew.lab.datasets.load import load_dataset
+from clew.store.graph.tables import Piece, Tables
 
 
 def questions(folder: str, count: int) -> None:
-    from clew.methods.catalog import ask, create
-    from clew.toolbox import Toolbox
+    from clew.answering.methods.catalog import ask, create
+    from clew.store.toolbox import Toolbox
 
     dataset = load_dataset(f"metaqa:{folder}:3-hop-dev").sample(count)
     method, tools = create("aligned_paths"), Toolbox.open(dataset_base(dataset))
@@ -35,8 +35,8 @@ def questions(folder: str, count: int) -> None:
 def hub(nodes: int = 129_375, edges: int = 8_100_000, relations: int = 18) -> None:
     import tempfile
 
-    from clew.building import build
-    from clew.kb.arrays import ArrayKnowledgeBase
+    from clew.store.building import build
+    from clew.store.graph.arrays import ArrayKnowledgeBase
 
     rng = np.random.default_rng(0)
     heads = (nodes * rng.power(0.4, edges)).astype(np.int64)

@@ -27,10 +27,10 @@ import numpy as np
 import pyarrow as pa
 
 import clew
-from clew.building import build, into
+from clew.answering.reading.encoders import Encoders
 from clew.core.errors import ClewError
-from clew.kb.tables import GROUPS, Piece, Tables
-from clew.reading.encoders import Encoders
+from clew.store.building import build, into
+from clew.store.graph.tables import GROUPS, Piece, Tables
 
 NAMES = ("marfan", "ehlers", "noonan", "fibrillin", "collagen", "scoliosis", "myopia", "stroke", "anna", "bela")
 KINDS = ("gene", "disease", "sign")

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 import clew
-from clew.building import build
-from clew.datasets.load import load_dataset
-from clew.kb.sources.read import read_sources
-from clew.postgres.connection import Address
-from clew.postgres.loading import publish
-from clew.toolbox import Toolbox
+from clew.lab.datasets.load import load_dataset
+from clew.store.building import build
+from clew.store.postgres.connection import Address
+from clew.store.postgres.loading import publish
+from clew.store.sources.read import read_sources
+from clew.store.toolbox import Toolbox
 
 HPO_QUESTIONS = Path(__file__).parent / "data" / "hpo_questions.jsonl"
 METAQA = {"1-hop-dev": 67, "2-hop-dev": 67, "3-hop-dev": 66}

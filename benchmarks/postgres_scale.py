@@ -24,18 +24,18 @@ import numpy as np
 import pyarrow as pa
 from synthetic import SCALES, tables
 
-from clew.building import build
+from clew.answering.methods.catalog import ask, create
 from clew.core.errors import NotFoundError
 from clew.core.types import NodeSet
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.tables import Piece, Tables
-from clew.methods.catalog import ask, create
 from clew.models.embedding.opening import HashEmbedder
-from clew.postgres.connection import Address, connect
-from clew.postgres.knowledge_base import PostgresKnowledgeBase
-from clew.postgres.loading import publish
-from clew.postgres.vectors import PostgresVectorStore
-from clew.toolbox import Toolbox
+from clew.store.building import build
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.tables import Piece, Tables
+from clew.store.postgres.connection import Address, connect
+from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
+from clew.store.postgres.loading import publish
+from clew.store.postgres.vectors import PostgresVectorStore
+from clew.store.toolbox import Toolbox
 
 WORDS = 200_000
 SYLLABLES = np.array([first + second for first in "bdklmn" for second in "aeiou"])

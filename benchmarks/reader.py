@@ -18,16 +18,16 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
+from clew.answering.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
+from clew.answering.reading.extraction.asked import Asked
+from clew.answering.reading.extraction.clues import Candidate, Evidence
+from clew.answering.reading.extraction.comparing import compared
+from clew.answering.roles.read import ANSWER, BestSpan, best_candidate, shipped_weights
 from clew.core.roles import Reading, Source
-from clew.datasets.load import load_dataset
-from clew.evaluation.benchmark import Benchmark
-from clew.evaluation.metrics import text_exact, text_f1
-from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
-from clew.reading.extraction.asked import Asked
-from clew.reading.extraction.clues import Candidate, Evidence
-from clew.reading.extraction.comparing import compared
-from clew.roles.read import ANSWER, BestSpan, best_candidate, shipped_weights
-from clew.toolbox import Toolbox
+from clew.lab.datasets.load import load_dataset
+from clew.lab.evaluation.benchmark import Benchmark
+from clew.lab.evaluation.metrics import text_exact, text_f1
+from clew.store.toolbox import Toolbox
 
 FOLDS = 5
 L2 = 1.0

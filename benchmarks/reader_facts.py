@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.types import NodeSet
-from clew.datasets.base import dataset_base
-from clew.datasets.load import load_dataset
-from clew.kb.protocol import KnowledgeBase
-from clew.reading.vocabulary import Vocabulary
-from clew.toolbox import Toolbox
+from clew.lab.datasets.base import dataset_base
+from clew.lab.datasets.load import load_dataset
+from clew.store.graph.protocol import KnowledgeBase
+from clew.store.toolbox import Toolbox
 
 TAKEN = 400
 WIDEST = 3000

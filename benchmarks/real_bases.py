@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import clew
-from clew.datasets.load import load_dataset
-from clew.evaluation.judging import score
+from clew.lab.datasets.load import load_dataset
+from clew.lab.evaluation.judging import score
 
 QUESTIONS = Path(__file__).parent / "data" / "real_bases"
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import clew
-from clew.evaluation.judging import same_value
+from clew.lab.evaluation.judging import same_value
 
 TABLES = """
 CREATE TABLE Artist (ArtistId INTEGER PRIMARY KEY, Name NVARCHAR(120));

@@ -43,14 +43,14 @@ def is_unseen(kind):
 
 
 def make_pools(given):
-    from clew.datasets.load import load_dataset
-    from clew.evaluation.benchmark import Benchmark, aliases_in
-    from clew.evaluation.rankers import PoolMaker
-    from clew.methods.subgraph_reranking.features import FeaturePipeline
-    from clew.methods.subgraph_reranking.method import open_source
-    from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
+    from clew.answering.methods.subgraph_reranking.features import FeaturePipeline
+    from clew.answering.methods.subgraph_reranking.method import open_source
+    from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor
+    from clew.lab.datasets.load import load_dataset
+    from clew.lab.evaluation.benchmark import Benchmark, aliases_in
+    from clew.lab.evaluation.rankers import PoolMaker
+    from clew.lab.training.labelled import split_of
     from clew.models.opening import open_model
-    from clew.training.labelled import split_of
 
     if given.set == "metaqa":
         names = [f"metaqa:{given.data}/metaqa:{hops}-hop-dev" for hops in (1, 2, 3)]
@@ -108,8 +108,8 @@ def read_pools(work):
 
 def labelled(line):
     """A pool without subgraphs: its features are read from files."""
-    from clew.methods.subgraph_reranking.features import Pool
-    from clew.training.labelled import LabelledPool
+    from clew.answering.methods.subgraph_reranking.features import Pool
+    from clew.lab.training.labelled import LabelledPool
 
     pool = Pool(line["question"], tuple(line["names"]), (), tuple(line["graph_texts"]), ())
     return LabelledPool(line["id"], pool, np.array(line["right"], dtype=bool), line["type"])
@@ -134,11 +134,11 @@ def splits_of(lines, cross):
 
 
 def train(given):
-    from clew.methods.subgraph_reranking.features import GROUPS, FeaturePipeline
-    from clew.methods.subgraph_reranking.rankers import RandomOrder, SemanticRanker, SourceOrder
+    from clew.answering.methods.subgraph_reranking.features import GROUPS, FeaturePipeline
+    from clew.answering.methods.subgraph_reranking.rankers import RandomOrder, SemanticRanker, SourceOrder
+    from clew.lab.training.labelled import Table, permutation_importance
+    from clew.lab.training.ranker import RankerSettings, TreeSettings, fit_table
     from clew.models.embedding.onnx import OnnxEmbedder
-    from clew.training.labelled import Table, permutation_importance
-    from clew.training.ranker import RankerSettings, TreeSettings, fit_table
 
     lines = read_pools(given.work)
     pools = [labelled(line) for line in lines]
@@ -186,9 +186,9 @@ def train(given):
 
 
 def neural(given):
-    from clew.methods.subgraph_reranking.rankers import neural_texts
-    from clew.training.labelled import Table
-    from clew.training.neural_ranker import NeuralSettings, fit_encoder
+    from clew.answering.methods.subgraph_reranking.rankers import neural_texts
+    from clew.lab.training.labelled import Table
+    from clew.lab.training.neural_ranker import NeuralSettings, fit_encoder
 
     lines = read_pools(given.work)
     pools = [labelled(line) for line in lines]
@@ -220,8 +220,8 @@ def say_epochs(told):
 
 def report(given):
     from clew.core.plots import Axis, Series, line_plot
-    from clew.evaluation.comparison import bootstrap, randomisation_test
-    from clew.evaluation.rankers import hit_curve
+    from clew.lab.evaluation.comparison import bootstrap, randomisation_test
+    from clew.lab.evaluation.rankers import hit_curve
 
     lines = read_pools(given.work)
     lines = [line | {"split": "test"} for line in lines] if given.cross else lines

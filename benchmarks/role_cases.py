@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from clew.building import build
 from clew.core.query import Constant, TripletQuery, Variable
 from clew.core.roles import Choice, Claim, Draft, Reading, Source
-from clew.datasets.load import load_dataset
-from clew.kb.arrays import ArrayKnowledgeBase
+from clew.lab.datasets.load import load_dataset
+from clew.store.building import build
+from clew.store.graph.arrays import ArrayKnowledgeBase
 
 DATA = Path(os.environ.get("CLEW_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
 RELATION = {

@@ -26,21 +26,21 @@ from role_cases import (
     write_cases,
 )
 
+from clew.answering.methods.role_choice import reader_parser
+from clew.answering.roles.choose import ModelChooser, ScoredChooser
+from clew.answering.roles.parse import ModelParser
+from clew.answering.roles.read import BestSpan, ModelReader
+from clew.answering.roles.score import FusedScorer, ModelScorer
+from clew.answering.roles.write import ModelWriter, UncoveredPart
 from clew.core import trace
 from clew.core.errors import PendingError
 from clew.core.roles import Chooser, Reader, Scorer, Writer
-from clew.evaluation.comparison import bootstrap
-from clew.evaluation.metrics import normalise_text, text_exact, text_f1
-from clew.methods.role_choice import reader_parser
+from clew.lab.evaluation.comparison import bootstrap
+from clew.lab.evaluation.metrics import normalise_text, text_exact, text_f1
 from clew.models.embedding.onnx import OnnxEmbedder
 from clew.models.opening import open_model
 from clew.models.protocol import Embedder, LanguageModel
-from clew.roles.choose import ModelChooser, ScoredChooser
-from clew.roles.parse import ModelParser
-from clew.roles.read import BestSpan, ModelReader
-from clew.roles.score import FusedScorer, ModelScorer
-from clew.roles.write import ModelWriter, UncoveredPart
-from clew.toolbox import Toolbox
+from clew.store.toolbox import Toolbox
 
 
 @dataclass

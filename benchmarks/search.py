@@ -28,16 +28,16 @@ from scipy.sparse import csr_array
 
 from clew.core.schema import NodeType, Schema
 from clew.core.types import NodeSet
-from clew.index.disk_vectors import DiskVectors
-from clew.index.lexical import LexicalIndex
-from clew.index.names import NameIndex
-from clew.index.tokens import terms
-from clew.index.vector_store import VectorStore, hashes_of
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.build import write_graph
-from clew.kb.tables import Piece, Problems, Tables
 from clew.models.embedding.onnx import BUNDLED
 from clew.models.embedding.opening import CachedEmbedder, HashEmbedder
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.build import write_graph
+from clew.store.graph.tables import Piece, Problems, Tables
+from clew.store.index.disk_vectors import DiskVectors
+from clew.store.index.lexical import LexicalIndex
+from clew.store.index.names import NameIndex
+from clew.store.index.tokens import terms
+from clew.store.index.vector_store import VectorStore, hashes_of
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DIMENSION = 384

@@ -27,10 +27,10 @@ from pathlib import Path
 
 import httpx
 
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.web.access import EVERY_BASE
-from clew.web.team.sessions import PLAIN_COOKIE, csrf_of
-from clew.web.team.team import Team
+from clew.server.access import EVERY_BASE
+from clew.server.team.sessions import PLAIN_COOKIE, csrf_of
+from clew.server.team.team import Team
+from clew.store.graph.arrays import ArrayKnowledgeBase
 
 TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 

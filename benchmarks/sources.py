@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
-from clew.datasets.hpo import load_hpo
-from clew.kb.sources.read import read_sources
+from clew.lab.datasets.hpo import load_hpo
+from clew.store.sources.read import read_sources
 
 NODES, EDGES, RELATIONS = 129_375, 8_100_000, 18
 

@@ -20,8 +20,8 @@ from types import FrameType
 import clew
 from clew import cli
 
-LIBRARIES = ("core/", "kb/", "models/", "index/", "postgres/", "queries/", "reading/", "roles/", "views.py")
-LIBRARIES += ("toolbox.py", "remote_bases.py", "conversation/")
+LIBRARIES = ("core/", "models/", "store/")
+LIBRARIES += tuple(f"answering/{part}/" for part in ("queries", "reading", "roles", "conversation"))
 SHARED = ("cli/__init__.py", "cli/options.py", "cli/output.py", "methods/__init__.py", "methods/protocol.py")
 SHARED += ("methods/role_choice.py", "methods/answering.py")
 

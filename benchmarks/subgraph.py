@@ -16,10 +16,10 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from clew.kb.adjacency import Adjacency
-from clew.kb.build import sorted_edges
-from clew.kb.paths import Ball, PathLimits, shortest_paths
-from clew.kb.undirected import ArrayGraph
+from clew.store.graph.adjacency import Adjacency
+from clew.store.graph.build import sorted_edges
+from clew.store.graph.paths import Ball, PathLimits, shortest_paths
+from clew.store.graph.undirected import ArrayGraph
 
 NODES, PAIRS_OF_NODES, RELATIONS = 129_375, 4_050_000, 18
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from clew.kb.tables import Piece, Tables
+from clew.store.graph.tables import Piece, Tables
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from clew.reading.documents.table_columns import Row, Table, columns_of
-from clew.reading.documents.tables import LEAST, AskedTable, TableAnswer, most_certain
+from clew.answering.reading.documents.table_columns import Row, Table, columns_of
+from clew.answering.reading.documents.tables import LEAST, AskedTable, TableAnswer, most_certain
 
 DATA = Path(__file__).parent / "data" / "tables"
 CLOSE = 0.002

@@ -27,12 +27,12 @@ from pathlib import Path
 import httpx
 import pyarrow as pa
 
-from clew.building import build, into
-from clew.core.wire_team import UserChange
-from clew.kb.tables import Piece, Tables
-from clew.postgres.connection import Address, connect
-from clew.web.store import SERVER
-from clew.web.team.team import Team
+from clew.server.store import SERVER
+from clew.server.team.team import Team
+from clew.server.wire_team import UserChange
+from clew.store.building import build, into
+from clew.store.graph.tables import Piece, Tables
+from clew.store.postgres.connection import Address, connect
 
 GENES = 6
 QUESTION = "Which genes cause Marfan syndrome?"

@@ -24,12 +24,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from clew.core.workers import hired
-from clew.datasets.load import load_dataset
-from clew.evaluation.benchmark import Benchmark
-from clew.evaluation.rows import Row
-from clew.index.disk_vectors import DiskVectors
-from clew.index.vector_store import VectorStore
-from clew.toolbox import Toolbox, embedding_by
+from clew.lab.datasets.load import load_dataset
+from clew.lab.evaluation.benchmark import Benchmark
+from clew.lab.evaluation.rows import Row
+from clew.store.index.disk_vectors import DiskVectors
+from clew.store.index.vector_store import VectorStore
+from clew.store.toolbox import Toolbox, embedding_by
 
 TICKS = os.sysconf("SC_CLK_TCK")
 Work = Callable[[str | None, Path], None]

@@ -1,4 +1,4 @@
-"""Writes web/src/types.ts, the TypeScript types of what the server sends, from clew.core.wire and
+"""Writes web/src/types.ts, the TypeScript types of what the server sends, from clew.server.wire and
 wire_team: one form, written once.
 
 python scripts/generate_types.py
@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from clew.core import wire, wire_team
+from clew.server import wire, wire_team
 
 TARGET = Path(__file__).parent.parent / "web" / "src" / "types.ts"
 
@@ -26,7 +26,7 @@ def typescript() -> str:
     shown = [model for model in public if not model.__name__.startswith("_") and model.model_fields]
     _, schema = models_json_schema([(model, "serialization") for model in shown], ref_template="{model}")
     lines = [
-        "// Written by scripts/generate_types.py from clew.core.wire and wire_team; do not edit.",
+        "// Written by scripts/generate_types.py from clew.server.wire and wire_team; do not edit.",
         "",
     ]
     for model in shown:

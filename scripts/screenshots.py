@@ -22,10 +22,10 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import clew
 from browser_fixtures import CHROMIUM, FLAGS, MANY, MARFAN
-from clew.core.wire_team import UserChange
-from clew.web.settings import Limits, ServerSettings
-from clew.web.sources import Sources
-from clew.web.store import SERVER
+from clew.server.settings import Limits, ServerSettings
+from clew.server.sources import Sources
+from clew.server.store import SERVER
+from clew.server.wire_team import UserChange
 from documents_made import ruled_pdf
 from team_members import PASSWORD, make_team
 from web_server import running

@@ -17,8 +17,8 @@ from shutil import copytree, rmtree
 import typer
 
 import clew
+from clew.answering.methods.catalog import describe, method_names
 from clew.cli import COMMANDS, _register, app
-from clew.methods.catalog import describe, method_names
 
 ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(#[^)]*)?\)")

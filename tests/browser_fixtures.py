@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.building import build
 from clew.cli.demo import demo_base
+from clew.store.building import build
 
 ROOT = Path(__file__).parent.parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -48,7 +48,7 @@ def demo_kb(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, hostile, demo_kb):
     pytest.importorskip("fastapi", reason="the page needs the extra web")
-    from clew.web.settings import Limits, ServerSettings
+    from clew.server.settings import Limits, ServerSettings
     from web_server import running
 
     base = tmp_path_factory.mktemp("demo") / "hpo.kb"

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, settings
 
 from bolt_server import database, graphs  # noqa: F401 - fixtures
 from browser_fixtures import browser, demo_kb, hostile, page, site  # noqa: F401 - fixtures
-from clew.datasets.hpo import load_hpo
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.build import write_graph
-from clew.kb.tables import Piece, Problems, Tables
+from clew.lab.datasets.hpo import load_hpo
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.build import write_graph
+from clew.store.graph.tables import Piece, Problems, Tables
 from command_line import run  # noqa: F401 - a fixture
 from postgres_server import address, both, own_database, postgres  # noqa: F401 - fixtures
 from repeats import repeats

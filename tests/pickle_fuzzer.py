@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from clew.core.errors import SourceError
-from clew.kb.sources.pickles import read_pickle
+from clew.store.sources.pickles import read_pickle
 
 MEMORY = 3 << 30
 NAMES = [

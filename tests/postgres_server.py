@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.building import build, into
+from clew.store.building import build, into
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +38,7 @@ def address(postgres):
 @pytest.fixture
 def own_database(postgres):
     """A database of its own, empty."""
-    from clew.postgres.connection import Address, connect
+    from clew.store.postgres.connection import Address, connect
 
     name = f"own_{next(_NUMBERS)}"
     with connect(Address.parse(postgres)) as connection:

@@ -11,7 +11,7 @@ from sys import executable
 
 import pytest
 
-from clew.kb.sparql_endpoint import Politeness, Row, SparqlEndpoint
+from clew.store.remote.sparql_endpoint import Politeness, Row, SparqlEndpoint
 
 SERVER = which("oxigraph", path=str(Path(executable).parent)) or which("oxigraph")
 FAST = Politeness(per_second=1000)

@@ -10,13 +10,13 @@ import pytest
 from argon2 import PasswordHasher
 from fastapi.testclient import TestClient
 
-from clew.building import build
-from clew.core.wire_team import UserChange
-from clew.web.app import create_app
-from clew.web.settings import ServerSettings
-from clew.web.store import SERVER
-from clew.web.team import users as passwords
-from clew.web.team.team import Team
+from clew.server.app import create_app
+from clew.server.settings import ServerSettings
+from clew.server.store import SERVER
+from clew.server.team import users as passwords
+from clew.server.team.team import Team
+from clew.server.wire_team import UserChange
+from clew.store.building import build
 from conftest import tables
 
 CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
@@ -46,7 +46,7 @@ def cheap_passwords(monkeypatch):
 def make_team(place: str | Path) -> Team:
     """Users of every kind, all with the same password of their own."""
     team = Team.open(place)
-    with patch("clew.web.team.users.hashed", lambda _: _hashed(passwords._HASHER)):  # whose cost is paid once
+    with patch("clew.server.team.users.hashed", lambda _: _hashed(passwords._HASHER)):  # whose cost is paid once
         for name, roles in ROLES.items():
             team.users.make(SERVER, name, UserChange(roles=roles, groups=["hr"] if name == "ed" else []))
     team.store.note("UPDATE user SET is_initial = FALSE")

@@ -4,10 +4,10 @@ import re
 import sys
 import types
 
-from clew.methods.catalog import METHODS
+from clew.answering.methods.catalog import METHODS
 from conftest import ROOT
 
-MODULE = "clew.methods.stark.neighbour_vote"
+MODULE = "clew.answering.methods.stark.neighbour_vote"
 
 
 def test_the_method_of_the_walk_through_works(monkeypatch, tiny_tables, tmp_path):

@@ -6,9 +6,9 @@ import sqlite3
 import pytest
 
 import clew
-from clew.building import read_changes, update
 from clew.core.errors import CorruptError, InputError, SourceError
-from clew.kb.tables import Visibility
+from clew.store.building import read_changes, update
+from clew.store.graph.tables import Visibility
 
 NODES = "id,type,name,acl\nA,person,Ada,\nB,person,Bob,hr;board\nC,person,Cid,\n"
 EDGES = "head,relation,tail,since,acl\nA,knows,C,1990,board\nA,likes,C,1991,\nB,knows,A,1992,\n"

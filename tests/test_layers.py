@@ -12,64 +12,82 @@ import clew
 from clew.cli import COMMANDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "clew"
-LAYERS = [
-    {"core"},
-    {"kb", "models"},
-    {"index"},
-    {"postgres"},
-    {"building"},
-    {"remote_bases"},
-    {"toolbox"},
-    {"views"},
-    {"queries", "curation"},
-    {"reading"},
-    {"roles"},
-    {"documents", "methods"},
-    {"datasets"},
-    {"training", "synthesis"},
-    {"evaluation"},
-    {"exploring", "evidence_drawing", "conversation", "diagnosis", "repairing", "joining"},
-    {"api"},
-    {"web", "client", "adapters"},
-    {"cli"},
-]
-RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+ROOMS = {
+    "core": [],
+    "models": [],
+    "store": [
+        {"graph", "sources", "remote"},
+        {"index"},
+        {"postgres"},
+        {"building", "confirmed"},
+        {"remote_bases"},
+        {"toolbox"},
+        {"group_views", "curation", "base_union"},
+    ],
+    "documents": [],
+    "answering": [
+        {"queries"},
+        {"reading"},
+        {"roles"},
+        {"methods"},
+        {"exploring", "evidence_drawing", "conversation"},
+    ],
+    "lab": [{"datasets"}, {"training", "synthesis"}, {"evaluation"}],
+    "api": [],
+    "server": [],
+    "cli": [],
+}
+"""Rooms from the bottom to the top, and the layers inside those that have several."""
 
 
-def imported_layers(file: Path) -> set[str]:
-    found = set()
+def rank(module: str) -> tuple[int, int]:
+    """Return the position of a module's room, and of its layer in the room."""
+    room, _, inside = module.removeprefix("clew.").partition(".")
+    assert room in ROOMS, f"{module}: {room} is not a room"
+    layers = ROOMS[room]
+    if not layers or not inside:
+        return list(ROOMS).index(room), 0
+    found = [place for place, layer in enumerate(layers) if inside.split(".")[0] in layer]
+    assert found, f"{module} has no layer in {room}"
+    return list(ROOMS).index(room), found[0]
+
+
+def imported(file: Path) -> set[str]:
+    names: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-        names = []
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: imports are absolute"
-            names = [node.module or ""]
-            if node.module == "clew":
-                names = [f"clew.{alias.name}" for alias in node.names if alias.name != "__version__"]
-        found |= {name.split(".")[1] for name in names if name.startswith("clew.")}
-    return found
+            is_package = (SOURCE.parent / (node.module or "").replace(".", "/")).is_dir()
+            names |= {f"{node.module}.{alias.name}" if is_package else node.module or "" for alias in node.names}
+    return {name for name in names if name.startswith("clew.")}
+
+
+def test_there_are_eight_rooms_and_the_api():
+    inside = {path.name.removesuffix(".py") for path in SOURCE.iterdir() if path.name != "__pycache__"}
+    assert inside == {*ROOMS, "__init__", "__main__", "py.typed"}
 
 
 @pytest.mark.parametrize("file", sorted(SOURCE.rglob("*.py")), ids=lambda f: str(f.relative_to(SOURCE)))
 def test_imports_point_down(file: Path):
-    layer = file.relative_to(SOURCE).parts[0].removesuffix(".py")
-    if layer in {"__init__", "__main__"}:
+    module = ".".join(("clew", *file.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+    if module in {"clew", "clew.__main__"}:
         return
-    assert layer in RANK, f"{layer} has no place in the layers"
-    for other in imported_layers(file) - {layer}:
-        assert other in RANK, f"{file}: {other} is no layer"
-        assert RANK[other] < RANK[layer], f"{file}: {layer} must not import {other}"
+    for other in imported(file):
+        assert rank(other) <= rank(module), f"{file}: {module} must not import {other}"
 
 
-HOMES = sorted(path.name for path in (SOURCE / "methods").iterdir() if path.is_dir() and path.name != "__pycache__")
+HOMES = sorted(
+    path.name for path in (SOURCE / "answering" / "methods").iterdir() if path.is_dir() and path.name != "__pycache__"
+)
 
 
 @pytest.mark.parametrize("home", HOMES)
 def test_the_homes_of_methods_do_not_import_each_other(home: str):
     """What two of them need moves down."""
-    for file in (SOURCE / "methods" / home).rglob("*.py"):
-        imported = set(re.findall(r"clew\.methods\.(\w+)\.", file.read_text("utf-8")))
+    for file in (SOURCE / "answering" / "methods" / home).rglob("*.py"):
+        imported = set(re.findall(r"clew\.answering\.methods\.(\w+)\.", file.read_text("utf-8")))
         assert not imported & (set(HOMES) - {home}), f"{file} imports from the home of another method"
 
 
@@ -103,12 +121,18 @@ def test_there_are_no_cycles_between_modules():
     ("modules", "spared"),
     [
         ("clew", {"numpy", "pyarrow", "typer", "dataclasses"}),
-        ("clew.api, clew.methods.auto, clew.methods.focus.focus_plus", {"pydantic", "importlib.metadata", "numpy.ma"}),
         (
-            "clew.cli.ask, clew.methods.auto",
+            "clew.api, clew.answering.methods.auto, clew.answering.methods.focus.focus_plus",
+            {"pydantic", "importlib.metadata", "numpy.ma"},
+        ),
+        (
+            "clew.cli.ask, clew.answering.methods.auto",
             {"rich", "sqlite3", "html", "clew.models.wrappers"},
         ),
-        ("clew.methods.auto, clew.methods.focus.focus_plus", {"clew.kb.sparql", "clew.kb.cypher", "clew.roles.read"}),
+        (
+            "clew.answering.methods.auto, clew.answering.methods.focus.focus_plus",
+            {"clew.store.remote.sparql", "clew.store.remote.cypher", "clew.answering.roles.read"},
+        ),
     ],
 )
 def test_a_question_imports_only_what_it_needs(modules: str, spared: set[str]):

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import clew
-from clew.methods.catalog import METHODS, method_class
+from clew.answering.methods.catalog import METHODS, method_class
 from clew.models.scripted import ScriptedModel
 
 README = Path(__file__).parent.parent / "README.md"
@@ -33,4 +33,4 @@ def test_every_method_of_the_catalogue_is_in_the_table():
 
 def test_every_method_of_the_catalogue_is_public():
     assert {*clew.methods.__all__} == {"Method", *(method_class(name).__name__ for name in METHODS)}
-    assert all(getattr(clew.methods, method_class(name).__name__) is method_class(name) for name in METHODS)
+    assert all(getattr(clew.answering.methods, method_class(name).__name__) is method_class(name) for name in METHODS)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import uvicorn
 
-from clew.web.running import configured, listen
-from clew.web.settings import ServerSettings
+from clew.server.running import configured, listen
+from clew.server.settings import ServerSettings
 
 
 @contextlib.contextmanager

@@ -12,21 +12,22 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from clew.core.version import __version__
+
 if TYPE_CHECKING:
-    from clew import methods
+    from clew.answering import methods
     from clew.api import Base, build, evaluate, open
-    from clew.client import Client
     from clew.core import errors
     from clew.core.types import Answer, Candidate, Evidence, Fact, Fallback, Judgement, NodeRef, Passage, Path
     from clew.core.unchecked import Unchecked
     from clew.documents.rows import DocumentOptions
-    from clew.kb.sources.files import SourceOptions
-    from clew.kb.sources.objects import from_networkx, from_pyg, from_tables, to_arrow, to_networkx, to_pyg
-    from clew.kb.sources.read import from_database
     from clew.models.budget import Budget
     from clew.models.protocol import Embedder, LanguageModel
+    from clew.server.client import Client
+    from clew.store.sources.files import SourceOptions
+    from clew.store.sources.objects import from_networkx, from_pyg, from_tables, to_arrow, to_networkx, to_pyg
+    from clew.store.sources.read import from_database
 
-__version__ = "0.2.0.dev0"
 __all__ = [
     "Answer",
     "Base",
@@ -66,15 +67,15 @@ _WHERE = {
         "clew.core.types",
     ),
     **dict.fromkeys(
-        ("from_networkx", "from_pyg", "from_tables", "to_arrow", "to_networkx", "to_pyg"), "clew.kb.sources.objects"
+        ("from_networkx", "from_pyg", "from_tables", "to_arrow", "to_networkx", "to_pyg"), "clew.store.sources.objects"
     ),
     **dict.fromkeys(("Embedder", "LanguageModel"), "clew.models.protocol"),
     "Budget": "clew.models.budget",
-    "Client": "clew.client",
+    "Client": "clew.server.client",
     "DocumentOptions": "clew.documents.rows",
-    "SourceOptions": "clew.kb.sources.files",
+    "SourceOptions": "clew.store.sources.files",
     "Unchecked": "clew.core.unchecked",
-    "from_database": "clew.kb.sources.read",
+    "from_database": "clew.store.sources.read",
 }
 
 
@@ -83,7 +84,7 @@ def __getattr__(name: str) -> Any:
     if name in _WHERE:
         return getattr(import_module(_WHERE[name]), name)
     if name in ("errors", "methods"):
-        return import_module("clew.core.errors" if name == "errors" else "clew.methods")
+        return import_module("clew.core.errors" if name == "errors" else "clew.answering.methods")
     raise AttributeError(f"module 'clew' has no attribute {name!r}")
 
 

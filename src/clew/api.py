@@ -13,30 +13,30 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from clew.answering.methods import catalog
+from clew.answering.methods.protocol import Method
+from clew.answering.methods.role_choice import corrected
+from clew.answering.queries.corrections import Corrections
 from clew.core.errors import InputError
 from clew.core.trace import Recorder, Span
 from clew.core.types import Answer, Direction
-from clew.methods import catalog
-from clew.methods.protocol import Method
-from clew.methods.role_choice import corrected
 from clew.models.budget import Budget, Ledger
-from clew.queries.corrections import Corrections
-from clew.toolbox import Toolbox
+from clew.store.toolbox import Toolbox
 
 if TYPE_CHECKING:  # imported where they are used: most programs ask one kind of thing
-    from clew.building import BuildReport
-    from clew.conversation import Conversation
+    from clew.answering.conversation import Conversation
+    from clew.answering.exploring import Found, ShownSubgraph
     from clew.core.schema import Schema
     from clew.core.unchecked import Unchecked
-    from clew.datasets.questions import Dataset
     from clew.documents.rows import DocumentOptions
-    from clew.evaluation.page import Evaluation
-    from clew.exploring import Found, ShownSubgraph
-    from clew.kb.sources.files import SourceOptions
-    from clew.kb.tables import Tables
-    from clew.kb.visibility import Rules
+    from clew.lab.datasets.questions import Dataset
+    from clew.lab.evaluation.page import Evaluation
     from clew.models.prices import Estimate
     from clew.models.protocol import Embedder, LanguageModel
+    from clew.store.building import BuildReport
+    from clew.store.graph.tables import Tables
+    from clew.store.graph.visibility import Rules
+    from clew.store.sources.files import SourceOptions
 
 Fixes = Mapping[str, Sequence[str]]
 """Name in a question → keys of the nodes that it stands for; an empty list where it names nothing."""
@@ -90,7 +90,7 @@ class Base:
 
     def conversation(self, method: str | Method = catalog.DEFAULT_METHOD, **options: object) -> Conversation:
         """A conversation: questions one after another, each of which may lean on those before it."""
-        from clew.conversation import Conversation
+        from clew.answering.conversation import Conversation
 
         return Conversation(self.tools, self.method(method, options))
 
@@ -156,7 +156,7 @@ class Base:
 
         It is made when it is first asked for, and kept. `[]` leaves what everybody may see.
         """
-        from clew.views import view_for
+        from clew.store.group_views import view_for
 
         view = view_for(self.tools.described, groups)
         if view is None:
@@ -166,13 +166,13 @@ class Base:
 
     def find(self, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
         """Nodes by name (exact, then fuzzy, then by meaning), or by the words of their texts."""
-        from clew import exploring
+        from clew.answering import exploring
 
         return exploring.find(self.tools, text, type, k, in_text=in_text)
 
     def show(self, node: str, most: int = 10) -> dict[str, Any]:
         """A node, by key or name: its document, its attributes, and its first neighbours by relation."""
-        from clew import exploring
+        from clew.answering import exploring
 
         return exploring.show(self.tools, node, most)
 
@@ -182,7 +182,7 @@ class Base:
         The file is looked for in the folder `files`, or else where this user built the base from and in the current
         folder; one that has changed since is refused.
         """
-        from clew import exploring
+        from clew.answering import exploring
         from clew.documents.formats.pdf_render import render_page
 
         found = exploring.printed_page(self.tools, node, None if files is None else Path(files))
@@ -192,13 +192,13 @@ class Base:
         self, node: str, relation: str | None = None, direction: Direction = "any", k: int = 20
     ) -> dict[str, Any]:
         """A node with some neighbours of each relation: nodes, edges, and counts."""
-        from clew import exploring
+        from clew.answering import exploring
 
         return exploring.neighbours(self.tools, node, relation, direction, k)
 
     def mentions(self, text: str) -> list[dict[str, Any]]:
         """The names in a text with the nodes they may stand for."""
-        from clew import exploring
+        from clew.answering import exploring
 
         return exploring.mentions(self.tools, text)
 
@@ -207,13 +207,13 @@ class Base:
 
         With `write` the model tells it in sentences, and these are checked: `shown.written`.
         """
-        from clew import exploring
+        from clew.answering import exploring
 
         return exploring.between(self.tools, entities, hops, write=write)
 
     def document(self, name: str) -> dict[str, Any]:
         """A file as it was read: its passages and tables in reading order, with their pages."""
-        from clew import exploring
+        from clew.answering import exploring
 
         return exploring.document(self.tools, name)
 
@@ -233,8 +233,8 @@ class Base:
         """
         if self.is_view:
             raise InputError("what some groups may see cannot be changed: update the whole base")
-        from clew.building import read_changes, update
-        from clew.kb.sources.files import SourceOptions
+        from clew.store.building import read_changes, update
+        from clew.store.sources.files import SourceOptions
 
         place = self.tools.place
         delta = read_changes(
@@ -249,7 +249,7 @@ class Base:
 
     def verify(self) -> list[str]:
         """Everything that is wrong with its files, or its tables; empty when all is well."""
-        from clew.building import check
+        from clew.store.building import check
 
         return check(self.tools.place)
 
@@ -275,7 +275,7 @@ def open(
     """
     ledger = Ledger(budget or Budget())
     if not isinstance(base, str | Path):
-        from clew.joining import joined_base
+        from clew.store.base_union import joined_base
 
         base = joined_base([Path(one) for one in base], groups) if len(base) != 1 else base[0]
     opened = Base(Toolbox.open(base, model=_opened(model, ledger), embedder=embedder), ledger)
@@ -314,17 +314,17 @@ def build(
     source: `clew.open("sparql+http://HOST/query#texts=BASE")` asks that graph, and this base for names and texts.
     `widen` allows that more people see something than in the base that is replaced.
     """
-    from clew.building import build as build_base
-    from clew.building import into
     from clew.documents.building import build_documents, hold_documents
     from clew.documents.rows import DocumentOptions
-    from clew.kb.schema_file import schema_edits
-    from clew.kb.sources.categories import with_categories
-    from clew.kb.sources.databases import is_url
-    from clew.kb.sources.read import read_sources
-    from clew.kb.tables import Tables
-    from clew.kb.visibility import restricted
-    from clew.remote_bases import read_remote_nodes, with_logins
+    from clew.store.building import build as build_base
+    from clew.store.building import into
+    from clew.store.graph.schema_file import schema_edits
+    from clew.store.graph.tables import Tables
+    from clew.store.graph.visibility import restricted
+    from clew.store.remote_bases import read_remote_nodes, with_logins
+    from clew.store.sources.categories import with_categories
+    from clew.store.sources.databases import is_url
+    from clew.store.sources.read import read_sources
 
     given = () if isinstance(sources, Tables) else sources
     paths = [Path(source) for source in given if not is_url(source)]
@@ -355,10 +355,10 @@ def evaluate(
 
     `questions` is a file of JSON lines with `question` and `answers`, or `NAME:PATH[:SPLIT]` of a published data set.
     """
-    from clew.datasets.load import load_dataset
-    from clew.datasets.questions import Dataset
-    from clew.evaluation.benchmark import Benchmark
-    from clew.evaluation.page import Evaluation
+    from clew.lab.datasets.load import load_dataset
+    from clew.lab.datasets.questions import Dataset
+    from clew.lab.evaluation.benchmark import Benchmark
+    from clew.lab.evaluation.page import Evaluation
 
     opened = base if isinstance(base, Base) else open(base)
     dataset = questions if isinstance(questions, Dataset) else load_dataset(str(questions))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import documents_made
 import formats_made
-from clew.building import build
 from clew.documents.building import build_documents
-from clew.kb.manifest import LOCK, read_manifest
-from clew.toolbox import Toolbox
+from clew.store.building import build
+from clew.store.graph.manifest import LOCK, read_manifest
+from clew.store.toolbox import Toolbox
 from conftest import tables
 
 OWN = {LOCK, "manifest.json", "vectors", "extracted"}

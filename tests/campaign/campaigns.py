@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import groups
+import reading
 import writing
 from commands import Writers
-
-import reading
 
 Try = Callable[[Writers, int, Path], list[str]]
 """From a seed to what went wrong."""

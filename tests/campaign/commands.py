@@ -15,29 +15,29 @@ from bases import content, copied, document_base, document_files, graph_base, le
 from trials import Cost, cost
 
 import clew
-from clew.building import build, check, update
+from clew.answering.methods.catalog import method_names
+from clew.answering.methods.subgraph_reranking.ranker_file import read_card
+from clew.answering.methods.tuned import Tuned, keep_tuned
+from clew.answering.reading.fitted import Fitted
 from clew.cli.inspect import dedup
 from clew.cli.subgraph import subgraphs
 from clew.cli.synth import synth
 from clew.cli.train import ranker
 from clew.core.errors import ClewError, InputError
-from clew.core.wire_team import UserChange
 from clew.documents.building import build_documents
-from clew.index.build import vectors_are_behind
-from clew.kb.manifest import BESIDE, read_manifest
-from clew.kb.sources.delta import Delta
-from clew.methods.catalog import method_names
-from clew.methods.subgraph_reranking.ranker_file import read_card
-from clew.methods.tuned import Tuned, keep_tuned
+from clew.documents.repairing import repair
+from clew.lab.training.feedback import learn
+from clew.lab.training.own_base import AskedFor, keep_asked
 from clew.models.embedding.words import DIMENSION
-from clew.reading.feedback import Confirmed, keep_confirmed, read_confirmed
-from clew.reading.fitted import Fitted
-from clew.repairing import repair
-from clew.toolbox import Toolbox
-from clew.training.feedback import learn
-from clew.training.own_base import AskedFor, keep_asked
-from clew.web.store import Actor
-from clew.web.team.team import Team
+from clew.server.store import Actor
+from clew.server.team.team import Team
+from clew.server.wire_team import UserChange
+from clew.store.building import build, check, update
+from clew.store.confirmed import Confirmed, keep_confirmed, read_confirmed
+from clew.store.graph.manifest import BESIDE, read_manifest
+from clew.store.index.build import vectors_are_behind
+from clew.store.sources.delta import Delta
+from clew.store.toolbox import Toolbox
 from conftest import EDGES, NODES, tables
 
 NEW = Delta(tables([("N1", "gene", "NEW1", [], "A new gene.")], [("N1", "associated_with", "MFS", None)]))

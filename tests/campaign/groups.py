@@ -23,16 +23,16 @@ from typing import Any
 import pyarrow as pa
 
 import clew
-from clew.building import build, read_changes, update
 from clew.core.errors import ClewError, NotFoundError
-from clew.curation.merging import merge, undo
 from clew.documents.building import build_documents
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.tables import GROUPS, Piece, Tables, Visibility
-from clew.kb.visibility import restricted, visible
-from clew.reading.feedback import Confirmed, keep_confirmed
+from clew.store.building import build, read_changes, update
+from clew.store.confirmed import Confirmed, keep_confirmed
+from clew.store.curation.merging import merge, undo
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.tables import GROUPS, Piece, Tables, Visibility
+from clew.store.graph.visibility import restricted, visible
 
 STEPS = 6
 """Steps of one seed: each makes another state of the base."""

@@ -18,21 +18,21 @@ from fastapi.testclient import TestClient
 from trials import SECONDS, apart, judged
 
 import clew
-from clew.building import build, check, update
+from clew.answering.methods.catalog import method_names
 from clew.core.errors import ClewError
 from clew.documents.building import from_reply
 from clew.documents.reading import replied
-from clew.kb.manifest import LOCK
-from clew.kb.sources.files import SourceOptions
-from clew.kb.sources.read import read_sources
-from clew.kb.sparql import SparqlKnowledgeBase
-from clew.kb.sparql_endpoint import Politeness, SparqlEndpoint
-from clew.methods.catalog import method_names
+from clew.documents.repairing import repair
 from clew.models.scripted import ScriptedModel
-from clew.repairing import repair
-from clew.toolbox import RemoteToolbox
-from clew.web.app import create_app
-from clew.web.settings import Limits, ServerSettings, named_bases
+from clew.server.app import create_app
+from clew.server.settings import Limits, ServerSettings, named_bases
+from clew.store.building import build, check, update
+from clew.store.graph.manifest import LOCK
+from clew.store.remote.sparql import SparqlKnowledgeBase
+from clew.store.remote.sparql_endpoint import Politeness, SparqlEndpoint
+from clew.store.sources.files import SourceOptions
+from clew.store.sources.read import read_sources
+from clew.store.toolbox import RemoteToolbox
 from conftest import tables
 
 ASKED = {"graph": ("Which disease has long fingers?", "bm25", "focus_plus", "vector_search"),

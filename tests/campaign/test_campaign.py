@@ -21,9 +21,9 @@ def test_nothing_that_arrives_can_hurt_it(campaign: Campaign, writers: Writers, 
 @pytest.mark.parametrize(
     ("where", "instead"),
     [
-        ("clew.kb.sources.delta._with_groups", lambda piece, _: piece),
-        ("clew.kb.visibility.widened", lambda *_: []),
-        ("clew.curation.merging.audience", lambda _: frozenset()),
+        ("clew.store.sources.delta._with_groups", lambda piece, _: piece),
+        ("clew.store.graph.visibility.widened", lambda *_: []),
+        ("clew.store.curation.merging.audience", lambda _: frozenset()),
     ],
 )
 def test_the_campaign_of_groups_sees_a_leak(tmp_path, monkeypatch, where, instead):

@@ -12,13 +12,13 @@ from bases import content, leftovers, recorded
 from commands import Command, Writers
 from trials import Writes, apart, judged, kill_after, kill_here
 
-from clew.building import build, check, update
-from clew.index.build import have_all_vectors
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.manifest import read_manifest
-from clew.kb.sources.delta import Delta
-from clew.kb.tables import Piece, Tables
-from clew.toolbox import Toolbox
+from clew.store.building import build, check, update
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.manifest import read_manifest
+from clew.store.graph.tables import Piece, Tables
+from clew.store.index.build import have_all_vectors
+from clew.store.sources.delta import Delta
+from clew.store.toolbox import Toolbox
 from conftest import tables
 
 HISTORY = 10

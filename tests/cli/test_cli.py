@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from clew import __version__, cli
+from clew.answering.methods.catalog import DEFAULT_METHOD
 from clew.cli import output
-from clew.curation.duplicates import LEAST
 from clew.documents.passages import PASSAGE_LENGTH
-from clew.methods.catalog import DEFAULT_METHOD
-from clew.synthesis.templates import KINDS
-from clew.training.dense_retriever import DenseSettings
+from clew.lab.synthesis.templates import KINDS
+from clew.lab.training.dense_retriever import DenseSettings
+from clew.store.curation.duplicates import LEAST
 
 NODES = [
     {"id": "G1", "type": "gene", "name": "FBN1", "text": "Encodes fibrillin 1, a protein of connective tissue."},

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from clew.datasets.hpo import load_hpo
+from clew.lab.datasets.hpo import load_hpo
 
 
 @pytest.fixture(scope="module")

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from clew.building import build, check, update
+from clew.answering.methods.subgraph_reranking.ranker_file import RankerParts, save_ranker
 from clew.core.errors import CorruptError, InputError
 from clew.documents.extracted import ExtractedCache
-from clew.index.vector_store import VectorStore
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.manifest import seal
-from clew.kb.sources.delta import Delta
-from clew.kb.storage import LOCK, locked, read_manifest, staging
-from clew.methods.subgraph_reranking.ranker_file import RankerParts, save_ranker
 from clew.models.embedding.opening import HashEmbedder
-from clew.web.documents import DocumentFolder
+from clew.server.documents import DocumentFolder
+from clew.store.building import build, check, update
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.manifest import seal
+from clew.store.graph.storage import LOCK, locked, read_manifest, staging
+from clew.store.index.vector_store import VectorStore
+from clew.store.sources.delta import Delta
 from conftest import NODES, tables
 
 NODE_LINES = '{"key": "a", "type": "t", "name": "Alpha"}\n{"key": "b", "type": "t", "name": "Beta"}\n'

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.building import build
+from clew.store.building import build
 from conftest import ROOT, TESTS, tables
 
 SOURCE = ROOT / "src" / "clew"

@@ -12,17 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from clew.building import build, check, update
+from clew.answering.queries.relation_paths import Move
+from clew.answering.reading.feedback import keep_taught
+from clew.answering.reading.path_ranker import Taught
 from clew.core.errors import CorruptError, StorageError, UntrustedEmbedder
 from clew.documents.building import build_documents
-from clew.index.vector_store import VectorStore
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.sources.delta import Delta
 from clew.models.embedding.opening import HashEmbedder
-from clew.queries.relation_paths import Move
-from clew.reading.feedback import Confirmed, keep_confirmed, keep_taught
-from clew.reading.path_ranker import Taught
-from clew.toolbox import Toolbox
+from clew.store.building import build, check, update
+from clew.store.confirmed import Confirmed, keep_confirmed
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.index.vector_store import VectorStore
+from clew.store.sources.delta import Delta
+from clew.store.toolbox import Toolbox
 from conftest import NODES, tables
 
 KEY = "sk-the-users-own-key"

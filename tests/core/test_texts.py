@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.building import build
+from clew.answering.methods.catalog import method_names
 from clew.core.errors import ClewError, InputError
 from clew.core.texts import asked_text, parse_json, parse_toml, shown_json, shown_text, whole_text
-from clew.methods.catalog import method_names
 from clew.models.protocol import Completion
 from clew.models.scripted import ScriptedModel
 from clew.models.structured import find_json
+from clew.store.building import build
 from conftest import EDGES, NODES, tables
 
 ANY = st.text(st.characters(exclude_categories=()), max_size=50)

@@ -21,7 +21,7 @@ from clew.documents.building import build_documents, read_folder
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
 from clew.models.scripted import ScriptedModel
-from clew.toolbox import Toolbox
+from clew.store.toolbox import Toolbox
 from conftest import ROOT, tables
 
 sys.path.append(str(ROOT / "benchmarks"))
@@ -307,8 +307,8 @@ def test_ctrl_c_keeps_what_is_finished_and_a_second_run_goes_on(cluster, tmp_pat
 
 
 def test_a_model_is_asked_from_here_alone(workers, tmp_path):
-    from clew.datasets.load import load_dataset
-    from clew.evaluation.benchmark import Benchmark
+    from clew.lab.datasets.load import load_dataset
+    from clew.lab.evaluation.benchmark import Benchmark
 
     clew.build(tables(), tmp_path / "kb")
     benchmark = Benchmark(load_dataset(str(questions(tmp_path))), tmp_path / "kb", model=ScriptedModel([]))

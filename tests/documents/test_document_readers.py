@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 import documents_made as made
 from clew.core.errors import NotFoundError, SourceError
+from clew.core.proper_names import sentence_spans, sentences
 from clew.documents.building import find_files
 from clew.documents.extracted import Block, Extracted, ExtractedCache, cells_of, content_key, to_json
 from clew.documents.formats import READERS
 from clew.documents.passages import outline
-from clew.reading.proper_names import sentence_spans, sentences
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import documents_made as made
-from clew.building import build
+from clew.answering.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
 from clew.core.errors import SourceError
 from clew.core.trace import recording
 from clew.core.types import Passage
@@ -17,9 +17,9 @@ from clew.documents.building import build_documents, from_reply, hold_documents
 from clew.documents.formats import READERS
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
-from clew.kb.storage import read_manifest
-from clew.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
-from clew.toolbox import Toolbox
+from clew.store.building import build
+from clew.store.graph.storage import read_manifest
+from clew.store.toolbox import Toolbox
 
 
 @pytest.fixture(scope="module")

@@ -23,11 +23,11 @@ from chat_server import (
     status,
     stops_halfway,
 )
-from clew.building import build
 from clew.cli import main
 from clew.core.trace import within
 from clew.models.breaker import Breaking
 from clew.models.protocol import Completion, Message, Request
+from clew.store.building import build
 from conftest import tables
 
 QUESTION = "Which genes are associated with Marfan syndrome?"

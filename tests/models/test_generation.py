@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.answering.roles.write import ModelWriter, different, read_brief
 from clew.core.errors import InputError
 from clew.models.generation import Hypothesis, NextTokens, diverse_beams
 from clew.models.openai_chat import chat_body, read_chat_reply
 from clew.models.protocol import Beams, Capabilities, Completion, Message, Request
 from clew.models.reply_store import ReplyStore, canonical, digest
 from clew.models.scripted import ScriptedModel
-from clew.roles.write import ModelWriter, different, read_brief
 
 END = 0
 

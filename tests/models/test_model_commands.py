@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from chat_server import serving
-from clew.building import build
+from clew.answering.methods import catalog
+from clew.answering.methods.protocol import Method
+from clew.answering.roles.choose import ModelChooser
+from clew.answering.roles.score import ModelScorer
 from clew.cli import main
 from clew.core.roles import Choice, Claim
 from clew.core.trace import span
 from clew.core.types import Answer, Candidate
-from clew.methods import catalog
-from clew.methods.protocol import Method
 from clew.models.batch_runner import read_lines
-from clew.roles.choose import ModelChooser
-from clew.roles.score import ModelScorer
+from clew.store.building import build
 from conftest import tables
 
 

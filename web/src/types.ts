@@ -1,4 +1,4 @@
-// Written by scripts/generate_types.py from clew.core.wire and wire_team; do not edit.
+// Written by scripts/generate_types.py from clew.server.wire and wire_team; do not edit.
 
 /** One ranked answer with its evidence. */
 export interface Answer {

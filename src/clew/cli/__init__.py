@@ -14,9 +14,9 @@ from typing import Annotated
 
 import typer
 
-from clew import __version__
 from clew.cli.output import err
 from clew.core.errors import ClewError
+from clew.core.version import __version__
 
 COMMANDS = {
     "build": ("build:build", "Build a knowledge base from files, a database or documents."),

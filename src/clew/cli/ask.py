@@ -116,7 +116,7 @@ def ask(
         if trace is not None:
             recorder.write(trace)
     if svg is not None:
-        from clew.evidence_drawing import draw_evidence
+        from clew.answering.evidence_drawing import draw_evidence
 
         svg.write_text(draw_evidence(answer, k), "utf-8")
         say(f"written: {svg}")
@@ -191,7 +191,7 @@ def show_text(answer: Answer) -> None:
 def methods(as_json: AsJson = False) -> None:
     """List the methods and their options."""
 
-    from clew.methods.catalog import describe, method_names
+    from clew.answering.methods.catalog import describe, method_names
 
     rows = [(name, *describe(name)) for name in method_names()]
     if as_json:

@@ -13,9 +13,9 @@ from clew.cli.output import err, out, print_json, progress_bar, stages, tell
 from clew.core.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.building import BuildReport
     from clew.core.workers import Workers
-    from clew.kb.sources.files import SourceOptions
+    from clew.store.building import BuildReport
+    from clew.store.sources.files import SourceOptions
 
 
 def embed(
@@ -35,8 +35,8 @@ def embed(
     from clew.core.workers import hired
     from clew.models.embedding.opening import SHIPPED
     from clew.models.settings import Settings
-    from clew.remote_bases import shown_place
-    from clew.toolbox import Toolbox
+    from clew.store.remote_bases import shown_place
+    from clew.store.toolbox import Toolbox
 
     with hired(ray) as workers, progress_bar("embedding") as move:
         if embedder is None:
@@ -129,19 +129,19 @@ def build(
 ) -> None:
     """Build a knowledge base from tables, nodes and edges, triples, RDF, a database or documents."""
 
-    from clew.building import build as build_base
-    from clew.building import into
     from clew.core.workers import hired
     from clew.documents.building import build_documents, hold_documents
     from clew.documents.graph.edges import DEFAULT_KINDS, EdgeOptions
     from clew.documents.rows import DocumentOptions
-    from clew.kb.schema_file import schema_edits
-    from clew.kb.sources.categories import with_categories
-    from clew.kb.sources.databases import is_url
-    from clew.kb.sources.files import SourceOptions
-    from clew.kb.sources.read import read_sources
-    from clew.kb.visibility import read_rules, restricted
-    from clew.remote_bases import read_remote_nodes, with_logins
+    from clew.store.building import build as build_base
+    from clew.store.building import into
+    from clew.store.graph.schema_file import schema_edits
+    from clew.store.graph.visibility import read_rules, restricted
+    from clew.store.remote_bases import read_remote_nodes, with_logins
+    from clew.store.sources.categories import with_categories
+    from clew.store.sources.databases import is_url
+    from clew.store.sources.files import SourceOptions
+    from clew.store.sources.read import read_sources
 
     files = [Path(source) for source in sources or () if not is_url(source)]
     rules = {} if visible is None else read_rules(visible)
@@ -190,7 +190,7 @@ def source_options(
 ) -> SourceOptions:
     """How files are to be read, as the command line says it."""
 
-    from clew.kb.sources.files import SourceOptions, parse_columns
+    from clew.store.sources.files import SourceOptions, parse_columns
 
     named = parse_columns(columns or [])
     files = tuple(nodes or ()), tuple(edges or ()), tuple(triples or ())
@@ -202,7 +202,7 @@ def finish(
 ) -> None:
     """Compute the vectors where that is wanted, and show what was built."""
 
-    from clew.toolbox import Toolbox
+    from clew.store.toolbox import Toolbox
 
     if embed == "all":
         with progress_bar("embedding") as move:
@@ -227,8 +227,8 @@ def update(
 ) -> None:
     """Add, change and delete nodes and edges of a knowledge base; embeddings of unchanged texts are kept."""
 
-    from clew.building import read_changes
-    from clew.building import update as update_base
+    from clew.store.building import read_changes
+    from clew.store.building import update as update_base
 
     options = source_options(nodes, edges, triples, columns, encoding, skip_bad, follow_links)
     with stages("updating") as say:

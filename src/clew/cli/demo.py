@@ -16,7 +16,7 @@ from clew.core.errors import NotFoundError
 
 if TYPE_CHECKING:
     from clew.api import Base
-    from clew.building import BuildReport, Say
+    from clew.store.building import BuildReport, Say
 
 GRAPH_QUESTIONS = (
     "Which genes are associated with diseases that present with both polydactyly and rod-cone dystrophy?",
@@ -38,9 +38,9 @@ MAX_TEXT_CHARS = 200
 def demo_base(folder: Path, say: Say = lambda _: None) -> BuildReport:
     """Build the Human Phenotype Ontology as a knowledge base, unless it is there already."""
 
-    from clew.building import BuildReport, build
-    from clew.datasets.hpo import hpo_schema, load_hpo
-    from clew.kb.manifest import read_manifest
+    from clew.lab.datasets.hpo import hpo_schema, load_hpo
+    from clew.store.building import BuildReport, build
+    from clew.store.graph.manifest import read_manifest
 
     try:
         facts = read_manifest(folder).facts
@@ -68,7 +68,7 @@ def demo(
     from clew.api import open as open_base
     from clew.core.disk import refuse_foreign
     from clew.documents.building import build_documents
-    from clew.kb.manifest import is_base
+    from clew.store.graph.manifest import is_base
 
     graph, handbook = folder / "hpo.kb", folder / "handbook.kb"
     refuse_foreign(folder, (graph.name, handbook.name), "demonstration", "name a new folder with --folder")

@@ -31,12 +31,12 @@ from clew.cli.output import err, out, print_json, print_plain, print_table, say,
 from clew.core.errors import InputError, NotFoundError, PendingError
 
 if TYPE_CHECKING:
-    from clew.datasets.questions import Dataset
     from clew.documents.graph.edges import EdgeOptions
-    from clew.evaluation.page import Table
-    from clew.evaluation.report import Section
-    from clew.evaluation.rows import Row
-    from clew.evaluation.runs import Run
+    from clew.lab.datasets.questions import Dataset
+    from clew.lab.evaluation.page import Table
+    from clew.lab.evaluation.report import Section
+    from clew.lab.evaluation.rows import Row
+    from clew.lab.evaluation.runs import Run
 
 
 def report(
@@ -50,8 +50,8 @@ def report(
     """Tables, paired comparisons, plots and the worst failures of runs."""
 
     from clew.core.disk import refuse_existing
-    from clew.evaluation.page import report_page
-    from clew.evaluation.report import failure_json, load_runs, make_report, report_json, worst_failures
+    from clew.lab.evaluation.page import report_page
+    from clew.lab.evaluation.report import failure_json, load_runs, make_report, report_json, worst_failures
 
     refuse_existing(html, force=force)
     sections = make_report(load_runs(folders), metric)
@@ -71,7 +71,7 @@ def report(
 def show_section(section: Section) -> None:
     """The tables of one set of questions."""
 
-    from clew.evaluation.page import comparison_table, costs, overview, type_table
+    from clew.lab.evaluation.page import comparison_table, costs, overview, type_table
 
     for table in (overview(section), costs(section), comparison_table(section), type_table(section)):
         if table.rows:
@@ -145,7 +145,7 @@ def evaluate(
     """Put the questions of a data set to one or more methods and judge the answers."""
 
     from clew.core.workers import hired
-    from clew.evaluation.benchmark import Benchmark
+    from clew.lab.evaluation.benchmark import Benchmark
     from clew.models.budget import Budget, Ledger
     from clew.models.opening import open_model
 
@@ -218,7 +218,7 @@ def prepare(
 ) -> Dataset:
     """The data set of the command line, labelled for what it is."""
 
-    from clew.datasets.load import load_dataset
+    from clew.lab.datasets.load import load_dataset
 
     dataset = load_dataset(questions)
     if (sentences or documents is not None) and not dataset.paragraphs:
@@ -239,8 +239,8 @@ def prepare(
 def show(runs: list[Run], as_json: bool) -> None:
     """The tables of the report, or JSON."""
 
-    from clew.evaluation.comparison import summarise
-    from clew.evaluation.report import make_report
+    from clew.lab.evaluation.comparison import summarise
+    from clew.lab.evaluation.report import make_report
 
     if as_json:
         print_json({"runs": [summarise(run).to_json() for run in runs]})
@@ -255,7 +255,7 @@ def live_metrics(method: str, dataset: Dataset) -> Iterator[Callable[[Row], None
 
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from clew.evaluation.judging import PRIMARY
+    from clew.lab.evaluation.judging import PRIMARY
 
     primary = PRIMARY[dataset.kind]
     second = "recall@20" if dataset.kind == "documents" else "mrr"
@@ -287,10 +287,10 @@ def grade(
 ) -> None:
     """Grade the written answers of runs by a language model, in both orders, and compare with exact match."""
 
-    from clew.datasets.load import load_dataset
-    from clew.evaluation.grading import Grading, summarise_grades
-    from clew.evaluation.grading import grade as graded
-    from clew.evaluation.report import load_runs
+    from clew.lab.datasets.load import load_dataset
+    from clew.lab.evaluation.grading import Grading, summarise_grades
+    from clew.lab.evaluation.grading import grade as graded
+    from clew.lab.evaluation.report import load_runs
     from clew.models.opening import open_model
 
     opened = open_model(model)
@@ -333,8 +333,8 @@ def reproduce_tables(
 ) -> None:
     """Run the tables of published data sets, beside what others published on them, and write the report."""
 
-    from clew.evaluation.comparison import summarise
-    from clew.evaluation.reproducing import Reproduced, chosen_tables, reproduce, write_report
+    from clew.lab.evaluation.comparison import summarise
+    from clew.lab.evaluation.reproducing import Reproduced, chosen_tables, reproduce, write_report
 
     done: list[Reproduced] = []
     missing: dict[str, str] = {}

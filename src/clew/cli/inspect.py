@@ -27,7 +27,7 @@ def info(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
     """Show what a knowledge base is, its types, relations and sizes, and where its texts and vectors come from."""
 
     from clew.api import open as open_kb
-    from clew.remote_bases import shown_place
+    from clew.store.remote_bases import shown_place
 
     tools = open_kb(base, groups=group_names(groups)).tools
     facts = tools.describe() | {"embedder": tools.remembered_embedder}
@@ -79,7 +79,7 @@ def schema(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> Non
     """Print the schema as TOML: edit it, and give it to `clew build --schema FILE`."""
 
     from clew.api import open as open_kb
-    from clew.kb.schema_file import write_schema
+    from clew.store.graph.schema_file import write_schema
 
     tools = open_kb(base, groups=group_names(groups)).tools
     if as_json:
@@ -108,7 +108,7 @@ def show(
 
     from clew.api import open as open_kb
     from clew.core.disk import refuse_existing
-    from clew.kb.description import node_page
+    from clew.store.graph.description import node_page
 
     refuse_existing(page_file, force=force)
     if page_file is not None:
@@ -146,9 +146,9 @@ def write_page(base: OpenBase, node: str, target: Path, files: Path | None, as_j
 def verify(base: AnyBase, as_json: AsJson = False) -> None:
     """Check every file of a knowledge base against its checksums, and that it fits together."""
 
-    from clew.building import check as check_files
-    from clew.remote_bases import shown_place
-    from clew.toolbox import Toolbox
+    from clew.store.building import check as check_files
+    from clew.store.remote_bases import shown_place
+    from clew.store.toolbox import Toolbox
 
     problems = check_files(base)
     embedder = None if problems else Toolbox.open(base).remembered_embedder
@@ -164,7 +164,7 @@ def verify(base: AnyBase, as_json: AsJson = False) -> None:
 def repair(base: Base, as_json: AsJson = False) -> None:
     """Restore a damaged knowledge base: indexes and vectors from its data, its data from the documents it came from."""
 
-    from clew.repairing import repair as repair_base
+    from clew.documents.repairing import repair as repair_base
 
     with stages("repairing") as say:
         report = repair_base(Path(base), say)
@@ -229,7 +229,7 @@ def check(
     """
 
     from clew.api import open as open_kb
-    from clew.curation.checks import check_data
+    from clew.store.curation.checks import check_data
 
     findings = check_data(open_kb(base, groups=group_names(groups)).tools.local, most)
     if as_json:
@@ -263,11 +263,11 @@ def dedup(
     """Show which nodes are likely the same thing, and why; with --merge make them one."""
 
     from clew.api import open as open_kb
-    from clew.curation.duplicates import find_duplicates
-    from clew.curation.duplicates import groups as clusters
-    from clew.curation.merging import merge as merge_groups
-    from clew.curation.merging import undo as undo_change
-    from clew.kb.storage import sweep
+    from clew.store.curation.duplicates import find_duplicates
+    from clew.store.curation.duplicates import groups as clusters
+    from clew.store.curation.merging import merge as merge_groups
+    from clew.store.curation.merging import undo as undo_change
+    from clew.store.graph.storage import sweep
 
     if merge and undo:
         raise InputError("--merge and --undo: give one of them")

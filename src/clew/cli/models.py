@@ -14,7 +14,7 @@ from clew.cli.output import out, print_json, print_table, progress_bar, say, tel
 from clew.core.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.diagnosis import Diagnosis
+    from clew.cli.diagnosis import Diagnosis
     from clew.models.protocol import Capabilities
 
 
@@ -114,7 +114,7 @@ def doctor(as_json: AsJson = False) -> None:
     The exit status is 0 where all is well, 1 where something does not work.
     """
 
-    from clew.diagnosis import diagnose
+    from clew.cli.diagnosis import diagnose
 
     found = diagnose()
     if as_json:

@@ -13,8 +13,8 @@ from clew.core.errors import InputError
 def _folder(given: Path) -> Path:
     """A folder, not an address: that would be shown as one that does not exist, with its password."""
 
-    from clew.kb.bolt import SCHEMES as GRAPHS
-    from clew.postgres import SCHEMES as POSTGRES
+    from clew.store.postgres import SCHEMES as POSTGRES
+    from clew.store.remote.bolt import SCHEMES as GRAPHS
 
     if given.parts and given.parts[0].endswith(":") and f"{given.parts[0]}//" in (*POSTGRES, *GRAPHS):
         raise InputError("this needs a knowledge base in a folder, not in a database")

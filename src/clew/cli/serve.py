@@ -16,9 +16,9 @@ from clew.cli.output import err, print_json
 from clew.core.errors import InputError, needing
 
 if TYPE_CHECKING:  # an extra
-    from clew.web.database import DatabaseStore
-    from clew.web.team.provider import Provider
-    from clew.web.team.team import Team
+    from clew.server.database import DatabaseStore
+    from clew.server.team.provider import Provider
+    from clew.server.team.team import Team
 
 MOST_WORKERS = 8
 """Each takes some 100 MB: more are for those who ask for them."""
@@ -96,11 +96,19 @@ def serve(
     from clew.models.budget import Budget
 
     with needing("web"):
-        from clew.web.access import EVERY_BASE, Access, Grant, digest_of, read_keys
-        from clew.web.running import run
-        from clew.web.settings import Door, Limits, ServerSettings, is_loopback, named_bases, named_models, named_places
-        from clew.web.sources import Sources
-        from clew.web.team.team import Team
+        from clew.server.access import EVERY_BASE, Access, Grant, digest_of, read_keys
+        from clew.server.running import run
+        from clew.server.settings import (
+            Door,
+            Limits,
+            ServerSettings,
+            is_loopback,
+            named_bases,
+            named_models,
+            named_places,
+        )
+        from clew.server.sources import Sources
+        from clew.server.team.team import Team
     if state is not None:
         _refuse_files(state, {"--users": users, "--runs": runs, "--bases": made, "--documents": documents or None})
     if not bases and not documents and made is None and state is None:
@@ -148,12 +156,12 @@ def _provider(file: Path, *, has_users: bool) -> Provider:
     if not has_users:
         raise InputError("--oidc needs --users FILE or --state: the users that a provider signs in are kept there")
     with needing("oidc"):
-        from clew.web.team.provider import Provider, read_provider
+        from clew.server.team.provider import Provider, read_provider
     return Provider(read_provider(file))
 
 
 def _refuse_files(state: str, given: Mapping[str, object]) -> None:
-    from clew.postgres import is_address
+    from clew.store.postgres import is_address
 
     if not is_address(state):
         raise InputError("--state names a database: postgresql://USER@HOST/DATABASE")
@@ -165,14 +173,14 @@ def _refuse_files(state: str, given: Mapping[str, object]) -> None:
 
 
 def _shared(address: str) -> DatabaseStore:
-    from clew.web.database import DatabaseStore  # an extra
+    from clew.server.database import DatabaseStore  # an extra
 
     return DatabaseStore(address)
 
 
 def _team(team: Team) -> Team:
     """The users; the first start makes an admin and says how to sign in."""
-    from clew.web.store import SERVER
+    from clew.server.store import SERVER
 
     password = team.users.make_first_admin(SERVER)
     if password is not None:
@@ -192,11 +200,11 @@ def users(
 ) -> None:
     """List the users of a server, or help one who has forgotten the password; all else is done on the page."""
 
-    from clew.postgres import is_address
+    from clew.store.postgres import is_address
 
     with needing("web"):
-        from clew.web.store import Actor
-        from clew.web.team.team import Team
+        from clew.server.store import Actor
+        from clew.server.team.team import Team
     if not is_address(place) and not Path(place).is_file():
         raise InputError(f"no file of users: {place}")
     team = Team.open(place)
@@ -222,11 +230,11 @@ def mcp(
 ) -> None:
     """Offer tools, resources and prompts about bases to an agent (Model Context Protocol, stdio)."""
     with needing("web"):
-        from clew.web.asking import Asker
-        from clew.web.mcp import McpServer
-        from clew.web.runs import Metrics, Runs
-        from clew.web.serving import Served
-        from clew.web.settings import ServerSettings, named_places
+        from clew.server.asking import Asker
+        from clew.server.mcp import McpServer
+        from clew.server.runs import Metrics, Runs
+        from clew.server.serving import Served
+        from clew.server.settings import ServerSettings, named_places
     served = Served(ServerSettings(named_places(bases), groups=tuple(group_names(groups) or ())))
     for base in served.bases.values():
         base.base()

@@ -26,9 +26,9 @@ from clew.cli.output import err, out, print_json, print_table, progress_bar
 from clew.core.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.kb.protocol import KnowledgeBase
-    from clew.methods.subgraph_reranking.graph_to_text import WrittenGraph
-    from clew.methods.subgraph_reranking.subgraph import Subgraph
+    from clew.answering.methods.subgraph_reranking.graph_to_text import WrittenGraph
+    from clew.answering.methods.subgraph_reranking.subgraph import Subgraph
+    from clew.store.graph.protocol import KnowledgeBase
 
 Entities = Annotated[
     list[str], typer.Argument(metavar="A B [C…]", help="Names or keys; the last is the candidate answer.")
@@ -49,13 +49,13 @@ def subgraph(
 ) -> None:
     """Show the subgraph between entities: all shortest paths from each to the last one, and the edges among them."""
 
+    from clew.answering.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
+    from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter
+    from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor
     from clew.api import open as open_base
     from clew.core.disk import refuse_existing
-    from clew.kb.paths import PathLimits
-    from clew.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
-    from clew.methods.subgraph_reranking.graph_to_text import GraphWriter
-    from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
     from clew.models.opening import open_model
+    from clew.store.graph.paths import PathLimits
 
     if len(entities) < 2:
         raise InputError("name at least two entities, such as `clew subgraph KB BBS2 Polydactyly`")
@@ -89,7 +89,7 @@ def written_json(written: WrittenGraph) -> dict[str, object]:
 def show_subgraph(kb: KnowledgeBase, found: Subgraph) -> None:
     """Distances and counts, then one fact a line."""
 
-    from clew.methods.subgraph_reranking.graph_to_text import triples_in_words
+    from clew.answering.methods.subgraph_reranking.graph_to_text import triples_in_words
 
     names = {ref.id: ref.name for ref in kb.refs([*found.entities, found.candidate])}
     for paths in found.paths:
@@ -123,15 +123,15 @@ def subgraphs(
 ) -> None:
     """Write a data set of subgraphs: for each candidate answer of each question what connects the two."""
 
+    from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter
+    from clew.answering.methods.subgraph_reranking.method import open_source
+    from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor
     from clew.core.disk import refuse_existing
-    from clew.datasets.load import load_dataset
-    from clew.evaluation.benchmark import Benchmark, aliases_in
-    from clew.evaluation.rankers import PoolMaker, write_subgraphs
-    from clew.kb.paths import PathLimits
-    from clew.methods.subgraph_reranking.graph_to_text import GraphWriter
-    from clew.methods.subgraph_reranking.method import open_source
-    from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
+    from clew.lab.datasets.load import load_dataset
+    from clew.lab.evaluation.benchmark import Benchmark, aliases_in
+    from clew.lab.evaluation.rankers import PoolMaker, write_subgraphs
     from clew.models.opening import open_model
+    from clew.store.graph.paths import PathLimits
 
     refuse_existing(output, force=force)
     dataset = load_dataset(questions)

@@ -25,7 +25,7 @@ from clew.cli.options import (
 from clew.cli.output import out, print_json, progress_bar, say
 
 if TYPE_CHECKING:
-    from clew.synthesis.output import Made
+    from clew.lab.synthesis.output import Made
 
 
 def synth(
@@ -68,10 +68,10 @@ def synth(
     from clew.api import open as open_base
     from clew.core.disk import refuse_existing
     from clew.core.trace import Recorder, recording
+    from clew.lab.synthesis.benchmark import Wanted, Writers, estimate_benchmark, make_benchmark
     from clew.models.budget import Budget, Ledger
     from clew.models.opening import open_estimating, open_model
     from clew.models.prices import Estimate
-    from clew.synthesis.benchmark import Wanted, Writers, estimate_benchmark, make_benchmark
 
     refuse_existing(trace, force=force)
     wanted = Wanted(count, _listed(kinds), templates, _listed(roles), seed, beside)
@@ -104,7 +104,7 @@ def synth(
 def show(made: Made) -> None:
     """What was made, for people."""
 
-    from clew.synthesis.output import statistics_table
+    from clew.lab.synthesis.output import statistics_table
 
     out.line(f"{made.folder}: {len(made.rows):,} questions")
     for step, amount in made.acceptance.items():

@@ -14,7 +14,7 @@ from clew.cli.output import err, out, print_json, print_table, progress_bar, say
 from clew.core.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.evaluation.rankers import RankerReport
+    from clew.lab.evaluation.rankers import RankerReport
 
 Weights = Annotated[Path, typer.Option("--out", "-o", help="The folder for the weights.")]
 LeftOut = Annotated[
@@ -55,15 +55,15 @@ def ranker(
 ) -> None:
     """Train a ranker of candidate answers on questions with gold answers, and judge it on held-out ones."""
 
-    from clew.datasets.load import load_dataset
-    from clew.evaluation.benchmark import Benchmark, aliases_in
-    from clew.evaluation.rankers import PoolMaker, train_on_questions
-    from clew.kb.paths import PathLimits
-    from clew.methods.subgraph_reranking.method import graph_writer, open_source
-    from clew.methods.subgraph_reranking.subgraph import SubgraphExtractor
+    from clew.answering.methods.subgraph_reranking.method import graph_writer, open_source
+    from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor
+    from clew.lab.datasets.load import load_dataset
+    from clew.lab.evaluation.benchmark import Benchmark, aliases_in
+    from clew.lab.evaluation.rankers import PoolMaker, train_on_questions
+    from clew.lab.training.neural_ranker import NeuralSettings
+    from clew.lab.training.ranker import RankerSettings, TreeSettings
     from clew.models.opening import open_model
-    from clew.training.neural_ranker import NeuralSettings
-    from clew.training.ranker import RankerSettings, TreeSettings
+    from clew.store.graph.paths import PathLimits
 
     dataset = load_dataset(questions)
     dataset = (dataset.with_topics() if topics else dataset).sample(limit, seed)
@@ -144,7 +144,7 @@ def reader(
     """Fit the reader to a base, in minutes; or train it on many schemas (extra `train`, hours without a GPU)."""
 
     from clew.core.disk import refuse_foreign
-    from clew.kb.manifest import is_base
+    from clew.store.graph.manifest import is_base
 
     if is_base(sources[0]):
         if len(sources) > 1 or output or left_out:
@@ -153,7 +153,7 @@ def reader(
             )
         _fit_reader(sources[0], model, undo=undo, as_json=as_json)
         return
-    from clew.training.reader.fitting import train_reader
+    from clew.lab.training.reader.fitting import train_reader
 
     if output is None or undo or model != "none":
         raise InputError(
@@ -165,10 +165,10 @@ def reader(
 
 
 def _fit_reader(base: Path, model: str, *, undo: bool, as_json: bool) -> None:
+    from clew.answering.reading.fitted import forget
+    from clew.lab.training.own_base import fit_to_base
     from clew.models.opening import open_model
-    from clew.reading.fitted import forget
-    from clew.toolbox import Toolbox
-    from clew.training.own_base import fit_to_base
+    from clew.store.toolbox import Toolbox
 
     tools = Toolbox.open(base)
     if undo:
@@ -211,12 +211,12 @@ def dense_retriever(
     """Train two encoders, of questions and of node documents, for a base (extra `train`; hours without a GPU)."""
 
     from clew.core.disk import refuse_foreign
-    from clew.datasets.load import load_dataset
-    from clew.evaluation.lessons import Trial, train_dense
-    from clew.synthesis.benchmark import Wanted, make_benchmark
-    from clew.toolbox import Toolbox
-    from clew.training.dense_retriever import DenseSettings
-    from clew.training.networks import open_torch
+    from clew.lab.datasets.load import load_dataset
+    from clew.lab.evaluation.lessons import Trial, train_dense
+    from clew.lab.synthesis.benchmark import Wanted, make_benchmark
+    from clew.lab.training.dense_retriever import DenseSettings
+    from clew.lab.training.networks import open_torch
+    from clew.store.toolbox import Toolbox
 
     open_torch()  # what is missing is said before anything is made
     refuse_foreign(output, ("card.json", "synthetic"), "the weights of a dense retriever")
@@ -266,12 +266,12 @@ def qa_gnn(
     """Train the network that passes messages through a graph (extra `train`; minutes with a GPU, hours without)."""
 
     from clew.core.disk import refuse_foreign
-    from clew.datasets.base import dataset_base
-    from clew.datasets.load import load_dataset
-    from clew.evaluation.lessons import graph_lessons
-    from clew.toolbox import Toolbox
-    from clew.training.networks import open_torch
-    from clew.training.qa_gnn import GraphSettings, train_graph_network
+    from clew.lab.datasets.base import dataset_base
+    from clew.lab.datasets.load import load_dataset
+    from clew.lab.evaluation.lessons import graph_lessons
+    from clew.lab.training.networks import open_torch
+    from clew.lab.training.qa_gnn import GraphSettings, train_graph_network
+    from clew.store.toolbox import Toolbox
 
     open_torch()  # what is missing is said before anything is read
     refuse_foreign(output, ("card.json",), "the weights of a graph network")
@@ -307,9 +307,9 @@ def feedback(
 ) -> None:
     """Confirm the answers to a question, or learn from all that were confirmed."""
 
-    from clew.toolbox import Toolbox
-    from clew.training.feedback import confirm
-    from clew.training.feedback import learn as learn_from_confirmed
+    from clew.lab.training.feedback import confirm
+    from clew.lab.training.feedback import learn as learn_from_confirmed
+    from clew.store.toolbox import Toolbox
 
     if question is None and not learn:
         raise InputError("give --question with --answer, or --learn")

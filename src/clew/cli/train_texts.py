@@ -37,7 +37,7 @@ def passages(
     """Train the network that reads question, passage so far and passage (extra `train`; hours without a GPU)."""
 
     from clew.core.disk import refuse_foreign
-    from clew.training.passages.fitting import train_passages
+    from clew.lab.training.passages.fitting import train_passages
 
     refuse_foreign(output, ("card.json", "steps"), "the weights of a passage network")
     figures = train_passages(
@@ -58,7 +58,7 @@ def next_passage(
     """Train the embedder that finds the passages of an answer (needs the extra `train`; an hour without a GPU)."""
 
     from clew.core.disk import refuse_foreign
-    from clew.training.next_passage import train_next_passage
+    from clew.lab.training.next_passage import train_next_passage
 
     refuse_foreign(output, ("card.json", "steps"), "the weights of an embedder")
     figures = train_next_passage(
@@ -88,10 +88,10 @@ def graph_to_text(
     """Fine-tune a language model to tell subgraphs in sentences (extra `train`; a minute on a GPU, hours without)."""
 
     from clew.core.disk import refuse_foreign
+    from clew.lab.training.fine_tuning import STEPS, Course
+    from clew.lab.training.graph_to_text import train_graph_to_text
+    from clew.lab.training.language import Tuning
     from clew.models.model_card import CARD
-    from clew.training.fine_tuning import STEPS, Course
-    from clew.training.graph_to_text import train_graph_to_text
-    from clew.training.language import Tuning
 
     refuse_foreign(output, (CARD, STEPS), "fine-tuned model")
     tuning = Tuning(epochs, seconds=minutes and 60 * minutes, seed=seed)
@@ -119,10 +119,10 @@ def traverser(
     """Fine-tune a language model to write the evidence a question still needs (extra `train`; better with a GPU)."""
 
     from clew.core.disk import refuse_foreign
+    from clew.lab.training.fine_tuning import STEPS, Course
+    from clew.lab.training.language import Tuning
+    from clew.lab.training.traverser import train_traverser
     from clew.models.model_card import CARD
-    from clew.training.fine_tuning import STEPS, Course
-    from clew.training.language import Tuning
-    from clew.training.traverser import train_traverser
 
     refuse_foreign(output, (CARD, STEPS), "fine-tuned model")
     tuning = Tuning(epochs, 2e-4, seconds=minutes and 60 * minutes, seed=seed)

@@ -11,7 +11,7 @@ from clew.cli.output import out, print_json, print_table, progress_bar, say, tel
 from clew.core.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.evaluation.tuning import Tuning
+    from clew.lab.evaluation.tuning import Tuning
 
 
 def tune(
@@ -27,10 +27,10 @@ def tune(
 ) -> None:
     """Choose the method and options that answer best over a base, by its confirmed and by synthetic questions."""
 
-    from clew.evaluation.tuning import questions_of
-    from clew.evaluation.tuning import tune as find_best
-    from clew.methods.tuned import forget_tuned, keep_tuned, read_tuned
-    from clew.toolbox import Toolbox
+    from clew.answering.methods.tuned import forget_tuned, keep_tuned, read_tuned
+    from clew.lab.evaluation.tuning import questions_of
+    from clew.lab.evaluation.tuning import tune as find_best
+    from clew.store.toolbox import Toolbox
 
     if undo and (dry_run or questions):
         raise InputError("--undo stands alone: it only forgets what was chosen")

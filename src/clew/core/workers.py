@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from clew import __version__
 from clew.core.errors import InputError, WorkerError, needing
+from clew.core.version import __version__
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -253,7 +253,7 @@ def _remote_class() -> type:
 
             host = socket.gethostname()
             try:
-                from clew import __version__ as found
+                from clew.core.version import __version__ as found
             except ImportError:
                 return None, host, None
             failure = None

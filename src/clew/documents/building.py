@@ -10,7 +10,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from clew.building import BuildReport, Say, into, visibility_of, write_base
 from clew.core.disk import list_files
 from clew.core.errors import CorruptError, FormatError, NotFoundError, SourceError
 from clew.core.texts import whole_text
@@ -23,15 +22,16 @@ from clew.documents.passages import outline
 from clew.documents.processes import ReadingProcesses, ReadingWorkers
 from clew.documents.reading import check_file, reason, replied
 from clew.documents.rows import DocumentOptions, OutlinedFile, document_tables
-from clew.index.build import forget_rows
-from clew.kb.manifest import EXTRACTED
-from clew.kb.schema_file import SchemaEdits
-from clew.kb.storage import locked
-from clew.kb.tables import Problem, Tables
-from clew.kb.visibility import Rules, restricted
 from clew.models.embedding.opening import PASSAGES, open_embedder
 from clew.models.protocol import Embedder
-from clew.postgres import is_address
+from clew.store.building import BuildReport, Say, into, visibility_of, write_base
+from clew.store.graph.manifest import EXTRACTED
+from clew.store.graph.schema_file import SchemaEdits
+from clew.store.graph.storage import locked
+from clew.store.graph.tables import Problem, Tables
+from clew.store.graph.visibility import Rules, restricted
+from clew.store.index.build import forget_rows
+from clew.store.postgres import is_address
 
 TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst", ".man"})
 DOCUMENTS = frozenset(READERS) - TEXTS - {".txt", ".text", ".csv", ".tsv", ".json"}

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from clew.core.disk import refuse_link, write_whole
 from clew.core.limits import spend
-from clew.kb.manifest import KEPT_TEXT, sealed_text, unsealed_text
+from clew.store.graph.manifest import KEPT_TEXT, sealed_text, unsealed_text
 
 Kind = Literal["heading", "paragraph", "table", "contents"]
 """Contents are lists of headings, figures or words with their page numbers."""

@@ -17,8 +17,8 @@ from clew.core.disk import write_whole
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.core.texts import parse_json
 from clew.documents.extracted import content_digest
-from clew.kb.visibility import Rules
 from clew.models.settings import Settings
+from clew.store.graph.visibility import Rules
 
 REMEMBERED = "built_from.json"
 """In the user's cache: folder of a base → what it was built from."""

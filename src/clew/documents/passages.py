@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from clew.core.proper_names import sentence_spans
 from clew.documents.extracted import Block, Cells, Extracted, TextLine, markdown
 from clew.documents.formats.pdf_blocks import CAPTION, LONGEST_CAPTION
-from clew.reading.proper_names import sentence_spans
 
 PASSAGE_LENGTH = 600
 """Characters a passage holds at most, unless a sentence is longer; 0 means one sentence each, as in the paper."""

@@ -11,14 +11,14 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from clew.core.proper_names import title_forms
 from clew.documents.graph import passage_graph
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.graph.entity import known_entities, subjects
 from clew.documents.passages import PASSAGE_LENGTH, Outline, PrintedLine, TextPassage, TextTable
-from clew.kb.schema_file import SchemaEdits, TypeEdit
-from clew.kb.tables import Piece, Tables
 from clew.models.protocol import Embedder
-from clew.reading.proper_names import title_forms
+from clew.store.graph.schema_file import SchemaEdits, TypeEdit
+from clew.store.graph.tables import Piece, Tables
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class Prompt:
 
     @classmethod
     def load(cls, package: str, name: str) -> Prompt:
-        """Read `name`.txt of a package, such as `clew.roles.prompts`."""
+        """Read `name`.txt of a package, such as `clew.answering.roles.prompts`."""
         text = resources.files(package).joinpath(f"{name}.txt").read_text("utf-8").strip()
         system, mark, user = text.partition(SYSTEM_END)
         prompt = cls(name, system.strip() if mark else "", user.strip() if mark else text)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from clew.core.errors import InputError
 from clew.core.types import IntArray
-from clew.kb.adjacency import positions
+from clew.store.graph.adjacency import positions
 
 KINDS = ("tfidf", "entity", "mentions", "knn", "mdr")
 DEFAULT_KINDS = ("tfidf", "entity", "mentions")

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from clew.core.phrase_matcher import PhraseMatcher, matcher
+from clew.core.proper_names import acronyms, name_key, proper_names, subject, title_forms
 from clew.core.types import NodeSet
 from clew.documents.graph.edges import EdgeOptions, PassageEdges, most_shared
-from clew.index.tokens import stop_words
-from clew.kb.arrays import ArrayKnowledgeBase
-from clew.kb.tables import Piece
-from clew.reading.phrase_matcher import PhraseMatcher, matcher
-from clew.reading.proper_names import acronyms, name_key, proper_names, subject, title_forms
-from clew.views import view_for
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.tables import Piece
+from clew.store.group_views import view_for
+from clew.store.index.tokens import stop_words
 
 MOST_MEANINGS = 10
 """A form that stands for more titles than this points nowhere."""

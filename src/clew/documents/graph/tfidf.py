@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from clew.core.types import IntArray
 from clew.documents.graph.edges import EdgeOptions, PassageEdges, most_shared, places_in_groups
-from clew.index.tokens import stem_all, stop_words, tokenise_column
+from clew.store.index.tokens import stem_all, stop_words, tokenise_column
 
 LONGEST = 4
 """Words in a keyword at most."""

@@ -1,0 +1,263 @@
+"""What a question that leans on those before it may ask: its readings, each with its certainty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from clew.answering.methods.role_choice import reader_of
+from clew.answering.queries.wording import kind_in_words
+from clew.answering.reading.follow_ups import Pointing, is_fragment, pointing, replaced, switched, telling_words
+from clew.answering.reading.mentions import Named, Sense, find_named
+from clew.answering.reading.parsing import LearnedParser
+from clew.answering.reading.quantities import quantities
+from clew.answering.reading.reader import LearnedReader
+from clew.core.nouns import plural
+from clew.core.query import Constant
+from clew.core.roles import Parse
+from clew.core.schema import Schema
+from clew.core.types import Answer, NodeSet
+from clew.store.graph.protocol import StoredKnowledgeBase
+from clew.store.index.protocol import Link
+from clew.store.toolbox import Toolbox
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A question, the whole question that it stood for, and the answer."""
+
+    question: str
+    asked: str
+    answer: Answer
+    named: tuple[Named, ...] = ()
+    """What the whole question names; words that pointed back are among it."""
+    within: NodeSet | None = None
+    """Where only some of what matched before was asked for, what that was."""
+
+    @property
+    def nodes(self) -> NodeSet:
+        """What was found."""
+        if self.answer.matched is not None and self.answer.found:
+            return self.answer.matched
+        return NodeSet.of([candidate.node.id for candidate in self.answer.matches])
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read a question in its conversation."""
+
+    asked: str
+    parse: Parse | None = None
+    """None: `asked` is a whole question."""
+    fixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    named: tuple[Named, ...] = ()
+    within: NodeSet | None = None
+
+    @property
+    def certainty(self) -> float:
+        """That of a whole question is not known yet: nothing else is meant."""
+        return 1.0 if self.parse is None else self.parse.certainty or 0.0
+
+
+REMEMBERED = 3
+"""Turns that words may point back to."""
+READ = 0.25
+"""A reading less certain than this is none."""
+SHORT = 3
+"""A question of at most so many telling words may be the rest of the one before."""
+
+
+@dataclass(frozen=True)
+class FollowUps:
+    """Reads questions in the light of the turns before them."""
+
+    tools: Toolbox
+    turns: Sequence[Turn]
+
+    def leans(self, question: str) -> bool:
+        """Whether a question is none that stands alone."""
+        if self._points(question) is not None or switched(question) is not None:
+            return True
+        if not self.has_graph or not is_fragment(question):
+            return False
+        names = self._names(question)
+        return not names or not self._telling(question, names)
+
+    def _telling(self, text: str, names: Sequence[Named]) -> list[str]:
+        """The words that say more than names, numbers and kinds of things."""
+        kinds = [kind_in_words(self._schema, kind) for kind in self._kinds]
+        telling = telling_words(text, [(name.start, name.end) for name in names])
+        return [word for word in telling if word not in {*kinds, *map(plural, kinds)}]
+
+    def _points(self, question: str) -> Pointing | None:
+        points = pointing(question, self._kinds)
+        if points is None or not points.is_implied:
+            return points
+        return None if len(self.turns[-1].nodes) < 2 or self._names(question) else points
+
+    def readings(self, question: str) -> Iterator[Reading]:
+        """The ways to read a question that leans on those before it."""
+        points, rest = self._points(question), switched(question)
+        names = self._names(question)
+        if points is not None:
+            yield from self._pointing(question, points)
+            is_complete = points.is_implied or (names and not points.is_part)  # "did he win his first prize in Rome?"
+        else:
+            leaning = list(self._switched(rest or question))
+            yield from leaning
+            is_complete = rest is None or not leaning
+        if is_complete:
+            yield Reading(question, self._parsed(question, names), named=tuple(names))
+
+    def _pointing(self, question: str, points: Pointing) -> Iterator[Reading]:
+        for kind, nodes in self._referents(points):
+            if points.is_part or points.is_several:
+                part = self._part(question, points, kind, nodes)
+                if part is not None:
+                    yield part
+            if points.is_part:
+                return
+            yield self._about(question, points, kind, nodes)
+
+    def _part(self, question: str, points: Pointing, kind: str, nodes: NodeSet) -> Reading | None:
+        """The question about all things of a kind; only some of them may be the answer."""
+        called = plural(kind_in_words(self._schema, kind))
+        called = f"which {called}" if points.is_implied else called
+        return self._restricted(replaced(question, [(points.start, points.end, called)]), kind, nodes)
+
+    def _restricted(self, asked: str, kind: str, nodes: NodeSet) -> Reading | None:
+        names = self._names(asked)
+        parse = self._parsed(asked, names)
+        query = parse.query
+        requires = query.triplets or query.conditions or query.best or query.either
+        if query.target.type != kind or query.among or not requires:
+            return None
+        label = f"the {len(nodes)} found before"
+        among = (Constant(label, kind),)
+        either = tuple(replace(one, among=among) for one in query.either)
+        parse = replace(parse, query=replace(query, among=among, either=either), alternatives=(), is_loose=False)
+        return Reading(asked, parse, {label: self._keys(nodes)}, tuple(names), nodes)
+
+    def _about(self, question: str, points: Pointing, kind: str, nodes: NodeSet) -> Reading:
+        """The words that point back as one more name."""
+        links = tuple(Link(node, points.text, "exact", 1.0) for node in nodes)
+        named = Named(points.start, points.end, points.text, (Sense(kind, links),))
+        clear = [one for one in self._names(question) if one.end <= points.start or points.end <= one.start]
+        names = sorted([*clear, named], key=lambda one: one.start)
+        parse = replace(self._parsed(question, names), is_loose=False)
+        return Reading(question, parse, {points.text: self._keys(nodes)}, tuple(names))
+
+    def _switched(self, rest: str) -> Iterator[Reading]:
+        """An earlier question with other names and numbers; or something else about what the last one names."""
+        names = self._names(rest)
+        numbers = [one for one in quantities(rest) if not any(n.start <= one.start < n.end for n in names)]
+        if names or numbers:
+            earlier = self._switchable(names)
+            pieces = _exchanged(earlier.named, names)
+            pieces += [
+                (old.start, old.end, new.text)
+                for old, new in zip(quantities(earlier.asked), numbers, strict=False)
+                if not names or old.is_date == new.is_date
+            ]
+            if pieces:
+                yield self._again(earlier, replaced(earlier.asked, pieces))
+            return
+        few = list(self._rest(rest))
+        yield from few
+        last = self.turns[-1]
+        if last.named and not any(one.certainty >= READ for one in few):  # a name that is not known: that must be said
+            old = last.named[-1]
+            yield Reading(replaced(last.asked, [(old.start, old.end, rest)]))
+
+    def _switchable(self, names: Sequence[Named]) -> Turn:
+        """The latest question that names something of the same type, or else the last one."""
+        kinds = {sense.type for name in names for sense in name.senses}
+        for turn in reversed(self.turns[-REMEMBERED:]):
+            if any(kinds & {sense.type for sense in one.senses} for one in turn.named):
+                return turn
+        return self.turns[-1]
+
+    def _again(self, turn: Turn, asked: str) -> Reading:
+        """A question as that of an earlier turn: about some of what was found before it, where that one was."""
+        again = None
+        if turn.within is not None:
+            (first,) = self.tools.kb.refs(turn.within.array[:1])
+            again = self._restricted(asked, first.type, turn.within)
+        return again or Reading(asked)
+
+    def _rest(self, question: str) -> Iterator[Reading]:
+        """A few words without a name: which of what was found, or about what the last question names."""
+        last, said = self.turns[-1], question.strip(" ?.!")
+        if len(telling_words(said, ())) > SHORT:
+            return
+        for kind, nodes in self._by_kind(last.nodes if last.within is None else last.within):
+            part = self._restricted(f"{said} {plural(kind_in_words(self._schema, kind))}", kind, nodes)
+            if part is not None and len(nodes) > 1:
+                yield part
+        for old in last.named:
+            asked = f"{said} of {old.text}"
+            moved = replace(old, start=len(asked) - len(old.text), end=len(asked))
+            parse = replace(self._parsed(asked, [moved]), is_loose=False)
+            yield Reading(asked, parse, {old.text: self._keys(old.senses[0].nodes)}, (moved,))
+
+    # What the conversation spoke of
+
+    def _referents(self, points: Pointing) -> Iterator[tuple[str, NodeSet]]:
+        """What words may point to, the latest first: what was found, then what was named."""
+        turns = self.turns[: -REMEMBERED - 1 : -1]
+        if points.is_several and any(len(turn.nodes) > 1 for turn in turns):
+            turns = [turn for turn in turns if len(turn.nodes) > 1]
+        for turn in turns:
+            spoken = self._by_kind(turn.nodes)
+            if not points.is_part:  # "which of them" asks for some of what was found
+                spoken += [(one.senses[0].type, one.senses[0].nodes) for one in turn.named]
+            fitting = [(kind, nodes) for kind, nodes in spoken if points.kind in (None, kind)]
+            single = [(kind, nodes) for kind, nodes in fitting if len(nodes) == 1]
+            if fitting:
+                yield from fitting if points.is_several else single or fitting
+                return
+
+    def _by_kind(self, nodes: NodeSet) -> list[tuple[str, NodeSet]]:
+        kinds: dict[str, list[int]] = {}
+        for ref in self.tools.kb.refs(nodes.array):
+            kinds.setdefault(ref.type, []).append(ref.id)
+        return [(kind, NodeSet.of(some)) for kind, some in kinds.items()]
+
+    def _keys(self, nodes: NodeSet) -> tuple[str, ...]:
+        return tuple(ref.key for ref in self.tools.kb.refs(nodes.array))
+
+    def _names(self, text: str) -> list[Named]:
+        return find_named(text, self.tools.kb, self.tools.names)[1]
+
+    def _parsed(self, question: str, names: Sequence[Named]) -> Parse:
+        return LearnedParser(self._reader).parsed(self._reader.understand(question, names))
+
+    @property
+    def _reader(self) -> LearnedReader:
+        return reader_of(self.tools)
+
+    @property
+    def _schema(self) -> Schema:
+        return self.tools.kb.schema
+
+    @property
+    def _kinds(self) -> tuple[str, ...]:
+        return tuple(self._schema.type_names)
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether the learned reader can read questions over the base."""
+        schema = self._schema
+        return bool(schema.relations) and not schema.holds_passages and isinstance(self.tools.kb, StoredKnowledgeBase)
+
+
+def _exchanged(old: Sequence[Named], new: Sequence[Named]) -> list[tuple[int, int, str]]:
+    """Each new name in the place of an old one of its type, or else of the last one that is left."""
+    left, pieces = list(old), []
+    for name in new:
+        kinds = {sense.type for sense in name.senses}
+        alike = [one for one in left if kinds & {sense.type for sense in one.senses}] or left[-1:]
+        if alike:
+            left.remove(alike[0])
+            pieces.append((alike[0].start, alike[0].end, name.text))
+    return pieces

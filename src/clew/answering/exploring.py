@@ -1,0 +1,222 @@
+"""What a base can be asked for besides answers: names, nodes, neighbours, subgraphs, documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from clew.answering.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
+from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter, WrittenGraph, linearize
+from clew.answering.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
+from clew.core.errors import InputError
+from clew.core.texts import asked_text
+from clew.core.types import EMPTY, Box, Direction, NodeSet, plain, printed_boxes
+from clew.store.graph.description import node_page
+from clew.store.graph.paths import PathLimits
+from clew.store.graph.protocol import KnowledgeBase
+from clew.store.index.protocol import Link
+from clew.store.toolbox import Toolbox
+
+MOST_NODES = 500
+LIMITS = PathLimits(most_hops=4, most_paths=50)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A node found by its name or by its text."""
+
+    key: str
+    name: str
+    type: str
+    how: str
+    """exact, fuzzy, partial, vector or text."""
+    score: float
+    alias: str = ""
+    """The name it was found by."""
+
+
+@dataclass(frozen=True)
+class ShownSubgraph:
+    """A subgraph that shows itself: as text when printed, as a drawing in a notebook."""
+
+    kb: KnowledgeBase
+    subgraph: Subgraph
+    written: WrittenGraph | None = None
+    """As a model tells it, where that was asked for."""
+
+    @cached_property
+    def svg(self) -> str:
+        """The drawing."""
+        return draw_subgraph(self.kb, self.subgraph)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nodes, edges, paths and text as plain values; where a model has told it, what the check of that found."""
+        shown = subgraph_json(self.kb, self.subgraph)
+        if self.written is None:
+            return shown
+        check = None if self.written.check is None else asdict(self.written.check)
+        return {**shown, "written": {"text": self.written.text, "problem": self.written.problem, "check": check}}
+
+    def __str__(self) -> str:
+        return linearize(self.kb, self.subgraph)
+
+    def _repr_html_(self) -> str:
+        return self.svg
+
+
+def find(tools: Toolbox, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
+    """Nodes by name, or by the words of their documents."""
+    text = asked_text(text, "name").strip()
+    if type is not None:
+        tools.kb.schema.node_type(type)
+    if in_text:
+        among = None if type is None else tools.kb.nodes(type)
+        ranking = tools.lexical.search(text, k, among=among)
+        refs = tools.kb.refs(ranking.nodes)
+        scores = ranking.scores.tolist()
+        return [Found(r.key, r.name, r.type, "text", round(s, 4)) for r, s in zip(refs, scores, strict=True)]
+    return _found(tools, tools.names.link(text, type=type, k=k))
+
+
+def mentions(tools: Toolbox, text: str) -> list[dict[str, Any]]:
+    """The names in a text with the nodes they may stand for."""
+    return [
+        {"start": one.start, "end": one.end, "text": one.text, "nodes": [*map(asdict, _found(tools, one.links))]}
+        for one in tools.names.mentions(asked_text(text, "text"))
+    ]
+
+
+def show(tools: Toolbox, key: str, most: int = 10) -> dict[str, Any]:
+    """One node with its document and its first neighbours by relation."""
+    page = node_page(tools.kb, tools.find_node(key), most)
+    for group in page["neighbors"]:
+        for node in group["nodes"]:
+            if "attributes" in node:
+                node["attributes"] = plain(node["attributes"])
+    return {**page, "attributes": plain(page["attributes"])}
+
+
+def neighbours(
+    tools: Toolbox, key: str, relation: str | None = None, direction: Direction = "any", k: int = 20
+) -> dict[str, Any]:
+    """A node, the first of its neighbours by each relation in turn, and the edges to them."""
+    kb = tools.kb
+    center = tools.find_node(key)
+    if relation is not None:
+        kb.schema.relation_rows(relation)
+    edges = kb.edges(NodeSet.of([center]), relation, direction)
+    names = kb.schema.relation_names
+    groups: dict[tuple[int, bool], list[tuple[int, int, int]]] = {}
+    for head, code, tail in zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True):
+        groups.setdefault((code, head == center), []).append((head, code, tail))
+    chosen: list[tuple[int, int, int]] = []
+    for rank in range(max(map(len, groups.values()), default=0)):  # one of each relation, then another of each
+        chosen += [group[rank] for group in groups.values() if rank < len(group)]
+        if len(chosen) >= k:
+            break
+    chosen = chosen[:k]
+    nodes = list(dict.fromkeys([center, *(node for head, _, tail in chosen for node in (head, tail))]))
+    refs = {ref.id: ref for ref in kb.refs(nodes)}
+    return {
+        "nodes": [refs[node].to_dict() for node in nodes],
+        "edges": [{"head": refs[h].key, "relation": names[code], "tail": refs[t].key} for h, code, t in chosen],
+        "counts": [
+            {"relation": names[code], "direction": "out" if out else "in", "count": len(group)}
+            for (code, out), group in groups.items()
+        ],
+        "left_out": sum(map(len, groups.values())) - len(chosen),
+    }
+
+
+def between(tools: Toolbox, entities: Sequence[str], hops: int = 4, *, write: bool = False) -> ShownSubgraph:
+    """All shortest paths from each entity to the last one, and the edges among them; `write` has the model tell it."""
+    found = [tools.find_node(text) for text in entities]
+    if len(set(found)) < 2:
+        raise InputError("name at least two different entities")
+    limits = PathLimits(most_hops=hops, most_paths=LIMITS.most_paths)
+    [subgraph] = SubgraphExtractor(tools.kb, limits).extract(found[:-1], [found[-1]])
+    if len(subgraph.nodes) > MOST_NODES:
+        raise InputError(f"the subgraph has {len(subgraph.nodes)} nodes, more than {MOST_NODES}: lower `hops`")
+    written = GraphWriter(tools.required_model("telling a subgraph"), tools.kb).write([subgraph])[0] if write else None
+    return ShownSubgraph(tools.kb, subgraph, written)
+
+
+def documents(tools: Toolbox) -> dict[str, str]:
+    """The files that a base was read from, each with its title."""
+    if "document" not in tools.kb.schema.type_names:
+        return {}
+    return {ref.key: ref.name for ref in tools.kb.refs(tools.kb.nodes("document").array.tolist())}
+
+
+def document(tools: Toolbox, name: str) -> dict[str, Any]:
+    """A file as it was read: its passages and tables in reading order, with their pages."""
+    kb = tools.kb
+    node = kb.find(name)
+    title = kb.node(node)
+    if title.type != "document":
+        raise InputError(f"{name!r} is a {title.type}, not a document")
+    relations = [row.name for row in kb.schema.relations if row.head == "document"]
+    ids = EMPTY
+    for relation in dict.fromkeys(relations):
+        if relation in ("has_passage", "has_table"):
+            ids = ids | kb.neighbors(NodeSet.of([node]), relation, "out")
+    pieces = [kb.node(piece) for piece in ids]
+    pieces.sort(key=lambda piece: (piece.attributes.get("start") or 0, piece.key))
+    return {
+        "name": name,
+        "title": title.name,
+        "pieces": [
+            {
+                "key": piece.key,
+                "type": piece.type,
+                "name": piece.name,
+                "text": piece.text,
+                "page": piece.attributes.get("page"),
+            }
+            for piece in pieces
+        ],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedPage:
+    """A page of a PDF, and where it is to be marked."""
+
+    file: Path
+    page: int
+    boxes: tuple[Box, ...]
+
+
+def printed_page(
+    tools: Toolbox, key: str, files: Path | None = None, boxes: Iterable[Box] | None = None
+) -> PrintedPage:
+    """Where a passage, table or page is printed: its file as it was read, its page and the boxes of its lines.
+
+    The file is looked for in `files`, or else where this user built the base from and in the current folder; `boxes`
+    marks other places of the page.
+    """
+    from clew.documents.originals import find_original
+
+    node = tools.kb.node(tools.find_node(key))
+    name, page = node.attributes.get("file"), node.attributes.get("page")
+    if not isinstance(name, str) or not isinstance(page, int):
+        raise InputError(f"{node.key} is a {node.type} without a page: give the key of a passage, table or page")
+    if not name.lower().endswith(".pdf"):
+        raise InputError(f"{name} is no PDF: only pages of a PDF can be shown as printed")
+    digest = tools.kb.node(tools.kb.find(name)).attributes.get("digest")
+    found = find_original(
+        tools.local.folder if files is None else files, name, digest if isinstance(digest, str) else None, files
+    )
+    own = printed_boxes(str(node.attributes.get("lines") or ""), 0, len(node.text)) if boxes is None else tuple(boxes)
+    return PrintedPage(found, page, own)
+
+
+def _found(tools: Toolbox, links: Sequence[Link]) -> list[Found]:
+    refs = tools.kb.refs([link.node for link in links])
+    return [
+        Found(ref.key, ref.name, ref.type, link.how, round(float(link.score), 4), link.alias)
+        for ref, link in zip(refs, links, strict=True)
+    ]

@@ -1,0 +1,208 @@
+"""From ranked passages to an answer: what a reader says, and quotations that can be checked.
+
+A quotation is a span of a passage with its file, page, section and place. Without a model the best passage is the
+answer, quoted whole with its telling sentences marked; with one, each sentence it writes is cited and checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from clew.answering.reading.documents.close_reading import (
+    LONGEST_QUOTE,
+    CloseReading,
+    is_table,
+    most_telling,
+    told,
+    writes,
+)
+from clew.answering.roles.read import cited_text
+from clew.core import trace
+from clew.core.proper_names import unmentioned_names
+from clew.core.roles import Read, Reader, Reading, Source
+from clew.core.types import Answer, Candidate, Evidence, Node, NodeSet, Passage, Ranking
+from clew.store.graph.protocol import KnowledgeBase
+
+
+def cite(kb: KnowledgeBase, question: str, answer: str, cited: Sequence[int]) -> tuple[tuple[Passage, ...], bool]:
+    """A quotation from each cited node, and whether one of them writes the answer."""
+    nodes = [kb.node(node) for node in cited]
+    quotes = tuple(most_telling(node, question, answer) for node in nodes)
+    return quotes, any(writes(f"{node.name} {node.text}", answer) for node in nodes)
+
+
+READ, READ_BY_LARGE = 10, 20
+"""Passages that are read, and by a model that is not small: of 80 questions over real documents their first ten hold
+what is asked for 60, their first twenty for 71."""
+UNSURE = 3
+"""Passages that are quoted where it is not sure which of them says it."""
+FOLLOWING = "next"
+SIDE_BY_SIDE = 3
+"""Passages that follow each other and were all found share a place, up to so many."""
+MAYBE = "Not sure; one of these may say it:"
+NOT_FOUND = "I did not find this in these documents."
+UNSAID = 0.59
+"""How certain an answer is at most where the question names what no passage mentions."""
+
+
+def answer_from_passages(
+    kb: KnowledgeBase,
+    question: str,
+    ranking: Ranking,
+    reader: Reader,
+    *,
+    read: int = READ,
+    pairs: Sequence[Sequence[int]] | None = None,
+) -> Answer:
+    """The passages as candidates, each with its most telling sentence, and what a reader answers from the best.
+
+    With `pairs` the reader is given these passages together instead, each pair as one source.
+    """
+    candidates = tuple(
+        Candidate(ref, score, (most_telling(kb.node(ref.id), question),))
+        for ref, (_, score) in zip(kb.refs(ranking.nodes), ranking, strict=True)
+    )
+    answer = Answer(question, candidates)
+    return with_reader(kb, answer, ranking.nodes[:read].tolist() if pairs is None else pairs, reader)
+
+
+def answer_from_quotes(
+    kb: KnowledgeBase, question: str, close: CloseReading, looked_up: str | None = None, *, is_english: bool = True
+) -> Answer:
+    """The passages as candidates, each quoted whole with its telling sentences marked; the first is the answer.
+
+    Where it is not sure, the telling sentences of the next ones are told with it, or nothing is found where the
+    question names what none of the first passages mentions; a sure one is not sure then. `looked_up` is what the first
+    passage, a table, seems to answer; it is told in the place of its rows.
+    """
+    shared = sharing_places(kb, close.ranking.nodes.tolist())
+    scores = dict(close.ranking)
+    if shared and close.found:
+        shared[0] = gone_on(kb, shared[0])
+    candidates = tuple(
+        Candidate(ref, scores[ref.id], tuple(Passage.of(node, mark=close.mark(node)) for node in map(kb.node, place)))
+        for ref, place in zip(kb.refs([place[0] for place in shared]), shared, strict=True)
+    )
+    answer = Answer(question, candidates, certainty=close.certainty, answer_count=1)
+    if not candidates or not close.found:
+        return replace(answer, text=NOT_FOUND, answer_count=0)
+    first = [kb.node(node) for node in sorted(shared[0])]
+    said = looked_up or _told_whole(first, close)
+    near = [piece for one in candidates[:READ] for piece in one.evidence if isinstance(piece, Passage)]
+    texts = [f"{piece.node.name} {piece.file} {piece.text}" for piece in near]
+    names = ", ".join(unmentioned_names(question, texts)) if is_english else ""
+    if close.is_sure and not looked_up and not names:
+        marked = {shared[0][0]: close.mark(kb.node(shared[0][0]))}  # what stands around the best says no more
+        quotes = tuple(Passage.of(kb.node(node), mark=marked.get(node)) for node in shared[0])
+        return replace(answer, text=said, evidence=quotes)
+    if names and not close.is_sure:
+        return replace(answer, text=f"{NOT_FOUND} The nearest passages do not mention {names}.", answer_count=0)
+    quotes = tuple(_passage(one) for one in candidates[:UNSURE])
+    others = [kb.node(one.node.id) for one in candidates[1:UNSURE]]
+    told_too = [_headed(node, told(node, close.mark(node) or (0, len(node.text))), ": ") for node in others]
+    lines = [f"[{number}] {text}" for number, text in enumerate((said, *told_too), start=1)]
+    if names:
+        lines.append(f"None of them mentions {names}.")
+        answer = replace(answer, certainty=min(close.certainty, UNSAID))
+    return replace(answer, text="\n".join((MAYBE, *lines)), evidence=quotes, answer_count=len(quotes))
+
+
+def gone_on(kb: KnowledgeBase, place: Sequence[int]) -> list[int]:
+    """The passages that share a place; where they are short, such as a question of an FAQ, what follows as well."""
+    nodes = list(place)
+    while FOLLOWING in kb.schema.relation_names and sum(len(kb.node(node).text) for node in nodes) < LONGEST_QUOTE:
+        after = [node for node in kb.neighbors(NodeSet.of([max(nodes)]), FOLLOWING, "out") if node not in nodes]
+        if not after or is_table(kb.node(after[0])):
+            break
+        nodes.append(after[0])
+    return nodes
+
+
+def _told_whole(place: Sequence[Node], close: CloseReading) -> str:
+    """The passages that share a place under their heading, one after the other; of a long table its telling rows."""
+    texts = [
+        told(node, mark) if is_table(node) and len(node.text) > LONGEST_QUOTE and mark else node.text
+        for node, mark in ((node, close.mark(node)) for node in place)
+    ]
+    return _headed(place[0], "\n\n".join(texts), "\n")
+
+
+def _headed(node: Node, text: str, between: str) -> str:
+    """A text behind the heading that it stands under, unless it says the same."""
+    heading = (node.attributes.get("section") or "").split(" › ")[-1]
+    return f"{heading}{between}{text}" if heading and not writes(text, heading) else text
+
+
+def sharing_places(kb: KnowledgeBase, ranked: Sequence[int]) -> list[list[int]]:
+    """The passages in their order, those that stand side by side in a document together at the place of the better."""
+    if FOLLOWING not in kb.schema.relation_names:
+        return [[node] for node in ranked]
+    places: list[list[int]] = []
+    held: dict[int, list[int]] = {}
+    for node in ranked:
+        beside = kb.neighbors(NodeSet.of([node]), FOLLOWING)
+        place = next((held[other] for other in beside if other in held and len(held[other]) < SIDE_BY_SIDE), None)
+        if place is None:
+            place = []
+            places.append(place)
+        place.append(node)
+        held[node] = place
+    return places
+
+
+def _passage(candidate: Candidate) -> Passage:
+    return next(piece for piece in candidate.evidence if isinstance(piece, Passage))
+
+
+def with_reader(
+    kb: KnowledgeBase, answer: Answer, shown: Sequence[int] | Sequence[Sequence[int]], reader: Reader
+) -> Answer:
+    """The answer with what a reader says from some passages, or groups of them, and what of them it cites."""
+    groups = [(one,) if isinstance(one, int) else tuple(one) for one in shown]
+    read = read_passages(kb, answer.question, groups, reader)
+    cited = list(dict.fromkeys(node for place in read.citations for node in groups[place]))
+    if read.claims:
+        return written(kb, answer, [group[-1] for group in groups], read)
+    if read.text is None:
+        if read.problem is None and read.missing:
+            return replace(answer, text=f"{NOT_FOUND} {read.missing}", evidence=(), answer_count=0, certainty=None)
+        return replace(answer, notes=(*answer.notes, *read.notes))
+    quotes, supported = cite(kb, answer.question, read.text, cited)
+    notes = () if supported else (unsupported(read.text, quotes),)
+    return replace(answer, text=read.text, evidence=quotes, notes=(*answer.notes, *notes))
+
+
+def written(kb: KnowledgeBase, answer: Answer, nodes: Sequence[int], read: Read) -> Answer:
+    """Sentences with the numbers of what they cite: the quotations are the evidence, in the order of the numbers."""
+    spans: dict[int, tuple[int, int]] = {}
+    for claim in read.claims:
+        for citation, span in zip(claim.citations, claim.spans, strict=True):
+            before = spans.get(citation, span)
+            spans[citation] = (min(before[0], span[0]), max(before[1], span[1]))
+    quotes = tuple(Passage.of(kb.node(nodes[place]), mark=spans.get(place)) for place in read.citations)
+    text = cited_text(read) + (f" Not in the documents: {read.missing}" if read.missing else "")
+    support = min(claim.support for claim in read.claims)
+    notes = (*answer.notes, *read.notes)
+    return replace(answer, text=text, evidence=quotes, certainty=support, answer_count=max(1, len(quotes)), notes=notes)
+
+
+def unsupported(answer: str, quotes: Sequence[Evidence]) -> str:
+    """What to say of an answer that no citation writes: no passage writes the yes or no that it leads to."""
+    if quotes and answer.lower() in ("yes", "no"):
+        return f"concluded: “{answer}” follows from the cited passages, none writes it"
+    return f"unsupported: no cited passage writes “{answer}”"
+
+
+def read_passages(kb: KnowledgeBase, question: str, groups: Sequence[Sequence[int]], reader: Reader) -> Read:
+    """What a reader answers from some passages; those of a group are one source, in their order."""
+    sources = []
+    for nodes in groups:
+        read = [kb.node(node) for node in nodes]
+        own = read[-1].attributes
+        text = "\n".join(node.text for node in read) if len(read) > 1 else read[-1].text
+        title = " → ".join(dict.fromkeys(node.name for node in read))
+        sources.append(Source(text, title, file=own.get("file"), page=own.get("page")))
+    with trace.span("read", passages=len(sources)):
+        [answer] = reader.read([Reading(question, tuple(sources))])
+    return answer

@@ -1,0 +1,256 @@
+"""Knowledge Graph Prompting (Wang et al., AAAI 2024): answers from a graph of passages that a traverser walks.
+
+1  a question about structure (pages, tables, sections) is answered from the nodes it names
+2  seeds: the passages that fit best by words, by meaning and by titles in the question
+3  Algorithm 1: paths grow from the seeds; the traverser ranks each path's neighbours, the best join, until the budget
+4  rank everything visited by how well it fits by itself and by what it added to its path
+5  read the best closely: a small network ranks them anew, marks what says it, and tells how sure that is
+6  the answer is the value of a table, what a model writes with citations that are checked, or the best passage whole
+
+The path to each passage is evidence beside its quotation: which passage led to which, and by what kind of edge.
+
+Deviations from the paper: the default traverser needs no model (missing evidence), seeds are found by hybrid search
+instead of TF-IDF alone, passages visited twice count once against the budget, and step 5. As in the paper:
+`-O traverser=generative seeds_by=tfidf seeds=10 branching=3 hops=2 beam=none closely=0 short=true read=30 pairs=true`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from clew.answering.methods.knowledge_graph_prompting.answer import (
+    READ,
+    READ_BY_LARGE,
+    answer_from_passages,
+    answer_from_quotes,
+    with_reader,
+)
+from clew.answering.methods.knowledge_graph_prompting.structure import StructureAnswers
+from clew.answering.methods.knowledge_graph_prompting.traversal import (
+    KINDS,
+    PassageGraph,
+    ReasoningPath,
+    Traverser,
+    by_meaning,
+    by_written_evidence,
+    fused,
+    missing_evidence,
+    pairs_to_read,
+    shared_words,
+    walk,
+    with_paths,
+)
+from clew.answering.methods.protocol import Method
+from clew.answering.methods.role_choice import can_write, reader_for
+from clew.answering.reading.documents.close_reading import FOUND, CloseReading, read_closely
+from clew.answering.reading.documents.references import asked_of_parts
+from clew.answering.reading.documents.search import AskedPassages, PassageSearch, tf_idf_ranking
+from clew.answering.reading.documents.tables import LEAST, TableReader
+from clew.answering.roles.write import ModelWriter
+from clew.core import trace
+from clew.core.errors import InputError
+from clew.core.types import Answer, Ranking
+from clew.models.opening import open_model
+from clew.models.passages import PassageNetwork
+from clew.models.protocol import LanguageModel
+from clew.store.index.tokens import ENGLISH, language_of
+from clew.store.toolbox import Toolbox
+
+TABLES, TABLE = 3, 0.8
+"""A value is taken from the first passage, or from one of so many where it is at least so certain."""
+UNREAD = 0.4
+"""How sure the first passage is where nothing could read it: put forward, with the next ones beside it."""
+NEAREST = 10
+"""Neighbours by vector, where no knn edges are stored."""
+Traversers = Literal["evidence", "lexical", "embedding", "generative", "none"]
+
+
+@dataclass(frozen=True)
+class KnowledgeGraphPrompting(Method):
+    """Passages found by walking the graph of documents from the best ones, read and cited; with a model or none."""
+
+    name = "knowledge_graph_prompting"
+    traverser: Traversers = "evidence"
+    """Who ranks the neighbours of a path; `generative` needs a model."""
+    traverser_model: str | None = None
+    """A model of its own for the generative traverser, such as `hf:FOLDER` of `clew train traverser`."""
+    graph: tuple[str, ...] | None = None
+    """Kinds of edges to walk, by default all; knn named without stored edges finds them live."""
+    seeds: int = 8
+    branching: int = 4
+    hops: int = 3
+    budget: int = 60
+    beam: int | None = 8
+    k: int = 30
+    read: int | None = None
+    """Passages that a model reads; by default 20, a small one 10."""
+    closely: int = 8
+    """Passages that the network reads: more are no better, and cost time; 0 leaves the order of the walk."""
+    short: bool = False
+    """Answer in a few words, as benchmarks ask, instead of sentences or a passage."""
+    pairs: bool = False
+    """Read reasoning paths, their passages together, as the paper does; with `short`."""
+    seeds_by: Literal["hybrid", "tfidf"] = "hybrid"
+    """How the seeds are found; the paper takes TF-IDF."""
+
+    def __post_init__(self) -> None:
+        """Refuse what would have no effect."""
+        super().__post_init__()
+        if not self.short:
+            self.refuse(("pairs",), "without short=true")
+        if self.traverser != "generative":
+            self.refuse(("traverser_model",), "without traverser=generative")
+        if self.traverser == "none":
+            self.refuse(("graph", "seeds", "branching", "hops", "budget", "beam", "seeds_by"), "with traverser=none")
+
+    def answer(self, question: str, tools: Toolbox) -> Answer:
+        """What is put forward, with its citations; the candidates are the passages, best first."""
+        if language_of(question, default=tools.stored.language) != ENGLISH:
+            return self._unread(question, tools)
+        asked_of = asked_of_parts(question) if "document" in tools.kb.schema.type_names else None
+        if asked_of is not None:  # 1
+            structural = structure_of(tools).answer(question, *asked_of, reader_for(tools, None))
+            if structural is not None:
+                return structural
+        kb, graph, asked = tools.stored, self._graph(tools), search_of(tools).about(question)
+        ranking, paths = self._walked(asked, graph, tools)
+        close = self._closely(asked, ranking, tools)
+        if self.short:
+            count, ranked = self.read or READ, close.ranking.nodes.tolist()
+            pairs = pairs_to_read(paths, ranked, count) if self.pairs else None
+            short = answer_from_passages(kb, question, close.ranking, reader_for(tools), read=count, pairs=pairs)
+            return with_paths(kb, graph, short, paths)
+        first = [node for node, _ in close.ranking.top(self.read or (READ_BY_LARGE if can_write(tools) else READ))]
+        table = tables_of(tools).likeliest(question, first[:TABLES])
+        is_first = table is not None and table.table in tables_of(tools).tables(first[:1])
+        looked_up = f"{table.text} ({table.how})" if table and is_first and table.certainty >= FOUND else None
+        if table and looked_up:
+            close = replace(close, certainty=min(close.certainty, table.certainty))
+        answer = with_paths(kb, graph, answer_from_quotes(kb, question, close, looked_up), paths)
+        if table and looked_up and table.rows and answer.found:
+            answer = replace(answer, evidence=(tables_of(tools).quotes(table)[0], *answer.evidence[1:]))
+        if table is not None and ((is_first and table.certainty >= LEAST) or table.certainty >= TABLE):
+            told = replace(answer, text=table.text, value=table.value, evidence=tables_of(tools).quotes(table))
+            return replace(told, certainty=table.certainty, answer_count=1)
+        return with_reader(tools.stored, answer, first, reader_for(tools, None)) if can_write(tools) else answer
+
+    def _unread(self, question: str, tools: Toolbox) -> Answer:
+        """Of a question in another language: what fits best by words and meaning. What reads closely knows English."""
+        trace.fallback("read closely", "the question is not in English", "the best passages of the search are quoted")
+        fitting = search_of(tools).about(question).pool
+        close = CloseReading(Ranking.of(fitting.nodes[: self.k], fitting.scores[: self.k]), {}, UNREAD)
+        answer = answer_from_quotes(tools.kb, question, close, is_english=False)
+        first = [node for node, _ in close.ranking.top(self.read or READ_BY_LARGE)]
+        return with_reader(tools.stored, answer, first, reader_for(tools, None)) if can_write(tools) else answer
+
+    def rank(self, question: str, tools: Toolbox) -> Ranking:
+        """The passages that the reader is given, best first."""
+        asked = search_of(tools).about(question)
+        return self._closely(asked, self._walked(asked, self._graph(tools), tools)[0], tools).ranking
+
+    def learned(self, tools: Toolbox) -> Mapping[str, Any]:
+        """The traverser's own model: its name holds the digest of what was trained."""
+        return (
+            {} if self.traverser_model is None else {"traverser_model": writing_model(tools, self.traverser_model).name}
+        )
+
+    def _closely(self, asked: AskedPassages, ranking: Ranking, tools: Toolbox) -> CloseReading:
+        if not self.closely:
+            return CloseReading(ranking, {}, 1.0)
+        if "document" not in tools.kb.schema.type_names:  # articles, joined by their titles: the walk's order stays
+            first = ranking.nodes[: self.closely].tolist()
+            return replace(read_closely(tools.kb, network_of(tools), asked.question, ranking, first), ranking=ranking)
+        first = asked.pool.nodes[: self.k].tolist()  # over manuals the walk alone misleads: search, and one it adds
+        read = with_walked(first, ranking.nodes.tolist(), self.closely)
+        nodes = np.union1d(first, ranking.nodes).astype(np.int32)
+        fitting = Ranking.of(nodes, asked.prior(nodes))
+        return read_closely(tools.kb, network_of(tools), asked.question, fitting, read)
+
+    def _graph(self, tools: Toolbox) -> PassageGraph:
+        search = search_of(tools)
+
+        def nearest(node: int) -> Ranking:
+            vectors = tools.vectors
+            return vectors.nearest(node, NEAREST, search.passages) if vectors.is_complete else Ranking.of([], [])
+
+        def made() -> PassageGraph:
+            return PassageGraph(tools.stored, self.graph or KINDS, None if self.graph is None else nearest)
+
+        finds_live = self.graph is not None and tools.vectors.is_complete
+        return tools.keep(("passage graph", self.graph, finds_live), made)
+
+    def _walked(self, asked: AskedPassages, graph: PassageGraph, tools: Toolbox) -> tuple[Ranking, list[ReasoningPath]]:
+        traverser = traverser_named(self.traverser, tools, self.traverser_model)
+        if traverser is None:
+            return fused(asked, [], self.k), []
+        by_words = self.seeds_by == "tfidf"
+        seeds = tf_idf_ranking(tools.stored, tools.lexical, asked.question, self.seeds) if by_words else asked.pool  # 2
+        paths = walk(  # 3
+            asked,
+            graph,
+            traverser,
+            seeds.top(self.seeds),
+            branching=self.branching,
+            hops=self.hops,
+            budget=self.budget,
+            beam=self.beam,
+        )
+        return fused(asked, paths, self.k), paths  # 4
+
+
+def with_walked(found: Sequence[int], walked: Sequence[int], most: int) -> list[int]:
+    """The first that search found, and in the last place the best of the walk that is not among them."""
+    first = list(found[: most - 1])
+    return [*first, *[node for node in walked if node not in first][: most - len(first)]]
+
+
+def network_of(tools: Toolbox) -> PassageNetwork:
+    """The network that reads passages, opened once."""
+    return tools.keep("passage network", PassageNetwork)
+
+
+def search_of(tools: Toolbox) -> PassageSearch:
+    """Search over the passages of a base, made once for it."""
+    return tools.keep("passage search", lambda: PassageSearch(tools.stored, tools.lexical, tools.vectors))
+
+
+def tables_of(tools: Toolbox) -> TableReader:
+    """Who reads the tables of a base, made once for it."""
+    return tools.keep("table reader", lambda: TableReader(tools.stored))
+
+
+def structure_of(tools: Toolbox) -> StructureAnswers:
+    """Pages, sections and tables of a base, made once for it."""
+
+    def made() -> StructureAnswers:
+        return StructureAnswers(tools.stored, search_of(tools), tables_of(tools), network_of(tools))
+
+    return tools.keep("structure answers", made)
+
+
+def writing_model(toolbox: Toolbox, own: str | None) -> LanguageModel:
+    """Who writes the next evidence: a model of the traverser's own, opened once, or that of the toolbox."""
+    if own is None:
+        return toolbox.required_model("the generative traverser")
+    model = toolbox.keep(("traverser model", own), lambda: open_model(own))
+    if model is None:
+        raise InputError("traverser_model=none is no model: name one, or leave it out")
+    return model
+
+
+def traverser_named(name: Traversers, toolbox: Toolbox, model: str | None = None) -> Traverser | None:
+    """A traverser by its name."""
+
+    def text(node: int) -> str:
+        return toolbox.kb.node(node).text
+
+    if name == "generative":
+        writer = ModelWriter(writing_model(toolbox, model))
+        return by_written_evidence(writer, toolbox.vectors, toolbox.embedder, text)
+    if name == "embedding":
+        return by_meaning(toolbox.vectors, toolbox.embedder, text)
+    return {"evidence": missing_evidence, "lexical": shared_words}.get(name)

@@ -1,0 +1,302 @@
+"""From trails and relation paths to answers: walks a fact at a time, the ends of paths, and what narrows them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import combinations, product
+from operator import and_
+
+from clew.answering.methods.role_choice import reader_parser
+from clew.answering.queries.certificates import certificate
+from clew.answering.queries.claims import TARGET, claim_of_paths, claim_of_walks
+from clew.answering.queries.finishing import best_of
+from clew.answering.queries.problem import compared_values, holds
+from clew.answering.queries.relation_paths import Explorer, Move, RelationPath
+from clew.answering.reading.topics import Topic
+from clew.core.query import Best, Condition, TripletQuery
+from clew.core.types import Answer, Candidate, Direction, Fact, Judgement, NodeSet, Path, RelationUse
+from clew.store.graph.protocol import KnowledgeBase
+from clew.store.index.protocol import Names
+from clew.store.toolbox import Toolbox
+
+MANY = 20
+SAMPLED = 5
+"""Of at least `MANY` neighbours behind a relation this many are looked at, as in Think-on-Graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One edge of a trail, walked from its head ("out") or from its tail ("in")."""
+
+    relation: str
+    direction: Direction
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """Where a walk began and the steps it took."""
+
+    start: int
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def end(self) -> int:
+        """The node the walk has reached."""
+        return self.steps[-1].end if self.steps else self.start
+
+    def visits(self, node: int) -> bool:
+        """Whether the walk has been at a node."""
+        return node == self.start or any(step.end == node for step in self.steps)
+
+
+def extend(kb: KnowledgeBase, trail: Trail, use: RelationUse, rng: random.Random) -> list[Trail]:
+    """The trail by one step over a relation to every new neighbour, or to a sample of very many."""
+    reached = [n for n in kb.neighbors(NodeSet.of([trail.end]), use.relation, use.direction) if not trail.visits(n)]
+    if len(reached) >= MANY:
+        reached = sorted(rng.sample(reached, SAMPLED))
+    return [replace(trail, steps=(*trail.steps, Step(use.relation, use.direction, node))) for node in reached]
+
+
+def in_words(use: RelationUse) -> str:
+    """A relation as an option to choose: its direction is part of its meaning."""
+    return use.relation if use.direction == "out" else f"{use.relation} (reversed: leads to the subject)"
+
+
+def paths(kb: KnowledgeBase, trails: Sequence[Trail]) -> list[Path]:
+    """Each trail as evidence, its facts in their stored direction."""
+    nodes = sorted({node for trail in trails for node in (trail.start, *(step.end for step in trail.steps))})
+    refs = {ref.id: ref for ref in kb.refs(nodes)}
+    found = []
+    for trail in trails:
+        facts, here = [], trail.start
+        for step in trail.steps:
+            head, tail = (here, step.end) if step.direction == "out" else (step.end, here)
+            attributes = next(iter(kb.edge_attributes(head, step.relation, tail)), {})
+            facts.append(Fact(refs[head], step.relation, refs[tail], attributes))
+            here = step.end
+        found.append(Path(tuple(facts)))
+    return found
+
+
+def evidence(explorer: Explorer, path: RelationPath, answers: list[int]) -> list[Path]:
+    """For each answer one walk from the topic to it, as facts."""
+    layers = [path.topic]
+    for move in path.moves:
+        layers.append(explorer.walk(layers[-1], move))
+    return paths(explorer.kb, [_trail(explorer, path, layers, answer) for answer in answers])
+
+
+def _trail(explorer: Explorer, path: RelationPath, layers: list[NodeSet], answer: int) -> Trail:
+    steps: list[Step] = []
+    here = answer
+    for place in reversed(range(len(path.moves))):
+        move = path.moves[place]
+        steps.append(Step(move.relation, move.direction, here))
+        earlier = explorer.walk(NodeSet.of([here]), move.back) & layers[place]
+        elsewhere = earlier - path.topic if place else earlier
+        here = int((elsewhere if len(elsewhere) else earlier).array[0])
+    return Trail(here, tuple(reversed(steps)))
+
+
+MOST_SHOWN = 1000
+WITH_EVIDENCE = 20
+MOST_TOPICS = 3
+"""Topics that a conjunction takes, the longest names first."""
+TOGETHER = 20
+"""Of several topics so many paths each are tried together."""
+Scored = list[tuple[RelationPath, float, NodeSet]]
+"""Paths with their scores and where they lead, best first."""
+
+
+def answer_paths(
+    explorer: Explorer,
+    question: str,
+    by: str,
+    best: list[RelationPath],
+    ends: NodeSet,
+    conditions: tuple[Condition, ...] = (),
+    most: Best | None = None,
+) -> Answer:
+    """The ends of paths, all with the same score, each with the walk that leads to it.
+
+    `conditions` and `most` are what the ends were narrowed by, for the formal query to say so.
+    """
+    kb, nodes = explorer.kb, [int(node) for node in ends.array[:MOST_SHOWN]]
+    shown = nodes[:WITH_EVIDENCE]
+    threads = [evidence(explorer, path, shown) for path in best]
+    candidates = [
+        Candidate(ref, 1.0, tuple(thread[place] for thread in threads) if place < len(shown) else ())
+        for place, ref in enumerate(kb.refs(nodes))
+    ]
+    said = "; ".join(path.in_words() for path in best)
+    claim = claim_of_paths(explorer, best, None if conditions or most else ends, conditions, most)
+    query = {"path": said, **certificate(claim, kb), "matches": len(ends)}
+    return Answer(question, tuple(candidates), evidence=(Judgement(by, None, said),), query=query)
+
+
+def several(topics: Sequence[Topic]) -> list[Topic]:
+    """At most three topics, the longest names first: they say most about what is meant."""
+    return sorted(topics, key=lambda topic: -len(topic.text))[:MOST_TOPICS]
+
+
+def best_ends(answered: Sequence[Scored]) -> tuple[list[RelationPath], NodeSet]:
+    """The best conjunction of paths, one from each of as many topics as lead to the same nodes, and those nodes."""
+    for size in range(len(answered), 1, -1):
+        joint = [found for some in combinations(answered, size) if (found := _conjunction(some)) is not None]
+        if joint:
+            _, paths, ends = max(joint, key=lambda one: one[0])
+            return paths, ends
+    best, _, ends = max((ranked[0] for ranked in answered), key=lambda one: one[1])
+    return [best], ends
+
+
+def _conjunction(answered: Sequence[Scored]) -> tuple[float, list[RelationPath], NodeSet] | None:
+    """One path of each topic, the best that lead to the same nodes: their scores together, and those nodes."""
+    best: tuple[float, list[RelationPath], NodeSet] | None = None
+    for chosen in product(*(ranked[:TOGETHER] for ranked in answered)):
+        score = sum(one[1] for one in chosen)
+        if best is None or score > best[0]:
+            both = reduce(and_, (one[2] for one in chosen))
+            if len(both):
+                best = (score, [one[0] for one in chosen], both)
+    return best
+
+
+def answer_read(
+    kb: KnowledgeBase, question: str, by: str, trails: Sequence[Trail], read: Sequence[str], memory: Names | None
+) -> Answer:
+    """What was read from trails, each with the walk that leads to it, then where the trails end.
+
+    A name that is on no trail is what the model remembers: with `memory` it counts where the base has it, without
+    evidence; the formal query states the walks.
+    """
+    stops = [replace(trail, steps=trail.steps[:count]) for trail in trails for count in range(len(trail.steps), 0, -1)]
+    names = {ref.id: _plain(ref.name) for ref in kb.refs(sorted({stop.end for stop in stops}))}
+    walks: dict[int, Trail] = {}
+    remembered: list[int] = []
+    for name in dict.fromkeys(map(_plain, read)):
+        there = [stop for stop in stops if names[stop.end] == name]
+        for stop in there:
+            walks.setdefault(stop.end, stop)
+        if not there and memory is not None:
+            remembered += [link.node for link in memory.link(name, k=5) if link.how == "exact"]
+    answers = list(dict.fromkeys((*walks, *remembered)))
+    ends = {trail.end: trail for trail in trails if trail.end not in answers}
+    shown = {**walks, **ends}
+    found = dict(zip(shown, paths(kb, list(shown.values())), strict=True))
+    recalled = (Judgement(by, None, "from the model's memory, not from the graph"),)
+    ordered = [*answers, *ends]
+    candidates = tuple(
+        Candidate(ref, 1 / (1 + max(0, place - len(answers) + 1)), (found[ref.id],) if ref.id in found else recalled)
+        for place, ref in enumerate(kb.refs(ordered))
+    )
+    query = {}
+    if walks:
+        claim = claim_of_walks([(path_of(walk), node) for node, walk in walks.items()])
+        said = "; ".join(dict.fromkeys(path_of(walk).in_words() for walk in walks.values()))
+        query = {"path": said, **certificate(claim, kb), "matches": len(walks)}
+    text = ", ".join(read) if read else None
+    return Answer(question, candidates, text=text, answer_count=len(answers), query=query)
+
+
+def path_of(trail: Trail) -> RelationPath:
+    """The relations of a trail, from its start."""
+    moves = tuple((Move(step.relation, "out" if step.direction == "out" else "in"),) for step in trail.steps)
+    return RelationPath(NodeSet.of([trail.start]), moves)
+
+
+def triples(kb: KnowledgeBase, trails: Sequence[Trail], label: Callable[[int], str]) -> list[str]:
+    """The facts of trails, each once, as Think-on-Graph shows them."""
+    facts = [fact for path in paths(kb, trails) for fact in path.facts]
+    return list(dict.fromkeys(f"{label(fact.head.id)}, {fact.relation}, {label(fact.tail.id)}" for fact in facts))
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.replace("_", " ").split()).casefold()
+
+
+def nothing_found(named: bool) -> str:
+    """Why there is no answer."""
+    if named:
+        return "no path leads from the topic to an answer"
+    return "no topic entity was found: mark it as [Name] or give it with -O topics=NAME"
+
+
+# What a question says about attributes of the nodes on a path: constraints, and the most or the least of them. The
+# thesis names this as future work (1a): "the nationality of the tallest person" needs the tallest person before the
+# path goes on. The learned reader finds the words; where the ends of a path have the attribute, they are narrowed, and
+# the formal query says so; where nodes on the way have it, the path begins anew at those that are meant.
+
+
+@dataclass(frozen=True)
+class Refined:
+    """The paths and ends that are left, what the ends were narrowed by, and a note where a path begins anew."""
+
+    paths: list[RelationPath]
+    ends: NodeSet
+    conditions: tuple[Condition, ...] = ()
+    best: Best | None = None
+    notes: tuple[str, ...] = ()
+
+
+def answer_refined(
+    tools: Toolbox, explorer: Explorer, question: str, by: str, paths: list[RelationPath], ends: NodeSet
+) -> Answer:
+    """The ends of paths, narrowed by what the question says about attributes, where the base has any."""
+    refined = Refined(paths, ends)
+    if explorer.kb.schema.attribute_types:
+        query = reader_parser(tools).parse(question, explorer.kb.schema).query
+        refined = refine(explorer, paths, ends, query)
+    answer = answer_paths(explorer, question, by, refined.paths, refined.ends, refined.conditions, refined.best)
+    return replace(answer, notes=(*answer.notes, *refined.notes))
+
+
+def refine(explorer: Explorer, paths: list[RelationPath], ends: NodeSet, query: TripletQuery) -> Refined:
+    """The ends that meet the conditions on attributes and have the most or the least; all where that leaves none."""
+    best = query.best if query.best is not None and query.best.attribute is not None else None
+    if best is None and not query.conditions:
+        return Refined(paths, ends)
+    left, conditions, best_used = _narrowed(explorer.kb, ends, query.conditions, best)
+    if len(left) and (conditions or best_used is not None):
+        return Refined(paths, left, conditions, best_used)
+    if len(paths) == 1:
+        return _begun_anew(explorer, paths[0], ends, query.conditions, best)
+    return Refined(paths, ends)
+
+
+def _begun_anew(
+    explorer: Explorer, path: RelationPath, ends: NodeSet, conditions: Sequence[Condition], best: Best | None
+) -> Refined:
+    """From the last nodes on the way that have what is asked about."""
+    for count in range(len(path.hops) - 1, 0, -1):
+        on_the_way = explorer.execute(RelationPath(path.topic, path.hops[:count]))
+        left, _, _ = _narrowed(explorer.kb, on_the_way, conditions, best)
+        if len(left) and len(left) < len(on_the_way):
+            onward = RelationPath(left, path.hops[count:])
+            reached = explorer.execute(onward)
+            if len(reached):
+                wishes = [f"{one.attribute} {one.comparison} {one.value}" for one in conditions]
+                said = " and ".join(wishes if best is None else [*wishes, str(best)])
+                first = " ".join(move.in_words() for hop in path.hops[:count] for move in hop)
+                return Refined([onward], reached, notes=(f"of what {first} leads to, those {said}: {len(left)}",))
+    return Refined([path], ends)
+
+
+def _narrowed(
+    kb: KnowledgeBase, nodes: NodeSet, conditions: Sequence[Condition], best: Best | None
+) -> tuple[NodeSet, tuple[Condition, ...], Best | None]:
+    """The nodes that are left, and which of the wishes could be met: those whose attribute some of the nodes have."""
+    met: list[Condition] = []
+    for condition in conditions:
+        values = compared_values(kb, nodes, condition.attribute)
+        if any(value is not None for value in values):
+            kept = [holds(value, condition.comparison, condition.value) for value in values]
+            nodes = NodeSet.of([node for node, keep in zip(nodes, kept, strict=True) if keep])
+            met.append(replace(condition, variable=TARGET))
+    if best is not None and best.attribute is not None and len(chosen := best_of(kb, best, nodes)):
+        return chosen, tuple(met), best
+    return nodes, tuple(met), None

@@ -1,0 +1,108 @@
+"""Messages through the graph around the topics, without a language model (STaRK's QA-GNN baseline).
+
+1  topic entities, given or linked, masked in the question
+2  the graph network scores the nodes around them (`clew.answering.reading.graph_network`)
+3  answer with the likeliest nodes, each with the walk that the question opened furthest, as sure as network and reader
+   are together; what no message says, a count, a comparison or a denial, is left to other methods
+
+`clew train qa_gnn` trains such weights, on a person's own base or on many; a base it has not seen can be asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from clew.answering.methods.paths.execution import MOST_SHOWN, Step, Trail, nothing_found, path_of, paths
+from clew.answering.methods.protocol import Method
+from clew.answering.methods.role_choice import reader_parser
+from clew.answering.queries.certificates import certificate
+from clew.answering.queries.claims import claim_of_walks
+from clew.answering.reading.encoders import Floats
+from clew.answering.reading.graph_network import SHIPPED_GRAPH, GraphNetwork, GraphReader, Told
+from clew.answering.reading.topics import find_topics
+from clew.core.roles import Parse
+from clew.core.types import Answer, Candidate
+from clew.store.graph.protocol import KnowledgeBase
+from clew.store.toolbox import Toolbox
+
+AS_LIKELY = 0.5
+"""Nodes that are at least this much as likely as the best one are answers beside it."""
+
+
+NOT_PLAIN = "the question asks for more than what is joined to what: the method focus_plus reads that"
+
+
+@dataclass(frozen=True)
+class QaGnn(Method):
+    """Nodes around the topics, by a network that passes messages along what the question asks for."""
+
+    name = "qa_gnn"
+    k: int = 20
+    topics: tuple[str, ...] = ()
+    sure: float = 0.2
+    """What is less certain than this is shown as near, not put forward as the answer."""
+    weights: str = ""
+    """A folder that `clew train qa_gnn` wrote; by default the weights that ship with Clew."""
+
+    def answer(self, question: str, tools: Toolbox) -> Answer:
+        """The likeliest nodes, each with the walk that leads to it."""
+        reader = tools.keep(f"graph network {self.weights}", lambda: GraphReader(tools.kb, _folder(self.weights)))
+        found = find_topics(question, tools.names, self.topics)  # 1
+        if not found.topics:
+            return Answer(question, notes=(nothing_found(named=False),))
+        told = reader.read(question, found.topics)  # 2
+        best = np.flatnonzero(told.chances > 0)
+        if not len(best):
+            return Answer(question, notes=(nothing_found(named=True),))
+        best = best[np.argsort(-told.chances[best], kind="stable")]
+        count = int((told.chances[best] >= AS_LIKELY * told.chances[best[0]]).sum())
+        best = best[: max(self.k, min(count, MOST_SHOWN))]
+        walks = told.heard.walks(told.around)
+        trails = [_trail(told, walks.to(int(place))) for place in best]
+        answer = _answer(question, tools.kb, trails, told.chances[best], count)  # 3
+        return self._judged(answer, reader_parser(tools).parse(question, tools.kb.schema))
+
+    def _judged(self, answer: Answer, parse: Parse) -> Answer:
+        """As sure as both are; the network hears what is asked for, but not what kind of question it is."""
+        if not parse.query.is_plain:
+            return replace(answer, certainty=0.0, answer_count=0, query={}, notes=(NOT_PLAIN,))
+        certainty = math.sqrt((answer.certainty or 0.0) * (parse.certainty or 0.0))
+        if certainty < self.sure:
+            return replace(answer, certainty=certainty, answer_count=0, query={})
+        return replace(answer, certainty=certainty)
+
+    def learned(self, tools: Toolbox) -> Mapping[str, Any]:  # noqa: ARG002 - the weights are not the base's
+        """Which weights answer."""
+        return {"graph network": GraphNetwork(_folder(self.weights)).version}
+
+
+def _trail(told: Told, walk: Sequence[int]) -> Trail:
+    around = told.around
+    taken = [(told.hops[around.hops[edge]], int(around.nodes[around.targets[edge]])) for edge in walk]
+    steps = [Step(hop.relation, hop.direction, end) for hop, end in taken]
+    return Trail(int(around.nodes[around.sources[walk[0]]]), tuple(steps))
+
+
+def _answer(question: str, kb: KnowledgeBase, trails: Sequence[Trail], chances: Floats, count: int) -> Answer:
+    """Where the trails end, likeliest first; what is about as likely as the first is put forward with it."""
+    refs, threads = kb.refs([trail.end for trail in trails]), paths(kb, trails)
+    candidates = [
+        Candidate(ref, float(chance), (thread,)) for ref, chance, thread in zip(refs, chances, threads, strict=True)
+    ]
+    answers = [(path_of(trail), trail.end) for trail in trails[:count]]
+    said = "; ".join(dict.fromkeys(path.in_words() for path, _ in answers))
+    query = {"path": said, **certificate(claim_of_walks(answers), kb), "matches": count}
+    certainty = min(1.0, float(chances[:count].sum()))
+    return Answer(
+        question, tuple(candidates), query=query, answer_count=min(count, len(candidates)), certainty=certainty
+    )
+
+
+def _folder(weights: str) -> Path:
+    return Path(weights).expanduser() if weights else SHIPPED_GRAPH

@@ -1,0 +1,211 @@
+"""Where the candidates that are reranked come from, and which entities a question is about.
+
+near_entities    short random walks from the question's entities: near and little connected nodes first, hubs last
+of_method        the ranking of another method
+written_answers  what a model answers when asked for many different answers, linked to nodes by name
+of_file          candidates that somebody else found
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from clew.answering.methods.answering import answer_nodes
+from clew.answering.reading.extraction.asked import Asked
+from clew.answering.reading.mentions import MARKED
+from clew.core.errors import NotFoundError, SourceError
+from clew.core.roles import Writer
+from clew.core.types import Answer, NodeSet, Ranking
+from clew.store.graph.protocol import KnowledgeBase
+from clew.store.index.protocol import Link, Names
+
+FloatArray = NDArray[np.float64]
+WIDEST = 500
+"""Nodes from which a walk goes on at each step, the most likely ones."""
+
+
+def nearby(kb: KnowledgeBase, start: Sequence[int], k: int, *, steps: int = 3, among: NodeSet | None = None) -> Ranking:
+    """The k nodes most likely to be reached from `start` in 1, 2 or more steps along edges of either direction.
+
+    Of a node the best of its chances for the different numbers of steps counts, each relative to the most likely node
+    at that number: otherwise nearer nodes would always come before farther ones.
+    """
+    at = NodeSet.of(list(start))
+    chances: FloatArray = np.full(len(at), 1.0 / max(len(at), 1))
+    own = at
+    best: dict[int, float] = {}
+    for _ in range(steps):
+        if not len(at):
+            break
+        at, chances = _step(kb, at, chances)
+        allowed = np.ones(len(at), dtype=np.bool_) if among is None else np.isin(at.array, among.array)
+        counted = allowed & ~np.isin(at.array, own.array)
+        highest = float(chances[counted].max(initial=0.0))
+        for node, chance in zip(at.array[counted].tolist(), chances[counted].tolist(), strict=True):
+            best[node] = max(best.get(node, 0.0), chance / highest)
+        widest = np.argsort(-chances, kind="stable")[:WIDEST]
+        order = np.sort(widest)
+        at, chances = NodeSet(at.array[order]), chances[order]
+    return Ranking.of(list(best), list(best.values()), k)
+
+
+def _step(kb: KnowledgeBase, at: NodeSet, chances: FloatArray) -> tuple[NodeSet, FloatArray]:
+    """Go along one edge chosen at random."""
+    edges = kb.edges(at)
+    sources, targets = np.append(edges.heads, edges.tails), np.append(edges.tails, edges.heads)
+    leaving = np.isin(sources, at.array)
+    owners = at.array.searchsorted(sources[leaving])
+    degrees = np.bincount(owners, minlength=len(at))
+    reached, places = np.unique(targets[leaving], return_inverse=True)
+    flows = np.bincount(places, weights=chances[owners] / degrees[owners], minlength=len(reached))
+    return NodeSet(reached.astype(np.int32)), flows.astype(np.float64)
+
+
+MOST_LINKS = 3
+"""Nodes taken for one mention where several bear the name."""
+
+
+def question_entities(question: str, names: Names) -> tuple[str, tuple[int, ...]]:
+    """The question without brackets, and the nodes it names: those in brackets, or else every name that occurs."""
+    marked = [names.link(match[1]) for match in MARKED.finditer(question)]
+    if any(marked):
+        plain = question.replace("[", "").replace("]", "")
+        return plain, _nodes([links for links in marked if links])
+    return question, _nodes([mention.links for mention in names.mentions(question)])
+
+
+def _nodes(found: list[tuple[Link, ...]]) -> tuple[int, ...]:
+    best = [[link for link in links if link.score == links[0].score][:MOST_LINKS] for links in found if links]
+    return tuple(dict.fromkeys(link.node for links in best for link in links))
+
+
+QuestionKind = Literal["entity", "yes/no", "count"]
+"""Subgraphs rank entities; whether something holds and how many there are, the paper reports apart."""
+
+
+def question_kind(question: str) -> QuestionKind:
+    """What a question asks for, by its words."""
+    kind = Asked(question).kind
+    return "yes/no" if kind == "yes or no" else "count" if kind == "number" else "entity"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Candidates best first without repetition, the entities the question is about, and the question in plain words."""
+
+    question: str
+    entities: tuple[int, ...]
+    candidates: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+    value: bool | int | float | None = None
+    """What a generator answers where the question asks for yes, no or a number."""
+
+
+CandidateSource = Callable[[str, int], Proposal]
+"""A question and how many candidates are wanted → up to so many, to be reranked."""
+
+
+def of_method(question: str, k: int, *, answer: Callable[[str], Answer], names: Names) -> Proposal:
+    """The first k candidates of another method; entities of the question itself are no answers."""
+    plain, entities = question_entities(question, names)
+    nodes = dict.fromkeys(c.node.id for c in answer(question).candidates if c.node.id not in entities)
+    return Proposal(plain, entities, tuple(nodes)[:k])
+
+
+def near_entities(question: str, k: int, *, kb: KnowledgeBase, names: Names) -> Proposal:
+    """The k nodes of the answer types that short random walks from the question's entities reach: no model, no text."""
+    plain, entities = question_entities(question, names)
+    return Proposal(plain, entities, tuple(nearby(kb, entities, k, among=answer_nodes(kb)).nodes.tolist()))
+
+
+def first_value(kind: QuestionKind, texts: Sequence[str]) -> bool | int | float | None:
+    """The first written answer that says yes or no, or a number, where that is asked for."""
+    for text in texts:
+        said = re.match(r"\W*(yes|no)\b", text, re.IGNORECASE) if kind == "yes/no" else None
+        if said is not None:
+            return said[1].lower() == "yes"
+        number = re.fullmatch(r"\D*?(-?\d[\d,]*(?:\.\d+)?)\D*", text) if kind == "count" else None
+        if number is not None:
+            plain = number[1].replace(",", "")
+            return float(plain) if "." in plain else int(plain)
+    return None
+
+
+def written_answers(question: str, k: int, *, writer: Writer, names: Names) -> Proposal:
+    """What a model answers when asked for many different answers, in its order; those that name no node are noted."""
+    plain, entities = question_entities(question, names)
+    [written] = writer.answers([plain], k)
+    value = first_value(question_kind(plain), written.texts)
+    if value is not None:
+        return Proposal(plain, entities, (), value=value)
+    nodes: dict[int, None] = {}
+    unknown = []
+    for text in written.texts:
+        links = [link for link in names.link(text, k=1) if link.how != "vector"]
+        if not links:
+            unknown.append(text)
+        elif links[0].node not in entities:
+            nodes[links[0].node] = None
+    notes = [f"no node is called {', '.join(unknown)}"] if unknown else []
+    notes += [written.problem] if written.problem else []
+    return Proposal(plain, entities, tuple(nodes)[:k], tuple(notes))
+
+
+class Given(BaseModel):
+    """Candidates that somebody else found for a question: keys or names of nodes, as the entities are."""
+
+    model_config = ConfigDict(extra="ignore")
+    id: str
+    question: str
+    question_entities: list[str] = []
+    candidates: list[str]
+
+
+def read_candidates(file: Path) -> dict[str, Given]:
+    """JSON lines with id, question, question_entities and candidates, by their questions."""
+    lines = {}
+    for number, text in enumerate(file.read_text("utf-8").splitlines(), start=1):
+        if text.strip():
+            try:
+                line = Given.model_validate_json(text)
+            except ValidationError as error:
+                expected = '{"id": …, "question": …, "question_entities": […], "candidates": […]}'
+                raise SourceError(f"expected {expected}: {error}", file=file, line=number) from error
+            lines[line.question] = line
+    return lines
+
+
+def of_file(question: str, k: int, *, lines: Mapping[str, Given], kb: KnowledgeBase, names: Names) -> Proposal:
+    """The candidates of the line with this question."""
+    if question not in lines:
+        raise NotFoundError(f"the file of candidates has no line with the question {question!r}")
+    plain, entities = question_entities(question, names)
+    given, unknown_entities = _named(lines[question].question_entities, kb, names)
+    candidates, unknown = _named(lines[question].candidates, kb, names)
+    lost = [*unknown_entities, *unknown]
+    notes = (f"no node is called {', '.join(lost)}",) if lost else ()
+    return Proposal(plain, given or entities, candidates[:k], notes)
+
+
+def _named(texts: Sequence[str], kb: KnowledgeBase, names: Names) -> tuple[tuple[int, ...], list[str]]:
+    """The nodes of some keys or names, and those that are none."""
+    nodes: dict[int, None] = {}
+    unknown = []
+    for text in texts:
+        try:
+            nodes[kb.find(text)] = None
+        except NotFoundError:
+            links = [link for link in names.link(text, k=1) if link.how == "exact"]
+            if links:
+                nodes[links[0].node] = None
+            else:
+                unknown.append(text)
+    return tuple(nodes), unknown

@@ -1,0 +1,332 @@
+"""A subgraph as a picture (SVG) and as plain values (JSON).
+
+The question's entities stand on the left, the candidate on the right, linked nodes at one height. Layers are ordered by
+the barycentre rule (Sugiyama, Tagawa and Toda 1981) rather than by forces: the picture is the same every time, boxes
+never overlap, and two hundred nodes take milliseconds.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.answering.methods.subgraph_reranking.features import GRAPH_FEATURES
+from clew.answering.methods.subgraph_reranking.graph_to_text import linearize, relation_labels
+from clew.answering.methods.subgraph_reranking.subgraph import Subgraph
+from clew.store.graph.protocol import KnowledgeBase
+
+SWEEPS = 12
+TALLEST = 24
+"""Nodes in one column; a fuller layer is spread over several columns side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A column, counted from the left, and a height in rows; the middle of the picture has height 0."""
+
+    column: int
+    row: float
+
+
+def layered_layout(layers: Sequence[int], links: Sequence[tuple[int, int]]) -> list[Place]:
+    """A place for each node, given its layer and which nodes are linked."""
+    count = len(layers)
+    linked = np.zeros((count, count))
+    for one, other in links:
+        linked[one, other] = linked[other, one] = 1.0
+    groups = [[node for node in range(count) if layers[node] == layer] for layer in sorted(set(layers))]
+    heights = np.zeros(count)
+    for group in groups:
+        heights[group] = _spread(len(group))
+    for sweep in range(SWEEPS):
+        for group in groups if sweep % 2 == 0 else groups[::-1]:
+            pull = linked[group] @ heights
+            links_of = linked[group].sum(axis=1)
+            wanted = np.where(links_of > 0, pull / np.maximum(links_of, 1.0), heights[group])
+            order = np.argsort(wanted, kind="stable")
+            heights[np.array(group)[order]] = _spread(len(group))
+    places: dict[int, Place] = {}
+    column = 0
+    for group in groups:
+        ordered = sorted(group, key=lambda node: heights[node])
+        columns = -(-len(group) // TALLEST)
+        rows = -(-len(group) // columns)
+        for rank, node in enumerate(ordered):
+            # neighbours in height stand side by side, each column half a row lower than the one before
+            row, across = divmod(rank, columns)
+            places[node] = Place(column + across, row - (rows - 1) / 2 + (across / columns if columns > 1 else 0.0))
+        column += columns
+    return [places[node] for node in range(count)]
+
+
+def _spread(count: int) -> NDArray[np.float64]:
+    return np.arange(count, dtype=np.float64) - (count - 1) / 2
+
+
+FONT, SMALL = 13, 11
+BOX, ROW, GAP, NARROW, MARGIN = 26, 46, 150, 28, 24
+MANY_LINES = 80
+"""A picture with more lines than this draws them faintly and labels only the first so many."""
+LONGEST_NAME = 34
+LIGHT = ("#2a6fbb", "#d1495b", "#2e8b57", "#a8740a", "#7b4fa3", "#00808f", "#8c564b", "#5a5a5a")
+DARK = ("#6ea8e8", "#f08a98", "#6cc596", "#e0b74c", "#b795dd", "#4fc3d4", "#d0a797", "#b0b0b0")
+ALONG = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
+"""Where on an edge its label may stand, in order of preference."""
+ROLES = {"question entity": "entity", "between": "inner", "candidate": "candidate"}
+"""The part of a node, in words → how its box looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    x: float
+    y: float
+    width: float
+    height: float = BOX
+
+    def overlaps(self, other: _Box) -> bool:
+        return (
+            abs(self.x - other.x) * 2 < self.width + other.width
+            and abs(self.y - other.y) * 2 < self.height + other.height
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """All edges between two nodes as one line: parallel edges share it, their relations share its label."""
+
+    one: int
+    other: int
+    relations: tuple[int, ...]
+    forwards: bool
+    backwards: bool
+
+
+def draw_subgraph(kb: KnowledgeBase, subgraph: Subgraph) -> str:
+    """The subgraph from left (question entities) to right (candidate), relations on the edges and in a legend."""
+    names = [ref.name for ref in kb.refs(subgraph.nodes)]
+    lines = _lines(subgraph)
+    layers = _layers(subgraph)
+    boxes = _boxes(names, layers, layered_layout(layers, [(line.one, line.other) for line in lines]))
+    left = min(box.x - box.width / 2 for box in boxes) - MARGIN
+    right = max(box.x + box.width / 2 for box in boxes) + MARGIN
+    top = min(box.y - box.height / 2 for box in boxes) - MARGIN
+    bottom = max(box.y + box.height / 2 for box in boxes) + MARGIN
+    labels = [relation_labels(kb)[name] for name in kb.schema.relation_names]
+    legend, legend_height = _legend(subgraph, labels, left + MARGIN, bottom, right - left - 2 * MARGIN)
+    size = f"{left:.0f} {top:.0f} {right - left:.0f} {bottom - top + legend_height:.0f}"
+    about = escape(f"From {', '.join(names[: len(subgraph.entities)])} to {names[-1]}", quote=True)
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{size}" width="{right - left:.0f}" role="img"'
+    parts = [f'{opening} class="clew-graph" aria-label="{about}"><title>{about}</title><style>{_style()}</style>']
+    drawn, written = _edges(lines, boxes, labels, _colours(subgraph))
+    parts += [*drawn, *written, *_nodes(subgraph, names, boxes), *legend]
+    return "".join(parts) + "</svg>\n"
+
+
+def _layers(subgraph: Subgraph) -> list[int]:
+    """How far along a path each node lies, so that every path ends in the last layer."""
+    longest = max((found.distance or 0 for found in subgraph.paths), default=0) or 1
+    layers = dict.fromkeys(subgraph.entities, 0)
+    for found in subgraph.paths:
+        for path in found.paths:
+            for depth, node in enumerate(path):
+                along = round(depth * longest / max(len(path) - 1, 1))
+                layers[node] = min(layers.get(node, longest), along)
+    layers[subgraph.candidate] = longest if len(subgraph.nodes) > 1 else 0
+    return [layers[node] for node in subgraph.nodes.tolist()]
+
+
+def _lines(subgraph: Subgraph) -> list[_Line]:
+    found: dict[tuple[int, int], list[tuple[int, bool]]] = {}
+    heads, tails = subgraph.ends
+    rows = zip(heads.tolist(), subgraph.edges.relations.tolist(), tails.tolist(), strict=True)
+    for head, relation, tail in rows:
+        if head != tail:
+            found.setdefault((min(head, tail), max(head, tail)), []).append((relation, head < tail))
+    return [
+        _Line(
+            one,
+            other,
+            tuple(dict.fromkeys(relation for relation, _ in uses)),
+            any(forwards for _, forwards in uses),
+            not all(forwards for _, forwards in uses),
+        )
+        for (one, other), uses in found.items()
+    ]
+
+
+def _boxes(names: Sequence[str], layers: Sequence[int], places: Sequence[Place]) -> list[_Box]:
+    widths = [_width(_short(name), FONT) + 20 for name in names]
+    columns: dict[int, list[int]] = {}
+    for node, place in enumerate(places):
+        columns.setdefault(place.column, []).append(node)
+    middles: dict[int, float] = {}
+    edge, layer = 0.0, layers[columns[0][0]]
+    for column, nodes in sorted(columns.items()):
+        widest = max(widths[node] for node in nodes)
+        edge += (GAP if layers[nodes[0]] != layer else NARROW) if column else 0  # labels stand between layers
+        middles[column], edge, layer = edge + widest / 2, edge + widest, layers[nodes[0]]
+    return [_Box(middles[place.column], place.row * ROW, width) for place, width in zip(places, widths, strict=True)]
+
+
+def _edges(
+    lines: Sequence[_Line], boxes: Sequence[_Box], labels: Sequence[str], colours: dict[int, int]
+) -> tuple[list[str], list[str]]:
+    """The lines, and those of their labels that find a free place; the legend names every relation anyway."""
+    drawn, written = [], []
+    taken = list(boxes)
+    for line in sorted(lines, key=lambda line: (abs(boxes[line.one].y - boxes[line.other].y), line.one, line.other)):
+        start, end, bend = _ends(boxes[line.one], boxes[line.other])
+        middle = ((start[0] + end[0]) / 2 + bend, (start[1] + end[1]) / 2)
+        shape = f"M{start[0]:.0f} {start[1]:.0f}Q{middle[0]:.0f} {middle[1]:.0f} {end[0]:.0f} {end[1]:.0f}"
+        arrows = ' marker-end="url(#clew-arrow)"' * line.forwards + ' marker-start="url(#clew-arrow)"' * line.backwards
+        look = f"r{colours[line.relations[0]] % len(LIGHT)}"
+        text = ", ".join(labels[relation] for relation in line.relations)
+        faint = " faint" if len(lines) > MANY_LINES else ""
+        drawn.append(f'<path class="edge {look}{faint}" d="{shape}"{arrows}><title>{escape(text)}</title></path>')
+        shown = _short(text)
+        for along in ALONG if len(taken) < len(boxes) + MANY_LINES else ():
+            x, y = _on_curve(start, middle, end, along)
+            box = _Box(x, y, _width(shown, SMALL) + 6, SMALL + 5)
+            if not any(box.overlaps(other) for other in taken):
+                taken.append(box)
+                plate = f'x="{x - box.width / 2:.0f}" y="{y - box.height / 2:.0f}" height="{box.height}"'
+                written.append(f'<rect class="plate" {plate} width="{box.width:.0f}"/>')
+                at = f'x="{x:.0f}" y="{y + SMALL / 3:.0f}"'
+                written.append(f'<text class="relation {look}" {at}>{escape(shown)}</text>')
+                break
+    arrow = (
+        '<defs><marker id="clew-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+        'orient="auto-start-reverse"><path class="arrow" d="M0 0L8 4L0 8z"/></marker></defs>'
+    )
+    return [arrow, *drawn], written
+
+
+def _ends(one: _Box, other: _Box) -> tuple[tuple[float, float], tuple[float, float], float]:
+    """Where a line leaves one box and meets the other, and how far it bows out between nodes of one column."""
+    if abs(one.x - other.x) * 2 >= one.width + other.width:
+        toward = 1 if other.x > one.x else -1
+        return (one.x + toward * one.width / 2, one.y), (other.x - toward * other.width / 2, other.y), 0.0
+    bow = min(60.0, 16 + abs(one.y - other.y) / 4)
+    return (one.x + one.width / 2, one.y), (other.x + other.width / 2, other.y), bow
+
+
+def _on_curve(
+    start: tuple[float, float], middle: tuple[float, float], end: tuple[float, float], along: float
+) -> tuple[float, float]:
+    a, b, c = (1 - along) ** 2, 2 * along * (1 - along), along**2
+    return a * start[0] + b * middle[0] + c * end[0], a * start[1] + b * middle[1] + c * end[1]
+
+
+def _nodes(subgraph: Subgraph, names: Sequence[str], boxes: Sequence[_Box]) -> list[str]:
+    parts = []
+    for node, name, box in zip(subgraph.nodes.tolist(), names, boxes, strict=True):
+        role = ROLES[_role(subgraph, node)]
+        corner = 4 if role == "candidate" else BOX / 2
+        parts.append(
+            f'<g class="node {role}"><title>{escape(name)}</title><rect x="{box.x - box.width / 2:.0f}" '
+            f'y="{box.y - BOX / 2:.0f}" width="{box.width:.0f}" height="{BOX}" rx="{corner:.0f}"/>'
+            f'<text x="{box.x:.0f}" y="{box.y + FONT / 3:.0f}">{escape(_short(name))}</text></g>'
+        )
+    return parts
+
+
+def _legend(
+    subgraph: Subgraph, labels: Sequence[str], left: float, top: float, width: float
+) -> tuple[list[str], float]:
+    """Which box is what, and every relation with its colour."""
+    parts, x, y = [], left, top + 12
+    entries = [(look, role) for role, look in ROLES.items()]
+    entries += [(f"r{place % len(LIGHT)}", labels[relation]) for relation, place in _colours(subgraph).items()]
+    for look, text in entries:
+        needed = 26 + _width(_short(text), SMALL) + 18
+        if x > left and x + needed > left + width:
+            x, y = left, y + 20
+        if look.startswith("r"):
+            parts.append(f'<path class="edge {look}" d="M{x:.0f} {y:.0f}h18"/>')
+        else:
+            corner = 2 if look == "candidate" else 6
+            box = f'x="{x:.0f}" y="{y - 6:.0f}" width="18" height="12" rx="{corner}"'
+            parts.append(f'<g class="node {look}"><rect {box}/></g>')
+        parts.append(f'<text class="legend" x="{x + 24:.0f}" y="{y + 4:.0f}">{escape(_short(text))}</text>')
+        x += needed
+    return parts, y - top + 18
+
+
+def _colours(subgraph: Subgraph) -> dict[int, int]:
+    """Relation code → place in the palette, in order of code."""
+    return {relation: place for place, relation in enumerate(sorted(set(subgraph.edges.relations.tolist())))}
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+
+
+def _width(text: str, size: int) -> float:
+    """An estimate: East Asian characters are twice as wide as Latin ones."""
+    return sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.56 for letter in text) * size
+
+
+def _style() -> str:
+    def colours(palette: tuple[str, ...]) -> str:
+        return "".join(
+            f".clew-graph .edge.r{n}{{stroke:{colour}}}.clew-graph .relation.r{n}{{fill:{colour}}}"
+            for n, colour in enumerate(palette)
+        )
+
+    return (
+        f".clew-graph{{font:{FONT}px system-ui,sans-serif;max-width:100%;height:auto;background:#fff}}"
+        ".clew-graph .edge{fill:none;stroke-width:1.5}.clew-graph .faint{stroke-width:1;opacity:.45}"
+        ".clew-graph .arrow{fill:#888}"
+        ".clew-graph .node text,.clew-graph .relation{text-anchor:middle}"
+        f".clew-graph .relation{{font-size:{SMALL}px}}.clew-graph .plate{{fill:#fffd}}"
+        f".clew-graph .legend{{font-size:{SMALL}px;fill:#444}}.clew-graph .heading{{font-weight:600;fill:#111}}"
+        ".clew-graph .node text{fill:#222}.clew-graph .node rect{stroke-width:1.5}"
+        ".clew-graph .inner rect{fill:#f4f4f4;stroke:#999}"
+        ".clew-graph .entity rect{fill:#dcebfb;stroke:#2a6fbb}"
+        ".clew-graph .candidate rect{fill:#fde7c8;stroke:#a8740a;stroke-width:2.5}"
+        f"{colours(LIGHT)}@media(prefers-color-scheme:dark){{.clew-graph{{background:#181a1d}}"
+        ".clew-graph .node text{fill:#eee}.clew-graph .plate{fill:#181a1ddd}.clew-graph .legend{fill:#bbb}"
+        ".clew-graph .heading{fill:#eee}.clew-graph .inner rect{fill:#2b2e33;stroke:#777}"
+        ".clew-graph .entity rect{fill:#1d3a5a;stroke:#6ea8e8}.clew-graph .candidate rect{fill:#4d3a12;stroke:#e0b74c}"
+        f"{colours(DARK)}}}"
+    )
+
+
+def subgraph_json(kb: KnowledgeBase, subgraph: Subgraph) -> dict[str, Any]:
+    """Nodes with their roles, edges, distances, features and the text."""
+    refs = kb.refs(subgraph.nodes)
+    keys = {ref.id: ref.key for ref in refs}
+    names = kb.schema.relation_names
+    return {
+        "nodes": [
+            {"key": ref.key, "name": ref.name, "type": ref.type, "role": _role(subgraph, ref.id)} for ref in refs
+        ],
+        "edges": [
+            {"head": keys[head], "relation": names[code], "tail": keys[tail]} for head, code, tail in subgraph.triples
+        ],
+        "paths": [
+            {
+                "from": keys.get(found.source, ""),
+                "distance": found.distance,
+                "count": found.count,
+                "kept": [[keys[node] for node in path] for path in found.paths],
+            }
+            for found in subgraph.paths
+        ],
+        "disconnected": subgraph.disconnected,
+        "complete": subgraph.complete,
+        "features": {name: round(feature(subgraph), 6) for name, feature in GRAPH_FEATURES.items()},
+        "text": linearize(kb, subgraph),
+    }
+
+
+def _role(subgraph: Subgraph, node: int) -> str:
+    if node == subgraph.candidate:
+        return "candidate"
+    return "question entity" if node in subgraph.entities else "between"

@@ -1,0 +1,137 @@
+"""Reranking answers with the subgraphs between question and answer (Salnikov et al., Semantic Web 2025).
+
+1  candidates: from another method, the neighbourhood of the question, a model asked for many answers, or a file
+2  linking: the entities the question names
+3  subgraph: all shortest paths from each question entity to each candidate, and the edges among their nodes
+4  features: numbers of the subgraph, embeddings of question, answer and subgraph in words
+5  ranker: a learned function of these; without one, how well the relations of the path fit the question
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from clew.answering.methods.catalog import create
+from clew.answering.methods.protocol import Method
+from clew.answering.methods.subgraph_reranking.candidates import (
+    CandidateSource,
+    near_entities,
+    of_file,
+    of_method,
+    read_candidates,
+    written_answers,
+)
+from clew.answering.methods.subgraph_reranking.features import make_pool
+from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter
+from clew.answering.methods.subgraph_reranking.ranker_file import MANIFEST, Texts, load_ranker, read_card
+from clew.answering.methods.subgraph_reranking.rankers import (
+    MatchRanker,
+    RandomOrder,
+    Ranker,
+    SemanticRanker,
+    SourceOrder,
+    ranked,
+)
+from clew.answering.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor, path_evidence
+from clew.answering.roles.write import Generation, ModelWriter
+from clew.core.disk import file_sha256
+from clew.core.errors import InputError
+from clew.core.types import Answer, Candidate, Judgement
+from clew.store.graph.paths import PathLimits
+from clew.store.toolbox import Toolbox
+
+RETRIEVERS = ("bm25", "vector_search", "hybrid")
+SOURCES = (*RETRIEVERS, "four_step_focus", "think_on_graph", "aligned_paths", "tournament_on_path")
+"""The methods whose rankings can be reranked; beside them there are nearby, what a model generates and FILE.jsonl."""
+GENERATED: Mapping[str, Generation] = {"model": "list", "samples": "samples", "beams": "beams"}
+"""Answers of a language model: in one list, sampled, or its most likely ones by diverse beam search."""
+
+
+@dataclass(frozen=True)
+class SubgraphReranking(Method):
+    """Candidates of any source, reranked by what connects them with the question."""
+
+    name = "subgraph_reranking"
+    source: str = "nearby"
+    """A method, `nearby`, `model`, `samples`, `beams`, or a file of candidates."""
+    ranker: str = "match"
+    """The folder of a trained one, or none, random, semantic or match."""
+    candidates: int = 20
+    max_hops: int = 4
+    max_paths: int = 50
+
+    def answer(self, question: str, tools: Toolbox) -> Answer:
+        """The candidates in their new order, each with paths that connect it and the ranker's score."""
+        kb = tools.kb
+        key = ("source", self.source, self.candidates, tools.model_name)
+        source = tools.keep(key, lambda: open_source(tools, self.source, self.candidates))
+        ranker = tools.keep(("ranker", self.ranker), lambda: open_ranker(tools, self.ranker))
+        extractor = SubgraphExtractor(kb, PathLimits(most_hops=self.max_hops, most_paths=self.max_paths))
+        proposal = source(question, self.candidates)  # 1, 2
+        if proposal.value is not None:
+            said = {True: "yes", False: "no"}.get(proposal.value) if isinstance(proposal.value, bool) else None
+            note = "answered by the model alone: subgraphs rank entities, neither yes and no nor numbers"
+            return Answer(question, value=proposal.value, text=said or str(proposal.value), notes=(note,))
+        subgraphs = extractor.extract(proposal.entities, proposal.candidates)  # 3
+        pool = make_pool(kb, proposal.question, subgraphs, graph_writer(tools, texts_of(self.ranker)))  # 4
+        scores = ranker.scores(pool)  # 5
+        refs = kb.refs(proposal.candidates)
+        found = []
+        for place in ranked(scores):
+            first = Judgement(ranker.name, float(scores[place]), f"place {place + 1} of its source")
+            found.append(Candidate(refs[place], float(scores[place]), (*path_evidence(kb, subgraphs[place]), first)))
+        notes = [*proposal.notes]
+        if not proposal.entities:
+            notes.append("the question names no node: nothing connects it with the candidates")
+        return Answer(question, tuple(found), notes=tuple(notes))
+
+    def learned(self, tools: Toolbox) -> Mapping[str, Any]:  # noqa: ARG002 - files lie beside the base
+        """The digests of a trained ranker and of a file of candidates."""
+        files = {"ranker": Path(self.ranker) / MANIFEST, "source": Path(self.source)}
+        return {what: file_sha256(file) for what, file in files.items() if file.is_file()}
+
+
+def texts_of(ranker: str) -> Texts:
+    """How the ranker was told the subgraphs in training: fact by fact, or as a model wrote them."""
+    return read_card(Path(ranker)).texts if (Path(ranker) / MANIFEST).is_file() else "facts"
+
+
+def graph_writer(toolbox: Toolbox, texts: Texts) -> Callable[[Sequence[Subgraph]], Sequence[str]] | None:
+    """Puts subgraphs into words as a ranker reads them; None means fact by fact."""
+    if texts == "facts":
+        return None
+    if toolbox.model is None:
+        raise InputError("subgraphs are to be told by a language model: give one with --model")
+    writer = GraphWriter(toolbox.model, toolbox.kb)
+    return lambda subgraphs: [written.text for written in writer.write(subgraphs)]
+
+
+def open_source(toolbox: Toolbox, name: str, k: int) -> CandidateSource:
+    """A source of candidates by name, or a file of them."""
+    if name in SOURCES:
+        method = create(name, {"k": k + 5} if name in RETRIEVERS else None)  # a few more: question entities fall out
+        return partial(of_method, answer=lambda question: method.answer(question, toolbox), names=toolbox.names)
+    if name == "nearby":
+        return partial(near_entities, kb=toolbox.kb, names=toolbox.names)
+    if name in GENERATED:
+        if toolbox.model is None:
+            raise InputError(f"source={name} needs a language model: give one with --model")
+        return partial(written_answers, writer=ModelWriter(toolbox.model, GENERATED[name]), names=toolbox.names)
+    if Path(name).is_file():
+        return partial(of_file, lines=read_candidates(Path(name)), kb=toolbox.kb, names=toolbox.names)
+    raise InputError(
+        f"no source {name!r}: expected {', '.join((*SOURCES, 'nearby', *GENERATED))} or a file of candidates"
+    )
+
+
+def open_ranker(toolbox: Toolbox, name: str) -> Ranker:
+    """A ranker by name, or from its folder."""
+    if name in ("none", "random"):
+        return SourceOrder() if name == "none" else RandomOrder()
+    if name in ("semantic", "match"):
+        return (SemanticRanker if name == "semantic" else MatchRanker)(toolbox.embedder)
+    return load_ranker(Path(name), toolbox.kb.schema, toolbox.embedder)

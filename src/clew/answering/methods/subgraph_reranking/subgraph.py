@@ -1,0 +1,108 @@
+"""The subgraph between question entities and a candidate answer: all shortest paths and every edge among their nodes.
+
+Salnikov et al., Reranking Answers of Large Language Models with Knowledge Graphs, algorithm 1. Deviation from the
+paper: paths are bounded in length and number (`PathLimits`), those through the least connected nodes first, and an
+entity that no path reaches stays in the subgraph as a lone node, flagged, instead of being dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from clew.core.trace import step
+from clew.core.types import Fact, IntArray, NodeSet, Path
+from clew.store.graph.adjacency import LongArray
+from clew.store.graph.paths import Ball, PathLimits, ShortestPaths, shortest_paths
+from clew.store.graph.protocol import Edges, KnowledgeBase
+from clew.store.graph.undirected import UndirectedGraph, undirected
+
+DEFAULT_LIMITS = PathLimits()
+
+
+@dataclass(frozen=True, eq=False)
+class Subgraph:
+    """Nodes on the shortest paths from each question entity to a candidate, and all edges between those nodes."""
+
+    entities: tuple[int, ...]
+    candidate: int
+    nodes: IntArray
+    """Question entities first, then the nodes between by id, then the candidate."""
+    edges: Edges
+    """In their stored direction, parallel ones kept, sorted."""
+    paths: tuple[ShortestPaths, ...]
+    """One for each question entity."""
+    most_hops: int = DEFAULT_LIMITS.most_hops
+
+    @property
+    def unreached(self) -> tuple[int, ...]:
+        """The question entities from which no path leads to the candidate."""
+        return tuple(found.source for found in self.paths if found.distance is None)
+
+    @property
+    def disconnected(self) -> bool:
+        """Whether no question entity reaches the candidate."""
+        return all(found.distance is None for found in self.paths)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every shortest path is in it, rather than the first of very many."""
+        return all(found.complete for found in self.paths)
+
+    @property
+    def triples(self) -> list[tuple[int, int, int]]:
+        """The edges as head, relation code and tail."""
+        edges = self.edges
+        return list(zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True))
+
+    @cached_property
+    def ends(self) -> tuple[LongArray, LongArray]:
+        """The heads and tails of the edges as places in `nodes`."""
+        order = np.argsort(self.nodes)
+        found = (self.nodes[order].searchsorted(ids) for ids in (self.edges.heads, self.edges.tails))
+        heads, tails = (order[places] for places in found)
+        return heads, tails
+
+
+@dataclass(frozen=True)
+class SubgraphExtractor:
+    """Extracts the subgraphs of many candidates; what was read around a question entity serves all of them."""
+
+    kb: KnowledgeBase
+    limits: PathLimits = DEFAULT_LIMITS
+    graph: UndirectedGraph = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Prepare the undirected view once."""
+        object.__setattr__(self, "graph", undirected(self.kb))
+
+    @step
+    def extract(self, entities: Sequence[int], candidates: Sequence[int]) -> list[Subgraph]:
+        """One subgraph for each candidate, in order."""
+        sources = [Ball(self.graph, entity) for entity in dict.fromkeys(entities)]
+        return [self._one(sources, Ball(self.graph, candidate)) for candidate in candidates]
+
+    def _one(self, sources: Sequence[Ball], target: Ball) -> Subgraph:
+        found = tuple(shortest_paths(source, target, self.limits) for source in sources)
+        entities = tuple(source.center for source in sources)
+        union = NodeSet.of([target.center, *(node for paths in found for node in paths.nodes())])
+        ends = NodeSet.of([*entities, target.center])
+        first = [entity for entity in entities if entity != target.center]
+        nodes = np.array([*first, *(union - ends), target.center], dtype=np.int32)
+        edges = self.graph.induced(union)
+        return Subgraph(entities, target.center, nodes, edges, found, self.limits.most_hops)
+
+
+def path_evidence(kb: KnowledgeBase, subgraph: Subgraph, most: int = 3) -> tuple[Path, ...]:
+    """The most telling paths as facts in their stored direction, shared out among the question entities."""
+    chosen = [paths.paths[rank] for rank in range(most) for paths in subgraph.paths if rank < len(paths.paths)][:most]
+    refs = dict(zip(subgraph.nodes.tolist(), kb.refs(subgraph.nodes), strict=True))
+    names = kb.schema.relation_names
+    between: dict[frozenset[int], Fact] = {}
+    for head, relation, tail in subgraph.triples:
+        between.setdefault(frozenset((head, tail)), Fact(refs[head], names[relation], refs[tail]))
+    return tuple(Path(tuple(between[frozenset(pair)] for pair in pairwise(path))) for path in chosen if len(path) > 1)

@@ -1,0 +1,221 @@
+"""Nodes without a name of their own: such a node stands for a fact with several parts, a marriage or a term of office.
+
+A base that is at hand tells them all at once; of another one the names are looked at where a path comes by.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from clew.core.texts import OPAQUE
+from clew.core.types import EMPTY, Direction, NodeSet
+from clew.store.graph.protocol import KnowledgeBase, StoredKnowledgeBase
+
+NAMES_LOOKED_AT = 500
+"""So many nodes are asked for their names where not all are known."""
+ENOUGH = 30
+"""So many named nodes behind a relation, and none without a name, tell what it leads to."""
+Via = tuple[str, Direction]
+"""A relation and the direction in which it was taken."""
+
+
+class Nameless:
+    """Told from the names of the nodes in question, each looked at once."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self._known: dict[int, bool] = {}
+        self._named_behind: Counter[Via] = Counter()
+        self._nameless_behind: set[Via] = set()
+
+    def behind(self, relation: str, direction: Direction) -> bool:
+        """Whether a relation may lead to such nodes: not where enough named ones and no other were seen."""
+        via = (relation, direction)
+        return via in self._nameless_behind or self._named_behind[via] < ENOUGH
+
+    def among(self, nodes: NodeSet, via: Via | None = None) -> NodeSet:
+        """Those of some nodes that have no name; `via` is the relation that led to them."""
+        new = [node for node in nodes.array[:NAMES_LOOKED_AT].tolist() if node not in self._known]
+        if new:
+            self._known.update((ref.id, OPAQUE.fullmatch(ref.name) is not None) for ref in self.kb.refs(new))
+        nameless = NodeSet.of([node for node in nodes if self._known.get(node, False)])
+        if via is not None:
+            self._named_behind[via] += len(nodes) - len(nameless)
+            self._nameless_behind |= {via} if len(nameless) else set()
+        return nameless
+
+
+class KnownNameless(Nameless):
+    """All of them, found once by the pattern of their names."""
+
+    def __init__(self, kb: StoredKnowledgeBase) -> None:
+        self._nodes = kb.named_like(OPAQUE.pattern)
+        turned = {"out": "in", "in": "out"}
+        self._behind = {(use.relation, turned[use.direction]) for use in kb.relations(self._nodes)}
+
+    def behind(self, relation: str, direction: Direction) -> bool:
+        """Whether a relation leads to some of them anywhere in the base."""
+        return (relation, direction) in self._behind
+
+    def among(self, nodes: NodeSet, via: Via | None = None) -> NodeSet:  # noqa: ARG002 - known without
+        """Those of some nodes that have no name."""
+        return nodes & self._nodes if self._behind else EMPTY
+
+
+def nameless_of(kb: KnowledgeBase) -> Nameless:
+    """The nameless nodes of a base."""
+    return KnownNameless(kb) if isinstance(kb, StoredKnowledgeBase) else Nameless(kb)
+
+
+VALUE = re.compile(r"[-+]?\d[\d.,/:T-]*Z?")
+"""Years, dates and numbers: what many unrelated things share, so that no path leads on from them."""
+LOOKED_AT = 12
+"""So many ends of a relation tell what kind of nodes it leads to."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Move:
+    """One relation, walked from its head ("out") or from its tail ("in")."""
+
+    relation: str
+    direction: Literal["out", "in"]
+
+    @property
+    def back(self) -> Move:
+        """The same relation the other way."""
+        return Move(self.relation, "in" if self.direction == "out" else "out")
+
+    def in_words(self) -> str:
+        """An arrow and the relation, as the thesis shows paths to a model."""
+        return f"{'->' if self.direction == 'out' else '<-'} {self.relation}"
+
+
+Hop = tuple[Move, ...]
+"""One step in the reader's eyes: one move, or two where a node without a name lies between."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelationPath:
+    """A topic and the hops that lead away from it; equal paths are equivalent ones."""
+
+    topic: NodeSet
+    hops: tuple[Hop, ...] = ()
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """The moves of all hops, one after another."""
+        return tuple(move for hop in self.hops for move in hop)
+
+    def then(self, hop: Hop) -> RelationPath:
+        """The path, one hop longer."""
+        return RelationPath(self.topic, (*self.hops, hop))
+
+    def in_words(self) -> str:
+        """The moves as arrows."""
+        return " ".join(move.in_words() for move in self.moves)
+
+
+def is_return(before: Hop | None, hop: Hop) -> bool:
+    """Whether a hop takes the relation of the last one back: films by the same director."""
+    if before is None or len(hop) != 1 or len(before) != 1:
+        return False
+    return hop[0].relation == before[0].relation and hop[0].direction != before[0].direction
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A hop that goes on from a set of nodes, and how many edges it has there; `ends` where they are known already."""
+
+    hop: Hop
+    edges: int
+    ends: NodeSet | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Where a move leads, which nodes it does not go back to, and whether only nameless nodes, or none, are kept."""
+
+    nodes: NodeSet
+    left_out: NodeSet = EMPTY
+    nameless: bool | None = None
+
+
+class Explorer:
+    """Finds where relations lead, past the nodes without a name: they stand for facts, and are no answer."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self._nameless = nameless_of(kb)
+        self._values: dict[Move, bool] = {}
+
+    def leads(self, nodes: NodeSet) -> list[Lead]:
+        """Every hop that goes on from these nodes; facts without a name of their own are walked through."""
+        found = []
+        for use in self.kb.relations(nodes):
+            move = Move(use.relation, "out" if use.direction == "out" else "in")
+            if not self._nameless.behind(move.relation, move.direction):
+                found.append(Lead((move,), use.count))
+                continue
+            reached = self.walk(nodes, move)
+            middle = self._nameless.among(reached, (move.relation, move.direction))
+            if len(middle) < len(reached):
+                found.append(Lead((move,), use.count - len(middle), reached - middle if len(middle) else reached))
+            if not len(middle):
+                continue
+            for second in self.kb.relations(middle):
+                onward = Move(second.relation, "out" if second.direction == "out" else "in")
+                ends = self._named(self.walk(middle, onward) - nodes)
+                if len(ends):
+                    found.append(Lead((move, onward), len(ends), ends))
+        return found
+
+    def walk(self, nodes: NodeSet, move: Move) -> NodeSet:
+        """The nodes one move away."""
+        return self.kb.neighbors(nodes, move.relation, move.direction)
+
+    def ends(self, nodes: NodeSet, lead: Lead, before: Hop | None, topic: NodeSet) -> NodeSet:
+        """Where a hop leads; the topic is left out only where the hop takes the last relation back."""
+        reached = lead.ends if lead.ends is not None else self.walk(nodes, lead.hop[0])
+        return reached - topic if is_return(before, lead.hop) else reached
+
+    def execute(self, path: RelationPath) -> NodeSet:
+        """The nodes at the end of a path."""
+        return self.layers(path)[-1].nodes if path.hops else path.topic
+
+    def layers(self, path: RelationPath) -> list[Layer]:
+        """What each move of a path leads to, and what of that is passed over."""
+        found: list[Layer] = []
+        here, before = path.topic, None
+        for hop in path.hops:
+            reached = self.walk(here, hop[0])
+            if len(hop) == 2:
+                middle = self._nameless.among(reached)
+                found.append(Layer(middle, nameless=True if len(middle) < len(reached) else None))
+                reached = self.walk(middle, hop[1])
+            passed = reached & here if len(hop) == 2 else EMPTY
+            passed = passed | (reached & path.topic) if is_return(before, hop) else passed
+            left = reached - passed
+            here = self._named(left)
+            found.append(Layer(here, passed, False if len(here) < len(left) else None))
+            before = hop
+        return found
+
+    def leads_to_values(self, move: Move, nodes: NodeSet) -> bool:
+        """Whether a relation leads to years, dates or numbers, told from a few of its ends."""
+        known = self._values.get(move)
+        if known is None:
+            few = self.walk(nodes, move).array[:LOOKED_AT]
+            known = self._values[move] = are_values([ref.name for ref in self.kb.refs(few)])
+        return known
+
+    def _named(self, nodes: NodeSet) -> NodeSet:
+        return nodes - self._nameless.among(nodes)
+
+
+def are_values(names: Sequence[str]) -> bool:
+    """Whether most of some names are years, dates or numbers."""
+    return sum(VALUE.fullmatch(name) is not None for name in names) * 2 > len(names)

@@ -1,0 +1,362 @@
+"""What a question says about where to look: pages, sections, tables, figures and items by number, order and heading.
+
+Pure: nothing here knows a base. `references` finds what is named, `wanted` what is asked about it; whether anything
+in a base fits is found out by `locating`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from clew.core.nouns import plural, singular
+from clew.store.index.tokens import stop_words, terms
+
+Kind = Literal["page", "section", "table", "figure", "item"]
+Want = Literal["content", "summary", "comparison", "count", "page", "section", "next", "previous", "parts", "folder"]
+LABEL = r"(?:[A-Z]{1,3}[.\-]?)?\d+(?:[.\-]\d+)*[a-z]?(?![\w%])|[IVXLC]{1,6}\b(?!['’])|[A-Z]\b(?!['’])"
+"""The number of a part as written: 3, 3.2, C.13, UC4, 5-b, XII, A."""
+FILE = re.compile(r"[\w./-]+\.(?:pdf|docx|pptx|odt|ods|epub|html?|md|markdown|txt|rst|csv|tsv|xlsx|json|eml)\b", re.I)
+CONNECTING = re.compile(
+    r"(?:\b(?:in|on|of|from|at|within|to|by|under|according to|looking at)|\()\s*(?:the\s*)?$", re.I
+)
+LONGEST_HEADING = 8
+"""Words of a description that are taken for a heading."""
+
+
+@cache
+def _words() -> dict[str, Any]:
+    return tomllib.loads(files("clew.answering.reading").joinpath("en", "references.toml").read_text("utf-8"))
+
+
+@cache
+def _kinds() -> dict[str, Kind]:
+    """Every word for a part, in the singular and the plural, with its kind."""
+    found: dict[str, Kind] = {}
+    for kind, words in _words()["parts"].items():
+        for word in words:
+            found[word] = kind
+            if word.isalpha():
+                found.setdefault(plural(word), kind)
+    return found
+
+
+@cache
+def document_words() -> frozenset[str]:
+    """What a document may be called."""
+    return frozenset(_words()["documents"]["any"])
+
+
+def kind_of(word: str) -> Kind | None:
+    """The kind of part that a word stands for."""
+    return _kinds().get(word.casefold()) or _kinds().get(word.casefold() + ".")
+
+
+def _any_of(words: Iterable[str]) -> str:
+    ordered = sorted(words, key=lambda word: (-len(word), word))
+    return "|".join(re.escape(word) + (r"\b" if word[-1].isalnum() else "") for word in ordered)
+
+
+@cache
+def _ordinals() -> dict[str, int]:
+    """Words for an order; -1 is the last."""
+    words = _words()
+    found = {word: place for place, word in enumerate(words["ordinals"], start=1)}
+    found |= dict.fromkeys(words["last"], -1)
+    return found | dict.fromkeys(words["last_but_one"], -2)
+
+
+@cache
+def _numbered() -> re.Pattern[str]:
+    words = _words()
+    label = rf"(?:{LABEL}|(?i:{_any_of(words['numbers'])})(?!\s+\w))"
+    sign = rf"(?:(?i:{_any_of(words['number_signs'])})\s*)?"
+    joint = rf"\s*(?:(?i:{_any_of(w for w in words['joints'] if w.isalpha())})|[,&])\s*(?:and\s+)?"
+    return re.compile(
+        rf"\b(?P<kind>(?i:{_any_of(_kinds())}))\s*\(?{sign}(?P<label>{label})\)?"
+        rf"(?P<more>(?:{joint}{label}(?!\s+(?i:{_any_of(_kinds())})))*)"
+    )
+
+
+@cache
+def _ordinal() -> re.Pattern[str]:
+    """The last page; the third configuration variable; the fifth of the six files."""
+    kinds, word = _any_of(_kinds()), r"(?:\s+[\w'’*/-]+)"
+    return re.compile(
+        rf"\b(?P<ordinal>{_any_of(_ordinals())}|\d+(?:st|nd|rd|th)\b)(?:\s+of\s+the)?"
+        rf"(?P<between>{word}{{0,2}}?)\s+(?:(?P<kind>{kinds})|(?P<noun>[\w-]+)(?!\s+(?:[\w-]+\s+)?(?:{kinds})))",
+        re.IGNORECASE,
+    )
+
+
+BARE = re.compile(r"\b(?i:in|under|see|of|\()\s*(?P<label>\d+(?:\.\d+)+)\b(?=\s*(?:[,:;?()]|(?i:of|in)\b|$))")
+QUOTED = r"""["“‘'](?P<quoted>[^"”’']{2,80})["”’']"""
+
+
+@cache
+def _headed() -> re.Pattern[str]:
+    """The chapter about encryption; the section called “Salt works”; the table of port names."""
+    parts = _words()["parts"]
+    sections = _any_of(word for word in parts["section"] if word.isalpha())
+    others = _any_of(word for kind in ("table", "figure") for word in parts[kind] if word.isalpha())
+    said = r"(?:called|titled|entitled|named|headed|on|about|covering|describing|dealing\s+with|for|with)"
+    return re.compile(
+        rf"\b(?:(?P<kind>{sections})\s+{said}|(?P<other>{others})\s+(?:{said}|of))\s+"
+        rf"(?:{QUOTED}|(?:the\s+|an?\s+)?(?P<words>[^,:;?()]+))"
+        rf"|\b(?P<name>{sections})\s+{QUOTED.replace('quoted', 'title')}",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _compound() -> re.Pattern[str]:
+    """The installation chapter; the speed table."""
+    parts = _words()["parts"]
+    kinds = _any_of(w for kind in ("section", "table", "figure") for w in parts[kind] if w.isalpha())
+    return re.compile(rf"(?P<words>(?:[\w'’/.*+-]+\s+){{1,5}}?)(?P<kind>{kinds})(?!\s*\(?(?:{LABEL}))", re.IGNORECASE)
+
+
+UNNUMBERED = re.compile(rf"\bthe\s+(?:appendix|annex)\b(?!\s+(?:{LABEL}))", re.IGNORECASE)
+UNDER = re.compile(rf"\bunder\s+(?:{QUOTED}|(?P<words>[^,:;?()]+))", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A part that a question names: by its number as written, by its place in order, or by words of its heading."""
+
+    kind: Kind
+    word: str
+    """What the question calls it, in the singular."""
+    label: str | None = None
+    ordinal: int | None = None
+    """Its place among its kind, from 1; -1 is the last."""
+    about: str | None = None
+    start: int = 0
+    end: int = 0
+    following: str = ""
+    """The word right after it: “section 8 companies” is no section."""
+    quoted: bool = False
+    """Whether its heading stands in quotation marks."""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether number, order or a quoted heading say which one is meant."""
+        return self.label is not None or self.ordinal is not None or self.quoted
+
+    def in_words(self) -> str:
+        """As a reader would say it."""
+        if self.label is not None:
+            return f"{self.word} {self.label}"
+        if self.ordinal is not None:
+            named = {place: word for word, place in reversed(_ordinals().items())}
+            return f"{named.get(self.ordinal, f'{self.ordinal}th')} {self.word}"
+        return f"{self.word} “{self.about}”"
+
+
+def references(question: str) -> list[Reference]:
+    """Every part that a question names, in reading order; those by number and order before those by description."""
+    found = [*_by_number(question), *_by_order(question)]
+    found += [reference for reference in _by_words(question) if not any(_overlap(reference, one) for one in found)]
+    return sorted(found, key=lambda reference: reference.start)
+
+
+def _by_number(question: str) -> list[Reference]:
+    found = []
+    for match in _numbered().finditer(question):
+        word = match.group("kind").casefold()
+        labels = [match.group("label"), *re.findall(rf"{LABEL}|(?i:{_any_of(_words()['numbers'])})", match["more"])]
+        after = re.match(r"\s+([\w-]+)", question[match.end() :])
+        following = after.group(1) if after else ""
+        chosen = re.search(
+            r"\b(?:which|what|how many|all|any|some|these|those|our)\s+$", question[: match.start()], re.I
+        )
+        if chosen and terms(following):
+            continue  # “which section 8 companies”
+        if re.fullmatch(r"[A-Z]", labels[0]) and following not in ("", "of", "in", "on", "about"):
+            continue  # “the table I made”
+        for label in labels:
+            spelled = {word: str(place) for place, word in enumerate(_words()["numbers"], start=1)}
+            label = spelled.get(label.casefold(), label)
+            found.append(
+                Reference(
+                    _kinds()[word], _singular(word), label, start=match.start(), end=match.end(), following=following
+                )
+            )
+    for match in BARE.finditer(question):
+        if not any(one.start <= match.start("label") < one.end for one in found):
+            found.append(
+                Reference("section", "section", match.group("label"), start=match.start("label"), end=match.end())
+            )
+    return found
+
+
+def _by_order(question: str) -> list[Reference]:
+    found = []
+    for match in _ordinal().finditer(question):
+        written = match.group("ordinal").casefold()
+        digits = re.match(r"\d+", written)
+        place = int(digits.group()) if digits else _ordinals()[written]
+        noun = (match.group("kind") or match.group("noun")).casefold()
+        about = match.group("between").strip() if match.group("kind") else f"{match.group('between')} {noun}".strip()
+        kind = _kinds().get(noun, "item")
+        found.append(Reference(kind, _singular(noun), None, place, about or None, start=match.start(), end=match.end()))
+    return found
+
+
+def _by_words(question: str) -> list[Reference]:
+    found = []
+    for match in (*_headed().finditer(question), *UNDER.finditer(question)):
+        groups = match.groupdict()
+        quoted = groups.get("quoted") or groups.get("title")
+        words = quoted or _noun_phrase(match.group("words"))
+        word = (groups.get("kind") or groups.get("other") or groups.get("name") or "heading").casefold()
+        end = match.end() if quoted else match.start("words") + len(words)
+        if words:
+            kind = _kinds().get(word, "section")
+            found.append(Reference(kind, word, about=words, start=match.start(), end=end, quoted=bool(quoted)))
+    for match in UNNUMBERED.finditer(question):
+        found.append(Reference("section", "appendix", about="appendix", start=match.start(), end=match.end()))
+    for match in _compound().finditer(question):
+        words, word = _last_phrase(match.group("words")), match.group("kind").casefold()
+        if words:
+            start = match.end() - len(word) - len(words) - 1
+            found.append(Reference(_kinds()[word], word, about=words, start=start, end=match.end()))
+    return found
+
+
+def _noun_phrase(words: str) -> str:
+    """Up to where the next phrase begins: “encryption in the manual” is about encryption."""
+    kept: list[str] = []
+    for word in words.split()[:LONGEST_HEADING]:
+        if kept and word.casefold() in {"of", "in", "from", "does", "do", "is", "are", "say", "says", "has", "have"}:
+            break
+        kept.append(word)
+    return " ".join(kept)
+
+
+def _last_phrase(words: str) -> str:
+    """The words right before a noun that belong to it."""
+    kept: list[str] = []
+    for word in reversed(words.split()):
+        if word.casefold() in stop_words() or word.casefold() in document_words():
+            break
+        kept.insert(0, word)
+    return " ".join(kept)
+
+
+def _overlap(one: Reference, other: Reference) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _singular(word: str) -> str:
+    return {"appendices": "appendix", "fig.": "figure"}.get(word) or singular(word)
+
+
+@cache
+def _document() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?P<before>(?:[\w'’/+.-]+\s+){{0,5}})(?<![\w-])(?P<noun>{_any_of(document_words())})(?!\.\w)", re.IGNORECASE
+    )
+
+
+def document_phrases(question: str) -> list[tuple[int, int]]:
+    """Where the question names its documents: the noun for one with the words before it that describe it."""
+    found = []
+    for match in _document().finditer(question):
+        described = _last_phrase(match.group("before"))
+        if described or match.group("noun").casefold() not in ("file", "text"):
+            found.append((match.start("noun") - (len(described) + 1 if described else 0), match.end()))
+    return found
+
+
+def without_references(question: str, found: Sequence[Reference], documents: Sequence[tuple[int, int]] = ()) -> str:
+    """The question without the words that only say where to look; a description stays, since it may be answered."""
+    spans = {(one.start, one.end) for one in found if one.is_certain and (one.quoted or not one.about)}
+    spans |= {match.span() for match in FILE.finditer(question)} | set(documents)
+    last = len(question) + 1
+    for start, end in sorted(spans, reverse=True):
+        if end > last:
+            continue
+        before = CONNECTING.sub("", question[:start].rstrip())
+        question = f"{before.rstrip()} {question[end:].lstrip(' )')}"
+        last = start
+    return " ".join(question.split()).strip(" ,:;-")
+
+
+@cache
+def _counting() -> re.Pattern[str]:
+    kinds = _any_of(word for word, kind in _kinds().items() if kind != "item" and word.isalpha())
+    return re.compile(
+        rf"^how many (?P<kind>{kinds})\s+(?:are there in|are in|has|have|does|do|is|in|of)\s+(?P<what>.+?)"
+        r"(?:\s+(?:have|has|contain|long|got|there))?\s*\??$",
+        re.IGNORECASE,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked about the parts: to read them, to sum them up, or a fact of the structure itself."""
+
+    what: Want
+    kind: Kind = "section"
+    about: str = ""
+    """The rest of the question that matters: what is counted in, or what the page or section is about."""
+
+
+def wanted(question: str, found: Sequence[Reference]) -> Wanted:
+    """What a question asks for; `content` where it asks for something that is written in a part."""
+    low = question.casefold()
+    asking = _words()["asking"]
+    telling = rf"(?:of\b.*?)?\b(?:{_any_of(asking['telling'])})"
+    kinds = _any_of(word for word, kind in _kinds().items() if kind != "item" and word.isalpha())
+    if match := _counting().search(question.strip()):
+        return Wanted("count", _kinds()[match.group("kind").casefold()], match.group("what"))
+    if match := re.search(r"\b(?:which|what)\s+(?:page|slide)s?\s+(?P<rest>.*)", question, re.I):
+        before = question[: match.start()].split()[-1:]
+        if before in (["on"], ["On"], ["at"], ["At"], ["from"]) or re.match(telling, match["rest"], re.I):
+            return Wanted("page", "page", match["rest"])
+    sections = _any_of(word for word, kind in _kinds().items() if kind == "section" and word.isalpha())
+    if match := re.search(rf"\b(?:which|what)\s+(?P<kind>{sections})\b(?P<rest>.*)", question, re.I):
+        follows = re.search(rf"\b(?:{_any_of(_words()['next'])})", match["rest"], re.I)
+        precedes = re.search(rf"\b(?:{_any_of(_words()['previous'])})", match["rest"], re.I)
+        if found and (follows or precedes):
+            return Wanted("next" if follows else "previous", about=match["rest"])
+        if re.search(telling, match["rest"], re.I):
+            return Wanted("section", about=match["rest"])
+    if re.search(rf"\b(?:{kinds})\s+(?:{_any_of(_words()['next'])})|\bnext\s+(?:{kinds})", low) and found:
+        return Wanted("next")
+    if re.search(rf"\b(?:{kinds})\s+(?:{_any_of(_words()['previous'])})|\bprevious\s+(?:{kinds})", low) and found:
+        return Wanted("previous")
+    plural = _any_of(word for word, kind in _kinds().items() if kind == "section" and word.endswith("s"))
+    if match := re.search(
+        rf"^(?:what|which|list|name|give)\b.{{0,20}}?\b(?:sub-?)?(?:{plural})\b(?P<rest>.*)", question, re.I
+    ):
+        return Wanted("parts", about=match["rest"])
+    folder = next((word for word in asking["folder"] if word in low), None)
+    if folder is not None and asks_for_all(low.replace(folder, "")):
+        return Wanted("folder")
+    if re.search(rf"\b(?:{_any_of(asking['compare'])})", low):
+        return Wanted("comparison")
+    rest = without_references(question, found, document_phrases(question))
+    starts = rf"^(?:please\s+)?(?:can you\s+)?(?:{_any_of(asking['summary'])})|\babout\s*(?:\?|,|$)"
+    whole = asks_for_all(rest) or re.search(starts, low) is not None
+    return Wanted("summary" if whole else "content", about=rest)
+
+
+def asked_of_parts(question: str) -> tuple[list[Reference], Wanted] | None:
+    """The parts that a question names and what it wants of them; None where it asks for what is written anywhere."""
+    found = references(question)
+    wants = wanted(question, found)
+    return (found, wants) if found or wants.what != "content" else None
+
+
+def asks_for_all(rest: str, *, of_a_document: bool = False) -> bool:
+    """Whether a question without its references asks for nothing but the part itself, or the document itself."""
+    words = (*_words()["asking"]["whole"], *_words()["asking"]["compare"], *_words()["joints"], *document_words())
+    parts = () if of_a_document else (*_kinds(), *_ordinals())
+    return set(terms(rest)) <= {term for word in (*words, *parts) for term in terms(word)}

@@ -1,0 +1,369 @@
+"""Questions answered from the tables of documents: read by the learned reader, carried out on the table's columns.
+
+1  a year in the question picks its rows out of a table that has a row, or a column, for every year
+2  the reader says what is meant; plans that the table has no answer to are not chosen among
+3  the plan is carried out; sums, means and differences, which the reader does not know, are put together here
+4  of the answers of several tables the most certain is taken, and quoted row by row
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from clew.answering.reading.documents.table_base import Execution, Found, Mask, TableBase, Value, days, shown
+from clew.answering.reading.documents.table_columns import (
+    Columns,
+    Panel,
+    Row,
+    columns_of,
+    joined,
+    panel_of,
+    read_table,
+)
+from clew.answering.reading.meaning import Meaning, Understanding
+from clew.answering.reading.mentions import Named, Sense, find_named
+from clew.answering.reading.plan import LETTERS, Branch, Plan
+from clew.answering.reading.quantities import Quantity, quantities
+from clew.answering.reading.reader import LearnedReader
+from clew.core.types import Evidence, Judgement, NodeSet, Passage
+from clew.store.graph.protocol import StoredKnowledgeBase
+from clew.store.index.protocol import Link
+from clew.store.index.tokens import terms
+
+TOGETHER = {
+    "mean": re.compile(
+        r"\bon average\b,?|\b(?:the )?(?:average|mean)\b(?: (?:number|amount|value|size) of\b)?", re.IGNORECASE
+    ),
+    "sum": re.compile(
+        r"\b(?:in total|in all|altogether|combined|overall)\b"
+        r"|\b(?:the )?(?:total|sum)\b(?: (?:number|amount) of\b| of\b)?",
+        re.IGNORECASE,
+    ),
+}
+"""How one number of many is asked for: the reader, which knows no such form, is asked for the highest instead."""
+DIFFERENCE = re.compile(
+    r"\bby how (?:much|many)\b|\bdifference\b|\bhow (?:much|many) (?:more|less|fewer|\w+er)\b.*\bthan\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TableAnswer:
+    """What a table answers: a value or the names of rows, how the question was understood, and the rows it rests on."""
+
+    text: str
+    value: Value | None
+    names: tuple[str, ...]
+    rows: tuple[Row, ...]
+    certainty: float
+    how: str
+    table: int | None = None
+    """The node of the table, where it is one of a base."""
+
+
+@dataclass(frozen=True, eq=False)
+class AskedTable:
+    """A table that can be asked."""
+
+    table: Columns
+
+    @cached_property
+    def panel(self) -> Panel | None:
+        """The table by years, where it is one."""
+        return panel_of(self.table)
+
+    @cached_property
+    def whole(self) -> AskedColumns:
+        """All rows, one for each year where years are columns."""
+        return AskedColumns(self.table if self.panel is None else self.panel.table)
+
+    def answer(self, question: str) -> TableAnswer | None:
+        """The likeliest meaning carried out; over the rows of one year where the question names one."""
+        if self.panel is None:
+            return self.whole.answer(question)
+        years = [one for one in quantities(question) if one.is_date and one.value is not None]
+        if len(years) != 1 or BEFORE_OR_AFTER.search(question[: years[0].start]):
+            return self.whole.answer(question)
+        part = self._of_year(years[0].value or 0.0)
+        return None if part is None else part.answer(without(question, years[0]))
+
+    @cached_property
+    def _of_year(self) -> Callable[[float], AskedColumns | None]:
+        panel = self.panel
+        assert panel is not None
+
+        def of_year(year: float) -> AskedColumns | None:
+            part = panel.slice(year)
+            return None if part is None else AskedColumns(part)
+
+        return lru_cache(MOST_PARTS)(of_year)
+
+
+ASKED = re.compile(r"\b(?:which|what|whose)\s+((?:\w+\s*){1,2})", re.IGNORECASE)
+"""The words that say what is asked for."""
+SHOWN = 20
+"""Names that are written out."""
+BEFORE_OR_AFTER = re.compile(
+    r"\b(?:before|after|since|until|till|than|between|from|to|by|and|or)\s+(?:the )?(?:year )?$", re.IGNORECASE
+)
+"""What stands before a year that other years are compared with."""
+MOST_PARTS = 32
+"""Years of one table that are kept ready."""
+
+
+def without(question: str, quantity: Quantity) -> str:
+    """The question without a year and the word that ties it to the rest."""
+    before = re.sub(r"[\s,]*\b(?:in|for|of|during|from|year|the year)?[\s,]*$", "", question[: quantity.start])
+    return f"{before} {question[quantity.end :].lstrip()}".strip()
+
+
+@dataclass(frozen=True, eq=False)
+class AskedColumns:
+    """Columns that can be asked."""
+
+    table: Columns
+
+    @cached_property
+    def base(self) -> TableBase:
+        """The table as the reader sees it."""
+        return TableBase(self.table)
+
+    @cached_property
+    def reader(self) -> TableQuestions:
+        """The learned reader over it."""
+        return TableQuestions(self.base)
+
+    @cached_property
+    def generous(self) -> TableQuestions:
+        """The same for questions that put many values together."""
+        return TableQuestions(self.base, several=True)
+
+    def answer(self, question: str) -> TableAnswer | None:
+        """The likeliest meaning carried out, and put together where a sum, a mean or a difference is asked for."""
+        plain = self._carried_out(self.read(question))
+        if DIFFERENCE.search(question):
+            return self._difference(question)
+        for how, pattern in TOGETHER.items():
+            if pattern.search(question) and not (plain is not None and is_said_by_table(plain, pattern)):
+                together = [
+                    found
+                    for rest in (pattern.sub(" highest ", question), pattern.sub(" ", question))
+                    if (found := self._together(how, self.read(" ".join(rest.split()), several=True))) is not None
+                ]
+                return max(together, key=lambda found: found.certainty, default=None)
+        return plain
+
+    def read(self, question: str, *, several: bool = False) -> Understanding:
+        """What the question may mean; with `several`, the value may be that of many rows."""
+        plain, named = find_named(question, self.base, self.base.names)
+        dated = self._dated(plain)
+        named = [one for one in named if not any(one.start < d.end and d.start < one.end for d in dated)]
+        reader = self.generous if several else self.reader
+        return reader.understand(plain, sorted([*named, *dated], key=lambda one: one.start))
+
+    def _dated(self, question: str) -> list[Named]:
+        """Dates of the question that are those of one row, where dates name the rows."""
+        key = self.table.key
+        if key is None or self.table.columns[key].kind != "date":
+            return []
+        column, found = self.table.columns[key], []
+        for one in quantities(question):
+            if one.is_date:
+                low, high = days(one)
+                rows = np.flatnonzero((column.values >= low) & (column.values <= high))
+                if len(rows) == 1:
+                    link = Link(int(rows[0]), one.text, "exact", 1.0)
+                    found.append(Named(one.start, one.end, one.text, (Sense(self.base.row_type, (link,)),)))
+        return found
+
+    def _carried_out(self, understanding: Understanding) -> TableAnswer | None:
+        if not understanding.meanings:
+            return None
+        meaning = understanding.meanings[0]
+        found = self._execution(meaning).found()
+        if found is None:
+            return None
+        rows = self._rows(found.rows)
+        if found.value is not None:
+            return TableAnswer(shown(found.value), found.value, (), rows, understanding.certainty, said(meaning))
+        names = self._names(understanding.question, meaning, found)
+        if not names:
+            return None
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        text = ", ".join(names[:SHOWN]) + more + self._extreme(meaning, found)
+        return TableAnswer(text, None, names, rows, understanding.certainty, said(meaning))
+
+    def _names(self, question: str, meaning: Meaning, found: Found) -> tuple[str, ...]:
+        """What the nodes found are called, or their cells of the column that "which" asks for."""
+        after = ASKED.search(question)
+        wanted = set(terms(after[1])) if after else set()
+        used = set(terms(meaning.text))
+        is_rows = bool(len(found.nodes)) and int(found.nodes.array[-1]) < len(self.table.rows)
+        for place, column in enumerate(self.table.columns):
+            own = set(terms(column.name))
+            if is_rows and place != self.table.key and own and own <= wanted and not own & used:
+                return tuple(
+                    dict.fromkeys(column.cells[node] for node in found.nodes.array.tolist() if column.cells[node])
+                )
+        return tuple(dict.fromkeys(ref.name for ref in self.base.refs(found.nodes.array) if ref.name))
+
+    def _extreme(self, meaning: Meaning, found: Found) -> str:
+        """The value that was highest or lowest, to stand after the names."""
+        plan = meaning.plan
+        if plan.attribute is None or not plan.form.startswith(("max", "min", "compare")):
+            return ""
+        column, places = self._execution(meaning).column(plan.attribute), np.flatnonzero(found.rows)
+        return f" ({column.name}: {column.cells[int(places[0])]})" if len(places) else ""
+
+    def _execution(self, meaning: Meaning) -> Execution:
+        return Execution(self.base, self.reader.vocabulary, meaning.plan, meaning.senses, meaning.numbers)
+
+    def _rows(self, mask: Mask) -> tuple[Row, ...]:
+        return tuple(self.table.rows[place] for place in np.flatnonzero(mask).tolist())
+
+    def _together(self, how: str, understanding: Understanding) -> TableAnswer | None:
+        """The sum or mean of an attribute over the rows that a meaning is about."""
+        for meaning in understanding.meanings[:1]:
+            plan = meaning.plan
+            if plan.form not in ("max", "min", "value") or plan.attribute is None:
+                continue
+            execution = self._execution(meaning)
+            column, rows = execution.column(plan.attribute), execution.rows_about()
+            known = rows & ~np.isnan(column.values)
+            if column.kind not in ("number", "integer") or not known.any():
+                continue
+            value = float(np.sum(column.values[known]) if how == "sum" else np.mean(column.values[known]))
+            words = f"{how} {said(meaning).removeprefix('max ').removeprefix('min ')}"
+            return TableAnswer(shown(value), value, (), self._rows(known), understanding.certainty, words)
+        return None
+
+    def _difference(self, question: str) -> TableAnswer | None:
+        """How far two rows that a question names are apart."""
+        understanding = self.read(question)
+        for meaning in understanding.meanings[:1]:
+            named = [sense.nodes.array[:1] for sense in meaning.senses if sense.type == self.base.row_type]
+            if len(named) != 2 or meaning.plan.attribute is None:
+                continue
+            column = self._execution(meaning).column(meaning.plan.attribute)
+            places = np.concatenate(named)
+            first, second = column.values[places]
+            if np.isnan(first) or np.isnan(second) or column.kind not in ("number", "integer"):
+                continue
+            mask = np.isin(np.arange(len(self.table.rows)), places)
+            value, words = abs(float(first - second)), f"difference of {column.name}"
+            return TableAnswer(shown(value), value, (), self._rows(mask), understanding.certainty, words)
+        return None
+
+
+def said(meaning: Meaning) -> str:
+    """A meaning in words, with the names and numbers of the question."""
+    text = re.sub(r"(?<=[<>=] )number (\d+)\b", lambda match: meaning.numbers[int(match[1]) - 1].text, meaning.text)
+    return re.sub(r"\b[A-H]\b", lambda match: meaning.named[LETTERS.index(match[0])].text, text)
+
+
+def is_said_by_table(found: TableAnswer, pattern: re.Pattern[str]) -> bool:
+    """Whether a word such as total is part of a column that was understood, or the value is that of one row."""
+    is_cell = found.value is not None and len(found.rows) == 1 and not found.how.startswith(("count", "exists"))
+    return is_cell or pattern.search(found.how) is not None
+
+
+class TableQuestions(LearnedReader):
+    """The learned reader over a table: plans that the table has no answer to are not chosen among."""
+
+    def __init__(self, base: TableBase, *, several: bool = False) -> None:
+        """Over a base made of a table; with `several`, a value may be asked of many rows."""
+        super().__init__(base, base.names)
+        self.base, self.several = base, several
+
+    def is_worth_choosing(self, plan: Plan, senses: Sequence[Sense], numbers: Sequence[Quantity]) -> bool:
+        """Whether carrying a plan out gives a value, or some rows."""
+        if plan.form == "describe":
+            return True
+        used = {branch.mention for branch in plan.branches} | set(plan.mentions)
+        if any(sense.type == self.base.row_type and place not in used for place, sense in enumerate(senses)):
+            return False
+        if self.several and plan.form == "value":
+            return True
+        if any(len(branch.hops) > 1 and self._comes_back(branch) for branch in plan.branches):
+            return False
+        execution = Execution(self.base, self.vocabulary, plan, tuple(senses), tuple(numbers))
+        found = execution.found()
+        if found is None or (plan.form == "count" and found.value == 0):
+            return False
+        return not plan.requirements or not bool(execution.required.all())
+
+    def _comes_back(self, branch: Branch) -> bool:
+        """Whether a path goes from rows to rows, to others that share a value: no one asks that of a table."""
+        ends = [self.vocabulary.hops[branch.hops[0]].start, *(self.vocabulary.hops[hop].end for hop in branch.hops)]
+        return len(set(ends)) < len(ends)
+
+
+KEPT = 16
+"""Tables that are kept ready."""
+QUOTED_ROWS = 5
+LEAST = 0.38
+"""A less certain answer is none; chosen on the ten tables of benchmarks/data/tables that may be tuned on."""
+NUMBERED = re.compile(r"^\s*table\s+[\w.]+\s*[.:–—-]\s*|,\s*table\s+\w+\s*$", re.IGNORECASE)
+
+
+@dataclass(eq=False)
+class TableReader:
+    """Answers questions from tables of a base."""
+
+    kb: StoredKnowledgeBase
+
+    def answer(self, question: str, nodes: Sequence[int]) -> TableAnswer | None:
+        """The most certain answer from some tables, given by their nodes or by those of their rows."""
+        best = self.likeliest(question, nodes)
+        return best if best is not None and best.certainty >= LEAST else None
+
+    def likeliest(self, question: str, nodes: Sequence[int]) -> TableAnswer | None:
+        """The same, however certain it is."""
+        return most_certain([self._ask(question, node) for node in self.tables(nodes)])
+
+    def quotes(self, answer: TableAnswer) -> tuple[Evidence, ...]:
+        """The rows that an answer rests on as quotations, and how the question was understood."""
+        rows = [Passage.of(self.kb.node(row.node), row.start, row.end) for row in answer.rows[:QUOTED_ROWS]]
+        return (*rows, Judgement("table look-up", answer.certainty, answer.how))
+
+    def tables(self, nodes: Sequence[int]) -> list[int]:
+        """The tables among some nodes, and those that some of them are rows of, each once."""
+        found: dict[int, None] = {}
+        for node in nodes:
+            if self.kb.type_of(node) == "table":
+                found[node] = None
+            elif "has_rows" in self.kb.schema.relation_names:
+                found |= dict.fromkeys(self.kb.neighbors(NodeSet.of([node]), "has_rows", "in"))
+        return list(found)
+
+    def _ask(self, question: str, node: int) -> TableAnswer | None:
+        table = self._table(node)
+        answer = None if table is None else table.answer(question)
+        return None if answer is None else replace(answer, table=node)
+
+    @cached_property
+    def _table(self) -> Callable[[int], AskedTable | None]:
+        return lru_cache(KEPT)(self._read)
+
+    def _read(self, node: int) -> AskedTable | None:
+        table = self.kb.node(node)
+        title = NUMBERED.sub("", table.name).strip() or table.name
+        pieces = [table, *(self.kb.node(rows) for rows in rows_of(self.kb, node))]
+        read = [own for piece in pieces if (own := read_table(piece.text, title, piece.id)) is not None]
+        return AskedTable(columns_of(joined(read))) if any(own.rows for own in read) else None
+
+
+def most_certain(answers: Sequence[TableAnswer | None]) -> TableAnswer | None:
+    """Of the answers of several tables the most certain; the first of equals."""
+    return max((one for one in answers if one is not None), key=lambda one: one.certainty, default=None)
+
+
+def rows_of(kb: StoredKnowledgeBase, table: int) -> list[int]:
+    """The passages that hold the rows of a long table."""
+    if "has_rows" not in kb.schema.relation_names:
+        return []
+    return list(kb.neighbors(NodeSet.of([table]), "has_rows", "out"))

@@ -1,0 +1,87 @@
+"""How far the values of attributes reach: what a number in a question can be compared with, and in which unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.answering.reading.plan import Plan, Requirement
+from clew.answering.reading.quantities import Quantity, in_units_of
+from clew.answering.reading.vocabulary import Vocabulary
+from clew.store.graph.protocol import Explorable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NEARLY_ALL = 0.97
+UNTELLING = -2.0
+"""What a comparison costs that nearly everything satisfies: nobody asks for it."""
+UNMET = -1.0
+"""What a comparison costs that nothing satisfies, unless that is what is asked."""
+NUMERIC = frozenset({"number", "integer"})
+Numbers = NDArray[np.float64]
+COMPARED = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "=": np.equal,
+    "!=": np.not_equal,
+}
+
+
+@dataclass
+class Extents:
+    """The values of the attributes of a base, each looked up when it is first compared."""
+
+    kb: Explorable
+    vocabulary: Vocabulary
+    _known: dict[int, Numbers] = field(default_factory=dict)
+
+    def fitted(self, plan: Plan, numbers: Sequence[Quantity]) -> tuple[Plan, float]:
+        """The plan with its numbers as the attributes hold them, and what it costs to mean just this."""
+        groups: dict[int, list[Requirement]] = {}
+        for one in plan.requirements:
+            groups.setdefault(one.attribute, []).append(one)
+        found = [self._fitted(group, numbers, plan) for group in groups.values()]
+        fitted = {id(before): after for group, _ in found for before, after in group}
+        requirements = tuple(fitted[id(one)] for one in plan.requirements)
+        return replace(plan, requirements=requirements), sum(cost for _, cost in found)
+
+    def _fitted(
+        self, group: Sequence[Requirement], numbers: Sequence[Quantity], plan: Plan
+    ) -> tuple[list[tuple[Requirement, Requirement]], float]:
+        """The comparisons of one attribute, all in one unit: the first in which they tell some values from others."""
+        attribute = self.vocabulary.attributes[group[0].attribute]
+        compared = [one for one in group if one.quantity is not None]
+        units = [in_units_of(numbers[one.quantity], attribute.name) for one in compared if one.quantity is not None]
+        options = list(zip(*units, strict=False))
+        if not options or attribute.kind not in NUMERIC:
+            return [(one, one) for one in group], 0.0
+        shares = [self._share(compared, values) for values in options]
+        tells = [0 < share < NEARLY_ALL for share in shares]
+        chosen = options[tells.index(True) if any(tells) else 0]
+        values = {id(one): value for one, value in zip(compared, chosen, strict=True)}
+        fitted = [(one, replace(one, value=values.get(id(one), one.value))) for one in group]
+        if any(tells):
+            return fitted, 0.0
+        return fitted, UNTELLING if shares[0] else 0.0 if plan.form in ("count", "exists") else UNMET
+
+    def _share(self, compared: Sequence[Requirement], values: Sequence[float]) -> float:
+        """Of the values of an attribute, how many satisfy all comparisons."""
+        known = self._values(compared[0].attribute)
+        satisfied = np.ones(len(known), dtype=np.bool_)
+        for one, value in zip(compared, values, strict=True):
+            satisfied &= COMPARED[one.operator](known, value)
+        return float(satisfied.mean()) if len(known) else 0.0
+
+    def _values(self, place: int) -> Numbers:
+        if place not in self._known:
+            attribute = self.vocabulary.attributes[place]
+            every = self.kb.values(self.kb.nodes(attribute.owner), attribute.name)
+            numbers = [float(x) for x in every if isinstance(x, int | float) and not np.isnan(x)]
+            self._known[place] = np.array(numbers, dtype=np.float64)
+        return self._known[place]

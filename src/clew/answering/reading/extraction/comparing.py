@@ -1,0 +1,105 @@
+"""Questions about two things: one of them by a date or by what is said of it, or whether both are alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from clew.answering.reading.extraction.asked import Asked, meanings
+from clew.answering.reading.extraction.facts import Day, day, life, maker, origins, places
+from clew.core.proper_names import title_forms
+from clew.core.roles import Read, Source
+
+_EARLIER = re.compile(r"\b(?:first|older|oldest|elder|earlier|earliest|before)\b", re.IGNORECASE)
+_LATER = re.compile(r"\b(?:last|later|latest|younger|youngest|newer|more recent(?:ly)?|after)\b", re.IGNORECASE)
+_AMONG = re.compile(r"\b(?:between|out of|among) (?:the )?$", re.IGNORECASE)
+_SAME = re.compile(r"\b(?:same|share|similar)\b", re.IGNORECASE)
+_MAKERS = ("direct", "perform", "compos", "produc", "writ", "creat")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """Something a question names, as it writes it, and the source about it."""
+
+    text: str
+    source: int
+    start: int
+    end: int
+
+
+def options(question: str, sources: Sequence[Source]) -> list[Option]:
+    """What the question names that has a source of its own, in reading order, longest titles first."""
+    folded = question.casefold()
+    found: list[Option] = []
+    forms = [(form, place) for place, source in enumerate(sources) for form in title_forms(source.title)]
+    for form, place in sorted(forms, key=lambda pair: (-len(pair[0]), pair[1])):
+        match = re.search(rf"(?<!\w){re.escape(form.casefold())}(?!\w)", folded)
+        if match is None or any(option.source == place for option in found):
+            continue
+        if not any(option.start < match.end() and match.start() < option.end for option in found):
+            text = re.sub(r"\s*\([^)]*\)\s*$", "", question[match.start() : match.end()])
+            found.append(Option(text, place, *match.span()))
+    return sorted(found, key=lambda option: option.start)
+
+
+def compared(asked: Asked, sources: Sequence[Source]) -> Read | None:
+    """The answer to a question about two things; None where it is none, or where the sources lack one of them."""
+    named = options(asked.text, sources)
+    for first, second in pairwise(named):
+        between = asked.text[first.end : second.start]
+        joined = re.search(r"\b(?:and|as|with)\b", between)
+        if re.search(r"\bor\b", between) or (joined and _AMONG.search(asked.text[: first.start])):
+            return _one_of(asked, (first, second), sources)
+        if asked.kind == "yes or no" and joined:
+            return _alike(asked, (first, second), sources)
+    return None
+
+
+def _one_of(asked: Asked, pair: tuple[Option, Option], sources: Sequence[Source]) -> Read:
+    persons = [_meant(asked, option, sources) for option in pair]
+    cited = tuple(dict.fromkeys((*(option.source for option in pair), *persons)))
+    earlier, later = _EARLIER.search(asked.text), _LATER.search(asked.text)
+    if earlier or later:
+        days = [_day(asked, sources[place].text) for place in persons]
+        known = [value for value in days if value is not None]
+        if known:
+            best = min(known) if earlier else max(known)
+            return Read(pair[days.index(best)].text, cited)
+    asking = asked.terms - meanings(pair[0].text) - meanings(pair[1].text)
+    said = [len(asking & meanings(sources[place].text)) for place in persons]
+    return Read(pair[said.index(max(said))].text, cited)
+
+
+def _alike(asked: Asked, pair: tuple[Option, Option], sources: Sequence[Source]) -> Read:
+    persons = [_meant(asked, option, sources) for option in pair]
+    cited = tuple(dict.fromkeys((*(option.source for option in pair), *persons)))
+    first, second = (sources[place] for place in persons)
+    if _SAME.search(asked.text):
+        if asked.about("nationality", "country") and not asked.about("located"):
+            alike = bool(origins(first.text) & origins(second.text))
+        else:
+            shared = places(first.text, first.title) & places(second.text, second.title)
+            alike = len(shared) >= (1 if asked.about("country") else 2)  # a state is told with its country
+        return Read("yes" if alike else "no", cited)
+    wanted = asked.terms - meanings(pair[0].text) - meanings(pair[1].text) - meanings("both")
+    holds = all(wanted <= meanings(f"{source.title} {source.text}") for source in (first, second))
+    return Read("yes" if holds else "no", cited)
+
+
+def _meant(asked: Asked, option: Option, sources: Sequence[Source]) -> int:
+    """The source about an option, or about its director and the like where the question is about that."""
+    for verb in _MAKERS:
+        if re.search(rf"\b{verb}\w*(?:or|er|ors|ers)\b", asked.text, re.IGNORECASE):
+            found = maker(sources[option.source].text, verb, sources)
+            return option.source if found is None else found
+    return option.source
+
+
+def _day(asked: Asked, text: str) -> Day | None:
+    """The date a comparison is about: of death, of birth, or the first that is told."""
+    if asked.about("died"):
+        return life(text).died
+    lived = life(text)
+    return lived.born if lived.born and not asked.about("released") else day(text)

@@ -1,0 +1,132 @@
+"""How a question leans on the one before it: by its opening, or by words that point back.
+
+Which words do so lies in a file; what the question then asks is read as any other question is.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from clew.answering.reading.quantities import quantities
+from clew.core.nouns import plural
+from clew.core.schema import words_of
+from clew.store.index.tokens import stop_words, tokenise
+
+
+@dataclass(frozen=True)
+class _Words:
+    ties: re.Pattern[str]
+    switch: re.Pattern[str]
+    reasons: re.Pattern[str]
+    parts: re.Pattern[str]
+    several: re.Pattern[str]
+    one: re.Pattern[str]
+    implied: re.Pattern[str]
+    pointers: str
+    complete: re.Pattern[str]
+
+
+@cache
+def _words(language: str = "en") -> _Words:
+    lists = tomllib.loads(files("clew.answering.reading").joinpath(language, "follow_ups.toml").read_text("utf-8"))
+    joined = {name: "|".join(f"(?:{pattern})" for pattern in some) for name, some in lists.items()}
+
+    def anywhere(name: str) -> re.Pattern[str]:
+        return re.compile(rf"\b(?:{joined[name]})(?!\w)", re.IGNORECASE)
+
+    return _Words(
+        re.compile(rf"\W*(?:(?:{joined['ties']})\b[\s,:.!-]*)+", re.IGNORECASE),
+        re.compile(rf"\W*(?:{joined['switches']})\b[\s,:]*", re.IGNORECASE),
+        re.compile(rf"\W*(?:{joined['reasons']})\W*", re.IGNORECASE),
+        anywhere("parts"),
+        anywhere("several"),
+        anywhere("one"),
+        anywhere("implied"),
+        joined["pointers"],
+        re.compile(rf"\W*(?:{joined['complete']})\b", re.IGNORECASE),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pointing:
+    """Words that point back to what was spoken of."""
+
+    start: int
+    end: int
+    text: str
+    is_part: bool = False
+    """Whether some of those things are asked for, not something about them."""
+    is_several: bool = False
+    kind: str | None = None
+    """The node type that is named with it: "that country"."""
+    is_implied: bool = False
+    """Whether it only may point back: "which are the largest?"."""
+
+
+def asks_for_reasons(question: str) -> bool:
+    """Whether a question asks only why the last answer was given."""
+    return _words().reasons.fullmatch(question) is not None
+
+
+def pointing(question: str, kinds: Sequence[str]) -> Pointing | None:
+    """The first words that point back; `kinds` are the types that things may be called by."""
+    words = _words()
+    for kind in kinds:
+        called = words_of(kind)
+        noun = rf"\b(of )?(?:{words.pointers}) (?:({re.escape(plural(called))})|{re.escape(called)})\b"
+        match = re.search(noun, question, re.IGNORECASE)
+        if match:
+            return Pointing(match.start(), match.end(), match[0], match[1] is not None, match[2] is not None, kind)
+    ways = (
+        (words.parts, True, True),
+        (words.several, False, True),
+        (words.one, False, False),
+        (words.implied, True, True),
+    )
+    for pattern, is_part, is_several in ways:
+        match = pattern.search(question)
+        if match:
+            implied = pattern is words.implied
+            return Pointing(match.start(), match.end(), match[0], is_part, is_several, is_implied=implied)
+    return None
+
+
+def is_fragment(question: str) -> bool:
+    """Whether a question does not begin as complete ones do."""
+    return _words().complete.match(question) is None
+
+
+def untied(question: str) -> str:
+    """The question without words that only tie it to what went before: "and so, …"."""
+    match = _words().ties.match(question)
+    rest = question if match is None else question[match.end() :]
+    return rest if rest.strip(" ?.!") else question
+
+
+def switched(question: str) -> str | None:
+    """What stands after an opening that asks the same about something else: "what about …"; None without one."""
+    match = _words().switch.match(question)
+    rest = "" if match is None else question[match.end() :].strip(" ?.!")
+    return rest or None
+
+
+def telling_words(text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
+    """The words of a text that are neither everyday words nor inside names nor numbers."""
+    taken = [*spans, *((one.start, one.end) for one in quantities(text))]
+    return [
+        token.text
+        for token in tokenise(text)
+        if token.text not in stop_words() and not any(start <= token.start < end for start, end in taken)
+    ]
+
+
+def replaced(text: str, pieces: Iterable[tuple[int, int, str]]) -> str:
+    """The text with other words at some places."""
+    for start, end, other in sorted(pieces, reverse=True):
+        text = text[:start] + other + text[end:]
+    return " ".join(text.split())

@@ -1,0 +1,81 @@
+"""What a question may mean, and which of its words that accounts for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clew.answering.reading.mentions import Named, Sense
+from clew.answering.reading.plan import Plan
+from clew.answering.reading.quantities import Quantity
+from clew.store.index.tokens import stop_words, terms, tokenise
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """One way to take the question."""
+
+    plan: Plan
+    named: tuple[Named, ...]
+    """The mentions that its plan speaks of by position."""
+    senses: tuple[Sense, ...]
+    """What each of them stands for."""
+    numbers: tuple[Quantity, ...]
+    score: float
+    """Log-probability among the meanings that were chosen among, "none of them" included."""
+    prior: float
+    """Sum of the log-probabilities of its parts."""
+    text: str
+    """The plan in words, mentions as letters."""
+    beyond: float = 0.0
+    """Log-probability, by the words of the question alone, that it asks for what a schema does not hold."""
+
+    @property
+    def share(self) -> float:
+        """The probability that goes with the score."""
+        return float(np.exp(self.score))
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """What a question may mean, the likeliest first."""
+
+    question: str
+    named: tuple[Named, ...] = ()
+    meanings: tuple[Meaning, ...] = ()
+    none: float = 0.0
+    """Log-probability that none of them is meant."""
+    certainty: float = 0.0
+    """How likely the first meaning is right."""
+    is_english: bool = True
+
+
+def explained_part(question: str, meaning: Meaning) -> float:
+    """The part of a question's telling words that its plan accounts for."""
+    words = [token.text for token in tokenise(question) if token.text not in stop_words()]
+    return 1 - len(unexplained(question, meaning).split()) / max(1, len(words))
+
+
+def unexplained(question: str, meaning: Meaning) -> str:
+    """The telling words of a question that neither name anything nor are among the words of the plan."""
+    used = {requirement.quantity for requirement in meaning.plan.requirements}
+    spans = [(one.start, one.end) for one in meaning.named]
+    spans += [(one.start, one.end) for place, one in enumerate(meaning.numbers) if place in used]
+    known = set(terms(meaning.text))
+    left = [
+        question[token.start : token.end]
+        for token in tokenise(question)
+        if not any(start <= token.start < end for start, end in spans)
+        and token.text not in stop_words()
+        and known.isdisjoint(terms(token.text))
+    ]
+    return " ".join(left)
+
+
+def strange_words(question: str, meaning: Meaning) -> list[str]:
+    """Words with a capital or a digit inside a question that no name, number or plan accounts for."""
+    left = set(unexplained(question, meaning).split())
+    words = [question[token.start : token.end] for token in tokenise(question)[1:]]
+    is_shouted = question.isupper()
+    return [word for word in words if word in left and not is_shouted and (word[0].isupper() or word[-1].isdecimal())]

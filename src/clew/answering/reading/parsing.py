@@ -1,0 +1,112 @@
+"""The learned reader in the role of a parser: what a question means, as queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+
+from clew.answering.reading.meaning import Meaning, Understanding, explained_part, unexplained
+from clew.answering.reading.reader import LearnedReader
+from clew.answering.reading.translation import Translator
+from clew.core.query import TripletQuery, Variable
+from clew.core.roles import Parse
+from clew.core.schema import Schema
+from clew.core.types import NodeSet
+from clew.store.index.tokens import tokenise
+
+OTHERS = 4
+"""Other meanings that are tried where the first one has no answer."""
+EXPLAINED = 0.6
+MOST_UNEXPLAINED = {True: 3, False: 5}
+"""Where less than that part of the telling words is accounted for, and more than so many are left, texts may be meant;
+fewer where nothing is named for sure."""
+UNLIKELY = 0.02
+"""A meaning less likely than this is not tried."""
+YEARS = (1000, 2200)
+"""Whole numbers between these may be years."""
+LOOKED_AT = 200
+"""So many nodes tell what the values of an attribute look like."""
+
+
+@dataclass(frozen=True)
+class LearnedParser:
+    """Reads questions without a language model."""
+
+    reader: LearnedReader
+
+    def parse(self, question: str, schema: Schema) -> Parse:  # noqa: ARG002 - the reader knows its base's schema
+        """The likeliest query, others after it; one that requires nothing where nothing was understood."""
+        reader = self.reader.over(question)
+        return replace(self, reader=reader).parsed(reader.read(question))
+
+    def parsed(self, understanding: Understanding) -> Parse:
+        """What was understood, as queries."""
+        if not understanding.meanings:
+            nothing = TripletQuery((), Variable("x"), score=0.0, unexplained=(understanding.question,))
+            return Parse(nothing, certainty=0.0)
+        first, *rest = understanding.meanings
+        queries = [self.query(understanding, first)]
+        for meaning in rest[:OTHERS]:
+            if meaning.share >= UNLIKELY:
+                queries.append(self.query(understanding, meaning))
+        if queries[0].asks == "value" and asks_whether(understanding.question) and not self._is_truth(queries[0]):
+            return Parse(queries[0], tuple(queries[1:]), certainty=0.0)  # whether it is so, a value does not say
+        if queries[0].asks == "value" and asks_when(understanding.question) and not self._is_time(queries[0]):
+            return Parse(queries[0], tuple(queries[1:]), certainty=0.0)  # when it was, a count or a weight does not say
+        explained = explained_part(understanding.question, first)
+        left = len(queries[0].unexplained[0].split()) if queries[0].unexplained else 0
+        is_doubtful = all(one.is_doubtful for one in first.named)
+        is_vague = understanding.is_english and explained < EXPLAINED and left > MOST_UNEXPLAINED[is_doubtful]
+        is_loose = is_vague and self.reader.is_written_about(queries[0].target.type)
+        certainty = understanding.certainty * (explained if is_loose else 1.0)
+        return Parse(queries[0], tuple(queries[1:]), certainty=certainty, is_loose=is_loose)
+
+    def _is_truth(self, query: TripletQuery) -> bool:
+        return self.reader.kb.schema.attribute_types.get(query.attribute or "") == "boolean"
+
+    def _is_time(self, query: TripletQuery) -> bool:
+        """Whether an attribute can say when something was: numbers that look like years, texts with a digit."""
+        kb, attribute = self.reader.kb, query.attribute or ""
+        if kb.schema.attribute_types.get(attribute) == "date":
+            return True
+        known = kb.values(NodeSet(kb.nodes(query.target.type).array[:LOOKED_AT]), attribute)
+        times = [_may_be_time(one) for one in known if one is not None]
+        return 2 * sum(times) > len(times)
+
+    def query(self, understanding: Understanding, meaning: Meaning) -> TripletQuery:
+        """One meaning as a query."""
+        question = understanding.question
+        translator = Translator(self.reader.vocabulary, meaning.named, meaning.senses, meaning.numbers)
+        left, query = unexplained(question, meaning), translator.query(meaning.plan)
+        if meaning.plan.form in ("compare_max", "compare_min") and asks_whether(question):
+            query = replace(query, asks="truth")  # whether it is the first one that has more
+        is_left = left and understanding.is_english  # words of another language are in no plan
+        return replace(query, score=meaning.share, unexplained=(left,) if is_left else ())
+
+
+@cache
+def _words(kind: str, language: str = "en") -> frozenset[str]:
+    return frozenset(files("clew.answering.reading").joinpath(language, f"{kind}.txt").read_text("utf-8").split())
+
+
+def asks_whether(question: str) -> bool:
+    """Whether a question is to be answered by yes or no: it begins with its verb and offers no choice."""
+    words = [token.text for token in tokenise(question)]
+    return bool(words) and words[0] in _words("truth") and "or" not in words
+
+
+def _may_be_time(value: object) -> bool:
+    if isinstance(value, list):
+        return any(map(_may_be_time, value))
+    if isinstance(value, str):
+        return any(letter.isdigit() for letter in value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return YEARS[0] <= value <= YEARS[1] and value == int(value)
+
+
+def asks_when(question: str) -> bool:
+    """Whether a question asks for a time: it begins with a word for that."""
+    words = [token.text for token in tokenise(question)]
+    return bool(words) and words[0] in _words("times")

@@ -1,0 +1,251 @@
+"""Relation paths ranked without a model: how well the trained encoders think that a path says what a question asks.
+
+1  compare the question, its topic masked, with every relation that leaves the nodes reached so far
+2  explore: for each length, hop by hop, keep the `beam` likeliest paths that lead somewhere
+3  choose: the second encoder reads the question beside the best paths in words
+4  remember: questions like one whose answer was confirmed mean the path that led to it
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from clew.answering.queries.relation_paths import Explorer, Lead, Move, RelationPath
+from clew.answering.reading.encoders import LEAST_PRIOR, SHIPPED, Encoders, Floats, unit
+from clew.answering.reading.fitted import Fitted
+from clew.answering.reading.other_languages import encoders_for
+from clew.answering.reading.plan import LETTERS, Branch, Plan, Wording
+from clew.answering.reading.reader import BUDGET, CHOSEN_AMONG, shared_encoders
+from clew.answering.reading.scoring import FOCUS, HEADS, length_scores, shared_words
+from clew.answering.reading.topic_mask import MASK
+from clew.answering.reading.vocabulary import Vocabulary
+from clew.core.scores import cosines, round_network
+from clew.core.types import NodeSet
+from clew.store.graph.protocol import KnowledgeBase
+
+HEADS_OF_LENGTH = {1: HEADS[:1], 2: HEADS[1:3], 3: HEADS[3:6]}
+"""What compares each move of a path, by how many it has; a path through a node without a name has one move more."""
+TOO_MANY = 20_000
+"""A path that has reached more nodes than this is not followed further."""
+READ = 0.4
+"""What the second encoder counts beside the first: fitted on left-out schemas, 0.38 to 0.43 in three folds."""
+UNREAD = -5.0
+"""What is taken from the score of a path that the second encoder was not shown."""
+ALIKE, THE_SAME = 0.8, 0.97
+"""From which cosine on a confirmed question says something about another, and from which on nearly all."""
+MOST_TRUSTED = 0.9
+"""How much a confirmed question that is the same but for its names counts against what the encoders think."""
+NEAREST = 20.0
+"""How much more the nearest of several confirmed questions counts."""
+
+Places = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPath:
+    """A path that exists, where it leads, and the logarithm of how likely it is the one that is asked for."""
+
+    path: RelationPath
+    ends: NodeSet
+    score: float
+
+
+@dataclass(frozen=True)
+class Taught:
+    """A question whose answer was confirmed, its topic masked, and the moves that lead to the answer."""
+
+    question: str
+    moves: tuple[Move, ...]
+
+
+@dataclass(frozen=True)
+class _Found:
+    path: RelationPath
+    places: Places
+    """Of its moves in the vocabulary."""
+    ends: NodeSet
+    prior: float
+
+
+class PathRanker:
+    """Ranks the paths of one base."""
+
+    def __init__(
+        self, kb: KnowledgeBase, *, taught: Sequence[Taught] = (), weights: Path = SHIPPED, beam: int = 40
+    ) -> None:
+        self.kb, self.taught, self.beam = kb, tuple(taught), beam
+        self.explorer = Explorer(kb)
+        self.encoders = shared_encoders(weights)
+        self._vectors: dict[int, Floats] = {}
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The relations in words."""
+        return Vocabulary(self.kb.schema)
+
+    @cached_property
+    def fitted(self) -> Fitted | None:
+        """What the reader learned for this base."""
+        return Fitted.beside(self.kb, self.encoders.version)
+
+    def masked(self, question: str, topic: NodeSet) -> str:
+        """A question with `[]` for its topic, as the encoders know it: `who directed § film §`."""
+        return self._with(question, f"{FOCUS} {self._kind_words(topic)} {FOCUS}")
+
+    def rank(self, question: str, topic: NodeSet, depth: int = 3) -> list[RankedPath]:
+        """The paths from a topic, best first; each leads to at least one node. The question has `[]` for the topic."""
+        if not len(topic):
+            return []
+        masked = self.masked(question, topic)
+        encoders = encoders_for(question, [], self.encoders, self.vocabulary.words)
+        vector = unit(encoders.asked([masked]))[0]
+        found = self._explored(vector, topic, depth)  # 1, 2
+        if not found:
+            return []
+        found.sort(key=lambda one: (-one.prior, one.path.in_words()))
+        scores = self._remembered(vector, found, self._chosen(question, masked, topic, found, encoders))  # 3, 4
+        ranked = [RankedPath(one.path, one.ends, float(score)) for one, score in zip(found, scores, strict=True)]
+        return sorted(ranked, key=lambda one: -one.score)
+
+    # 1 and 2
+
+    def _explored(self, vector: Floats, topic: NodeSet, depth: int) -> list[_Found]:
+        kind = self._kind(topic)
+        lengths = length_scores(self.vocabulary, self.encoders.heads, self.kb.schema.type_code[kind])
+        reached: dict[RelationPath, NodeSet] = {RelationPath(topic): topic}
+        leads: dict[RelationPath, list[Lead]] = {}
+        found = []
+        for length in range(1, min(depth, len(HEADS_OF_LENGTH)) + 1):
+            likely = self._likely(vector, length)
+            level: list[tuple[float, RelationPath, Places]] = [(0.0, RelationPath(topic), ())]
+            while level:
+                grown = []
+                for score, path, places in level:
+                    if len(reached[path]) <= TOO_MANY:
+                        leads.setdefault(path, self.explorer.leads(reached[path]))
+                        for lead in leads[path]:
+                            if len(places) + len(lead.hop) <= length:
+                                more, after = likely(lead, places, kind)
+                                grown.append((score + more, path, after, lead))
+                level = []
+                for score, path, places, lead in self._best(grown, reached, topic):
+                    longer = path.then(lead.hop)
+                    if len(places) == length:
+                        prior = score + float(lengths[length - 1])
+                        found.append(_Found(longer, places, reached[longer], prior))
+                    elif not self.explorer.leads_to_values(lead.hop[-1], reached[path]):
+                        level.append((score, longer, places))
+        return found
+
+    def _best(
+        self,
+        grown: list[tuple[float, RelationPath, Places, Lead]],
+        reached: dict[RelationPath, NodeSet],
+        topic: NodeSet,
+    ) -> list[tuple[float, RelationPath, Places, Lead]]:
+        """The likeliest ones that lead somewhere; `reached` gets where."""
+        kept = []
+        for one in sorted(grown, key=lambda one: -one[0]):
+            _, path, _, lead = one
+            longer = path.then(lead.hop)
+            if longer not in reached:
+                before = path.hops[-1] if path.hops else None
+                reached[longer] = self.explorer.ends(reached[path], lead, before, topic)
+            if len(reached[longer]):
+                kept.append(one)
+                if len(kept) == self.beam:
+                    break
+        return kept
+
+    def _likely(self, vector: Floats, length: int) -> Callable[[Lead, Places, str], tuple[float, Places]]:
+        """Scores the moves of a hop that goes on from a path: of a relation between several types, the likeliest."""
+        matrices = self.encoders.heads["pairs"]
+        turned = [vector @ matrices[HEADS.index(head)] for head in HEADS_OF_LENGTH[length]]
+        known: dict[tuple[int, int], float] = {}
+
+        def of_place(position: int, place: int) -> float:
+            if (position, place) not in known:
+                known[position, place] = float(round_network(self._vector(place) @ turned[position]))
+            return known[position, place]
+
+        def likely(lead: Lead, places: Places, kind: str) -> tuple[float, Places]:
+            total, hops = 0.0, self.vocabulary.hops
+            for move in lead.hop:
+                start = hops[places[-1]].end if places else kind
+                every = self._places[move]
+                own = [place for place in every if hops[place].start == start] or every
+                if not own:  # an endpoint may have relations that its schema did not name
+                    return LEAST_PRIOR, (*places, *[0] * len(lead.hop))
+                best = max(own, key=lambda place: of_place(len(places), place))
+                total += of_place(len(places), best)
+                places = (*places, best)
+            return total, places
+
+        return likely
+
+    @cached_property
+    def _places(self) -> defaultdict[Move, list[int]]:
+        places: defaultdict[Move, list[int]] = defaultdict(list)
+        for place, hop in enumerate(self.vocabulary.hops):
+            places[Move(hop.relation, hop.direction)].append(place)
+        return places
+
+    def _vector(self, place: int) -> Floats:
+        if place not in self._vectors:
+            text = self.vocabulary.hop_texts[place]
+            vector = unit(self.encoders.meaning([text]))[0]
+            self._vectors[place] = vector if self.fitted is None else vector + self.fitted.of([text])[0]
+        return self._vectors[place]
+
+    # 3
+
+    def _chosen(
+        self, question: str, masked: str, topic: NodeSet, found: Sequence[_Found], encoders: Encoders
+    ) -> Floats:
+        """Log-probabilities; what the second encoder was not shown is less likely than what it was."""
+        priors = np.array([one.prior for one in found])
+        priors -= np.logaddexp.reduce(priors)
+        few, wording = found[:CHOSEN_AMONG], Wording(self.vocabulary)
+        asked = self._with(question, f"{LETTERS[0]} ( {self._kind_words(topic)} )")
+        texts = [wording.of(Plan("list", branches=(Branch(0, one.places),))) for one in few]
+        shared = [shared_words(masked, text) for text in texts]
+        told = encoders.choose([asked] * len(few), texts, priors[: len(few)].tolist(), shared, BUDGET, READ)[1:]
+        return np.concatenate((told, priors[len(told) :] + min(UNREAD, float(told.min()))), dtype=np.float32)
+
+    # 4
+
+    def _remembered(self, vector: Floats, found: Sequence[_Found], scores: Floats) -> Floats:
+        """Mixed with the paths of confirmed questions, the more the nearer they are."""
+        if not self.taught:
+            return scores
+        alike = cosines(self._taught_vectors, vector)
+        trust = MOST_TRUSTED * float(np.clip((alike.max() - ALIKE) / (THE_SAME - ALIKE), 0, 1))
+        if not trust:
+            return scores
+        shares = np.exp(NEAREST * (alike - alike.max()))
+        votes: dict[tuple[Move, ...], float] = defaultdict(float)
+        for one, share in zip(self.taught, shares / shares.sum(), strict=True):
+            votes[one.moves] += float(share)
+        meant = np.array([votes.get(one.path.moves, 0.0) for one in found])
+        own = np.exp(scores - np.logaddexp.reduce(scores))
+        return np.asarray(np.log((1 - trust) * own + trust * meant + 1e-30), dtype=np.float32)
+
+    @cached_property
+    def _taught_vectors(self) -> Floats:
+        return unit(self.encoders.meaning([one.question for one in self.taught]))
+
+    def _with(self, question: str, instead: str) -> str:
+        asked = question.replace(MASK, f" {instead} ") if MASK in question else f"{question} {instead}"
+        return " ".join(asked.split())
+
+    def _kind(self, topic: NodeSet) -> str:
+        return self.kb.refs([int(topic.array[0])])[0].type
+
+    def _kind_words(self, topic: NodeSet) -> str:
+        return self.vocabulary.type_words(self._kind(topic))

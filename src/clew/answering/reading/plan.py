@@ -1,0 +1,133 @@
+"""A plan: one way to read a question as a query, in the parts of a schema's vocabulary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from clew.answering.reading.vocabulary import Vocabulary
+from clew.core.query import Comparison
+from clew.core.schema import words_of
+
+Form = Literal[
+    "list",
+    "count",
+    "exists",
+    "value",
+    "max",
+    "min",
+    "most",
+    "fewest",
+    "compare_max",
+    "compare_min",
+    "describe",
+    "none",
+]
+FORMS: tuple[Form, ...] = get_args(Form)
+"""What a question asks for; `none` is what the schema cannot say. The order is that of the trained head."""
+COMPARISONS: tuple[Comparison, ...] = ("=", "!=", "<", "<=", ">", ">=")
+OPERATORS = (*COMPARISONS, "-")
+"""How a number is compared; `-` where it is no condition. The order is that of the trained head."""
+LETTERS = "ABCDEFGH"
+SHORT_DESCRIPTION = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A requirement on the answer: the hops that lead to it from a mention, or from anything at all."""
+
+    mention: int | None
+    hops: tuple[int, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A condition on an attribute of the answer, or of a node on the way to it."""
+
+    attribute: int
+    operator: Comparison
+    quantity: int | None = None
+    """The number or date of the question it compares with."""
+    value: str | bool | float | None = None
+    """What it compares with otherwise, a category, true or false; or the number in the unit of the attribute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is asked for (`form`) about the nodes that satisfy all branches and requirements."""
+
+    form: Form
+    target: int | None = None
+    """The type of the answer."""
+    branches: tuple[Branch, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
+    attribute: int | None = None
+    """What a value, a superlative or a comparison is about."""
+    hop: int | None = None
+    """What is counted for `most` and `fewest`."""
+    mentions: tuple[int, ...] = ()
+    """The nodes themselves: of a description, a comparison or a plain value."""
+    either: bool = False
+    """Whether one of the branches suffices."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """Puts plans into the words that the deciding encoder reads."""
+
+    vocabulary: Vocabulary
+
+    def of(self, plan: Plan) -> str:
+        """`count : A ← treats ← substance ; half life hours > N`."""
+        joined = " or ".join if plan.either else " ; ".join
+        parts = [self._branch(branch, plan) for branch in plan.branches]
+        body = joined(parts) if parts else self._type(plan.target)
+        if plan.requirements:
+            body += " ; " + " ; ".join(map(self._requirement, plan.requirements))
+        return self._asked(plan, body)
+
+    def _asked(self, plan: Plan, body: str) -> str:
+        named = " , ".join(LETTERS[mention] for mention in plan.mentions)
+        attribute = "" if plan.attribute is None else words_of(self.vocabulary.attributes[plan.attribute].name)
+        match plan.form:
+            case "list" | "none":
+                return body
+            case "describe":
+                return f"describe {named}"
+            case "value":
+                return f"{attribute} of {named or body}"
+            case "max" | "min":
+                return f"{plan.form} {attribute} : {body}"
+            case "compare_max" | "compare_min":
+                return f"{plan.form.removeprefix('compare_')} {attribute} of {named}"
+            case "most" | "fewest":
+                counted = "" if plan.hop is None else self._hop(plan.hop)
+                return f"{plan.form} {counted} of {named}" if named else f"{plan.form} {counted} : {body}"
+            case _:
+                return f"{plan.form} : {body}"
+
+    def _branch(self, branch: Branch, plan: Plan) -> str:
+        start = "any" if branch.mention is None else LETTERS[branch.mention]
+        end = ""
+        if plan.form == "exists" and len(plan.mentions) == 1:  # from one node to another
+            end = f" {LETTERS[plan.mentions[0]]}"
+        path = " ".join(self._hop(hop) for hop in branch.hops)
+        return f"not {start} {path}" if branch.negated else f"{start} {path}{end}"
+
+    def _hop(self, hop: int) -> str:
+        row = self.vocabulary.schema.relations[hop // 2]
+        arrow, label = ("→", row.display) if hop % 2 == 0 else ("←", row.inverse or row.display)
+        said = " ".join(row.description.split()[:SHORT_DESCRIPTION])
+        named = words_of(label or row.name) + (f" ( {said} )" if said else "")
+        return f"{arrow} {named} {arrow} {self.vocabulary.type_words(self.vocabulary.hops[hop].end)}"
+
+    def _type(self, target: int | None) -> str:
+        return "any" if target is None else self.vocabulary.type_words(self.vocabulary.schema.type_names[target])
+
+    def _requirement(self, requirement: Requirement) -> str:
+        name = words_of(self.vocabulary.attributes[requirement.attribute].name)
+        if requirement.quantity is not None:
+            return f"{name} {requirement.operator} number {requirement.quantity + 1}"
+        shown = str(requirement.value).lower()
+        return f"{name} {requirement.operator} {shown}"

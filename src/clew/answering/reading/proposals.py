@@ -1,0 +1,462 @@
+"""From the scores of a question's parts to whole plans, the most likely first.
+
+An encoder scores hops, attributes, types and forms one by one. Here they are put together: paths of hops for every
+mention, paths of several mentions that end at the same type, negations, requirements, and what is asked for. A graph,
+where there is one, strikes out paths that lead nowhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.answering.reading.plan import COMPARISONS, FORMS, OPERATORS, Branch, Form, Plan, Requirement
+from clew.answering.reading.scores import Floats, MentionScores, Scores
+from clew.answering.reading.vocabulary import Vocabulary
+from clew.core.query import Comparison
+
+PATHS = 10
+"""Paths of each mention that are put together with others."""
+FIRST, SECOND = 60, 30
+"""Beginnings of one and of two hops that are continued, where a schema is large."""
+DOUBT = 0.12
+"""A form or a requirement less likely than this is not tried."""
+RARE = 0.04
+"""A negation less likely than this is not tried."""
+DROPPED = -3.0
+"""What it costs to leave a mention out."""
+DOUBLED = -1.5
+"""What it costs to take two paths from one mention."""
+LEAST = 0.05
+"""How likely it is at least that a boolean attribute must be true, and that it must be false."""
+JOINED = 0.5
+"""What is added where everything that is joined with a denied name is denied, too."""
+ALIKE = -0.3
+"""What it costs to deny of one name what is said of another by the same relation, where another one seemed likelier."""
+NEARER, NOWHERE = 0.5, -50.0
+"""What it counts whether attributes or relations are nearer to what is called the most; of none at all."""
+COUNTED = -1.0
+"""What it costs to compare two names by the number of their edges instead of by an attribute."""
+RANGE = 1.0
+"""What is added where two numbers are the ends of a range, and taken where they are compared with two attributes."""
+RARER, RAREST = 0.25, -1.5
+"""What a relation costs for each factor e that it has fewer edges than its most frequent rival, and at most."""
+NUMERIC = frozenset({"number", "integer", "date"})
+
+
+Path = tuple[int, ...]
+"""Hops, one after another."""
+Paths = list[tuple[Path, float]]
+"""Paths with their log-probabilities, best first."""
+Leads = Callable[[int, Path], bool]
+"""Whether hops from a mention lead anywhere."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A plan and the sum of the log-probabilities of its parts."""
+
+    plan: Plan
+    score: float
+
+
+@dataclass(frozen=True)
+class Proposer:
+    """Puts plans together over one vocabulary."""
+
+    vocabulary: Vocabulary
+    leaving: dict[int, tuple[int, ...]] = field(init=False)
+    """Type → the hops that start there."""
+    ends: NDArray[np.int32] = field(init=False)
+    owners: NDArray[np.int32] = field(init=False)
+    rarity: NDArray[np.float32] = field(init=False)
+    """What a hop costs whose relation has fewer edges than another one between the same types."""
+    is_ordered: NDArray[np.bool_] = field(init=False)
+    """Whether an attribute can be compared with a number."""
+
+    def __post_init__(self) -> None:
+        """Index the hops by where they start."""
+        code = self.vocabulary.schema.type_code
+        leaving: dict[int, list[int]] = {}
+        for place, hop in enumerate(self.vocabulary.hops):
+            leaving.setdefault(code[hop.start], []).append(place)
+        object.__setattr__(self, "leaving", {start: tuple(hops) for start, hops in leaving.items()})
+        object.__setattr__(self, "ends", np.array([code[hop.end] for hop in self.vocabulary.hops], dtype=np.int32))
+        owners = np.array([code[one.owner] for one in self.vocabulary.attributes], dtype=np.int32)
+        object.__setattr__(self, "owners", owners)
+        object.__setattr__(self, "rarity", _rarity(self.vocabulary))
+        is_ordered = np.array([one.kind in NUMERIC for one in self.vocabulary.attributes], dtype=np.bool_)
+        object.__setattr__(self, "is_ordered", is_ordered)
+
+    def propose(self, scores: Scores, most: int, leads: Leads = lambda _mention, _hops: True) -> list[Proposal]:
+        """The likeliest plans, best first, each once."""
+        paths = [self.paths(scores, place, leads) for place in range(len(scores.mentions))]
+        found: dict[Plan, float] = {}
+        some = float(
+            np.logaddexp.reduce(np.delete(scores.forms, FORMS.index("none")))
+        )  # words alone rule no schema out
+        for place, form in enumerate(FORMS):
+            likely = float(scores.forms[place])
+            if form != "none" and np.exp(likely - some) > DOUBT / 4:
+                for plan, score in self._of_form(form, scores, paths):
+                    for variant, more in ((plan, 0.0), *self._denied_alike(plan, scores)):
+                        found[variant] = max(found.get(variant, -np.inf), score + likely + more)
+        kept = [(plan, score) for plan, score in found.items() if _is_even(plan, scores)]
+        best = sorted(kept, key=lambda pair: -pair[1])[:most]
+        return [Proposal(plan, score) for plan, score in best]
+
+    def paths(self, scores: Scores, mention: int, leads: Leads) -> Paths:
+        """The likeliest paths from a mention with their log-probabilities among all that were looked at."""
+        own = scores.mentions[mention]
+        table, begin = own.paths + self.rarity, self._begin(own)
+        one: Paths = [((hop,), float(table[0, hop] + own.lengths[0])) for hop in begin]
+        starts = sorted(begin, key=lambda hop: -table[1, hop])[:FIRST]
+        two: Paths = [
+            ((first, second), float(table[1, first] + table[2, second] + own.lengths[1]))
+            for first in starts
+            for second in self.leaving.get(int(self.ends[first]), ())
+        ]
+        starts = sorted(begin, key=lambda hop: -table[3, hop])[:FIRST]
+        begun = [
+            (first, second, float(table[3, first] + table[4, second]))
+            for first in starts
+            for second in self.leaving.get(int(self.ends[first]), ())
+        ]
+        begun = sorted(begun, key=lambda row: -row[2])[:SECOND]
+        three: Paths = [
+            ((first, second, third), score + float(table[5, third] + own.lengths[2]))
+            for first, second, score in begun
+            for third in self.leaving.get(int(self.ends[second]), ())
+        ]
+        every = sorted(one + two + three, key=lambda pair: -pair[1])
+        kept = []
+        for path, score in every[: 6 * PATHS]:
+            if leads(mention, path):
+                kept.append((path, score))
+                if len(kept) == 2 * PATHS:
+                    break
+        if not kept:
+            return []
+        values = np.array([score for _, score in kept])
+        values -= np.logaddexp.reduce(values)
+        return [(path, float(value)) for (path, _), value in zip(kept, values, strict=True)]
+
+    def _begin(self, mention: MentionScores) -> list[int]:
+        """The hops that a path from a mention may begin with."""
+        hops = self.leaving.get(mention.type, ())
+        return [hop for hop in hops if mention.first is None or hop in mention.first]
+
+    # Forms
+
+    def _of_form(self, form: Form, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
+        if form == "describe":
+            for place in range(len(scores.mentions)):
+                yield Plan(form, mentions=(place,)), DROPPED * (len(scores.mentions) - 1)
+        elif form in ("compare_max", "compare_min"):
+            yield from self._comparisons(form, scores)
+        elif form == "value":
+            yield from self._values(scores, paths)
+        elif form == "exists":
+            yield from self._questions(scores, paths)
+        elif form in ("max", "min", "most", "fewest"):
+            for plan, score in self._bodies(form, scores, paths):
+                yield from self._superlatives(plan, score, scores)
+        else:
+            yield from self._bodies(form, scores, paths)
+
+    def _superlatives(self, plan: Plan, score: float, scores: Scores) -> Iterator[tuple[Plan, float]]:
+        """By an attribute or by a number of edges, whichever the question is nearer to: "the most people"."""
+        own, hops = self.owners == plan.target, self._leave(plan.target)
+        by_attribute, by_edges = (
+            float(np.logaddexp.reduce(raw, initial=NOWHERE)) for raw in (scores.extremes[own], scores.counted[hops])
+        )
+        both = float(np.logaddexp(by_attribute, by_edges))
+        if plan.form in ("max", "min"):
+            for attribute, likely in self._likeliest(scores.extremes, own, 2):
+                yield replace(plan, attribute=attribute), score + likely + NEARER * (by_attribute - both)
+        else:
+            for hop, likely in self._likeliest(scores.counted, hops, 2):
+                yield replace(plan, hop=hop), score + likely + NEARER * (by_edges - both)
+
+    def _leave(self, kind: int | None) -> NDArray[np.bool_]:
+        """The hops that start at a type."""
+        allowed = np.zeros(len(self.ends), dtype=np.bool_)
+        allowed[list(self.leaving.get(-1 if kind is None else kind, ()))] = True
+        return allowed
+
+    def _comparisons(self, form: Form, scores: Scores) -> Iterator[tuple[Plan, float]]:
+        by_type: dict[int, list[int]] = {}
+        for place, mention in enumerate(scores.mentions):
+            by_type.setdefault(mention.type, []).append(place)
+        for kind, places in by_type.items():
+            if len(places) >= 2:
+                left = DROPPED * (len(scores.mentions) - len(places))
+                for attribute, likely in self._likeliest(scores.extremes, (self.owners == kind) & self.is_ordered, 3):
+                    yield Plan(form, kind, attribute=attribute, mentions=tuple(places)), left + likely
+                counting: Form = "most" if form == "compare_max" else "fewest"
+                for hop, likely in self._likeliest(scores.counted, self._leave(kind), 2):
+                    yield Plan(counting, kind, hop=hop, mentions=tuple(places)), left + likely + COUNTED
+
+    def _values(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
+        for place, mention in enumerate(scores.mentions):
+            left = DROPPED * (len(scores.mentions) - 1)
+            for attribute, likely in self._likeliest(mention.values, self.owners == mention.type, 4):
+                yield Plan("value", attribute=attribute, mentions=(place,)), left + likely
+        for plan, score in self._bodies("value", scores, paths, few=4):
+            if plan.branches:
+                for attribute, likely in self._likeliest(scores.values, self.owners == plan.target, 2):
+                    yield replace(plan, attribute=attribute), score + likely + DOUBLED
+
+    def _questions(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
+        """Whether one node is reached from another, or whether there is anything at all."""
+        for first, second in itertools.permutations(range(len(scores.mentions)), 2):
+            goal = scores.mentions[second].type
+            left = DROPPED * (len(scores.mentions) - 2)
+            for path, score in self.all_paths_to(scores, first, goal)[:PATHS]:
+                yield Plan("exists", goal, (Branch(first, path),), mentions=(second,)), score + left
+        if len(scores.mentions) < 2 or scores.quantities:
+            yield from self._bodies("exists", scores, paths, few=4)
+
+    def all_paths_to(self, scores: Scores, mention: int, goal: int) -> Paths:
+        """Paths of one or two hops that end at a type, whether or not the graph has any."""
+        own = scores.mentions[mention]
+        table, ends = own.paths + self.rarity, self.ends
+        found: Paths = [
+            ((hop,), float(table[0, hop] + own.lengths[0]))
+            for hop in self.leaving.get(own.type, ())
+            if ends[hop] == goal
+        ]
+        starts = sorted(self.leaving.get(own.type, ()), key=lambda hop: -table[1, hop])[:SECOND]
+        found += [
+            ((first, second), float(table[1, first] + table[2, second] + own.lengths[1]))
+            for first in starts
+            for second in self.leaving.get(int(ends[first]), ())
+            if ends[second] == goal
+        ]
+        found.sort(key=lambda pair: -pair[1])
+        found = found[: 2 * PATHS]
+        if not found:
+            return []
+        values = np.array([score for _, score in found])
+        values -= np.logaddexp.reduce(values)
+        return [(path, float(value)) for (path, _), value in zip(found, values, strict=True)]
+
+    # What is asked about
+
+    def _bodies(
+        self,
+        form: Form,
+        scores: Scores,
+        paths: Sequence[Paths],
+        few: int = PATHS,
+    ) -> Iterator[tuple[Plan, float]]:
+        """Plans with branches and requirements, and what they cost."""
+        for plan, score in self._joined(form, scores, paths, few):
+            kind = 0.0 if plan.target is None or len(scores.types) < 2 else 0.3 * float(scores.types[plan.target])
+            lacking = self._lacking(plan, scores)
+            for variant, more in ((plan, 0.0), *lacking):
+                for required, extra in self._required(variant, scores):
+                    yield required, score + kind + more + extra
+
+    def _joined(self, form: Form, scores: Scores, paths: Sequence[Paths], few: int) -> Iterator[tuple[Plan, float]]:
+        count = len(scores.mentions)
+        if count == 0 or form in ("max", "min", "most", "fewest", "count"):
+            for kind, likely in self._likeliest(scores.types, np.ones(len(scores.types), dtype=bool), 3):
+                yield Plan(form, kind), likely + DROPPED * count
+        for place in range(count):
+            left = DROPPED * (count - 1)
+            for path, score in paths[place][:few]:
+                yield Plan(form, int(self.ends[path[-1]]), (Branch(place, path),)), score + left
+            yield from self._denied(form, scores, paths[place][:5], place, place, left)
+            yield from self._all_but(form, scores, place, left)
+            for (one, first), (other, second) in itertools.combinations(paths[place][:5], 2):
+                if self.ends[one[-1]] == self.ends[other[-1]] and one[-1] != other[-1]:
+                    branches = (Branch(place, one), Branch(place, other))
+                    joined = Plan(form, int(self.ends[one[-1]]), branches)
+                    yield joined, first + second + DOUBLED + left
+                    if scores.either > DOUBT:
+                        likely = float(np.log(scores.either))
+                        yield replace(joined, either=True), max(first, second) + likely + left
+        for pair in itertools.combinations(range(count), 2):
+            yield from self._pairs(form, scores, paths, pair, few)
+        for three in itertools.combinations(range(count), 3):
+            yield from self._triples(form, scores, paths, three, DROPPED * (count - 3))
+
+    def _pairs(
+        self,
+        form: Form,
+        scores: Scores,
+        paths: Sequence[Paths],
+        some: tuple[int, int],
+        few: int,
+    ) -> Iterator[tuple[Plan, float]]:
+        one, other = some
+        left = DROPPED * (len(scores.mentions) - 2)
+        for (first, own), (second, its) in itertools.product(paths[one][:few], paths[other][:few]):
+            if self.ends[first[-1]] == self.ends[second[-1]]:
+                joined = Plan(form, int(self.ends[first[-1]]), (Branch(one, first), Branch(other, second)))
+                yield joined, own + its + left
+                if scores.either > DOUBT:
+                    yield replace(joined, either=True), own + its + left + float(np.log(scores.either))
+        for kept, denied in ((one, other), (other, one)):
+            yield from self._denied(form, scores, paths[kept][:few], kept, denied, left)
+
+    def _denied(
+        self, form: Form, scores: Scores, paths: Paths, kept: int, denied: int, left: float
+    ) -> Iterator[tuple[Plan, float]]:
+        """What one mention leads to, without what another one, or the same, leads to by a hop that is denied."""
+        mention = scores.mentions[denied]
+        if mention.negated < RARE:
+            return
+        hops = self.leaving.get(mention.type, ())
+        for path, own in paths:
+            allowed = np.zeros(len(self.ends), dtype=bool)
+            allowed[[hop for hop in hops if self.ends[hop] == self.ends[path[-1]] and hop != path[-1]]] = True
+            for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 2):
+                branches = (Branch(kept, path), Branch(denied, (hop,), negated=True))
+                plan = Plan(form, int(self.ends[path[-1]]), branches)
+                yield plan, own + likely + left + float(np.log(mention.negated))
+
+    def _denied_alike(self, plan: Plan, scores: Scores) -> Iterator[tuple[Plan, float]]:
+        """The plan with all denied that is joined with what is denied; or denied by the hops of something like it."""
+        denied = [branch for branch in plan.branches if branch.negated and branch.mention is not None]
+        for one in denied:
+            group = next((group for group in scores.groups if one.mention in group), ())
+            if len(group) > 1:
+                others = tuple(branch for branch in plan.branches if branch.mention not in group)
+                joined = tuple(Branch(mention, one.hops, negated=True) for mention in group)
+                added = len(group) - sum(branch.mention in group for branch in plan.branches)
+                yield replace(plan, branches=(*others, *joined)), JOINED - DROPPED * added
+            for kept in plan.branches:
+                is_alike = kept.mention is not None and self._type(scores, kept) == self._type(scores, one)
+                if not kept.negated and is_alike and kept.hops != one.hops:
+                    alike = replace(one, hops=kept.hops)
+                    branches = tuple(alike if branch is one else branch for branch in plan.branches)
+                    yield replace(plan, branches=branches), ALIKE
+
+    @staticmethod
+    def _type(scores: Scores, branch: Branch) -> int | None:
+        return None if branch.mention is None else scores.mentions[branch.mention].type
+
+    def _all_but(self, form: Form, scores: Scores, denied: int, left: float) -> Iterator[tuple[Plan, float]]:
+        """Everything of a type without what a mention leads to."""
+        mention = scores.mentions[denied]
+        if mention.negated < RARE:
+            return
+        allowed = np.zeros(len(self.ends), dtype=bool)
+        allowed[list(self.leaving.get(mention.type, ()))] = True
+        for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 3):
+            kind = float(scores.types[self.ends[hop]])
+            plan = Plan(form, int(self.ends[hop]), (Branch(denied, (hop,), negated=True),))
+            yield plan, likely + kind + left + float(np.log(mention.negated))
+
+    def _triples(
+        self, form: Form, scores: Scores, paths: Sequence[Paths], some: tuple[int, ...], left: float
+    ) -> Iterator[tuple[Plan, float]]:
+        """Three mentions together, of which some may be denied."""
+        options = [[(Branch(place, path), score) for path, score in paths[place][:4]] for place in some]
+        for place, own in zip(some, options, strict=True):
+            mention = scores.mentions[place]
+            if mention.negated > RARE:
+                allowed = np.zeros(len(self.ends), dtype=bool)
+                allowed[list(self.leaving.get(mention.type, ()))] = True
+                own += [
+                    (Branch(place, (hop,), negated=True), likely + float(np.log(mention.negated)))
+                    for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 2)
+                ]
+        for chosen in itertools.product(*options):
+            ends = {int(self.ends[branch.hops[-1]]) for branch, _ in chosen}
+            if len(ends) == 1 and not all(branch.negated for branch, _ in chosen):
+                yield Plan(form, ends.pop(), tuple(branch for branch, _ in chosen)), sum(s for _, s in chosen) + left
+
+    def _lacking(self, plan: Plan, scores: Scores) -> list[tuple[Plan, float]]:
+        """The plan with a relation that the answer does not have at all."""
+        if scores.lacking < RARE or plan.target is None or plan.either:
+            return []
+        found = []
+        for hop, likely in self._likeliest(scores.lacked, self.ends == plan.target, 2):
+            branches = (*plan.branches, Branch(None, (hop,), negated=True))
+            found.append((replace(plan, branches=branches), likely + float(np.log(scores.lacking))))
+        return found
+
+    def _required(self, plan: Plan, scores: Scores) -> Iterator[tuple[Plan, float]]:
+        """The plan with requirements on attributes; one that is likely and left out costs what it is likely."""
+        options: list[list[tuple[Requirement | None, float]]] = []
+        kinds = {plan.target} | {
+            int(self.ends[hop]) for branch in plan.branches if not branch.negated for hop in branch.hops
+        }
+        here = np.isin(self.owners, [kind for kind in kinds if kind is not None])
+        for place, quantity in enumerate(scores.quantities):
+            none = float(quantity.operators[OPERATORS.index("-")])
+            choices: list[tuple[Requirement | None, float]] = [(None, max(none, -4.0))]
+            if np.exp(none) < 1 - DOUBT:
+                operators = [at for at in range(len(OPERATORS) - 1) if np.exp(quantity.operators[at]) > DOUBT]
+                for attribute, likely in self._likeliest(quantity.attributes, here & self.is_ordered, 2):
+                    for at in operators or [int(np.argmax(quantity.operators[:-1]))]:
+                        sure = likely + float(quantity.operators[at])
+                        choices.append((Requirement(attribute, COMPARISONS[at], place), sure))
+            options.append(choices)
+        switch = int(np.argmax(scores.switches[1:])) if len(scores.switches) > 1 else -1
+        if switch >= 0 and np.exp(scores.switches[1 + switch]) > DOUBT and here[switch]:
+            likely = float(scores.switches[1 + switch])
+            truths = ((True, max(scores.positive, LEAST)), (False, max(1 - scores.positive, LEAST)))
+            required = [(Requirement(switch, "=", value=true), likely + float(np.log(share))) for true, share in truths]
+            options.append([(None, float(scores.switches[0])), *required])
+        for attribute, value in scores.categories:
+            if self.owners[attribute] == plan.target:
+                operator: Comparison = "!=" if (attribute, value) in scores.denied else "="
+                options.append([(None, -2.0), (Requirement(attribute, operator, value=value), -0.3)])
+        for chosen in itertools.product(*options):
+            requirements = tuple(requirement for requirement, _ in chosen if requirement is not None)
+            yield replace(plan, requirements=requirements), sum(score for _, score in chosen) + _between(requirements)
+
+    @staticmethod
+    def _likeliest(raw: Floats, allowed: NDArray[np.bool_], most: int) -> list[tuple[int, float]]:
+        """The best allowed ones with their log-probabilities among the allowed."""
+        places = np.flatnonzero(allowed)
+        if not len(places) or not len(raw):
+            return []
+        values = raw[places].astype(np.float64)
+        values = values - np.logaddexp.reduce(values)
+        order = np.argsort(-values, kind="stable")[:most]
+        return [(int(places[place]), float(values[place])) for place in order]
+
+
+SURELY_DENIED = 0.98
+
+
+def _is_even(plan: Plan, scores: Scores) -> bool:
+    """Whether a plan takes joined names alike: all denied or none, and denied where the question says so for sure."""
+    for group in scores.groups:
+        said = {branch.negated for branch in plan.branches if branch.mention in group}
+        is_denied = len(group) > 1 and scores.mentions[group[0]].negated > SURELY_DENIED
+        if len(group) > 1 and (len(said) > 1 or (is_denied and said == {False})):
+            return False
+    return True
+
+
+def _between(requirements: Sequence[Requirement]) -> float:
+    """Two numbers are most often the two ends of one range."""
+    compared = [one for one in requirements if one.quantity is not None]
+    if len(compared) != 2:
+        return 0.0
+    first, second = compared
+    if first.attribute != second.attribute:
+        return -RANGE
+    return RANGE if first.operator in (">", ">=") and second.operator in ("<", "<=") else 0.0
+
+
+def _rarity(vocabulary: Vocabulary) -> Floats:
+    """Where the words leave it open which of several relations between two types is meant, the frequent one is."""
+    most: dict[frozenset[str], int] = {}
+    for row in vocabulary.schema.relations:
+        ends = frozenset((row.head, row.tail))
+        most[ends] = max(most.get(ends, 1), row.count)
+    costs = [
+        RARER * np.log(max(row.count, 1) / most[frozenset((row.head, row.tail))]) for row in vocabulary.schema.relations
+    ]
+    return np.repeat(np.maximum(np.array(costs, dtype=np.float32), RAREST), 2)

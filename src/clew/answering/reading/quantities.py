@@ -1,0 +1,245 @@
+"""Numbers and dates in a question: the only grammar the reader has; their words lie in a file.
+
+3.5 million, 1,200, 2k, a dozen, half a million, twenty-five, 12 %; 1990, the 1990s, May 2010, 3 May 2010, 2010-05-03.
+A number keeps as many readings as it has: 1990 is a year and a number, 1.200 is 1200 or 1.2.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Literal
+
+from clew.core.schema import words_of
+
+YEARS = range(1000, 2200)
+"""Four digits that may be a year."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number or a date in a text; a date covers the time from `low` to `high`, both included."""
+
+    start: int
+    end: int
+    text: str
+    value: float | None = None
+    """The number; None for a date that is no number."""
+    low: str = ""
+    """The first day of a date, as 2010-05-01."""
+    high: str = ""
+    """The last day of a date."""
+    unit: str = ""
+    """The unit that follows a number."""
+
+    @property
+    def is_date(self) -> bool:
+        """Whether it can be a date."""
+        return bool(self.low)
+
+
+@dataclass(frozen=True)
+class _Words:
+    numbers: dict[str, float]
+    scales: dict[str, float]
+    halves: dict[str, float]
+    months: dict[str, int]
+    joints: tuple[str, ...]
+    decades: dict[str, int]
+    units: tuple[dict[str, float], ...]
+    joining: tuple[str, ...]
+    denying: tuple[str, ...]
+
+    @property
+    def decade(self) -> str:
+        return "|".join(map(re.escape, self.decades))
+
+    @property
+    def number(self) -> str:
+        return "|".join(sorted(map(re.escape, self.numbers), key=len, reverse=True))
+
+    @property
+    def scale(self) -> str:
+        return "|".join(sorted(map(re.escape, self.scales), key=len, reverse=True))
+
+    @property
+    def month(self) -> str:
+        return "|".join(sorted(map(re.escape, self.months), key=len, reverse=True))
+
+
+@cache
+def _words(language: str = "en") -> _Words:
+    raw = tomllib.loads(files("clew.answering.reading").joinpath(language, "quantities.toml").read_text("utf-8"))
+    joints, joining, denying = (tuple(raw[name]) for name in ("joints", "joining", "denying"))
+    numbers, scales, halves, months = (raw[name] for name in ("numbers", "scales", "halves", "months"))
+    units = tuple(raw["units"].values())
+    return _Words(numbers, scales, halves, months, joints, raw["decades"], units, joining, denying)
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    words = _words()
+    day, year = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?", r"(?P<year>[12]\d{3})"
+    month = rf"(?P<month>{words.month})\.?"
+    digits = r"(?<![\w.,-])[-+]?\d+(?:[.,'  ]\d{3})*(?:[.,]\d+)?"
+    spelt = rf"(?:{words.number})(?:[- ](?:{words.number}))?"
+    return tuple(
+        re.compile(pattern, re.IGNORECASE)
+        for pattern in (
+            r"(?<!\d)(?P<year>[12]\d{3})-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)",
+            rf"\b{day}\s+(?:of\s+)?{month}\s+,?{year}\b",
+            rf"\b{month}\s+{day},?\s+{year}\b",
+            rf"\b{month}\s+(?:of\s+)?{year}\b",
+            r"(?<!\d)(?P<year>[12]\d{3})-(?P<month>\d\d)(?![\d-])",
+            rf"\b(?:the\s+)?(?:(?P<decade>[12]\d{{2}}0)'?s|(?P<tens>{words.decade}))\b",
+            rf"\b(?P<half>{'|'.join(words.halves)})\s+an?\s+(?P<scale>{words.scale})\b",
+            rf"(?:\b(?P<article>an?)\s+|(?P<number>{digits}|\b{spelt})\s?)(?P<scale>{words.scale})\b",
+            rf"(?P<number>{digits})(?P<thousands>k\b)?(?P<percent>\s?%)?",
+            rf"\b(?P<number>{spelt})\b",
+        )
+    )
+
+
+def _may_hold_any(text: str) -> bool:
+    """Whether there is a digit, or a word that begins like one for a number; most questions need no patterns."""
+    words = _words()
+    spelt = (*words.numbers, *words.scales, *words.halves, *words.decades)
+    return any(map(str.isdecimal, text)) or any(word.startswith(spelt) for word in re.findall(r"\w+", text.lower()))
+
+
+def quantities(text: str) -> list[Quantity]:
+    """The numbers and dates of a text, in reading order, none inside another."""
+    if not _may_hold_any(text):
+        return []
+    found: list[Quantity] = []
+    for pattern in _patterns():
+        for match in pattern.finditer(text):
+            if not any(match.start() < other.end and other.start < match.end() for other in found):
+                quantity = _quantity(match)
+                if quantity is not None:
+                    found.append(quantity)
+    return _with_units(text, _with_common_scale(text, sorted(found, key=lambda quantity: quantity.start)))
+
+
+def _with_units(text: str, found: list[Quantity]) -> list[Quantity]:
+    """The unit after a number is its own, and also that of the number before where both are joined."""
+    every = list(found)
+    for place in reversed(range(len(found))):
+        word = re.match(r"[\s-]?([a-zA-Z]+)", text[found[place].end :])
+        unit = _unit(word[1]) if word else ""
+        following = every[place + 1] if place + 1 < len(found) else None
+        if not unit and following and text[found[place].end : following.start].strip().lower() in _words().joints:
+            unit = following.unit
+        if unit and found[place].value is not None:
+            every[place] = replace(found[place], unit=unit)
+    return every
+
+
+def _unit(word: str) -> str:
+    """The unit that a word is, or the plural of."""
+    known = [name for kind in _words().units for name in kind]
+    return next((one for one in (word.lower(), word.lower().removesuffix("s")) if one in known), "")
+
+
+def _with_common_scale(text: str, found: list[Quantity]) -> list[Quantity]:
+    """`between 10 and 15 million` means ten million: a scale after two joined numbers is that of both."""
+    words = _words()
+    scaled = re.compile(rf"({words.scale})$", re.IGNORECASE)
+    for place, (first, second) in enumerate(pairwise(found)):
+        scale = scaled.search(second.text)
+        is_joined = text[first.end : second.start].strip().lower() in words.joints
+        if scale and is_joined and first.value is not None and second.value and not scaled.search(first.text):
+            factor = words.scales[scale[1].lower()]
+            if 0 < first.value < second.value / factor:
+                found[place] = replace(first, value=first.value * factor, low="", high="")
+    return found
+
+
+def _quantity(match: re.Match[str]) -> Quantity | None:
+    groups, words = {name: value for name, value in match.groupdict().items() if value}, _words()
+    place = (match.start(), match.end(), match.group())
+    if groups.keys() & {"year", "decade", "tens"}:
+        return _date(place, groups)
+    if "half" in groups:
+        return Quantity(*place, value=words.halves[groups["half"].lower()] * words.scales[groups["scale"].lower()])
+    if "scale" in groups:
+        factor = number_of(groups["number"]) if "number" in groups else 1.0
+        return None if factor is None else Quantity(*place, value=factor * words.scales[groups["scale"].lower()])
+    value = number_of(groups["number"])
+    if value is None:
+        return None
+    if "thousands" in groups:
+        return Quantity(*place, value * 1000)
+    if re.fullmatch(r"\d{4}", groups["number"]) and int(value) in YEARS:
+        return Quantity(*place, value, f"{int(value):04}-01-01", f"{int(value):04}-12-31")
+    return Quantity(*place, value)
+
+
+def _date(place: tuple[int, int, str], groups: dict[str, str]) -> Quantity | None:
+    if "decade" in groups or "tens" in groups:
+        first = int(groups["decade"]) if "decade" in groups else _words().decades[groups["tens"].lower()]
+        return Quantity(*place, low=f"{first}-01-01", high=f"{first + 9}-12-31")
+    year, named = groups["year"], groups["month"].lower().rstrip(".")
+    month = int(named) if named.isdecimal() else _words().months[named]
+    if not 1 <= month <= 12:
+        return None
+    if "day" in groups:
+        day = f"{year}-{month:02}-{int(groups['day']):02}"
+        return Quantity(*place, low=day, high=day)
+    return Quantity(*place, low=f"{year}-{month:02}-01", high=f"{year}-{month:02}-31")
+
+
+Joint = Literal["", "joined", "denied"]
+
+
+def joint(text: str) -> Joint:
+    """Whether a text between two names only joins them, as ", " or "or" do, and whether it denies them: "nor"."""
+    words, known = re.findall(r"[^\s,]+", text.lower()), _words()
+    if not all(word in (*known.joints, *known.joining, *known.denying) for word in words):
+        return ""
+    if any(word in known.denying for word in words):
+        return "denied"
+    return "joined" if "," in text or words else ""
+
+
+def number_of(text: str) -> float | None:
+    """The value of digits or number words; 1,200 and 1.200 are 1200, 1,2 and 1.2 are 1.2."""
+    words, plain = _words(), text.strip().lower()
+    if not any(letter.isdecimal() for letter in plain):
+        parts = re.split(r"[- ]", plain)
+        return sum(words.numbers[part] for part in parts) if all(part in words.numbers for part in parts) else None
+    plain = re.sub(r"['  ]", "", plain)
+    grouped = re.fullmatch(r"([-+]?\d{1,3}(?:([.,])\d{3})(?:\2\d{3})*)([.,]\d+)?", plain)
+    if grouped and (grouped[3] is None or grouped[3][0] != grouped[2]):
+        whole = grouped[1].replace(grouped[2], "")
+        plain = whole + (grouped[3].replace(",", ".") if grouped[3] else "")
+    try:
+        return float(plain.replace(",", "."))
+    except ValueError:
+        return None
+
+
+def in_units_of(quantity: Quantity, attribute: str) -> list[float]:
+    """What a number may be as an attribute holds it, the likeliest first.
+
+    18 million are 18 in `population_millions`, 3 hours are 180 in `running_time_min`; where the attribute's name says
+    nothing, 50 MB may be 50, and 50,000 or 50,000,000 or 0.05.
+    """
+    words, value, named = _words(), quantity.value, words_of(attribute).split()
+    if value is None:
+        return []
+    for word in named:
+        factor = words.scales.get(word) or words.scales.get(word.removesuffix("s"))
+        if factor and len(word) > 1 and abs(value) >= factor:
+            return [value / factor]
+    for kind in words.units:
+        if quantity.unit in kind:
+            own = next((_unit(word) for word in reversed(named) if _unit(word) in kind), "")
+            if own:
+                return [value * kind[quantity.unit] / kind[own]]
+            return list(dict.fromkeys([value, *(value * kind[quantity.unit] / factor for factor in kind.values())]))
+    return [value]

@@ -1,0 +1,441 @@
+"""The learned reader: a question over any schema becomes the queries it may mean, each with how sure that is.
+
+1  mentions: names in the question with the nodes they may stand for; numbers and dates; values of categories
+2  scores: one encoder compares the question, names masked, with every hop, attribute and type of the schema
+3  plans: the likeliest combinations that the graph has an answer for
+4  choice: another encoder reads the question beside the best plans in words and says which one is meant, if any
+5  certainty: how often readings like these were right on schemas that were not trained on, questions that a schema
+   cannot answer among them
+
+Nothing here knows a schema or a word of English, numbers and dates aside: what has to was learned from questions over
+many schemas.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, reduce
+from operator import and_
+from pathlib import Path
+
+import numpy as np
+
+from clew.answering.queries.grounding import descendants, hierarchies
+from clew.answering.reading.encoders import SHIPPED, Encoders
+from clew.answering.reading.extents import Extents
+from clew.answering.reading.fitted import Fitted
+from clew.answering.reading.meaning import Meaning, Understanding, explained_part, strange_words
+from clew.answering.reading.mentions import Named, Sense, find_named
+from clew.answering.reading.other_languages import encoders_for
+from clew.answering.reading.plan import FORMS, Plan, Wording
+from clew.answering.reading.proposals import Proposer
+from clew.answering.reading.quantities import Quantity, joint, quantities
+from clew.answering.reading.said_values import SaidValues, denials
+from clew.answering.reading.scoring import Labels, Scorer, Span, lettered, masked, shared_words
+from clew.answering.reading.touched import TouchedSchemas, is_huge
+from clew.answering.reading.vocabulary import Vocabulary
+from clew.core.schema import Schema
+from clew.core.types import Direction, NodeSet
+from clew.store.graph.protocol import Explorable, Joining, Way
+from clew.store.index.protocol import Names
+from clew.store.index.tokens import tokenise
+
+PLANS = 16
+"""Plans that are put together for one way to take the names."""
+CHOSEN_AMONG = 7
+"""Plans that are chosen among at most; as many as fit into the budget."""
+BUDGET = 220
+"""Tokens that the choice reads: what a question costs is almost only this."""
+ASSIGNMENTS = 3
+"""Ways to take names that things of several types bear, or that may be no names at all."""
+LESSER = -0.7
+"""What it costs to take a name for something less prominent."""
+IGNORED = {True: -2.5, False: -1.2}
+"""What it costs to take a doubtful name for none: where something is called just so, and where nothing is."""
+SURELY = 0.99
+"""How likely a name is denied that is joined with another by a word that denies both."""
+SURELY_NOT = 0.9
+"""How likely an attribute must be false where a question that names nothing has a word of denial."""
+MOST_VALUES = 60
+"""A text attribute with at most so many different values is a category."""
+LONGEST_VALUE = 40
+MOST_NUMBERS = 6
+"""Numbers and dates of a question that are read; each is compared with every attribute."""
+REMEMBERED = 64
+WRITTEN = 0.3
+"""From this share of nodes with a text on, a question may be about texts alone."""
+MOST_STARTS = 2_000
+"""What more nodes of an endpoint are joined to is read step by step."""
+LARGE = 200_000
+"""From so many nodes on, a path is not followed only to see whether it leads anywhere."""
+
+
+@dataclass(frozen=True)
+class _Option:
+    """A plan before it is chosen: its parts, what they add up to, and the words it is judged by."""
+
+    plan: Plan
+    named: tuple[Named, ...]
+    senses: tuple[Sense, ...]
+    numbers: tuple[Quantity, ...]
+    prior: float
+    asked: str
+    """The question with letters for names."""
+    said: str
+    """The question without names."""
+    text: str
+    beyond: float
+
+
+@dataclass(frozen=True)
+class Combiner:
+    """The certainty that follows from how a question was read; fitted on left-out schemas."""
+
+    weights: dict[str, float] = field(default_factory=dict)
+    bias: float = 0.0
+
+    @classmethod
+    def open(cls, folder: Path) -> Combiner:
+        """As fitted, or a plain one where the weights come without."""
+        file = folder / "combiner.json"
+        return cls(**json.loads(file.read_text("utf-8"))) if file.is_file() else cls()
+
+    def certainty(self, features: dict[str, float]) -> float:
+        """The probability that the first meaning is right."""
+        if not self.weights:
+            return float(np.exp(features["choice"]))
+        total = self.bias + sum(weight * features[name] for name, weight in self.weights.items())
+        return float(1 / (1 + np.exp(-total)))
+
+
+class LearnedReader:
+    """Reads questions over one knowledge base."""
+
+    def __init__(
+        self,
+        kb: Explorable,
+        names: Names,
+        *,
+        weights: Path = SHIPPED,
+        cache: Path | None = None,
+        schema: Schema | None = None,
+    ) -> None:
+        """`weights` are those that ship with Clew unless others were fitted; `cache` keeps the schema's vectors.
+
+        `schema` is the part of the base's schema that is read over, where that is not all of it.
+        """
+        self.kb, self.names, self.weights, self.cache = kb, names, weights, cache
+        self._joining = kb if isinstance(kb, Joining) else None
+        self.schema = schema or kb.schema
+        self.encoders = shared_encoders(weights)
+        self.combiner = Combiner.open(weights)
+        self._remembered: dict[str, Understanding] = {}
+        self._written: dict[str | None, bool] = {}
+
+    @cached_property
+    def values(self) -> dict[str, tuple[str, ...]]:
+        """The different values of every text attribute that has but few."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name, kind in self.schema.attribute_types.items():
+            if kind == "text":
+                known = self.kb.described
+                every = () if known is None else known.distinct(name)
+                values = _few_values(every)
+                if values:
+                    found[name] = values
+        return found
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """What queries over this schema are made of."""
+        return Vocabulary(self.schema, frozenset(self.values))
+
+    @cached_property
+    def said_values(self) -> SaidValues:
+        """Finds the values that questions say."""
+        return SaidValues(self.vocabulary, self.values)
+
+    @cached_property
+    def extents(self) -> Extents:
+        """How far the values of attributes reach."""
+        return Extents(self.kb, self.vocabulary)
+
+    @cached_property
+    def fitted(self) -> Fitted | None:
+        """What was learned for this base."""
+        return Fitted.beside(self.kb, self.encoders.version)
+
+    @cached_property
+    def scorer(self) -> Scorer:
+        """Compares questions with the schema."""
+        labels = Labels(self.vocabulary, self.encoders, self.cache, self.fitted)
+        return Scorer(self.vocabulary, self.encoders, labels)
+
+    @cached_property
+    def proposer(self) -> Proposer:
+        """Puts plans together."""
+        return Proposer(self.vocabulary)
+
+    def over(self, question: str) -> LearnedReader:
+        """The reader for one question: this one, or one over what the question touches of a huge schema."""
+        if not is_huge(self.schema):
+            return self
+        touched = self._touched.of(question, find_named(question, self.kb, self.names)[1])
+        return LearnedReader(self.kb, self.names, weights=self.weights, schema=touched)
+
+    @cached_property
+    def _touched(self) -> TouchedSchemas:
+        return TouchedSchemas(self.kb)
+
+    def is_written_about(self, kind: str | None) -> bool:
+        """Whether texts can answer as well: enough nodes of a type have one."""
+        if kind not in self._written:
+            known = self.kb.described
+            self._written[kind] = known is not None and known.written_share(kind) >= WRITTEN
+        return self._written[kind]
+
+    def read(self, question: str) -> Understanding:
+        """What the question may mean over this base; the last ones are remembered."""
+        known = self._remembered.get(question)
+        if known is None:
+            plain, named = find_named(question, self.kb, self.names)
+            known = self.understand(plain, named)
+            if len(self._remembered) >= REMEMBERED:
+                self._remembered.clear()
+            self._remembered[question] = known
+        return known
+
+    def understand(self, question: str, named: Sequence[Named]) -> Understanding:
+        """What a question may mean whose names are known."""
+        spans = [(one.start, one.end) for one in named]
+        encoders = encoders_for(question, spans, self.encoders, self.vocabulary.words)
+        scorer = replace(self.scorer, encoders=encoders)
+        pooled: list[_Option] = []
+        for taken, cost in _assignments(named):
+            pooled += self._options(question, taken, cost, scorer)
+        pooled.sort(key=lambda option: -option.prior)
+        pooled = list({(option.text, option.asked): option for option in reversed(pooled)}.values())[::-1]
+        if not pooled:
+            return Understanding(question, tuple(named))
+        return self._chosen(question, named, pooled[:CHOSEN_AMONG], encoders)
+
+    def _options(
+        self, question: str, taken: Sequence[tuple[Named, Sense]], cost: float, scorer: Scorer
+    ) -> list[_Option]:
+        """Plans for one way to take the names, each in words beside the question as it is then read."""
+        numbers = [one for one in quantities(question) if not _overlaps(one, taken)][:MOST_NUMBERS]
+        code, words = self.schema.type_code, self.vocabulary.type_words
+        spans = [Span(one.start, one.end, words(sense.type)) for one, sense in taken]
+        types = [code[sense.type] for _, sense in taken]
+        tokens = tokenise(question)
+        outside = [at for at, one in enumerate(tokens) if not any(n.start <= one.start < n.end for n, _ in taken)]
+        categories = self.said_values.of(tokens, outside)
+        scores = scorer.score(question, spans, types, numbers, tuple(categories))
+        not_these = frozenset(one for one, not_this in categories.items() if not_this)
+        scores = replace(scores, denied=not_these)
+        if not_these and len(denials(question)) <= 1:  # one word denies one thing
+            others = tuple(replace(mention, negated=0.0) for mention in scores.mentions)
+            scores = replace(scores, lacking=0.0, mentions=others)
+        if not taken and denials(question):  # then it can only be what an attribute says that is denied
+            scores = replace(scores, positive=min(scores.positive, 1 - SURELY_NOT))
+        senses = tuple(sense for _, sense in taken)
+        reached = self._reached(senses)
+        mentions = tuple(
+            replace(mention, first=self._first_hops(sense.type, reached(place, ())))
+            for place, (mention, sense) in enumerate(zip(scores.mentions, senses, strict=True))
+        )
+        groups, are_denied = joined_names(question, [one for one, _ in taken], types)
+        for group, denied in zip(groups, are_denied, strict=True):
+            likely = SURELY if denied else max(mentions[place].negated for place in group)
+            mentions = tuple(
+                replace(one, negated=likely) if place in group else one for place, one in enumerate(mentions)
+            )
+        scores = replace(scores, mentions=mentions, groups=groups)
+        proposals = self.proposer.propose(scores, PLANS, self._leads(reached))
+        proposals = [one for one in proposals if self._may_hold(one.plan, reached)] or proposals
+        proposals = [one for one in proposals if self.is_worth_choosing(one.plan, senses, numbers)]
+        fitted = [(*self.extents.fitted(one.plan, numbers), one.score + cost) for one in proposals]
+        asked, wording = lettered(question, spans, numbers), Wording(self.vocabulary)
+        said, named = masked(question, spans), tuple(one for one, _ in taken)
+        beyond = float(scores.forms[FORMS.index("none")])
+        return [
+            _Option(plan, named, senses, tuple(numbers), score + more, asked, said, wording.of(plan), beyond)
+            for plan, more, score in fitted
+        ]
+
+    def is_worth_choosing(self, plan: Plan, senses: Sequence[Sense], numbers: Sequence[Quantity]) -> bool:  # noqa: ARG002
+        """Whether a plan may be meant at all; where a base is small enough to carry every plan out, that tells."""
+        return True
+
+    def _chosen(
+        self, question: str, named: Sequence[Named], options: Sequence[_Option], encoders: Encoders
+    ) -> Understanding:
+        told = encoders.choose(
+            [option.asked for option in options],
+            [option.text for option in options],
+            [option.prior for option in options],
+            [shared_words(option.said, option.text) for option in options],
+            BUDGET,
+        )
+        meanings = [
+            Meaning(one.plan, one.named, one.senses, one.numbers, float(score), one.prior, one.text, one.beyond)
+            for one, score in zip(options, told[1:], strict=False)
+        ]
+        meanings.sort(key=lambda one: -one.score)
+        features = self.features(question, meanings, float(told[0]), named)
+        if not encoders.reads_english:  # that its words are in no plan says nothing
+            features |= {"strange": 0.0, "unexplained": 0.0}
+        certainty = self.combiner.certainty(features)
+        is_english = encoders.reads_english
+        return Understanding(question, tuple(named), tuple(meanings), float(told[0]), certainty, is_english)
+
+    def features(
+        self, question: str, meanings: Sequence[Meaning], none: float, named: Sequence[Named]
+    ) -> dict[str, float]:
+        """What the certainty of the first meaning depends on."""
+        first, second = meanings[0], meanings[1] if len(meanings) > 1 else None
+        plan = first.plan
+        used = len(({branch.mention for branch in plan.branches} | set(plan.mentions)) - {None})
+        asks_for_all = not (plan.branches or plan.requirements or plan.mentions)
+        return {
+            "choice": first.score,
+            "prior": max(first.prior, -12.0),
+            "lead": min(8.0, first.score - second.score) if second else 8.0,
+            "none": none,
+            "beyond": first.beyond,
+            "unused": float(max(0, len(named) - used)),
+            "inexact": float(sum(not one.is_exact for one in named)),
+            "everything": float(asks_for_all and plan.form in ("list", "count", "exists", "value")),
+            "strange": float(len(strange_words(question, first))),
+            "unexplained": 1 - explained_part(question, first),
+        }
+
+    def _first_hops(self, kind: str, nodes: NodeSet) -> frozenset[int]:
+        """The hops that really start at nodes of a type."""
+        there = {(use.relation, use.direction) for use in self.kb.relations(nodes)}
+        return frozenset(
+            place
+            for place, hop in enumerate(self.vocabulary.hops)
+            if hop.start == kind and (hop.relation, hop.direction) in there
+        )
+
+    def _reached(self, senses: Sequence[Sense]) -> Reached:
+        """Where hops lead from what a mention stands for; steps on the way are remembered."""
+        hops = self.vocabulary.hops
+
+        @lru_cache(maxsize=512)
+        def reached(mention: int, path: tuple[int, ...]) -> NodeSet:
+            if not path:
+                return self._with_below(senses[mention])
+            before, hop = reached(mention, path[:-1]), hops[path[-1]]
+            direction: Direction = hop.direction
+            after = self.kb.neighbors(before, hop.relation, direction) if len(before) else before
+            return after if self._has_one_end(hop.relation, direction) else after & self.kb.nodes(hop.end)
+
+        return reached
+
+    def _leads(self, reached: Reached) -> Callable[[int, tuple[int, ...]], bool]:
+        """Whether hops lead anywhere."""
+
+        def leads(mention: int, path: tuple[int, ...]) -> bool:
+            if len(path) > 2 and len(self.kb.nodes()) >= LARGE:
+                return True
+            return self._meet([(mention, path)], (), reached)
+
+        return leads
+
+    def _meet(self, ends: Sequence[End], avoided: Sequence[End], reached: Reached) -> bool:
+        """Whether hops from all mentions lead to a common node, and those to be avoided do not; an endpoint joins."""
+        if self._joining is not None:
+            ways = [[self._way(reached(mention, ()), path) for mention, path in some] for some in (ends, avoided)]
+            if all(len(starts) <= MOST_STARTS for some in ways for starts, _ in some):
+                return self._joining.meet(*ways)
+        left = reduce(and_, (reached(*end) for end in ends))
+        for end in avoided:
+            left = left - reached(*end)
+        return len(left) > 0
+
+    def _way(self, starts: NodeSet, path: tuple[int, ...]) -> Way:
+        hops = [self.vocabulary.hops[place] for place in path]
+        kinds = [None if self._has_one_end(hop.relation, hop.direction) else hop.end for hop in hops]
+        return starts, [(hop.relation, hop.direction, kind) for hop, kind in zip(hops, kinds, strict=True)]
+
+    def _may_hold(self, plan: Plan, reached: Reached) -> bool:
+        """Whether something satisfies all branches of a plan, unless to learn that is what is asked."""
+        named = [(branch, (branch.mention, branch.hops)) for branch in plan.branches if branch.mention is not None]
+        required = [end for branch, end in named if not branch.negated]
+        if plan.either or plan.form in ("count", "exists") or not required or len(plan.branches) == 1:
+            return True
+        return self._meet(required, [end for branch, end in named if branch.negated], reached)
+
+    def _with_below(self, sense: Sense) -> NodeSet:
+        """What a mention stands for, with what lies below that in a hierarchy: what holds there holds for it too."""
+        nodes = sense.nodes
+        for relation in hierarchies(self.schema, sense.type):
+            nodes = nodes | descendants(self.kb, nodes, relation)
+        return nodes
+
+    def _has_one_end(self, relation: str, direction: Direction) -> bool:
+        rows = self.schema.relation_rows(relation)
+        return len({row.tail if direction == "out" else row.head for row in rows}) == 1
+
+
+End = tuple[int, tuple[int, ...]]
+"""A mention and the hops from it."""
+Reached = Callable[[int, tuple[int, ...]], NodeSet]
+
+
+@lru_cache(maxsize=4)
+def shared_encoders(folder: Path) -> Encoders:
+    """The encoders of a folder, once in a process."""
+    return Encoders(folder)
+
+
+def _few_values(values: Iterable[object]) -> tuple[str, ...]:
+    different: set[str] = set()
+    for value in values:
+        if isinstance(value, str) and value:
+            if len(value) > LONGEST_VALUE or len(different) > MOST_VALUES:
+                return ()
+            different.add(value)
+    return tuple(sorted(different))
+
+
+def _overlaps(quantity: Quantity, taken: Sequence[tuple[Named, Sense]]) -> bool:
+    return any(quantity.start < one.end and one.start < quantity.end for one, _ in taken)
+
+
+def _assignments(named: Sequence[Named]) -> list[tuple[list[tuple[Named, Sense]], float]]:
+    """What the mentions may stand for together and what it costs to take them so, the likeliest first."""
+    options: list[list[tuple[Sense | None, float]]] = []
+    for one in named:
+        senses: list[tuple[Sense | None, float]] = [(s, LESSER * place) for place, s in enumerate(one.senses[:2])]
+        options.append([*senses, (None, IGNORED[one.is_exact])] if one.is_doubtful else senses)
+    every = sorted(itertools.product(*options), key=lambda chosen: -sum(cost for _, cost in chosen))
+    return [
+        (
+            [(one, sense) for one, (sense, _) in zip(named, chosen, strict=True) if sense is not None],
+            sum(cost for _, cost in chosen),
+        )
+        for chosen in every[:ASSIGNMENTS]
+    ]
+
+
+def joined_names(
+    question: str, named: Sequence[Named], types: Sequence[int]
+) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
+    """The names in groups, and which are denied: those of one type with only a joining word between stand together."""
+    groups: list[list[int]] = []
+    denied: list[bool] = []
+    for place, one in enumerate(named):
+        how = joint(question[named[place - 1].end : one.start]) if place and types[place] == types[place - 1] else ""
+        if how:
+            groups[-1].append(place)
+            denied[-1] = denied[-1] or how == "denied"
+        else:
+            groups.append([place])
+            denied.append(False)
+    return tuple(map(tuple, groups)), tuple(denied)

@@ -1,0 +1,90 @@
+"""Values of attributes that a question says, in their own words or in others ("women"), and whether it denies them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib.resources import files
+
+from clew.answering.reading.vocabulary import Vocabulary
+from clew.core.schema import words_of
+from clew.store.index.mentions import is_common
+from clew.store.index.tokens import Token, stem, stop_words, tokenise
+
+PASSED = 2
+"""Little words that may stand between a denial and the value that it denies."""
+PERSONAL = frozenset({"sex", "gender"})
+"""Attributes whose letters stand for words: F for female."""
+
+
+@dataclass(frozen=True)
+class SaidValues:
+    """The values that questions over a schema may say, of attributes that have few."""
+
+    vocabulary: Vocabulary
+    values: Mapping[str, tuple[str, ...]]
+
+    def of(self, tokens: Sequence[Token], outside: Sequence[int]) -> dict[tuple[int, str], bool]:
+        """Attributes with the values that stand among some tokens of a question, those `outside` of names → denied.
+
+        Numbers in a value need not be said; where they are, other values of the attribute are not meant.
+        """
+        words: dict[str, int] = {}  # "carnivores" are of the category "carnivore"
+        for place in outside:
+            for word in (tokens[place].text, meant().get(tokens[place].text)):
+                if word:
+                    words.setdefault(stem(word), place)
+        found = [one for one in self._known if words.keys() >= one[2]]
+        whole = {one[0] for one in found if one[3] and words.keys() >= one[3]}
+        texts = [token.text for token in tokens]
+        return {
+            (place, value): is_denied(texts[: min(map(words.__getitem__, said))])
+            for place, value, said, numbers in found
+            if place not in whole or (numbers and words.keys() >= numbers)
+        }
+
+    @cached_property
+    def _known(self) -> list[tuple[int, str, frozenset[str], frozenset[str]]]:
+        """Attributes with values that say more than words of the schema or of every day; words and numbers of each."""
+        schema = self.vocabulary.schema
+        kinds = {word for name in schema.type_names for word in self.vocabulary.type_words(name).split()}
+        found = []
+        for place, attribute in enumerate(self.vocabulary.attributes):
+            for value in self.values.get(attribute.name, ()):
+                every = [token.text for token in tokenise(value)]
+                said = [word for word in every if not word.isdecimal()]
+                if len(value) > 1 or words_of(attribute.name) in PERSONAL:
+                    said = [meant().get(word, word) for word in said]
+                if not all(word in kinds or is_common(word) for word in said):
+                    numbers = frozenset(word for word in every if word.isdecimal())
+                    found.append((place, value, frozenset(map(stem, said)), numbers))
+        return found
+
+
+@lru_cache(maxsize=1)
+def meant(language: str = "en") -> dict[str, str]:
+    """Words of questions and of tables that stand for a value: "women" for female."""
+    lines = files("clew.answering.reading").joinpath(language, "values.txt").read_text("utf-8").splitlines()
+    pairs = [line.split(": ") for line in lines]
+    return {word: value for value, words in pairs for word in words.split(", ")}
+
+
+@lru_cache(maxsize=1)
+def _denials(language: str = "en") -> frozenset[str]:
+    return frozenset(files("clew.answering.reading").joinpath(language, "denials.txt").read_text("utf-8").split())
+
+
+def denials(question: str) -> list[str]:
+    """The words of denial in a question."""
+    return [token.text for token in tokenise(question) if token.text in _denials()]
+
+
+def is_denied(before: Sequence[str]) -> bool:
+    """Whether what follows these words is denied: "not from …", "other than …", with little words between at most."""
+    for place in range(len(before) - 1, max(-1, len(before) - 2 - PASSED), -1):
+        if before[place] in _denials() or before[place : place + 2] == ["other", "than"]:
+            return True
+        if before[place] not in stop_words() and not is_common(before[place]):
+            return False
+    return False

@@ -1,0 +1,236 @@
+"""What the trained encoder says about a question: over the hops, attributes and types of a schema."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.answering.reading.encoders import Encoders, Floats, unit
+from clew.answering.reading.fitted import Fitted
+from clew.answering.reading.plan import LETTERS
+from clew.answering.reading.quantities import Quantity
+from clew.answering.reading.scores import MentionScores, QuantityScores, Scores
+from clew.answering.reading.vocabulary import Vocabulary
+from clew.core.array_files import read_array
+from clew.core.scores import round_network
+from clew.models.embedding.words import DIMENSION
+from clew.store.index.tokens import terms
+
+HEADS = (
+    *("only", "first of two", "second of two", "first of three", "second of three", "third of three"),
+    *("denied", "lacked", "counted", "value", "value of answer", "extreme", "quantity", "switch", "type"),
+)
+"""What each of the stacked matrices in the weights compares, in their order."""
+FOCUS, OTHER = "§", "•"
+SAID = 4.0
+"""What is added to the score of a type that a question calls by its name."""
+COMPARED = frozenset({"number", "integer", "date", "category", "text"})
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of the question that stands for something, and the word for what that is."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def masked(question: str, spans: Sequence[Span], focus: int | None = None) -> str:
+    """The question with kinds instead of names, one of them marked: `who directed § film §`."""
+    pieces, position = [], 0
+    for place, span in sorted(enumerate(spans), key=lambda pair: pair[1].start):
+        mark = FOCUS if place == focus else OTHER
+        pieces += [question[position : span.start], f" {mark} {span.kind} {mark} "]
+        position = span.end
+    return re.sub(r"\s+", " ", "".join(pieces) + question[position:]).strip()
+
+
+def lettered(question: str, named: Sequence[Span], numbers: Sequence[Quantity]) -> str:
+    """The question with letters for names: `who directed A ( film ) after number 1 ( 1999 )`."""
+    spans = [(span.start, span.end, f" {LETTERS[place]} ( {span.kind} ) ") for place, span in enumerate(named)]
+    spans += [(one.start, one.end, f" number {place + 1} ( {one.text} ) ") for place, one in enumerate(numbers)]
+    pieces, position = [], 0
+    for start, end, text in sorted(spans):
+        pieces += [question[position:start], text]
+        position = end
+    return re.sub(r"\s+", " ", "".join(pieces) + question[position:]).strip()
+
+
+BRACKETED = re.compile(r"\([^)]*\)")
+
+
+def without_names(masked: str) -> str:
+    """A masked question without what stands for its names."""
+    return re.sub(rf"[{FOCUS}{OTHER}][^{FOCUS}{OTHER}]*[{FOCUS}{OTHER}]", " ", masked)
+
+
+def shared_words(said: str, text: str) -> tuple[float, float]:
+    """The shares of a question's telling words that are in a plan's names, and only in its descriptions."""
+    asked = set(terms(without_names(said)))
+    if not asked:
+        return 0.0, 0.0
+    names = asked & set(terms(BRACKETED.sub(" ", text)))
+    return len(names) / len(asked), len((asked & set(terms(text))) - names) / len(asked)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The vectors of a vocabulary, computed once and kept in a folder."""
+
+    vocabulary: Vocabulary
+    encoders: Encoders
+    folder: Path | None = None
+    fitted: Fitted | None = None
+
+    @cached_property
+    def hops(self) -> Floats:
+        """One row a hop."""
+        return self._moved(self.vocabulary.hop_texts)
+
+    @cached_property
+    def attributes(self) -> Floats:
+        """One row an attribute."""
+        return self._moved(self.vocabulary.attribute_texts)
+
+    @cached_property
+    def types(self) -> Floats:
+        """One row a type."""
+        return self._vectors(self.vocabulary.type_texts)
+
+    def _moved(self, texts: Sequence[str]) -> Floats:
+        vectors = self._vectors(texts)
+        return vectors if self.fitted is None else vectors + self.fitted.of(texts)
+
+    def _vectors(self, texts: Sequence[str]) -> Floats:
+        if self.folder is None or not texts:
+            return unit(self.encoders.meaning(texts))
+        digest = hashlib.sha256("\n".join((self.encoders.version, *texts)).encode()).hexdigest()[:24]
+        file = self.folder / f"labels-{digest}.npy"
+        with suppress(OSError, ValueError):  # a file that was cut is written again
+            stored: Floats = read_array(file.read_bytes())
+            if stored.shape == (len(texts), DIMENSION):
+                return stored
+        vectors = unit(self.encoders.meaning(texts))
+        with suppress(OSError):  # where nothing may be written, they are computed again the next time
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self.folder, suffix=".npy", delete=False) as partial:
+                np.save(partial, vectors)
+            Path(partial.name).replace(file)
+        return vectors
+
+
+def length_scores(vocabulary: Vocabulary, heads: Mapping[str, Floats], kind: int) -> Floats:
+    """What is added for paths of one, two and three hops from a type.
+
+    Where there are more paths than the training compared a right one with, each that it saw stood for several.
+    """
+    counts = vocabulary.path_counts[kind]
+    seen = np.minimum(heads["seen_paths"], counts) if "seen_paths" in heads else counts
+    return np.asarray(heads["lengths"] + np.log(np.maximum(seen, 1) / np.maximum(counts, 1)), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Scores questions over one vocabulary."""
+
+    vocabulary: Vocabulary
+    encoders: Encoders
+    labels: Labels
+
+    def score(
+        self,
+        question: str,
+        named: Sequence[Span],
+        types: Sequence[int],
+        numbers: Sequence[Quantity],
+        categories: tuple[tuple[int, str], ...] = (),
+    ) -> Scores:
+        """`named` are the spans of names, `types` what they stand for, `categories` values that the question has."""
+        heads, count = self.encoders.heads, len(named)
+        dated = [Span(one.start, one.end, "date" if one.is_date else "number") for one in numbers]
+        texts = [masked(question, named)]
+        texts += [masked(question, named, place) for place in range(count)]
+        texts += [masked(question, [*named, one], count) for one in dated]
+        raw = self.encoders.asked(texts)
+        vectors = unit(raw)
+        whole, focused, numbered = vectors[0], vectors[1 : 1 + count], vectors[1 + count :]
+        forms = _logged(raw[0] @ heads["forms"].T + heads["forms_bias"])
+        flags = _shares((raw[0] @ heads["flags"].T + heads["flags_bias"]).reshape(2, 2))[:, 1]
+        switches = np.where(self._is_switch, self._compared("switch", whole, self.labels.attributes), -1e4)
+        positive = _shares(raw[0] @ heads["positive"].T + heads["positive_bias"])[1]
+        mentions = tuple(
+            MentionScores(
+                kind,
+                np.stack([self._compared(name, one, self.labels.hops) for name in HEADS[:6]]),
+                float(_shares(raw[1 + place] @ heads["negated"].T + heads["negated_bias"])[1]),
+                self._compared("denied", one, self.labels.hops),
+                self._compared("value", one, self.labels.attributes),
+                length_scores(self.vocabulary, heads, kind),
+            )
+            for place, (kind, one) in enumerate(zip(types, focused, strict=True))
+        )
+        quantities = tuple(
+            QuantityScores(
+                _logged(raw[1 + count + place] @ heads["operators"].T + heads["operators_bias"]),
+                np.where(self._is_compared, self._compared("quantity", one, self.labels.attributes), -1e4),
+            )
+            for place, one in enumerate(numbered)
+        )
+        return Scores(
+            forms,
+            _logged(self._compared("type", whole, self.labels.types) + self._said_types(self.encoders.told(texts[0]))),
+            float(flags[0]),
+            self._compared("lacked", whole, self.labels.hops),
+            float(flags[1]),
+            self._compared("counted", whole, self.labels.hops),
+            self._compared("value of answer", whole, self.labels.attributes),
+            self._compared("extreme", whole, self.labels.attributes),
+            _logged(np.concatenate((heads["no_switch"], switches))),
+            float(positive),
+            mentions,
+            quantities,
+            categories,
+        )
+
+    def _compared(self, head: str, vector: Floats, labels: Floats) -> Floats:
+        return round_network(labels @ (vector @ self.encoders.heads["pairs"][HEADS.index(head)]))
+
+    def _said_types(self, text: str) -> Floats:
+        """What is added for types whose words stand in a question, names aside."""
+        said = set(terms(without_names(text)))
+        return np.array([SAID if words <= said else 0.0 for words in self._type_terms], dtype=np.float32)
+
+    @cached_property
+    def _type_terms(self) -> list[set[str]]:
+        words = self.vocabulary.type_words
+        return [set(terms(words(name))) or {""} for name in self.vocabulary.schema.type_names]
+
+    @cached_property
+    def _is_switch(self) -> NDArray[np.bool_]:
+        return np.array([one.kind == "boolean" for one in self.vocabulary.attributes], dtype=np.bool_)
+
+    @cached_property
+    def _is_compared(self) -> NDArray[np.bool_]:
+        return np.array([one.kind in COMPARED for one in self.vocabulary.attributes], dtype=np.bool_)
+
+
+def _logged(raw: Floats) -> Floats:
+    """Log-probabilities."""
+    return round_network(raw - np.logaddexp.reduce(raw))
+
+
+def _shares(raw: Floats) -> Floats:
+    """Probabilities along the last axis."""
+    rounded = round_network(raw).astype(np.float64)
+    exact = np.exp(rounded - rounded.max(axis=-1, keepdims=True))
+    return np.asarray(exact / exact.sum(axis=-1, keepdims=True), dtype=np.float32)

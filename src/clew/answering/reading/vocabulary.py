@@ -1,0 +1,130 @@
+"""A schema in words: what an encoder reads of types, hops along relations, and attributes.
+
+Names of a schema come in every style: has_phenotype, doctoralAdvisor, film.film.directed_by, WORKS_AT, wdt:P84. They
+are split into words; descriptions, where there are any, say what a name does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.core.nouns import singular
+from clew.core.schema import Schema, words_of
+from clew.store.index.tokens import stop_words, tokenise
+
+LONGEST_DESCRIPTION = 16
+"""Words of a description that are read."""
+
+
+SHORTEST = 3
+"""Letters of a word that says something."""
+
+
+def described(label: str, description: str) -> str:
+    """A name with the beginning of its description in brackets."""
+    return f"{label} ({' '.join(description.split()[:LONGEST_DESCRIPTION])})" if description else label
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A relation walked from one node type to another, along its edges ("out") or against them ("in")."""
+
+    relation: str
+    direction: Literal["out", "in"]
+    start: str
+    end: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute of the nodes of a type."""
+
+    owner: str
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Everything that a query over a schema can be made of, each with its text for the encoder."""
+
+    schema: Schema
+    categories: frozenset[str] = frozenset()
+    """Text attributes with few different values."""
+
+    @cached_property
+    def hops(self) -> tuple[Hop, ...]:
+        """Every relation from either side; one between nodes of the same type twice."""
+        return tuple(
+            hop
+            for row in self.schema.relations
+            for hop in (Hop(row.name, "out", row.head, row.tail), Hop(row.name, "in", row.tail, row.head))
+        )
+
+    @cached_property
+    def hop_texts(self) -> tuple[str, ...]:
+        """Each hop as it is walked: `gene → associated with → disease : description`."""
+        texts = []
+        for row in self.schema.relations:
+            label = words_of(row.display or row.name)
+            said = " ".join(row.description.split()[:LONGEST_DESCRIPTION])
+            more = f" : {said}" if said else ""
+            back = f" ( {words_of(row.inverse)} )" if row.inverse else ""
+            head, tail = self.type_text(row.head), self.type_text(row.tail)
+            texts.append(f"{head} → {label} → {tail}{more}")
+            texts.append(f"{tail} ← {label}{back} ← {head}{more}")
+        return tuple(texts)
+
+    @cached_property
+    def path_counts(self) -> NDArray[np.float64]:
+        """How many paths of one, two and three hops leave each type: a row a type."""
+        code = self.schema.type_code
+        starts, ends = ([code[getattr(hop, side)] for hop in self.hops] for side in ("start", "end"))
+        counts = np.zeros((4, len(code)))
+        counts[0] = 1.0
+        for length in range(1, 4):
+            np.add.at(counts[length], starts, counts[length - 1][ends])
+        return counts[1:].T
+
+    @cached_property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """Every attribute of every type."""
+        kinds = self.schema.attribute_types
+        return tuple(
+            Attribute(node_type.name, name, "category" if name in self.categories else kinds.get(name, "text"))
+            for node_type in self.schema.node_types
+            for name in node_type.attributes
+        )
+
+    @cached_property
+    def attribute_texts(self) -> tuple[str, ...]:
+        """Each attribute with its owner and kind: `gene : chromosome number (number)`."""
+        return tuple(f"{self.type_text(one.owner)} : {words_of(one.name)} ({one.kind})" for one in self.attributes)
+
+    @cached_property
+    def type_texts(self) -> tuple[str, ...]:
+        """Each node type."""
+        return tuple(map(self.type_text, self.schema.type_names))
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The words of all names, little ones aside, each once."""
+        texts = [self.type_words(name) for name in self.schema.type_names]
+        texts += [words_of(f"{row.display or row.name} {row.inverse}") for row in self.schema.relations]
+        texts += [words_of(one.name) for one in self.attributes]
+        found = dict.fromkeys(token.text for text in texts for token in tokenise(text))
+        return tuple(one for one in found if one.isalpha() and len(one) >= SHORTEST and one not in stop_words())
+
+    def type_text(self, name: str) -> str:
+        """A node type with its description."""
+        node_type = self.schema.node_type(name)
+        return described(words_of(singular(node_type.display or name)), node_type.description)
+
+    def type_words(self, name: str) -> str:
+        """A node type as it stands in a question for one of its nodes."""
+        return words_of(singular(self.schema.node_type(name).display or name))

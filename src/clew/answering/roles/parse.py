@@ -1,0 +1,253 @@
+"""Parsing a question into triplets by a model: the prompt shows the schema, the reply is held against it.
+
+Step 1 of 4StepFocus: the model sees the question, all node types and all relations, and returns triplets and the
+target variable. Deviation from the paper: structured JSON instead of text split at commas. A model that is large enough
+is asked for a query of any form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from clew.answering.roles.triplet_replies import (
+    ORDERED,
+    RARE_PAIR,
+    read_query,
+    read_triplets,
+    salvage_query,
+    salvage_triplets,
+)
+from clew.core import trace
+from clew.core.query import TripletQuery, Variable
+from clew.core.roles import Parse, TripletParser
+from clew.core.schema import NodeType, Relation, Schema
+from clew.models.protocol import LanguageModel
+from clew.models.structured import Ask, Prompt, ask, object_schema
+from clew.models.tokens import count_tokens
+from clew.store.index.tokens import terms
+
+PROMPT = Prompt.load("clew.answering.roles.prompts", "parse")
+QUERY = Prompt.load("clew.answering.roles.prompts", "query")
+
+
+@dataclass(frozen=True)
+class ModelParser:
+    """Asks a model; where its reply cannot be used, the fallback parser reads the question."""
+
+    model: LanguageModel
+    fallback: TripletParser | None = None
+
+    def parse(self, question: str, schema: Schema) -> Parse:
+        """The query in the model's reply, checked against the schema."""
+        return self.parse_all([question], schema)[0]
+
+    def parse_all(self, questions: Sequence[str], schema: Schema) -> list[Parse]:
+        """Many questions as one batch."""
+        outcomes = ask(self.model, [self._ask(question, schema) for question in questions], role="parse")
+        parses = []
+        for question, outcome in zip(questions, outcomes, strict=True):
+            if outcome.value is not None:
+                parses.append(outcome.value)
+            else:
+                parses.append(self._fall_back(question, schema, outcome.problem or "no reply"))
+        return parses
+
+    def _ask(self, question: str, schema: Schema) -> Ask[Parse]:
+        room = self.model.context_tokens // 2
+        filled = PROMPT.fill(
+            question=question,
+            types=describe_types(schema),
+            relations=describe_relations(schema, question, room),
+            attributes=describe_attributes(schema),
+            no_conditions=', "conditions": []' if schema.attribute_types else "",
+        )
+        return Ask(
+            filled,
+            lambda completion: read_triplets(completion.text, question, schema),
+            salvage=lambda completion: salvage_triplets(completion.text, question, schema),
+            schema=reply_schema(schema),
+            max_tokens=400,
+        )
+
+    def _fall_back(self, question: str, schema: Schema, problem: str) -> Parse:
+        if self.fallback is None:
+            trace.fallback("parse", problem, "no requirement is taken from the question")
+            return Parse(TripletQuery((), Variable("x"), score=0.0, unexplained=(question,)), problem=problem)
+        trace.fallback("parse", problem, f"parsed by {type(self.fallback).__name__}")
+        parse = self.fallback.parse(question, schema)
+        return Parse(parse.query, parse.alternatives, parse.rejected, problem)
+
+
+def describe_types(schema: Schema) -> str:
+    """One line per node type."""
+    return "\n".join(map(describe_type, schema.node_types))
+
+
+def describe_type(kind: NodeType) -> str:
+    """Its name, and what the schema says about it."""
+    about = [text for text in (kind.label if kind.label != kind.name else "", kind.description) if text]
+    return f"- {kind.name}" + (f" ({'; '.join(about)})" if about else "")
+
+
+def describe_relations(schema: Schema, question: str, tokens: int) -> str:
+    """One line per relation and pair of types; where all do not fit, those nearest to the question's words."""
+    total: dict[str, int] = {}
+    for relation in schema.relations:
+        total[relation.name] = total.get(relation.name, 0) + relation.count
+    rows = [relation for relation in schema.relations if relation.count >= RARE_PAIR * total[relation.name]]
+    lines = [_describe(relation) for relation in rows]
+    if sum(map(count_tokens, lines)) <= tokens:
+        return "\n".join(lines)
+    asked = set(terms(question))
+    order = sorted(range(len(rows)), key=lambda place: (-len(asked & set(terms(lines[place]))), -rows[place].count))
+    kept, left = set(), tokens
+    for place in order:
+        cost = count_tokens(lines[place])
+        if cost <= left:
+            kept.add(place)
+            left -= cost
+    trace.fallback("parse", f"{len(rows)} relations do not fit the model's context", f"{len(kept)} are shown")
+    return "\n".join(lines[place] for place in sorted(kept))
+
+
+def _describe(relation: Relation) -> str:
+    about = [relation.label] if relation.label != relation.name.replace("_", " ") else []
+    about += [f"read backwards: {relation.inverse}"] if relation.inverse else []
+    about += [relation.description] if relation.description else []
+    shown = f"- {relation.head} -> {relation.name} -> {relation.tail}"
+    return shown + (f" ({'; '.join(about)})" if about else "")
+
+
+def describe_attributes(schema: Schema) -> str:
+    """The attributes that conditions may be about; nothing where there are none."""
+    if not schema.attribute_types:
+        return ""
+    shown = ", ".join(f"{name} ({kind})" for name, kind in schema.attribute_types.items())
+    name, kind = next(iter(schema.attribute_types.items()))
+    example = '"comparison": ">=", "value": 3' if kind in ORDERED else '"comparison": "contains", "value": "blue"'
+    return (
+        f"\nAttributes: {shown}\n"
+        f'"conditions" holds requirements on them where the question makes any, such as {{"variable": "?x", '
+        f'"attribute": "{name}", {example}}}.\n'
+    )
+
+
+def reply_schema(schema: Schema) -> dict[str, Any]:
+    """The JSON schema of a reply: relations and types are among those that exist."""
+    text = {"type": "string"}
+    # A triplet as an object, not as an array of three: grammars of small servers cannot fix the second item's values.
+    triplet = object_schema({"head": text, "relation": {"enum": list(schema.relation_names)}, "tail": text})
+    variable = object_schema({"name": text, "type": {"enum": list(schema.type_names)}})
+    parts: dict[str, Any] = {
+        "names": {"type": "array", "items": text},  # first: small models forget names that they have not written down
+        "answer": text,
+        "variables": {"type": "array", "items": variable},
+        "triplets": {"type": "array", "items": triplet},
+        "absent": {"type": "array", "items": triplet},
+    }
+    if schema.attribute_types:
+        condition = condition_schema({"enum": list(schema.attribute_types)})
+        parts["conditions"] = {"type": "array", "items": condition}
+    return object_schema(parts)
+
+
+def condition_schema(attribute: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema of a condition."""
+    return object_schema(
+        {
+            "variable": {"type": "string"},
+            "attribute": attribute,
+            "comparison": {"enum": ["=", "!=", "<", "<=", ">", ">=", "contains"]},
+            "value": {"type": ["string", "number", "boolean"]},
+        }
+    )
+
+
+SURE = 0.6
+"""A reading at least this certain is not put to a model."""
+
+
+@dataclass(frozen=True)
+class ReaderFirst:
+    """The learned reader reads; a model is asked only where the reader is not sure."""
+
+    reader: TripletParser
+    model: TripletParser
+
+    def parse(self, question: str, schema: Schema) -> Parse:
+        """The reader's query where it is sure of one that requires something, otherwise the model's."""
+        parse = self.reader.parse(question, schema)
+        required = parse.query.triplets or parse.query.conditions or parse.query.among
+        is_sure = bool(required) and (parse.certainty is None or parse.certainty >= SURE)
+        return parse if is_sure else self.model.parse(question, schema)
+
+
+MOST_VALUES, LONGEST_VALUE = 12, 30
+"""Of a category, values that are shown."""
+
+
+@dataclass(frozen=True)
+class ModelQueryParser:
+    """Asks a model for a query; None where its reply cannot be used, which the trace says."""
+
+    model: LanguageModel
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The values of attributes that have but few."""
+
+    def parse(self, question: str, schema: Schema) -> Parse | None:
+        """The query in the model's reply, checked against the schema."""
+        filled = QUERY.fill(
+            question=question,
+            types="\n".join(self._type(kind, schema) for kind in schema.node_types),
+            relations=describe_relations(schema, question, self.model.context_tokens // 2),
+        )
+        asked = Ask(
+            filled,
+            lambda completion: read_query(completion.text, question, schema),
+            salvage=lambda completion: salvage_query(completion.text, question, schema),
+            schema=query_schema(schema),
+            max_tokens=900,
+        )
+        [outcome] = ask(self.model, [asked], role="parse")
+        if outcome.value is None:
+            trace.fallback("parse", outcome.problem or "no reply", "read without the model")
+        return outcome.value
+
+    def _type(self, kind: NodeType, schema: Schema) -> str:
+        return describe_type(kind) + "".join(f"\n    {self._attribute(name, schema)}" for name in kind.attributes)
+
+    def _attribute(self, name: str, schema: Schema) -> str:
+        values = [value for value in self.values.get(name, ()) if len(value) <= LONGEST_VALUE]
+        shown = f": {', '.join(values[:MOST_VALUES])}{', …' if len(values) > MOST_VALUES else ''}" if values else ""
+        return f"{name} ({schema.attribute_types.get(name, 'text')}){shown}"
+
+
+def query_schema(schema: Schema) -> dict[str, Any]:
+    """The JSON schema of a reply: relations, types and attributes are among those that exist."""
+    text, flag = {"type": "string"}, {"type": "boolean"}
+    relation = {"enum": list(schema.relation_names)} if schema.relation_names else text
+    triplets = {"type": "array", "items": object_schema({"head": text, "relation": relation, "tail": text})}
+    attribute = {"enum": list(schema.attribute_types)} if schema.attribute_types else text
+    variable = object_schema({"name": text, "type": {"enum": list(schema.type_names)}})
+    best = object_schema(
+        {"most": flag, "attribute": text, "relation": text, "answer_is": {"enum": ["", "head", "tail"]}}
+    )
+    return object_schema(
+        {
+            "thinking": text,
+            "answerable": flag,
+            "asks": {"enum": ["list", "count", "yes_no", "value", "describe"]},
+            "answer": text,
+            "variables": {"type": "array", "items": variable},
+            "triplets": triplets,
+            "absent": triplets,
+            "any_of": {"type": "array", "items": triplets},
+            "conditions": {"type": "array", "items": condition_schema(attribute)},
+            "among": {"type": "array", "items": text},
+            "attribute": text,
+            "best": {"anyOf": [best, {"type": "null"}]},
+            "text": text,
+        }
+    )

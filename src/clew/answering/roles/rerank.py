@@ -1,0 +1,147 @@
+"""Reranking the best candidates: one by one, as a list, or in pairs; by a model or by likeness.
+
+A candidate that cannot be judged keeps its place, and never spoils the judgement of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, Protocol
+
+from clew.core.roles import Choice, Chooser, Claim, Scorer
+from clew.store.graph.protocol import KnowledgeBase
+
+RerankerName = Literal["auto", "none", "pointwise", "likelihood", "listwise", "pairwise", "embedding"]
+PLACE_WEIGHT = 0.1
+"""STaRK adds 0.1 · (K - rank) / K to the model's score, so that equal scores keep the earlier order."""
+SHOWN = 600
+"""Characters of each document that are shown in a list or a pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A node after reranking, with the judge's score and reason where there is one."""
+
+    node: int
+    score: float | None = None
+    reason: str = ""
+
+
+class Reranker(Protocol):
+    """Puts candidates in a better order."""
+
+    @property
+    def name(self) -> str:
+        """What judges, as shown beside a score."""
+        ...
+
+    def rerank(self, question: str, nodes: Sequence[int]) -> list[Judged]:
+        """The same nodes in a new order."""
+        ...
+
+
+@dataclass(frozen=True)
+class KeepOrder:
+    """No reranking."""
+
+    name: str = "none"
+
+    def rerank(self, question: str, nodes: Sequence[int]) -> list[Judged]:
+        """The order as it came."""
+        del question
+        return [Judged(node) for node in nodes]
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """Every candidate gets a score of its own (STaRK §4.1, step 4 of 4StepFocus)."""
+
+    kb: KnowledgeBase
+    scorer: Scorer
+    name: str = "pointwise"
+    relations: bool = True
+    """Whether a candidate is shown with its relations."""
+
+    def rerank(self, question: str, nodes: Sequence[int]) -> list[Judged]:
+        """By score plus a little for the earlier place."""
+        claims = [_claim(self.kb, question, node, self.relations) for node in nodes]
+        scores = self.scorer.score(claims)
+        fused = [
+            None if score.value is None else score.value + PLACE_WEIGHT * (len(nodes) - place) / len(nodes)
+            for place, score in enumerate(scores)
+        ]
+        order = keep_unjudged(fused)
+        return [Judged(nodes[place], scores[place].value, scores[place].reason) for place in order]
+
+
+@dataclass(frozen=True)
+class Listwise:
+    """All candidates are ordered at once; where they do not fit, in windows from the end to the front (RankGPT)."""
+
+    kb: KnowledgeBase
+    chooser: Chooser
+    name: str = "listwise"
+    window: int = 20
+    step: int = 10
+
+    def rerank(self, question: str, nodes: Sequence[int]) -> list[Judged]:
+        """The order of the chooser."""
+        ordered = list(nodes)
+        first = max(0, len(ordered) - self.window)
+        while ordered:
+            part = ordered[first : first + self.window]
+            options = tuple(_short(self.kb, node) for node in part)
+            chosen = self.chooser.choose([Choice(question, options, len(part), "candidate answer")])[0]
+            kept = [part[place] for place in chosen.kept]
+            ordered[first : first + self.window] = kept + [node for node in part if node not in kept]
+            if first == 0:
+                break
+            first = max(0, first - self.step)
+        return [Judged(node) for node in ordered]
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """The best candidates are compared two by two, all pairs as one batch; more wins come first."""
+
+    kb: KnowledgeBase
+    chooser: Chooser
+    name: str = "pairwise"
+    depth: int = 8
+    """So many of the best are compared; the others keep their places below."""
+
+    def rerank(self, question: str, nodes: Sequence[int]) -> list[Judged]:
+        """By the share of duels won."""
+        best = list(nodes[: self.depth])
+        shown = [_short(self.kb, node) for node in best]
+        pairs = list(combinations(range(len(best)), 2))
+        outcomes = self.chooser.choose(
+            [Choice(question, (shown[i], shown[j]), 1, "candidate answer") for i, j in pairs]
+        )
+        wins = [0.0] * len(best)
+        for pair, outcome in zip(pairs, outcomes, strict=True):
+            winner = outcome.kept[0]
+            wins[pair[winner]] += outcome.sure
+            wins[pair[1 - winner]] += 1.0 - outcome.sure
+        duels = max(1, len(best) - 1)
+        order = sorted(range(len(best)), key=lambda place: (-wins[place], place))
+        judged = [Judged(best[place], wins[place] / duels, f"won {wins[place]:g} of {duels} duels") for place in order]
+        return judged + [Judged(node) for node in nodes[self.depth :]]
+
+
+def keep_unjudged(scores: Sequence[float | None]) -> list[int]:
+    """Places in descending order of score, those without a score staying where they are."""
+    judged = sorted((p for p, score in enumerate(scores) if score is not None), key=lambda p: (-(scores[p] or 0.0), p))
+    following = iter(judged)
+    return [place if score is None else next(following) for place, score in enumerate(scores)]
+
+
+def _claim(kb: KnowledgeBase, question: str, node: int, relations: bool) -> Claim:
+    return Claim(question, kb.refs([node])[0].name, kb.text(node, relations=relations))
+
+
+def _short(kb: KnowledgeBase, node: int) -> str:
+    text = kb.text(node)
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"

@@ -1,0 +1,333 @@
+"""The reply of a parsing model, held against the schema: what does not exist there is rejected, and said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from pydantic import Field
+
+from clew.core.errors import ReplyError
+from clew.core.query import Asks, Best, Comparison, Condition, Constant, Term, Triplet, TripletQuery, Variable
+from clew.core.roles import Parse, Rejected
+from clew.core.schema import Schema
+from clew.models.structured import Reply, read_json
+from clew.store.index.tokens import terms, words_outside
+
+MOST_TRIPLETS = 20
+RARE_PAIR = 0.02
+"""Pairs of types with a smaller share of a relation's edges are noise in the data and do not decide its direction."""
+LONGEST_NAME = 300
+ORDERED = ("integer", "number", "date")
+"""The kinds of attributes of which one value can be less than another."""
+
+
+class _Variable(Reply):
+    name: str
+    type: str
+
+
+class _Triplet(Reply):
+    head: str
+    relation: str
+    tail: str
+
+
+class _Condition(Reply):
+    variable: str
+    attribute: str
+    comparison: Comparison
+    value: str | int | float | bool
+
+
+class _Triplets(Reply):
+    names: list[str] = Field(default_factory=list, max_length=MOST_TRIPLETS)
+    answer: str
+    variables: list[_Variable] = Field(default_factory=list)
+    triplets: list[_Triplet] = Field(default_factory=list, max_length=MOST_TRIPLETS)
+    absent: list[_Triplet] = Field(default_factory=list, max_length=MOST_TRIPLETS)
+    conditions: list[_Condition] = Field(default_factory=list, max_length=MOST_TRIPLETS)
+
+
+class _Best(Reply):
+    most: bool
+    attribute: str = ""
+    relation: str = ""
+    answer_is: str = ""
+
+
+ASKS: Mapping[str, Asks] = {
+    "list": "nodes", "count": "number", "yes_no": "truth", "value": "value", "describe": "nodes",
+}  # fmt: skip
+
+
+class _Query(_Triplets):
+    """A query of any form."""
+
+    answer: str = ""
+    answerable: bool = True
+    asks: Literal["list", "count", "yes_no", "value", "describe"] = "list"
+    any_of: list[list[_Triplet]] = Field(default_factory=list, max_length=MOST_TRIPLETS)
+    among: list[str] = Field(default_factory=list, max_length=MOST_TRIPLETS)
+    attribute: str | None = ""
+    best: _Best | None = None
+    text: str | None = ""
+
+
+def read_query(text: str, question: str, schema: Schema) -> Parse:
+    """The query of a reply in any form; raises ReplyError naming everything in it that the schema does not know."""
+    return _whole(_build_query(read_json(text, _Query), question, schema))
+
+
+def salvage_query(text: str, question: str, schema: Schema) -> Parse:
+    """The part of a reply that the schema knows, where that still asks for something."""
+    parse = _build_query(read_json(text, _Query), question, schema)
+    query = parse.query
+    if not (query.triplets or query.conditions or query.among or query.best):
+        raise ReplyError("nothing in the reply fits the schema")
+    return parse
+
+
+def _build_query(reply: _Query, question: str, schema: Schema) -> Parse:
+    if not reply.answerable:
+        return Parse(TripletQuery((), Variable("x"), score=0.0, unexplained=(question,)), certainty=0.0)
+    if reply.any_of:
+        first, *others = (
+            _build_query(
+                reply.model_copy(update={"triplets": [*reply.triplets, *some], "any_of": []}), question, schema
+            )
+            for some in reply.any_of
+        )
+        rejected = tuple(one for parse in (first, *others) for one in parse.rejected)
+        query = replace(first.query, either=tuple(parse.query for parse in others))
+        return replace(first, query=query, rejected=rejected)
+    parse = _build(reply, question, schema)
+    reading = _Reading(schema, {}, list(parse.rejected))
+    kind = parse.query.target.type
+    among = tuple(Constant(name.strip()[:LONGEST_NAME], kind) for name in reply.among if name.strip())
+    attribute = _known(reply.attribute or "", tuple(schema.attribute_types))
+    if reply.asks == "value" and attribute is None:
+        reading.reject(reply.attribute or "(no attribute)", "is no attribute")
+    query = replace(
+        parse.query,
+        asks=ASKS[reply.asks],
+        among=among,
+        attribute=attribute if reply.asks == "value" else None,
+        best=_best(reply.best, reading, kind),
+        unexplained=(reply.text,) if reply.text else (),
+    )
+    if not (query.triplets or query.conditions or query.among or query.best or query.target.type or query.unexplained):
+        reading.reject("the query", "requires nothing and asks for nothing")
+    return Parse(query, rejected=tuple(reading.rejected))
+
+
+def _best(said: _Best | None, reading: _Reading, kind: str | None) -> Best | None:
+    if said is None or not (said.attribute or said.relation):
+        return None
+    attribute = _known(said.attribute, tuple(reading.schema.attribute_types)) if said.attribute else None
+    relation = _known(said.relation, reading.schema.relation_names) if said.relation else None
+    if attribute is None and relation is None:
+        reading.reject(said.attribute or said.relation, "is neither an attribute nor a relation to compare by")
+        return None
+    if attribute is not None:
+        return Best(said.most, attribute)
+    rows = reading.schema.relation_rows(relation or "")
+    heads, tails = (
+        kind is None or any(end == kind for end in ends) for ends in zip(*((r.head, r.tail) for r in rows), strict=True)
+    )
+    is_head = heads and not (tails and said.answer_is == "tail")
+    return Best(said.most, relation=relation, is_head=is_head)
+
+
+def read_triplets(text: str, question: str, schema: Schema) -> Parse:
+    """The query of a reply; raises ReplyError naming everything in it that the schema does not know."""
+    return _whole(_build(read_json(text, _Triplets), question, schema))
+
+
+def salvage_triplets(text: str, question: str, schema: Schema) -> Parse:
+    """The part of a reply that the schema knows, with the rest as rejected pieces; raises where nothing is left."""
+    parse = _build(read_json(text, _Triplets), question, schema)
+    if not parse.query.triplets and not parse.query.conditions and parse.query.target.type is None:
+        raise ReplyError("nothing in the reply fits the schema")
+    return parse
+
+
+def _whole(parse: Parse) -> Parse:
+    """The parse where nothing of it was rejected."""
+    if parse.rejected:
+        raise ReplyError("; ".join(f"{rejected.piece}: {rejected.reason}" for rejected in parse.rejected[:4]))
+    return parse
+
+
+@dataclass
+class _Reading:
+    """Names of the schema as the model may spell them, and what was rejected so far."""
+
+    schema: Schema
+    types: dict[str, str | None]
+    """Variable → type."""
+    rejected: list[Rejected] = field(default_factory=list)
+
+    def reject(self, piece: str, reason: str) -> None:
+        self.rejected.append(Rejected(piece[:LONGEST_NAME], reason))
+
+    def term(self, text: str) -> Term | None:
+        text = text.strip()
+        if text.startswith("?"):
+            return Variable(text[1:], self.types.get(text[1:])) if text[1:].isidentifier() else None
+        name = text.strip("\"'[]“” ")
+        return Constant(name) if name and len(name) <= LONGEST_NAME else None
+
+    def triplet(self, said: _Triplet, *, negated: bool) -> Triplet | None:
+        shown = f"({said.head}, {said.relation}, {said.tail})"
+        head, tail = self.term(said.head), self.term(said.tail)
+        if head is None or tail is None:
+            self.reject(shown, "an end is neither ?variable nor a name")
+            return None
+        if isinstance(head, Constant) and isinstance(tail, Constant):
+            self.reject(shown, "asks for nothing: both ends are names")
+            return None
+        if head == tail:
+            self.reject(shown, "both ends are the same variable")
+            return None
+        relation = _known(said.relation, self.schema.relation_names)
+        if relation is None:
+            self.reject(shown, f"there is no relation {said.relation!r}")
+            # An edge of unknown kind is still an edge; one that must be absent would forbid far too much.
+            return None if negated else Triplet(head, None, tail)
+        return self._directed(Triplet(head, relation, tail, negated), shown)
+
+    def _directed(self, triplet: Triplet, shown: str) -> Triplet | None:
+        """The triplet, turned round where only that fits the types, which the relation gives to its ends."""
+        rows = self.schema.relation_rows(triplet.relation or "")
+        total = sum(row.count for row in rows)
+        usual = [(row.head, row.tail) for row in rows if row.count >= RARE_PAIR * total]
+        every = [(row.head, row.tail) for row in rows]
+        for pairs, turned in ((usual, False), (usual, True), (every, False), (every, True)):
+            head, tail = (triplet.tail, triplet.head) if turned else (triplet.head, triplet.tail)
+            fitting = [(h, t) for h, t in pairs if head.type in (None, h) and tail.type in (None, t)]
+            if fitting:
+                heads, tails = ({pair[side] for pair in fitting} for side in (0, 1))
+                return Triplet(_typed(head, heads), triplet.relation, _typed(tail, tails), triplet.negated)
+        there = ", ".join(f"{head} to {tail}" for head, tail in every[:4])
+        self.reject(shown, f"{triplet.relation} goes from {there}")
+        return None
+
+    def fitting(self, triplets: Sequence[Triplet]) -> tuple[Triplet, ...]:
+        """Those that still fit their relation after each variable was given one type."""
+        kept = []
+        for triplet in triplets:
+            rows = self.schema.relation_rows(triplet.relation) if triplet.relation else ()
+            ends = (triplet.head.type, triplet.tail.type)
+            if not rows or any(ends[0] in (None, row.head) and ends[1] in (None, row.tail) for row in rows):
+                kept.append(triplet)
+            else:
+                self.reject(str(TripletQuery((triplet,), Variable("x"))), "its variables have other types elsewhere")
+        return tuple(kept)
+
+
+def _build(reply: _Triplets, question: str, schema: Schema) -> Parse:
+    reading = _Reading(schema, {})
+    for variable in reply.variables:
+        name, kind = variable.name.lstrip("? "), _known(variable.type, schema.type_names)
+        if kind is None:
+            reading.reject(f"?{name}: {variable.type}", f"there is no node type {variable.type!r}")
+        elif name in reading.types and reading.types[name] != kind:
+            reading.reject(f"?{name}: {variable.type}", f"?{name} is already a {reading.types[name]}")
+            continue
+        reading.types[name] = kind
+    triplets = [reading.triplet(said, negated=False) for said in reply.triplets]
+    triplets += [reading.triplet(said, negated=True) for said in reply.absent]
+    kept = reading.fitting(_one_type_each([triplet for triplet in triplets if triplet is not None]))
+    used = {_plain(constant.text) for constant in TripletQuery(kept, Variable("x")).constants()}
+    for name in reply.names:
+        if _plain(name) and _plain(name) not in used:
+            reading.reject(name, "is named, but stands in no triplet")
+    target = _target(reply.answer, kept, reading)
+    conditions = _conditions(reply.conditions, kept, target, reading)
+    query = TripletQuery(kept, target, conditions, unexplained=unexplained(question, kept, target, schema))
+    return Parse(query, rejected=tuple(reading.rejected))
+
+
+def _target(answer: str, triplets: Sequence[Triplet], reading: _Reading) -> Variable:
+    """The variable named as the answer, or the only one there is."""
+    name = answer.strip().lstrip("? ") or "x"
+    terms_ = [term for triplet in triplets for term in (triplet.head, triplet.tail)]
+    variables = {term.name: term for term in terms_ if isinstance(term, Variable)}
+    if name in variables:
+        return variables[name]
+    if reading.types.get(name) is not None and not variables:
+        return Variable(name, reading.types[name])
+    if len(variables) == 1:
+        return next(iter(variables.values()))
+    reading.reject(answer or "(no answer variable)", "no triplet holds this variable")
+    return Variable("x") if not variables else next(iter(variables.values()))
+
+
+def _conditions(
+    said: Sequence[_Condition], triplets: Sequence[Triplet], target: Variable, reading: _Reading
+) -> tuple[Condition, ...]:
+    known = TripletQuery(tuple(triplets), target).variables()
+    kept = []
+    for one in said:
+        attribute = _known(one.attribute, tuple(reading.schema.attribute_types))
+        name = one.variable.strip().lstrip("? ")
+        if attribute is None:
+            reading.reject(f"{one.variable}.{one.attribute}", f"there is no attribute {one.attribute!r}")
+        elif name not in known:
+            reading.reject(f"{one.variable}.{one.attribute}", f"there is no variable {one.variable!r}")
+        elif one.comparison[0] in "<>" and reading.schema.attribute_types[attribute] not in ORDERED:
+            reading.reject(
+                f"{one.variable}.{one.attribute}", f"{attribute} is no number or date and cannot be compared"
+            )
+        else:
+            kept.append(Condition(name, attribute, one.comparison, one.value))
+    return tuple(dict.fromkeys(kept))
+
+
+def unexplained(question: str, triplets: Sequence[Triplet], target: Variable, schema: Schema) -> tuple[str, ...]:
+    """The words of a question that no name, relation or type of the query accounts for."""
+    explained: set[str] = set(terms(target.type or ""))
+    for triplet in triplets:
+        for term in (triplet.head, triplet.tail):
+            explained |= set(terms(term.text if isinstance(term, Constant) else ""))
+            explained |= set(terms((term.type or "").replace("_", " ")))
+        for row in schema.relation_rows(triplet.relation) if triplet.relation else ():
+            explained |= set(terms(f"{row.name.replace('_', ' ')} {row.label} {row.inverse}"))
+    return tuple(dict.fromkeys(words_outside(question, explained)))
+
+
+def _one_type_each(triplets: Sequence[Triplet]) -> tuple[Triplet, ...]:
+    """The different triplets, each variable with the first type that any of them gives it."""
+    types: dict[str, str] = {}
+    for triplet in triplets:
+        for term in (triplet.head, triplet.tail):
+            if isinstance(term, Variable) and term.type is not None:
+                types.setdefault(term.name, term.type)
+
+    def typed(term: Term) -> Term:
+        return Variable(term.name, types.get(term.name)) if isinstance(term, Variable) else term
+
+    settled = (Triplet(typed(one.head), one.relation, typed(one.tail), one.negated) for one in triplets)
+    return tuple(dict.fromkeys(settled))
+
+
+def _typed(term: Term, kinds: set[str]) -> Term:
+    """The term with its type where the relation leaves only one."""
+    if term.type is not None or len(kinds) != 1:
+        return term
+    kind = next(iter(kinds))
+    return Constant(term.text, kind) if isinstance(term, Constant) else Variable(term.name, kind)
+
+
+def _known(said: str, names: Sequence[str]) -> str | None:
+    """The name of the schema that was meant: as it is, or up to case, spaces and hyphens."""
+    if said in names:
+        return said
+    plain = _plain(said)
+    return next((name for name in names if _plain(name) == plain), None)
+
+
+def _plain(name: str) -> str:
+    return "".join(character for character in name.casefold() if character.isalnum())

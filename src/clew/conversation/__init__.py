@@ -1,6 +1,0 @@
-"""Conversations: questions one after another, each of which may lean on those before it."""
-
-from clew.conversation.conversation import Conversation
-from clew.conversation.follow_ups import Turn
-
-__all__ = ["Conversation", "Turn"]

@@ -1,0 +1,1 @@
+"""Measuring and learning: data sets, evaluation, benchmarks made from a base, training."""

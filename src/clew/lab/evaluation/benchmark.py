@@ -1,0 +1,220 @@
+"""A method by name on a data set, from the base to the judged answers: what `clew eval` runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from typing import Literal
+
+from clew.answering.methods.catalog import ask, create
+from clew.answering.methods.knowledge_graph_prompting.answer import answer_from_passages
+from clew.answering.methods.protocol import Method
+from clew.answering.methods.role_choice import reader_for
+from clew.core.errors import InputError, NotFoundError, PendingError, StorageError
+from clew.core.types import Answer, NodeRef, Ranking
+from clew.core.workers import Workers
+from clew.documents.graph.edges import EdgeOptions
+from clew.lab.datasets.base import dataset_base, question_base
+from clew.lab.datasets.questions import Dataset, Match, Question
+from clew.lab.evaluation.judging import NamesOf
+from clew.lab.evaluation.rows import Row
+from clew.lab.evaluation.run_folder import Setup, identity
+from clew.lab.evaluation.runs import Answering, Run, evaluate, judged
+from clew.models.protocol import LanguageModel
+from clew.store.graph.protocol import KnowledgeBase
+from clew.store.toolbox import Toolbox
+
+WITH_A_MODEL = 8
+"""Questions under way at once where a model answers; without one they go one by one, so that latencies are a user's."""
+
+
+@dataclass(frozen=True)
+class GoldenPassages(Method):
+    """The gold passages of each question: what a perfect retrieval would give the reader.
+
+    Gold is known to the evaluation alone, so this method can be evaluated and never asked.
+    """
+
+    name = "golden_passages"
+    gold: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> GoldenPassages:
+        """Those of a data set."""
+        return cls({question.text: question.passages for question in dataset.questions})
+
+    def answer(self, question: str, tools: Toolbox) -> Answer:
+        """The gold passages, in their order, read."""
+        nodes = [tools.kb.find(key) for key in self.gold.get(question, ())]
+        ranking = Ranking.of(nodes, list(range(len(nodes), 0, -1)))
+        return answer_from_passages(tools.stored, question, ranking, reader_for(tools))
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A data set with the base its questions are asked of."""
+
+    dataset: Dataset
+    kb: str | Path | None = None
+    """None means the base the data set brings."""
+    given: Toolbox | None = field(default=None, repr=False)
+    """A base that is open already."""
+    model: LanguageModel | None = None
+    embedder: str | None = None
+    """None means the one the base remembers, where it ships with Clew or the user has named it."""
+    match: Literal["strict", "lenient"] | None = None
+    """None means the data set's own rule."""
+    per_question: bool = False
+    """Each question over its own paragraphs alone, as in the papers."""
+    edges: EdgeOptions | None = None
+    """How the passages of a corpus are joined; None means as `clew build` joins them."""
+    say: Callable[[str], None] = field(default=lambda _: None, repr=False)
+    """Told the stages of a build."""
+    note: Callable[[str], None] = field(default=lambda _: None, repr=False)
+    """Told why a base in the cache is built again."""
+
+    @cached_property
+    def tools(self) -> Toolbox:
+        """Over the whole base."""
+        if self.given is not None:
+            return self.given
+        base = self.kb or dataset_base(self.dataset, self.edges, self.say, self.note)
+        return Toolbox.open(base, model=self.model, embedder=self.embedder)
+
+    @cached_property
+    def rule(self) -> Match:
+        """How candidates are compared with gold answers."""
+        own = self.dataset.match
+        if self.dataset.kind == "documents":
+            return "key"
+        if own in ("strict", "lenient"):
+            return self.match or own
+        known = gold_keys(self.dataset, self.tools.kb)
+        if own == "auto":
+            return "key" if known == len(all_gold(self.dataset)) else self.match or "strict"
+        if not known:
+            raise InputError(f"no gold answer of {self.dataset.name} is a node of {self.kb}: is it the right base?")
+        return "key"
+
+    def name_of(self, key: str) -> str:
+        """The name of the node with a gold key, with the key; the key alone where there is no such node."""
+        try:
+            name = self.tools.kb.refs([self.tools.kb.find(key)])[0].name
+        except NotFoundError:
+            return key
+        return key if name == key else f"{name} ({key})"
+
+    def run(
+        self,
+        method: Method,
+        *,
+        out: Path | None = None,
+        concurrency: int | None = None,
+        workers: Workers | None = None,
+        on_row: Callable[[Row], None] = lambda _: None,
+        on_interrupt: Callable[[], None] = lambda: None,
+    ) -> Run:
+        """Put every question to a method; with `out`, below the folder named after the data set and the method.
+
+        Workers open the base themselves. They ask no model: its replies, and what was paid, are kept in one place.
+        """
+        if self.per_question and not self.dataset.contexts:
+            raise InputError(f"{self.dataset.name} gives its questions no paragraphs: leave out --per-question")
+        if workers is not None and self.tools.model is not None:
+            raise InputError("a language model is asked by this machine alone: --concurrency asks it more, not --ray")
+        setup = Setup.of(
+            self.dataset,
+            method.name,
+            identity(method, self.tools) | ({} if self.edges is None else {"edges": asdict(self.edges)}),
+            model=self.tools.model_name,
+            base=self.tools.identity,
+            match=self.rule,
+            per_question=self.per_question,
+        )
+
+        return evaluate(
+            self.dataset.questions,
+            self.answering(method),
+            setup,
+            names_of=aliases_in(self.tools.kb),
+            name_of=self.name_of,
+            out=None if out is None else out / setup.folder_name(),
+            concurrency=concurrency or (1 if self.tools.model is None else WITH_A_MODEL),
+            elsewhere=None if workers is None else partial(workers.each, AnswerQuestions.of(self, method, setup)),
+            on_row=on_row,
+            on_interrupt=on_interrupt,
+        )
+
+    def answering(self, method: Method) -> Answering:
+        """How a question is put to a method."""
+        return lambda question, recorder: ask(method, question.text, self._tools_for(question), recorder)
+
+    def method(self, name: str, options: Mapping[str, object] | None = None) -> Method:
+        """A method by name; perfect retrieval is told what to retrieve, which no other method ever is."""
+        return GoldenPassages.of(self.dataset) if name == GoldenPassages.name else create(name, options)
+
+    def _tools_for(self, question: Question) -> Toolbox:
+        if not self.per_question:
+            return self.tools
+        return Toolbox.open(question_base(self.dataset, question.id, self.edges), model=self.tools.model)
+
+
+@dataclass(frozen=True)
+class AnswerQuestions:
+    """What workers are sent to answer the questions of a run."""
+
+    benchmark: Benchmark
+    method: Method
+    setup: Setup
+
+    @classmethod
+    def of(cls, benchmark: Benchmark, method: Method, setup: Setup) -> AnswerQuestions:
+        """A run without what is open here, and without paragraphs that no question needs for itself."""
+        data = benchmark.dataset
+        texts = data.paragraphs if benchmark.per_question else ()
+        sent = replace(benchmark, kb=benchmark.tools.place, dataset=replace(data, base=None, paragraphs=texts))
+        return cls(replace(sent, given=None, say=lambda _: None, note=lambda _: None), method, setup)
+
+    def open(self) -> Callable[[Question], Row | PendingError]:
+        """The base must be in the same state, and all that has been learned the same."""
+        benchmark, setup = self.benchmark, self.setup
+        mine = identity(self.method, benchmark.tools)
+        if benchmark.tools.identity != setup.base or any(setup.parameters[name] != mine[name] for name in mine):
+            raise StorageError(f"{benchmark.tools.kb!r} is not what it is where the run was begun")
+        return partial(
+            judged,
+            answering=benchmark.answering(self.method),
+            setup=setup,
+            names_of=aliases_in(benchmark.tools.kb),
+            name_of=benchmark.name_of,
+        )
+
+
+def aliases_in(kb: KnowledgeBase) -> NamesOf:
+    """The aliases of a node of this base, remembered: the same nodes are ranked again and again."""
+
+    @lru_cache(maxsize=1 << 18)
+    def aliases(node: NodeRef) -> tuple[str, ...]:
+        return kb.node(node.id).aliases
+
+    return aliases
+
+
+def all_gold(dataset: Dataset) -> set[str]:
+    """Every gold answer of a data set once."""
+    return {answer for question in dataset.questions for answer in question.answers}
+
+
+def gold_keys(dataset: Dataset, kb: KnowledgeBase) -> int:
+    """How many gold answers are keys of nodes."""
+    return sum(_is_key(answer, kb) for answer in all_gold(dataset))
+
+
+def _is_key(text: str, kb: KnowledgeBase) -> bool:
+    try:
+        kb.find(text)
+    except NotFoundError:
+        return False
+    return True

@@ -1,0 +1,210 @@
+"""Runs in numbers: metrics with intervals, latency, calls, tokens, cost, fallbacks; and paired tests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from clew.lab.datasets.questions import Kind
+from clew.lab.evaluation.judging import READING
+from clew.lab.evaluation.metrics import percentile
+from clew.lab.evaluation.rows import Row
+from clew.lab.evaluation.run_folder import Setup
+from clew.lab.evaluation.runs import Run
+
+RESAMPLES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A 95 % interval."""
+
+    low: float
+    high: float
+
+
+def bootstrap(values: Sequence[float], seed: int = 0) -> Interval:
+    """The percentile bootstrap of the mean (Efron 1979).
+
+    Resampling n values with replacement draws how often each distinct value occurs from a multinomial distribution:
+    the same distribution of means, without drawing every question.
+    """
+    if not values:
+        return Interval(0.0, 0.0)
+    distinct, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
+    if len(distinct) == 1:
+        return Interval(float(distinct[0]), float(distinct[0]))
+    drawn = np.random.default_rng(seed).multinomial(len(values), counts / len(values), size=RESAMPLES)
+    low, high = np.percentile(drawn @ distinct / len(values), (2.5, 97.5))
+    return Interval(float(low), float(high))
+
+
+def randomisation_test(ours: Sequence[float], theirs: Sequence[float], seed: int = 0) -> float:
+    """The two-sided p-value of a paired difference in means, the two systems swapped at random for each question.
+
+    Fisher 1935; recommended for retrieval by Smucker, Allan and Carterette 2007.
+    """
+    differences = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
+    sizes, counts = np.unique(np.abs(differences[differences != 0]), return_counts=True)
+    if not len(sizes):
+        return 1.0
+    # Of c differences of one size, those that keep their sign are binomial: no question needs a coin of its own.
+    kept = np.random.default_rng(seed).binomial(counts, 0.5, size=(RESAMPLES, len(counts)))
+    sums = (2 * kept - counts) @ sizes
+    observed = abs(float(differences.sum()))
+    as_extreme = int(np.count_nonzero(np.abs(sums) >= observed - 1e-9))
+    return (as_extreme + 1) / (RESAMPLES + 1)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The same p-values corrected for their number (Holm 1979), in the same order."""
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    corrected = [0.0] * len(p_values)
+    highest = 0.0
+    for done, place in enumerate(order):
+        highest = max(highest, min(1.0, p_values[place] * (len(p_values) - done)))
+        corrected[place] = highest
+    return corrected
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`difference` is the first run's mean minus the second's, over the `n` questions both answered."""
+
+    first: str
+    second: str
+    metric: str
+    n: int
+    difference: float
+    interval: Interval
+    p: float
+    corrected: float
+    """The p-value corrected for the number of comparisons (Holm)."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "first": self.first,
+            "second": self.second,
+            "metric": self.metric,
+            "n": self.n,
+            "difference": round(self.difference, 6),
+            "interval": [round(self.interval.low, 6), round(self.interval.high, 6)],
+            "p": round(self.p, 6),
+            "p_corrected": round(self.corrected, 6),
+        }
+
+
+def compare(runs: Sequence[tuple[str, Run]], metric: str, seed: int = 0) -> list[Comparison]:
+    """Every pair of labelled runs; all runs must be over the same questions."""
+    compared = [_compare(first, second, metric, seed) for first, second in combinations(runs, 2)]
+    pairs = [pair for pair in compared if pair is not None]
+    corrected = holm([pair.p for pair in pairs])
+    return [replace(pair, corrected=p) for pair, p in zip(pairs, corrected, strict=True)]
+
+
+def _compare(first: tuple[str, Run], second: tuple[str, Run], metric: str, seed: int) -> Comparison | None:
+    theirs = {row.id: row.metrics[metric] for row in second[1].rows if metric in row.metrics}
+    pairs = [
+        (row.metrics[metric], theirs[row.id]) for row in first[1].rows if metric in row.metrics and row.id in theirs
+    ]
+    if not pairs:
+        return None
+    differences = [ours - other for ours, other in pairs]
+    p = randomisation_test([ours for ours, _ in pairs], [other for _, other in pairs], seed)
+    mean = sum(differences) / len(differences)
+    return Comparison(first[0], second[0], metric, len(pairs), mean, bootstrap(differences, seed), p, p)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a table shows of a run."""
+
+    setup: Setup
+    n: int
+    """Questions answered, failed ones included."""
+    waiting: int
+    failed: int
+    """Questions that ended in an error and scored 0."""
+    metrics: Mapping[str, float]
+    intervals: Mapping[str, Interval]
+    p50_ms: float
+    p95_ms: float
+    calls: int
+    cached: int
+    tokens: int
+    cost: float
+    fallbacks: int
+    fallback_steps: Mapping[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry of `runs`."""
+        setup = self.setup
+        return {
+            "dataset": setup.dataset,
+            "split": setup.split,
+            "method": setup.method,
+            "model": setup.model,
+            "n": self.n,
+            "metrics": {name: round(value, 6) for name, value in self.metrics.items()},
+            "latency_ms": {"p50": round(self.p50_ms, 3), "p95": round(self.p95_ms, 3)},
+            "calls": self.calls,
+            "tokens": self.tokens,
+            "cost": round(self.cost, 6),
+            "fallbacks": self.fallbacks,
+            "portion": setup.portion,
+            "of": setup.n,
+            "match": setup.match,
+            "per_question": setup.per_question,
+            "intervals": {name: [round(i.low, 6), round(i.high, 6)] for name, i in self.intervals.items()},
+            "cached_calls": self.cached,
+            "failed": self.failed,
+            "waiting": self.waiting,
+            "fallback_steps": dict(self.fallback_steps),
+            "parameters": setup.parameters,
+        }
+
+
+def summarise(run: Run, seed: int = 0) -> Summary:
+    """All numbers of a run."""
+    values = metric_values(run.rows, run.setup.kind)
+    latencies = [row.seconds * 1000 for row in run.rows]
+    steps = Counter(fallback.step for row in run.rows for fallback in row.fallbacks)
+    return Summary(
+        setup=run.setup,
+        n=len(run.rows),
+        waiting=run.waiting,
+        failed=sum(row.error is not None for row in run.rows),
+        metrics={name: sum(column) / len(column) for name, column in values.items()},
+        intervals={name: bootstrap(column, seed) for name, column in values.items()},
+        p50_ms=percentile(latencies, 0.5),
+        p95_ms=percentile(latencies, 0.95),
+        calls=sum(row.calls for row in run.rows),
+        cached=sum(row.cached for row in run.rows),
+        tokens=sum(row.tokens for row in run.rows),
+        cost=sum(row.cost for row in run.rows),
+        fallbacks=steps.total(),
+        fallback_steps=dict(sorted(steps.items())),
+    )
+
+
+def metric_values(rows: Sequence[Row], kind: Kind) -> dict[str, list[float]]:
+    """The values of each metric over the questions it applies to; reading is left out where nothing was written."""
+    values: dict[str, list[float]] = {}
+    unwritten = READING if kind == "documents" and all(row.text is None for row in rows) else ()
+    for row in rows:
+        for name, value in row.metrics.items():
+            if name not in unwritten:
+                values.setdefault(name, []).append(value)
+    return values
+
+
+def by_type(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The rows of each question type, most frequent first; empty where no question has a type."""
+    counts = Counter(row.type for row in rows if row.type)
+    return {name: [row for row in rows if row.type == name] for name, _ in counts.most_common()}

@@ -1,0 +1,157 @@
+"""Reports over runs: one section per set of questions, with summaries, paired comparisons and the worst failures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clew.core.errors import InputError
+from clew.lab.evaluation.comparison import Comparison, Summary, by_type, compare, metric_values, summarise
+from clew.lab.evaluation.judging import PRIMARY
+from clew.lab.evaluation.rows import Row, TraceLine
+from clew.lab.evaluation.run_folder import Setup, find_runs, read_rows, read_setup
+from clew.lab.evaluation.runs import Run
+
+
+@dataclass(frozen=True)
+class Section:
+    """Runs over one set of questions: a full, a sampled and a human set never share one."""
+
+    title: str
+    runs: tuple[tuple[str, Run], ...]
+    """Each run with a label that tells it from the others."""
+    summaries: tuple[Summary, ...]
+    comparisons: tuple[Comparison, ...]
+    metric: str
+    """What runs are compared by, types broken down by and failures sorted by."""
+
+
+def load_runs(folders: Sequence[Path]) -> list[Run]:
+    """The runs at or below these folders, finished or not, each in the order of its file."""
+    runs = []
+    for folder in find_runs(folders):
+        setup = read_setup(folder)
+        rows = sorted(read_rows(folder), key=lambda row: row.id)
+        runs.append(Run(setup, tuple(rows)))
+    return runs
+
+
+def make_report(runs: Sequence[Run], metric: str | None = None, seed: int = 0) -> list[Section]:
+    """One section per set of questions; `metric` is what runs are compared by, by default the first of their kind."""
+    groups: dict[tuple[object, ...], list[Run]] = {}
+    for run in runs:
+        setup = run.setup
+        asked = setup.dataset, setup.split, setup.portion, setup.questions, setup.match, setup.per_question
+        groups.setdefault(asked, []).append(run)
+    return [_section(group, metric, seed) for group in groups.values()]
+
+
+def _section(runs: list[Run], metric: str | None, seed: int) -> Section:
+    setup = runs[0].setup
+    chosen = metric or PRIMARY[setup.kind]
+    there = dict.fromkeys(name for run in runs for row in run.rows for name in row.metrics)
+    if there and chosen not in there:
+        raise InputError(f"no metric {chosen!r} in the runs over {setup.dataset}; there are: {', '.join(there)}")
+    labelled = tuple(zip(label_runs([run.setup for run in runs]), runs, strict=True))
+    summaries = tuple(summarise(run, seed) for run in runs)
+    return Section(section_title(setup), labelled, summaries, tuple(compare(labelled, chosen, seed)), chosen)
+
+
+def section_title(setup: Setup) -> str:
+    """The data set, its split and which part of it; how answers are matched where that is a choice."""
+    name = setup.dataset if setup.split is None else f"{setup.dataset} {setup.split}"
+    matched = "" if setup.match == "key" else f", {setup.match} match"
+    setting = ", one corpus per question" if setup.per_question else ""
+    return f"{name} ({setup.portion}, n = {setup.n:,}{matched}{setting})"
+
+
+def label_runs(setups: Sequence[Setup]) -> list[str]:
+    """Method and model; where that is not enough, the parameters that differ."""
+    labels = [setup.method if setup.model == "none" else f"{setup.method} + {setup.model}" for setup in setups]
+    flat = [dict(_flat(setup.parameters)) for setup in setups]
+    told = []
+    for label, own in zip(labels, flat, strict=True):
+        twins = [other for twin, other in zip(labels, flat, strict=True) if twin == label]
+        names = [name for name in own if any(other.get(name) != own[name] for other in twins)]
+        told.append(f"{label} ({', '.join(f'{name} = {own[name]}' for name in names)})" if names else label)
+    return told
+
+
+def _flat(value: Any, name: str = "") -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return [pair for key, part in value.items() for pair in _flat(part, f"{name}.{key}".strip("."))]
+    return [(name, value)]
+
+
+def worst_failures(run: Run, metric: str, count: int) -> list[Row]:
+    """Errors first, then the lowest metric, then those whose gold answers are farthest from the top."""
+    wrong = [row for row in run.rows if row.metrics.get(metric, 1.0) < 1]
+    return sorted(wrong, key=lambda row: _badness(row, metric))[:count]
+
+
+def _badness(row: Row, metric: str) -> tuple[bool, float, float]:
+    nearest = 1 / row.places[0] if row.places else 0.0
+    return row.error is None, row.metrics[metric], nearest
+
+
+def report_json(sections: Sequence[Section], failures: int = 10) -> dict[str, Any]:
+    """The whole report as plain values."""
+    return {
+        "runs": [summary.to_json() for section in sections for summary in section.summaries],
+        "comparisons": [
+            {"set": section.title, **pair.to_json()} for section in sections for pair in section.comparisons
+        ],
+        "types": [entry for section in sections for entry in _types_json(section)],
+        "failures": [
+            {"set": section.title, "run": label, **failure_json(row)}
+            for section in sections
+            for label, run in section.runs
+            for row in worst_failures(run, section.metric, failures)
+        ],
+    }
+
+
+def types_of(section: Section) -> list[tuple[str, int, list[float | None]]]:
+    """Each type of question, how many there are, and every run's mean of the section's metric over them."""
+    groups = by_type(list({row.id: row for _, run in section.runs for row in run.rows}.values()))
+    kind = section.runs[0][1].setup.kind
+    found = []
+    for name, asked in groups.items():
+        columns = [
+            metric_values([row for row in run.rows if row.type == name], kind).get(section.metric)
+            for _, run in section.runs
+        ]
+        found.append((name, len(asked), [sum(values) / len(values) if values else None for values in columns]))
+    return found
+
+
+def _types_json(section: Section) -> list[dict[str, Any]]:
+    labels = [label for label, _ in section.runs]
+    return [
+        {"set": section.title, "type": name, "n": n, section.metric: dict(zip(labels, means, strict=True))}
+        for name, n, means in types_of(section)
+    ]
+
+
+def failure_json(row: Row) -> dict[str, Any]:
+    """A failed question with what was found instead and the trace."""
+    return {
+        "id": row.id,
+        "question": row.question,
+        "gold": list(row.gold),
+        "found": [entry.name for entry in row.ranking[:5]],
+        "places": list(row.places),
+        "metrics": dict(row.metrics),
+        "error": row.error,
+        "fallbacks": [f"{f.step}: {f.reason}; {f.instead}" for f in row.fallbacks],
+        "trace": list(map(trace_text, row.trace)),
+    }
+
+
+def trace_text(line: TraceLine) -> str:
+    """A line of a trace, indented by its depth."""
+    time = "" if line.seconds is None else f" {1000 * line.seconds:.1f} ms"
+    wrong = "" if line.error is None else f" ! {line.error}"
+    return "  " * line.depth + line.name + time + (f" — {line.details}" if line.details else "") + wrong

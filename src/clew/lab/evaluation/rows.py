@@ -1,0 +1,162 @@
+"""What a run keeps about each question: one JSON line, enough to score, to compare and to see what went wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from clew.core.trace import Recorder, Span
+from clew.core.types import Answer, Candidate, Fallback
+from clew.lab.datasets.questions import Question
+from clew.lab.evaluation.judging import Score
+
+SHOWN_GOLD = 20
+SHOWN_RANKING = 50
+SHOWN_EVIDENCE = 3
+LONGEST_EVIDENCE = 500
+SHOWN_SPANS = 60
+LONGEST_DETAIL = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate as a run keeps it; the first few with their evidence in words."""
+
+    key: str
+    name: str
+    score: float
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TraceLine:
+    """One step of the trace: how deep it lies, how long it took, and what it was given and found."""
+
+    depth: int
+    name: str
+    seconds: float | None
+    details: str = ""
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One question of a run."""
+
+    id: str
+    question: str = ""
+    type: str | None = None
+    gold: tuple[str, ...] = ()
+    """The first gold answers; `gold_count` counts them all."""
+    gold_count: int = 0
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    places: tuple[int, ...] = ()
+    """Where gold answers were found, counted from 1."""
+    ranking: tuple[Ranked, ...] = ()
+    answers: int = 0
+    """How many candidates were put forward as the answer."""
+    text: str | None = None
+    seconds: float = 0.0
+    calls: int = 0
+    cached: int = 0
+    """How many of the calls were answered from the cache."""
+    tokens: int = 0
+    """Of all calls, cached ones included: what the method needs."""
+    cost: float = 0.0
+    """Dollars really paid."""
+    fallbacks: tuple[Fallback, ...] = ()
+    error: str | None = None
+    trace: tuple[TraceLine, ...] = ()
+    """Kept where the primary metric is below 1."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What the answer says about itself: the query behind it, notes."""
+
+    def to_line(self) -> bytes:
+        """One line of UTF-8, its newline included; what is empty is left out."""
+        kept = _ROW.dump_python(self, exclude_defaults=True)
+        line = json.dumps(kept, ensure_ascii=False, separators=(",", ":"), default=str)
+        return line.encode("utf-8", "replace") + b"\n"
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Row:
+        """The row a line holds; fields of other versions are passed over."""
+        return _ROW.validate_python(raw)
+
+
+_ROW = TypeAdapter(Row)
+
+
+def make_row(
+    question: Question,
+    gold: tuple[str, ...],
+    answer: Answer | None,
+    score: Score,
+    recorder: Recorder,
+    *,
+    seconds: float,
+    failed: bool,
+    error: str | None = None,
+) -> Row:
+    """Put together what is kept; `gold` is what to show of it, and the trace is kept only where the question failed."""
+    calls = [call for span in recorder.spans for call in span.calls]
+    known = answer.fallbacks if answer else ()
+    return Row(
+        id=question.id,
+        question=question.text,
+        type=question.type,
+        gold=gold,
+        gold_count=score.gold,
+        metrics={name: round(value, 6) for name, value in score.metrics.items()},
+        places=score.places,
+        ranking=_ranking(answer.candidates) if answer else (),
+        answers=score.proposed,
+        text=answer.text if answer else None,
+        seconds=round(seconds, 6),
+        calls=len(calls),
+        cached=sum(call.cached for call in calls),
+        tokens=sum(call.prompt_tokens + call.completion_tokens for call in calls),
+        cost=sum(call.dollars for call in calls if not call.cached),
+        fallbacks=tuple(dict.fromkeys((*known, *recorder.fallbacks))),
+        error=error,
+        trace=trace_lines(recorder.spans) if failed else (),
+        extra=_about(answer) if answer and failed else {},
+    )
+
+
+def _ranking(candidates: tuple[Candidate, ...]) -> tuple[Ranked, ...]:
+    return tuple(
+        Ranked(
+            candidate.node.key,
+            candidate.node.name,
+            round(float(candidate.score), 6),
+            tuple(_cut(piece.in_words(), LONGEST_EVIDENCE) for piece in candidate.evidence[:SHOWN_EVIDENCE])
+            if place < SHOWN_EVIDENCE
+            else (),
+        )
+        for place, candidate in enumerate(candidates[:SHOWN_RANKING])
+    )
+
+
+def _about(answer: Answer) -> dict[str, Any]:
+    about = {"query": {name: _cut(str(value), LONGEST_EVIDENCE) for name, value in answer.query.items()}}
+    return {name: value for name, value in (about | {"notes": list(answer.notes)}).items() if value}
+
+
+def trace_lines(spans: list[Span]) -> tuple[TraceLine, ...]:
+    """The spans of an answer as lines, in the order in which they began."""
+    depth: dict[int | None, int] = {None: -1}
+    lines = []
+    for span in spans[:SHOWN_SPANS]:
+        depth[span.id] = depth.get(span.parent, -1) + 1
+        details = ", ".join(f"{name}: {value}" for name, value in span.details.items())
+        seconds = None if span.seconds is None else round(span.seconds, 6)
+        lines.append(TraceLine(depth[span.id], span.name, seconds, _cut(details, LONGEST_DETAIL), span.error))
+    return tuple(lines)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[:longest] + "…"

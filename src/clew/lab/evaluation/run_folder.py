@@ -1,0 +1,208 @@
+"""A run on disk: `run.json` says what it is, `answers.jsonl` grows by one line per question and survives a kill."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from clew.answering.methods.protocol import Method
+from clew.answering.reading import reader_version
+from clew.core.disk import BINARY, hold, refuse_foreign, write_whole
+from clew.core.errors import CorruptError, InputError, LockedError, NotFoundError, StorageError
+from clew.core.texts import parse_json
+from clew.core.version import __version__
+from clew.lab.datasets.questions import Dataset, Kind, Match
+from clew.lab.evaluation.rows import Row
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.manifest import learned_digests
+from clew.store.toolbox import Toolbox
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The configuration of a run; two runs with equal setups answer the same questions in the same way."""
+
+    dataset: str
+    split: str | None
+    portion: str
+    kind: Kind
+    match: Match
+    n: int
+    questions: str
+    """Digest of the questions and their gold answers."""
+    method: str
+    parameters: Mapping[str, Any]
+    model: str
+    base: str
+    per_question: bool = False
+    version: str = __version__
+
+    @classmethod
+    def of(
+        cls,
+        dataset: Dataset,
+        method: str,
+        parameters: Mapping[str, Any],
+        *,
+        model: str = "none",
+        base: str = "",
+        match: Match = "strict",
+        per_question: bool = False,
+    ) -> Setup:
+        """The setup of one method on one data set."""
+        return cls(
+            dataset=dataset.name,
+            split=dataset.split,
+            portion=dataset.portion,
+            kind=dataset.kind,
+            match=match,
+            n=len(dataset.questions),
+            questions=_digest([(q.id, q.text, q.answers, q.passages, dict(q.aliases)) for q in dataset.questions]),
+            method=method,
+            parameters=parameters,
+            model=model,
+            base=base,
+            per_question=per_question,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values, the same after a round through JSON."""
+        values: dict[str, Any] = json.loads(json.dumps(asdict(self), default=str))
+        return values
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Setup:
+        """The setup a run folder remembers."""
+        return cls(**{part.name: raw[part.name] for part in fields(cls)})
+
+    def folder_name(self) -> str:
+        """Where the run lies below the output folder: the data set, then the method and its model."""
+        dataset = f"{self.dataset}-{self.split}" if self.split else self.dataset
+        method = self.method if self.model == "none" else f"{self.method}-{self.model}"
+        return f"{_plain(dataset)}/{_plain(method)}"
+
+    def refuse(self, other: Setup, folder: object) -> None:
+        """Raise where another setup's answers would be mixed with this one's."""
+        ours, theirs = self.to_json(), other.to_json()
+        different = [f"{name} is {theirs[name]!r}, not {ours[name]!r}" for name in ours if ours[name] != theirs[name]]
+        if different:
+            raise InputError(
+                f"{folder} holds another run ({'; '.join(different)}): choose another --out, or remove the folder"
+            )
+
+
+def identity(method: Method, tools: Toolbox) -> dict[str, Any]:
+    """Everything beside the questions, the base and the model that can change an answer of a method."""
+    options = {part.name: getattr(method, part.name) for part in fields(method) if part.repr}
+    taught = learned_digests(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else {}
+    learned = {"learned": {**method.learned(tools), **taught}, "reader": reader_version()}
+    return {**options, **learned, "embedder": tools.embedder.name, "clew": __version__}
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^\w.\-]+", "_", text).strip("._") or "run"
+
+
+SETUP = "run.json"
+ANSWERS = "answers.jsonl"
+
+
+class RunFolder:
+    """An open run that takes rows; one process at a time."""
+
+    def __init__(self, folder: Path, rows: list[Row], descriptor: int) -> None:
+        """Use `open_run`."""
+        self.folder = folder
+        self.rows = rows
+        """What earlier sittings have answered."""
+        self._descriptor = descriptor
+
+    def append(self, row: Row) -> None:
+        """Add a row in one write, so that a kill leaves it whole or, at worst, torn at the end of the file."""
+        line = row.to_line()
+        try:
+            written = os.write(self._descriptor, line)
+        except OSError as error:
+            raise StorageError(f"cannot write {self.folder / ANSWERS}: {error.strerror}; run again to go on") from error
+        if written != len(line):
+            raise StorageError(f"{self.folder / ANSWERS} could not take a whole line; free some space and run again")
+
+
+@contextmanager
+def open_run(folder: Path, setup: Setup) -> Iterator[RunFolder]:
+    """Begin a run or go on with it; another setup's folder is refused, and a torn last line is dropped."""
+    refuse_foreign(folder, (SETUP, f".{SETUP}"), "run of `clew eval`", "name a new folder with --out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / SETUP).exists():  # before anything else, so that a killed run knows its folder again
+            write_whole(folder / SETUP, json.dumps(setup.to_json(), ensure_ascii=False, indent=1).encode() + b"\n")
+        descriptor = os.open(folder / ANSWERS, os.O_RDWR | os.O_CREAT | os.O_APPEND | BINARY, 0o644)
+    except OSError as error:
+        raise StorageError(f"cannot write {folder}: {error.strerror}") from error
+    try:
+        try:
+            hold(descriptor, wait=False)
+        except OSError:
+            raise LockedError(f"another process is writing {folder}: wait for it, or choose another --out") from None
+        setup.refuse(read_setup(folder), folder)
+        rows, whole = _parse(folder / ANSWERS)
+        os.ftruncate(descriptor, whole)
+        yield RunFolder(folder, rows, descriptor)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_setup(folder: Path) -> Setup:
+    """What a run folder says it is."""
+    file = folder / SETUP
+    try:
+        return Setup.from_json(parse_json(file.read_text("utf-8")))
+    except FileNotFoundError:
+        raise NotFoundError(f"{folder} is no run of `clew eval`: it has no {SETUP}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise CorruptError(f"{file} is damaged ({error}): remove the folder and run again") from error
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """The answers of a run so far, each question once."""
+    return _parse(folder / ANSWERS)[0]
+
+
+def find_runs(folders: Iterable[Path]) -> list[Path]:
+    """Every run at or below these folders, in order and once."""
+    found: dict[Path, None] = {}
+    for folder in folders:
+        here = [folder] if (folder / SETUP).exists() else sorted(file.parent for file in folder.rglob(SETUP))
+        if not here:
+            raise NotFoundError(f"no run of `clew eval` at or below {folder}")
+        found.update(dict.fromkeys(place.resolve() for place in here))
+    return list(found)
+
+
+def _parse(file: Path) -> tuple[list[Row], int]:
+    """The rows and the length of the file up to its last whole line."""
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError:
+        return [], 0
+    whole = data.rfind(b"\n") + 1
+    rows: dict[str, Row] = {}
+    for number, line in enumerate(data[:whole].split(b"\n")[:-1], 1):
+        try:
+            row = Row.from_json(parse_json(line))
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptError(f"{file}, line {number} is damaged ({error}): remove that line and run again") from error
+        rows.setdefault(row.id, row)
+    return list(rows.values()), whole

@@ -1,0 +1,172 @@
+"""Runs: every question of a data set put to a method, concurrently, resumably, each answer judged as it comes."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
+
+from clew.core.errors import (
+    AccessError,
+    BudgetError,
+    ClewError,
+    EmbedderMismatch,
+    MissingExtraError,
+    OutageError,
+    PendingError,
+    StorageError,
+)
+from clew.core.trace import Recorder, as_completed
+from clew.core.types import Answer
+from clew.lab.datasets.questions import Question
+from clew.lab.evaluation.judging import PRIMARY, NamesOf, score
+from clew.lab.evaluation.rows import SHOWN_GOLD, Row, make_row
+from clew.lab.evaluation.run_folder import Setup, open_run
+
+Answering = Callable[[Question, Recorder], Answer]
+"""What is evaluated, and who writes its steps down; it sees the question's text, never its gold answers."""
+
+Elsewhere = Callable[[Iterable[Question]], Iterator[tuple[int, Row | PendingError]]]
+"""Questions answered and judged by others, as they come; each is what `judged` gives."""
+
+FATAL = (MissingExtraError, EmbedderMismatch, StorageError)
+"""Errors of the setting, not of a question: they end the run instead of scoring 0 again and again."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The answers to the questions of a data set, in its order."""
+
+    setup: Setup
+    rows: tuple[Row, ...]
+    waiting: int = 0
+    """How many questions wait for replies of a batch."""
+    pending: str = ""
+    """What they wait for, and what to do about it."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every question has been answered, rightly or wrongly."""
+        return len(self.rows) == self.setup.n
+
+
+def evaluate(
+    questions: Sequence[Question],
+    answering: Answering,
+    setup: Setup,
+    *,
+    names_of: NamesOf,
+    name_of: Callable[[str], str] = lambda key: key,
+    out: Path | None = None,
+    concurrency: int = 1,
+    elsewhere: Elsewhere | None = None,
+    on_row: Callable[[Row], None] = lambda _: None,
+    on_interrupt: Callable[[], None] = lambda: None,
+) -> Run:
+    """Answer and judge every question not answered before; a question that fails scores 0 and is counted.
+
+    With `out`, answers are on disk as they come: kill the run at any moment and run it again. Questions whose replies
+    are pending in a batch stay open, and so do those that a spent budget cut short (BudgetError). After Ctrl-C no
+    further question is begun, those under way are kept, and KeyboardInterrupt is raised; a second one stops at once.
+    `elsewhere` answers and judges them instead of threads here. `names_of` gives the aliases of a node, `name_of` the
+    name behind a gold key, for people who look at failures.
+    """
+    with _folder(out, setup) as (known, keep), _interrupts(on_interrupt) as interrupted:
+        rows = {row.id: row for row in known}
+        for row in known:
+            on_row(row)
+        todo = [question for question in questions if question.id not in rows]
+        waiting, pending = 0, ""
+
+        def judged_here(question: Question) -> Row | PendingError:
+            return judged(question, answering, setup, names_of, name_of)
+
+        left = _until(interrupted, todo)
+        for _, done in elsewhere(left) if elsewhere else as_completed(judged_here, left, concurrency):
+            if isinstance(done, PendingError):
+                waiting, pending = waiting + 1, str(done)
+                continue
+            keep(done)
+            rows[done.id] = done
+            on_row(done)
+        if interrupted():
+            raise KeyboardInterrupt
+    return Run(setup, tuple(rows[question.id] for question in questions if question.id in rows), waiting, pending)
+
+
+def _until(stopped: Callable[[], bool], questions: Sequence[Question]) -> Iterator[Question]:
+    for question in questions:
+        if stopped():
+            return
+        yield question
+
+
+@contextmanager
+def _interrupts(say: Callable[[], None]) -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed; the first press only sets this, the second interrupts wherever the run is."""
+    pressed = False
+
+    def press(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+        say()
+
+    if current_thread() is not main_thread():  # only the main thread may handle signals
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _folder(out: Path | None, setup: Setup) -> Iterator[tuple[list[Row], Callable[[Row], None]]]:
+    if out is None:
+        yield [], lambda _: None
+        return
+    with open_run(out, setup) as folder:
+        yield folder.rows, folder.append
+
+
+def judged(
+    question: Question, answering: Answering, setup: Setup, names_of: NamesOf, name_of: Callable[[str], str]
+) -> Row | PendingError:
+    """A question put to what is evaluated: its row, or why it has to wait."""
+    answer: Answer | None = None
+    error: str | None = None
+    recorder = Recorder()
+    begun = time.perf_counter()
+    try:
+        answer = answering(question, recorder)
+    except PendingError as pending:
+        return pending
+    except (*FATAL, AccessError, BudgetError):
+        raise
+    except ClewError as failure:
+        error = f"{type(failure).__name__}: {failure}"
+    seconds = time.perf_counter() - begun
+    _refuse_unfinished(recorder)
+    judged = score(question, answer, setup.kind, setup.match, names_of)
+    failed = judged.metrics[PRIMARY[setup.kind]] < 1
+    gold = (question.passages or question.answers)[:SHOWN_GOLD]
+    shown = tuple(map(name_of, gold)) if failed and setup.match == "key" else gold
+    return make_row(question, shown, answer, judged, recorder, seconds=seconds, failed=failed, error=error)
+
+
+def _refuse_unfinished(recorder: Recorder) -> None:
+    """An answer that a spent budget or a dead server cut short says nothing of the method: the run stops before it."""
+    for span in recorder.spans:
+        for call in span.calls:
+            if call.failure == "budget":
+                raise BudgetError(f"{call.error}; run again with a larger one to go on")
+            if call.failure == "outage":
+                raise OutageError(f"{call.error}; what is finished is kept: run again to go on")

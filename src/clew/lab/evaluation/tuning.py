@@ -1,0 +1,204 @@
+"""Which method answers best over a base: tried on its own questions, within a time, and judged on others of them.
+
+1  questions: those that were confirmed, those that were given, and synthetic ones
+2  one half chooses: all candidates get a few of them, the better half of the candidates twice as many, and so on
+3  the other half judges: the chosen one beside `auto`; it is taken only where it is better there
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from clew.answering.methods.catalog import DEFAULT_METHOD
+from clew.answering.methods.tuned import Tuned
+from clew.core.errors import InputError
+from clew.lab.datasets.load import load_dataset
+from clew.lab.datasets.questions import Dataset, Question
+from clew.lab.evaluation.benchmark import Benchmark
+from clew.lab.evaluation.comparison import Interval, bootstrap
+from clew.lab.evaluation.judging import PRIMARY
+from clew.lab.synthesis.benchmark import Wanted, make_benchmark
+from clew.store.confirmed import read_confirmed
+from clew.store.toolbox import Toolbox
+
+FEWEST, FIRST, SYNTHETIC = 8, 6, 60
+"""Questions without which nothing is tuned, those of the first round, and how many are made."""
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A method with options."""
+
+    method: str
+    options: tuple[tuple[str, Value], ...] = ()
+
+    @classmethod
+    def of(cls, method: str, **options: Value) -> Candidate:
+        """With options by name."""
+        return cls(method, tuple(options.items()))
+
+    def __str__(self) -> str:
+        options = " ".join(f"{name}={value}" for name, value in self.options)
+        return f"{self.method} ({options})" if options else self.method
+
+
+AUTO = Candidate(DEFAULT_METHOD)
+OVER_GRAPHS = (
+    AUTO,
+    Candidate("focus_plus"),
+    Candidate.of("focus_plus", sure=0.05),
+    Candidate.of("focus_plus", words=1.0),
+    Candidate("aligned_paths"),
+    Candidate.of("aligned_paths", depth=2),
+    Candidate("hybrid"),
+    Candidate.of("hybrid", with_relations=False),
+    Candidate("bm25"),
+)
+OVER_DOCUMENTS = (
+    AUTO,
+    Candidate.of("knowledge_graph_prompting", traverser="none"),
+    Candidate.of("knowledge_graph_prompting", closely=0),
+    Candidate.of("knowledge_graph_prompting", closely=16),
+    Candidate.of("hybrid", with_relations=False),
+    Candidate("dense_passages"),
+    Candidate("tf_idf"),
+)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What was tried, what is best, and how much better it is on questions that it was not chosen by."""
+
+    chosen: Candidate
+    before: float
+    after: float
+    gain: Interval
+    judged: int
+    metric: str
+    tried: tuple[tuple[Candidate, int, float], ...]
+    """Every candidate with the questions it was asked and how it did, the best first."""
+    ran_out: bool
+    """Whether the time ended the choice."""
+
+    @property
+    def is_better(self) -> bool:
+        """Whether it is to be taken."""
+        return self.chosen != AUTO and self.after > self.before
+
+    def tuned(self) -> Tuned:
+        """As it is kept beside the base."""
+        chosen = self.chosen
+        return Tuned(
+            method=chosen.method,
+            options=dict(chosen.options),
+            before=self.before,
+            after=self.after,
+            questions=self.judged,
+        )
+
+
+def questions_of(tools: Toolbox, given: str | None = None, seed: int = 0) -> Dataset:
+    """What a base is tuned by: its confirmed questions and those of a file; where they are few, synthetic ones, too."""
+    folder = tools.local.folder
+    confirmed = [
+        Question(f"confirmed-{place}", one.question, tuple(one.answers))
+        for place, one in enumerate(read_confirmed(folder))
+    ]
+    dataset = load_dataset(given) if given else Dataset("own", (), "graph", match="auto")
+    own = (*dataset.questions, *confirmed)
+    if len(own) < SYNTHETIC and tools.local.edge_count and not is_documents(tools):
+        with TemporaryDirectory(prefix="clew-tune-") as place:
+            made = make_benchmark(tools, Path(place) / "synthetic", Wanted(SYNTHETIC - len(own), seed=seed))
+            own = (*own, *load_dataset(str(made.folder / "questions.jsonl")).questions)
+    if len(own) < FEWEST:
+        raise InputError(
+            f"{folder} has {len(own)} questions to be tuned by, at least {FEWEST} are needed: confirm some with "
+            "`clew feedback`, or give a file with --questions"
+        )
+    return replace(dataset, questions=tuple(own))
+
+
+def is_documents(tools: Toolbox) -> bool:
+    """Whether a base is made of documents: no questions can be made from its edges."""
+    return tools.kb.schema.holds_passages
+
+
+def tune(
+    tools: Toolbox,
+    dataset: Dataset,
+    seconds: float,
+    candidates: Sequence[Candidate] | None = None,
+    *,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Tuning:
+    """The best of the candidates for a base, found in about so many seconds."""
+    begun = time.monotonic()
+    metric = PRIMARY[dataset.kind]
+    shuffled = random.Random(seed).sample(dataset.questions, len(dataset.questions))
+    choosing, judging = shuffled[: len(shuffled) // 2], shuffled[len(shuffled) // 2 :]
+    asked = _Asked(Benchmark(dataset, given=tools), metric)
+    alive = list(candidates or (OVER_DOCUMENTS if is_documents(tools) else OVER_GRAPHS))
+    count, ran_out = min(FIRST, len(choosing)), False
+    while not ran_out:
+        for one in alive:
+            per_question = asked.seconds(one)
+            # The judges need their time, too: two candidates on the other half.
+            ran_out = time.monotonic() - begun + per_question * (count + 2 * len(judging)) > seconds
+            if ran_out and asked.scores.get(one):
+                break
+            asked.ask(one, choosing[:count])
+            progress(min(99, int(100 * (time.monotonic() - begun) / seconds)), 100)
+        alive = sorted(alive, key=lambda one: -asked.mean(one))[: max(2, len(alive) // 2)]
+        if count == len(choosing):
+            break
+        count = min(2 * count, len(choosing))
+    chosen = max(alive, key=lambda one: (asked.mean(one), one == AUTO))
+    tried = tuple((one, len(scores), asked.mean(one)) for one, scores in asked.scores.items())
+    old, new = (asked.ask(one, judging) for one in (AUTO, chosen))
+    gains = [after - before for before, after in zip(old, new, strict=True)]
+    return Tuning(
+        chosen,
+        sum(old) / len(old),
+        sum(new) / len(new),
+        bootstrap(gains, seed),
+        len(judging),
+        metric,
+        tuple(sorted(tried, key=lambda one: (-one[2], -one[1]))),
+        ran_out,
+    )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked so far: no candidate gets a question twice."""
+
+    benchmark: Benchmark
+    metric: str
+    scores: dict[Candidate, dict[str, float]] = field(default_factory=dict)
+    spent: dict[Candidate, float] = field(default_factory=dict)
+
+    def ask(self, candidate: Candidate, questions: Sequence[Question]) -> list[float]:
+        known = self.scores.setdefault(candidate, {})
+        left = tuple(question for question in questions if question.id not in known)
+        begun = time.monotonic()
+        if left:
+            portion = replace(self.benchmark, dataset=replace(self.benchmark.dataset, questions=left))
+            run = portion.run(portion.method(candidate.method, dict(candidate.options)))
+            known.update({row.id: row.metrics.get(self.metric, 0.0) for row in run.rows})
+        self.spent[candidate] = self.spent.get(candidate, 0.0) + time.monotonic() - begun
+        return [known[question.id] for question in questions]
+
+    def mean(self, candidate: Candidate) -> float:
+        known = self.scores.get(candidate) or {"": 0.0}
+        return sum(known.values()) / len(known)
+
+    def seconds(self, candidate: Candidate) -> float:
+        """What a question takes, by those that were asked."""
+        return self.spent.get(candidate, 0.0) / max(1, len(self.scores.get(candidate, ())))

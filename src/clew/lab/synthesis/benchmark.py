@@ -1,0 +1,219 @@
+"""`clew synth` as one function: from a base to a folder of questions that has passed its gates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew.core.disk import refuse_foreign
+from clew.core.errors import BudgetError, InputError, ModelError
+from clew.core.version import __version__
+from clew.lab.synthesis.enumerate import check_kinds, enumerate_templates, types_with_text
+from clew.lab.synthesis.extraction import ModelExtractor, PhraseExtractor, ProductExtractor
+from clew.lab.synthesis.fusion import DEFAULT_ROLE, GrammarFuser, ModelFuser, ProductFuser
+from clew.lab.synthesis.judging import Judge, MeaningJudge, PhraseJudge, WordJudge, model_judges, product_judges
+from clew.lab.synthesis.output import Made, ProgressLog, write_benchmark
+from clew.lab.synthesis.pipeline import CHUNK, Plan, Steps, Synthesis, draw_all, finish, synthesise
+from clew.lab.synthesis.records import violations
+from clew.lab.synthesis.requirement import Sampler
+from clew.lab.synthesis.statistics import describe_rows, stark_statistics
+from clew.lab.synthesis.templates import KINDS, SHIPPED, Kind, Template, load_templates
+from clew.models.budget import Ledger
+from clew.models.prices import Estimate, EstimatingModel
+from clew.models.protocol import LanguageModel
+from clew.store.toolbox import Toolbox
+
+LOG = "progress.jsonl"
+SPARE, SPARE_WITH_A_MODEL = 0.1, 0.2
+"""The share of questions drawn beyond the wanted number in the first round: some are turned down."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for."""
+
+    count: int = 1000
+    kinds: tuple[str, ...] = KINDS
+    templates: str | None = None
+    """A TOML file, `amazon`, `mag`, `prime`, or None: enumerated from the schema."""
+    roles: tuple[str, ...] = ()
+    """Who asks; where nobody is named, those of the shipped templates, or a user."""
+    seed: int = 0
+    beside: Path | None = None
+    """A folder with the real STaRK questions, for comparison."""
+
+    @property
+    def askers(self) -> tuple[str, ...]:
+        """Who asks."""
+        return self.roles or SHIPPED.get(self.templates or "", (DEFAULT_ROLE,))
+
+    @property
+    def of_products(self) -> bool:
+        """Whether texts give hard and soft requirements, as the paper has it for AMAZON."""
+        return self.templates == "amazon"
+
+
+@dataclass(frozen=True)
+class Writers:
+    """The models that play a part; none means no model at all."""
+
+    writer: LanguageModel | None = None
+    """Extracts, drafts, and judges where no judge is named."""
+    rewriter: LanguageModel | None = None
+    """Rewrites and checks; the writer, with another prompt, where none is named."""
+    judges: tuple[LanguageModel, ...] = ()
+    ledger: Ledger | None = None
+    trusting: bool = False
+    """Takes replies unchecked: for estimates only."""
+
+
+def make_benchmark(
+    tools: Toolbox,
+    folder: Path,
+    wanted: Wanted,
+    writers: Writers | None = None,
+    *,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Made:
+    """Make the questions, check every gate, and write the files; what is finished already is not made again."""
+    writers = writers or Writers()
+    refuse_foreign(folder, (LOG,), "benchmark of `clew synth`", "name a new folder with --out")
+    kb = tools.local
+    plan, steps, remarks = prepare(tools, wanted, writers)
+    done = synthesise(steps, plan, ProgressLog(folder / LOG), progress, _model_check(writers.ledger))
+    if not done.rows:
+        why = "; ".join(f"{reason}: {count}" for reason, count in done.turned_down.most_common(3))
+        raise InputError(f"no question could be made over {kb.folder.name} ({why})")
+    if len(done.rows) < wanted.count:
+        remarks.append(f"{wanted.count} questions were asked for; the base gave {len(done.rows)} different ones")
+    gates = violations(kb, done.rows)
+    if failed := {gate: ids for gate, ids in gates.items() if ids}:
+        raise AssertionError(f"questions that fail a gate were about to be written: {failed}")
+    made = _made(tools, folder, wanted, done, steps, gates, remarks)
+    write_benchmark(made)
+    return made
+
+
+def prepare(tools: Toolbox, wanted: Wanted, writers: Writers) -> tuple[Plan, Steps, list[str]]:
+    """What will be done, by whom, and what cannot be done as asked."""
+    kb = tools.local
+    if wanted.count < 1:
+        raise InputError(f"-n must be at least 1, not {wanted.count}")
+    if not kb.edge_count:
+        raise InputError(f"{kb.folder.name} has no edges: there is nothing to ask about")
+    kinds = check_kinds(wanted.kinds)
+    sampler = Sampler(kb, most_uses=max(3, wanted.count // 50))
+    texts = types_with_text(kb) if "textual" in kinds else frozenset()
+    templates = choose_templates(tools, wanted, kinds, sampler)
+    remarks = [f"no {kind} questions: this base gives none of a fit size" for kind in kinds if not templates[kind]]
+    spare = SPARE if writers.writer is None else SPARE_WITH_A_MODEL
+    plan = Plan(wanted.count, templates, texts, roles=wanted.askers, seed=wanted.seed, spare=spare)
+    if writers.writer is None:
+        return plan, model_free_steps(tools, sampler), remarks
+    return plan, model_steps(tools, sampler, writers, of_products=wanted.of_products), remarks
+
+
+def estimate_benchmark(tools: Toolbox, wanted: Wanted, model: EstimatingModel) -> Estimate:
+    """What the models would be asked and paid: one round with replies that cost nothing."""
+    plan, steps, _ = prepare(tools, wanted, Writers(model, trusting=True))
+    drafts = [draft for _, draft in zip(range(plan.first_round), draw_all(steps, plan, Synthesis()), strict=False)]
+    for begin in range(0, len(drafts), CHUNK):
+        finish(steps, drafts[begin : begin + CHUNK])
+    return model.estimate()
+
+
+def _model_check(ledger: Ledger | None) -> Callable[[], None]:
+    """Raises where a spent budget or a server that is gone has left questions without the replies they need."""
+
+    def check() -> None:
+        if ledger is not None and ledger.outage is not None:
+            raise ModelError(f"{ledger.outage}; what is finished is kept: run again to go on")
+        if ledger is not None and ledger.cut_short is not None:
+            raise BudgetError(f"{ledger.cut_short}; what is finished is kept: run again with a larger budget to go on")
+
+    return check
+
+
+def choose_templates(
+    tools: Toolbox, wanted: Wanted, kinds: Sequence[Kind], sampler: Sampler
+) -> dict[Kind, tuple[Template, ...]]:
+    """Those of a file, or the useful ones of the schema, by kind."""
+    if wanted.templates is None:
+        found = enumerate_templates(sampler, kinds, wanted.seed)
+    else:
+        found = list(load_templates(wanted.templates, tools.kb.schema))
+    return {kind: tuple(template for template in found if template.kind == kind) for kind in kinds}
+
+
+def model_free_steps(tools: Toolbox, sampler: Sampler) -> Steps:
+    """Distinctive phrases, a grammar, and judges by phrase, words and meaning."""
+    kb, lexical = tools.local, tools.lexical
+    judges: tuple[Judge, ...] = (PhraseJudge(kb), WordJudge(kb, lexical), MeaningJudge(tools.vectors))
+    return Steps(kb, sampler, PhraseExtractor(kb, lexical), GrammarFuser(kb.schema), judges)
+
+
+def model_steps(tools: Toolbox, sampler: Sampler, writers: Writers, *, of_products: bool) -> Steps:
+    """A model extracts and drafts, one rewrites, several judge.
+
+    For products: hard and soft requirements, less what buyers contradict, filtered one by one.
+    """
+    kb, writer = tools.local, writers.writer
+    assert writer is not None
+    extractor = ProductExtractor if of_products else ModelExtractor
+    fuser = ProductFuser if of_products else ModelFuser
+    judges = product_judges if of_products else model_judges
+    return Steps(
+        kb,
+        sampler,
+        extractor(kb, writer, writers.trusting),
+        fuser(kb.schema, tools.names, writer, writers.rewriter or writer, writers.trusting),
+        judges(kb, writers.judges or (writer,)),
+    )
+
+
+def _made(
+    tools: Toolbox,
+    folder: Path,
+    wanted: Wanted,
+    done: Synthesis,
+    steps: Steps,
+    gates: dict[str, list[str]],
+    remarks: list[str],
+) -> Made:
+    kb = tools.local
+    name = kb.folder.name.removesuffix(".kb")
+    statistics = [describe_rows(name, done.rows)]
+    if wanted.beside is not None:
+        statistics += stark_statistics(wanted.beside, len(done.rows))
+    acceptance = {
+        "drawn": done.drawn,
+        **{f"turned down: {reason}": count for reason, count in sorted(done.turned_down.items())},
+        "gold nodes put to the judges": done.gold_checked,
+        "gold nodes that passed": done.gold_passed,
+        "share that passed": f"{100 * done.gold_passed / done.gold_checked:.1f} %" if done.gold_checked else "—",
+        "questions": len(done.rows),
+    }
+    settings = {
+        "questions asked for": str(wanted.count),
+        "templates": wanted.templates or "enumerated from the schema",
+        "kinds": ", ".join(wanted.kinds),
+        "roles": ", ".join(wanted.askers),
+        "seed": str(wanted.seed),
+        "textual requirements": steps.extractor.name,
+        "wording": steps.fuser.name,
+        "judges": ", ".join(judge.name for judge in steps.judges),
+        "clew": __version__,
+    }
+    return Made(
+        folder,
+        name,
+        done.rows,
+        wanted.seed,
+        settings,
+        kb.notes,
+        acceptance,
+        gates,
+        statistics,
+        remarks,
+    )

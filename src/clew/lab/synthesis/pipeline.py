@@ -1,0 +1,283 @@
+"""A benchmark from any knowledge base: STaRK's construction in four steps (Wu et al. 2024, §3.3).
+
+1 sample a relational requirement   a template with entities filled in, and every node that satisfies it
+2 extract textual properties        from what is written about one of these nodes, the gold node
+3 fuse both into a question         by a grammar, or by a model in two stages
+4 filter the other candidates       by judges that must agree; the gold node must pass its own check
+
+Step 1 is drawn anew in every run, always the same for a seed; what steps 2 to 4 make of it is kept line by line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from clew.core import trace
+from clew.core.errors import InputError, PendingError
+from clew.core.version import __version__
+from clew.lab.synthesis.extraction import Extractor
+from clew.lab.synthesis.fusion import DEFAULT_ROLE, Draft, Fuser, Wording, seeded
+from clew.lab.synthesis.judging import Judge, Verdict, unanimous
+from clew.lab.synthesis.output import ProgressLog, content_key
+from clew.lab.synthesis.records import leaks, names_of, rejection, row_of
+from clew.lab.synthesis.requirement import Sampler
+from clew.lab.synthesis.templates import Kind, Template
+from clew.lab.synthesis.textual import TextualRequirement, fields
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.index.tokens import normalise
+
+CHUNK = 16
+"""Questions that go through steps 2 to 4 together."""
+ROUNDS = 8
+"""How often questions that were turned down are made up for."""
+Result = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is wanted: how many questions, from which templates, for whom."""
+
+    count: int
+    templates: Mapping[Kind, Sequence[Template]]
+    with_text: frozenset[str] = frozenset()
+    """Types whose questions may have a textual requirement."""
+    text_share: float = 0.5
+    """The share of the other questions about such types that get one."""
+    roles: tuple[str, ...] = (DEFAULT_ROLE,)
+    seed: int = 0
+    most_answers: int = 20
+    spare: float = 0.1
+    """The share of questions drawn beyond the wanted number in the first round."""
+
+    @property
+    def first_round(self) -> int:
+        """How many questions are drawn at first."""
+        return math.ceil(self.count * (1 + self.spare))
+
+    def __post_init__(self) -> None:
+        if not any(self.templates.values()):
+            raise InputError(
+                "no template gives questions with at least one and not too many answers on this base: "
+                "write some in TOML (--templates FILE) or choose other --kinds"
+            )
+
+
+@dataclass
+class Synthesis:
+    """The finished questions, and what became of the others."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    turned_down: Counter[str] = field(default_factory=Counter)
+    drawn: int = 0
+    gold_checked: int = 0
+    gold_passed: int = 0
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Who does what: the extractor of step 2, the fuser of step 3, the judges of step 4."""
+
+    kb: ArrayKnowledgeBase
+    sampler: Sampler
+    extractor: Extractor
+    fuser: Fuser
+    judges: Sequence[Judge]
+
+
+def synthesise(
+    steps: Steps,
+    plan: Plan,
+    log: ProgressLog,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    check: Callable[[], None] = lambda: None,
+) -> Synthesis:
+    """Draw, extract, fuse and filter until there are enough questions, or no more can be had."""
+    made = Synthesis()
+    drawing = draw_all(steps, plan, made)
+    questions: set[str] = set()
+    wanted = plan.first_round
+    for _ in range(ROUNDS):
+        drafts = [draft for _, draft in zip(range(wanted), drawing, strict=False)]
+        moved = partial(_moved, progress, len(made.rows), plan.count)
+        results = finish_all(steps, drafts, log, moved, check)
+        for result in results:
+            _accept(result, plan, made, questions)
+        missing = plan.count - len(made.rows)
+        if missing <= 0 or not drafts:
+            break
+        wanted = math.ceil(missing * 1.5) + 2
+    made.rows = [{**row, "id": str(place)} for place, row in enumerate(made.rows[: plan.count])]
+    return made
+
+
+def _moved(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
+    progress(min(before + done, total), total)
+
+
+def draw_all(steps: Steps, plan: Plan, made: Synthesis) -> Iterator[Draft]:
+    """Step 1 for one question after another: kinds in turn, and the templates of each kind in turn."""
+    kinds = [kind for kind, templates in plan.templates.items() if templates]
+    seen: set[str] = set()
+    failures = 0
+    slot = 0
+    while failures < 5 * len(kinds) + 20:  # no kind gives anything new any more
+        made.drawn += 1
+        draft = _draw(steps, plan, kinds, slot, seen)
+        slot += 1
+        if draft is None:
+            made.turned_down["no new requirement of a fit size was found"] += 1
+            failures += 1
+            continue
+        failures = 0
+        seen.add(draft.requirement.identity)
+        steps.sampler.note(draft.requirement)
+        yield draft
+
+
+def _draw(steps: Steps, plan: Plan, kinds: Sequence[Kind], slot: int, seen: set[str]) -> Draft | None:
+    templates = plan.templates[kinds[slot % len(kinds)]]
+    first = slot // len(kinds) % len(templates)
+    rng = seeded(plan.seed, slot, "sampling")
+    role = plan.roles[rng.randrange(len(plan.roles))]
+    for template in (*templates[first:], *templates[:first]):
+        may = template.target in plan.with_text
+        with_text = may and (template.kind == "textual" or rng.random() < plan.text_share)
+        requirement = steps.sampler.draw(template, rng, with_text=with_text)
+        if requirement is None or requirement.identity in seen:
+            continue
+        golds = [node for node in requirement.possible if not with_text or fields(steps.kb, node)]
+        if golds:
+            return Draft(slot, requirement, golds[rng.randrange(len(golds))], role, with_text, plan.seed)
+    return None
+
+
+def finish_all(
+    steps: Steps,
+    drafts: Sequence[Draft],
+    log: ProgressLog,
+    finished: Callable[[int], None],
+    check: Callable[[], None],
+) -> list[Result]:
+    """Steps 2 to 4 for what the log does not know yet; where replies are awaited, every request that can be is made."""
+    keys = [_key(steps, draft) for draft in drafts]
+    left = [(key, draft) for key, draft in zip(keys, drafts, strict=True) if key not in log.known]
+    left.sort(key=lambda pair: pair[1].with_text)  # those without a text wait for no extraction
+    pending: PendingError | None = None
+    for begin in range(0, len(left), CHUNK):
+        chunk = left[begin : begin + CHUNK]
+        try:
+            results = finish(steps, [draft for _, draft in chunk])
+        except PendingError as waiting:
+            pending = waiting
+            continue
+        check()  # before anything is kept that a spent budget has spoilt
+        log.add((key, result) for (key, _), result in zip(chunk, results, strict=True))
+        finished(len(drafts) - len(left) + begin + len(chunk))
+    if pending is not None:
+        raise pending
+    return [log.known[key] for key in keys]
+
+
+def finish(steps: Steps, drafts: Sequence[Draft]) -> list[Result]:
+    """Steps 2 to 4 for a few questions."""
+    with trace.span("textual", asked=len(drafts)):
+        texts = steps.extractor.extract(drafts)  # 2
+    if steps.fuser.chooses:
+        return _finish_chosen(steps, drafts, texts)
+    waiting: list[PendingError] = []
+    verdicts: Sequence[Verdict | None] = ()
+    wordings: Sequence[Wording] = ()
+
+    with trace.span("filter", asked=len(drafts)):
+        try:  # 4, before 3: neither needs the other, and a batch should hold the requests of both
+            verdicts = _judged(steps, drafts, texts)
+        except PendingError as pending:
+            waiting.append(pending)
+    with trace.span("fuse", asked=len(drafts)):
+        try:
+            wordings = steps.fuser.fuse(drafts, texts)  # 3
+        except PendingError as pending:
+            waiting.append(pending)
+    if waiting:
+        raise waiting[-1]
+    return [
+        _result(steps, draft, text, verdict, wording)
+        for draft, text, verdict, wording in zip(drafts, texts, verdicts, wordings, strict=True)
+    ]
+
+
+def _finish_chosen(steps: Steps, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Result]:
+    """Steps 3 and 4 where the question decides which properties it asks for: only these are judged."""
+    with trace.span("fuse", asked=len(drafts)):
+        wordings = steps.fuser.fuse(drafts, texts)  # 3
+    asked = [
+        text if text is None or wording.used is None else text.using(wording.used)
+        for text, wording in zip(texts, wordings, strict=True)
+    ]
+    with trace.span("filter", asked=len(drafts)):
+        verdicts = _judged(steps, drafts, asked)  # 4
+    return [_result(steps, *row) for row in zip(drafts, asked, verdicts, wordings, strict=True)]
+
+
+def _judged(steps: Steps, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Verdict | None]:
+    def judged(place: int) -> Verdict | None:
+        text = texts[place]
+        return None if text is None else unanimous(steps.judges, text, drafts[place].requirement.possible)
+
+    return list(trace.concurrently(judged, range(len(drafts))))
+
+
+def _result(
+    steps: Steps, draft: Draft, text: TextualRequirement | None, verdict: Verdict | None, wording: Wording
+) -> Result:
+    possible = draft.requirement.possible
+    if draft.with_text and text is None:
+        if draft.requirement.template.kind == "textual":
+            return rejection("nothing distinctive is written about the gold node")
+        if len(possible) > steps.sampler.most_candidates:
+            return rejection("too many answers without a textual requirement")
+    answers = possible if verdict is None else verdict.kept
+    if verdict is not None and draft.gold not in answers:
+        return rejection("the gold node failed its own check", gold_passed=False)
+    passed = None if verdict is None else True
+    if any(leaks(wording.question, names_of(steps.kb, node)) for node in answers):
+        return rejection("the question names its answer", gold_passed=passed)
+    return {"row": row_of(steps.kb, draft, text, verdict, wording, answers), "gold_passed": passed}
+
+
+def _accept(result: Result, plan: Plan, made: Synthesis, questions: set[str]) -> None:
+    if result["gold_passed"] is not None:
+        made.gold_checked += 1
+        made.gold_passed += bool(result["gold_passed"])
+    if "rejected" in result:
+        made.turned_down[result["rejected"]] += 1
+        return
+    row = result["row"]
+    folded = normalise(row["question"])
+    if folded in questions:
+        made.turned_down["the same question came up twice"] += 1
+    elif len(row["answers"]) > plan.most_answers:
+        made.turned_down["too many answers"] += 1
+    else:
+        questions.add(folded)
+        made.rows.append(dict(row))
+
+
+def _key(steps: Steps, draft: Draft) -> str:
+    requirement = draft.requirement
+    return content_key(
+        __version__,
+        steps.kb.manifest.generation,
+        requirement.template.name,
+        requirement.template.kind,
+        requirement.template.words,
+        requirement.identity,
+        [draft.slot, draft.gold, draft.role, draft.with_text, draft.seed],
+        [steps.extractor.name, steps.fuser.name, *(judge.name for judge in steps.judges)],
+        requirement.candidates.array.tolist(),
+    )

@@ -1,0 +1,117 @@
+"""What is written about a question, and the gates it must have passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from clew.core.types import NodeRef, NodeSet
+from clew.lab.synthesis.fusion import Draft, Wording
+from clew.lab.synthesis.judging import Verdict
+from clew.lab.synthesis.requirement import execute, gold_paths, query_from_json, query_to_json
+from clew.lab.synthesis.textual import TextualRequirement
+from clew.store.graph.protocol import KnowledgeBase
+from clew.store.index.tokens import normalise
+
+
+def rejection(reason: str, gold_passed: bool | None = None) -> dict[str, Any]:
+    """A question that did not come about, and why."""
+    return {"rejected": reason, "gold_passed": gold_passed}
+
+
+def row_of(
+    kb: KnowledgeBase,
+    draft: Draft,
+    text: TextualRequirement | None,
+    verdict: Verdict | None,
+    wording: Wording,
+    answers: NodeSet,
+) -> dict[str, Any]:
+    """Question and answers as `clew eval` reads them, and everything they were made from."""
+    requirement = draft.requirement
+    keys = {node: kb.refs([node])[0].key for node in {*requirement.candidates, *answers}}
+    query = requirement.query
+    paths = gold_paths(kb, requirement, answers)
+    return {
+        "question": wording.question,
+        "answers": [keys[node] for node in answers],
+        "type": requirement.template.kind,
+        "topics": [ref.name for ref in requirement.entities.values()],
+        "template": requirement.template.name,
+        "metapath": str(requirement.template),
+        "answer_type": requirement.template.target,
+        "role": draft.role,
+        "entities": [{"key": r.key, "name": r.name, "type": r.type} for r in requirement.entities.values()],
+        "query": query_to_json(query),
+        "query_text": str(query),
+        "relational_set": [keys[node] for node in requirement.candidates],
+        "gold": keys[draft.gold],
+        "paths": {
+            keys[node]: [[[fact.head.key, fact.relation, fact.tail.key] for fact in path.facts] for path in found]
+            for node, found in paths.items()
+        },
+        "textual": None if text is None else _text(text),
+        "votes": {} if verdict is None else {keys[node]: votes for node, votes in verdict.votes.items()},
+        "wording": {
+            "how": wording.how,
+            "relational": wording.relational,
+            **({"draft": wording.draft} if wording.draft else {}),
+            **({"problem": wording.problem} if wording.problem else {}),
+        },
+        "node_ids": answers.array.tolist(),
+    }
+
+
+def _text(text: TextualRequirement) -> dict[str, Any]:
+    rows = [
+        {"text": one.text, "source": one.source, "strength": one.strength}
+        | ({} if one.start is None else {"start": one.start, "end": one.end})
+        for one in text.properties
+    ]
+    return {"how": text.how, "properties": rows, "item": text.item, "negative": list(text.negative)}
+
+
+Row = Mapping[str, Any]
+GATES = (
+    "the gold query gives exactly the relational set",
+    "every answer is in the relational set",
+    "at least one answer",
+    "no answer is named in the question",
+    "no question twice",
+)
+
+
+def leaks(question: str, names: Iterable[str]) -> bool:
+    """Whether a question says one of these names, as words of its own."""
+    said = f" {normalise(question)} "
+    return any(folded and f" {folded} " in said for folded in map(normalise, names))
+
+
+def names_of(kb: KnowledgeBase, node: int) -> tuple[str, ...]:
+    """Every name of a node."""
+    content = kb.node(node)
+    return (content.name, *content.aliases)
+
+
+def violations(kb: KnowledgeBase, rows: Sequence[Row]) -> dict[str, list[str]]:
+    """For each gate the ids of the questions that fail it."""
+    found: dict[str, list[str]] = {gate: [] for gate in GATES}
+    seen: dict[str, str] = {}
+    for row in rows:
+        id_, question = row["id"], row["question"]
+        named = [(kb.find(one["key"]), one) for one in row["entities"]]
+        entities = {one["key"]: NodeRef(node, one["key"], one["name"], one["type"]) for node, one in named}
+        executed = execute(kb, query_from_json(row["query"]), entities).target
+        relational = NodeSet.of([kb.find(key) for key in row["relational_set"]])
+        answers = NodeSet.of([kb.find(key) for key in row["answers"]])
+        failed = (
+            executed is None or executed != relational,
+            bool(len(answers - relational)),
+            not len(answers),
+            any(leaks(question, names_of(kb, node)) for node in answers),
+            seen.setdefault(normalise(question), id_) != id_,
+        )
+        for gate, fails in zip(GATES, failed, strict=True):
+            if fails:
+                found[gate].append(id_)
+    return found

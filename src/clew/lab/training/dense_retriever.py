@@ -1,0 +1,99 @@
+"""Trains STaRK's Dense Retriever: one encoder for questions, one for node documents (DPR, Karpukhin et al., 2020).
+
+1  lessons: a question, the nodes that answer it, and up to twenty false positives of vector search
+2  descent: both encoders start alike; a question is to be nearer to its document than to all others of the step
+3  files: two int8 encoders over the word vectors that ship, as an embedder's folder, with their card
+
+Deviations from the paper: MiniLM instead of RoBERTa, whose weights are not in a package, and the mean of its states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from clew.core.errors import InputError
+from clew.lab.training.exporting import export_encoder
+from clew.lab.training.gradient import Asked, Contrast, ContrastSettings, Descent
+from clew.lab.training.networks import EncoderSize, open_torch, start_card, start_encoder, word_table
+from clew.models.embedding.onnx import CHARACTERS_PER_TOKEN
+from clew.models.embedding.passage_embedder import ENCODER, QUESTIONS
+from clew.models.embedding.words import open_tokenizer
+from clew.models.model_card import digest_of_files, write_card
+
+LONGEST = 256
+"""Tokens of a question or a document."""
+AT_ONCE_WITHOUT_GPU = 8
+"""Questions of a step that a processor reads together: all of them would need tens of gigabytes."""
+
+
+@dataclass(frozen=True)
+class DenseSettings(ContrastSettings):
+    """How both encoders are trained; `size` is that of encoders that start from chance, for a quick trial."""
+
+    epochs: int = 8
+    rate: float = 5e-5
+    questions: int = 32
+    at_once: int = 32
+    wrong: int = 5
+    hard: int = 20
+    seed: int = 0
+    size: EncoderSize | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A question, the nodes that answer it, and nodes that vector search takes for answers."""
+
+    question: str
+    right: tuple[int, ...]
+    wrong: tuple[int, ...]
+
+
+def fit_dense(
+    labelled: Sequence[Labelled],
+    text: Callable[[int], str],
+    out: Path,
+    settings: DenseSettings,
+    card: dict[str, Any],
+    say: Callable[[str], None],
+) -> dict[str, Any]:
+    """Train on all of these questions and write the weights; returns their card, with the loss of each epoch."""
+    torch = open_torch()
+    if not labelled:
+        raise InputError("no question has an answer among the nodes: there is nothing to learn from")
+    tokenizer = open_tokenizer(LONGEST)
+
+    def tokens(read: str) -> list[int]:
+        ids: list[int] = tokenizer.encode(read[: LONGEST * CHARACTERS_PER_TOKEN]).ids
+        return ids
+
+    nodes = sorted({node for one in labelled for node in (*one.right, *one.wrong)})
+    place = {node: at for at, node in enumerate(nodes)}
+    asked = [
+        Asked(tokens(one.question), [place[node] for node in one.right], [place[node] for node in one.wrong])
+        for one in labelled
+    ]
+    descent = Descent.start(torch, settings.seed, say)
+    of_questions, of_texts = (start_encoder(torch, settings.size).to(descent.device) for _ in range(2))
+    if settings.size is not None:  # both start alike, as those that are loaded do
+        of_questions.load_state_dict(of_texts.state_dict())
+    at_once = settings.at_once if descent.device == "cuda" else min(settings.at_once, AT_ONCE_WITHOUT_GPU)
+    settings = replace(settings, at_once=at_once)
+    losses = Contrast(settings, descent, asked, [tokens(text(node)) for node in nodes], of_questions, of_texts).fit()
+    out.mkdir(parents=True, exist_ok=True)
+    digests = {}
+    for key, encoder, name in (("digest", of_texts, ENCODER), (QUESTIONS, of_questions, f"{QUESTIONS}.onnx")):
+        export_encoder(torch, encoder, out / name, is_pooled=True)
+        digests[key] = digest_of_files(out, [name])
+    whole = card | {
+        "words": word_table(),
+        **digests,
+        "start": start_card(),
+        "settings": asdict(settings),
+        "losses": losses,
+    }
+    write_card(out, whole)
+    return whole

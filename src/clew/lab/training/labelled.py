@@ -1,0 +1,122 @@
+"""Candidates with labels, and splits that keep what belongs together apart from the rest."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import rustworkx
+from numpy.typing import NDArray
+
+from clew.core.errors import InputError
+
+if TYPE_CHECKING:
+    from clew.answering.methods.subgraph_reranking.features import Pool
+
+FloatArray = NDArray[np.float64]
+Key = TypeVar("Key", bound=Hashable)
+SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledPool:
+    """The candidates of one question and which of them are right."""
+
+    id: str
+    pool: Pool
+    right: NDArray[np.bool_]
+    type: str | None = None
+    groups: tuple[str, ...] = ()
+    """What must not be shared between splits, such as the entities the question is about."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The feature rows of many questions, one below the other."""
+
+    rows: FloatArray
+    right: NDArray[np.bool_]
+    starts: NDArray[np.int64]
+    """Where the rows of each question begin, and the end of all."""
+
+    @classmethod
+    def of(cls, matrices: Sequence[FloatArray], pools: Sequence[LabelledPool]) -> Table:
+        """Stack the matrices of these pools."""
+        if not pools or not any(pool.right.any() for pool in pools):
+            raise InputError("no question has a right answer among its candidates: choose another source of candidates")
+        return cls(
+            np.concatenate(list(matrices)),
+            np.concatenate([pool.right for pool in pools]),
+            np.append(0, np.cumsum([len(pool.right) for pool in pools])),
+        )
+
+    def questions(self, values: FloatArray) -> list[FloatArray]:
+        """Cut a value per row into questions."""
+        return np.split(values, self.starts[1:-1])
+
+
+def split_of(groups: Sequence[Sequence[Key]], shares: tuple[float, float, float], seed: int = 0) -> list[str]:
+    """A split for each item, such that items which share a group, directly or through others, share the split.
+
+    The split of a component is decided by a hash of its smallest group, so that adding items moves no others about.
+    """
+    if abs(sum(shares) - 1) > 1e-9 or min(shares) < 0:
+        raise InputError(f"the shares of train, validation and test must add up to 1, not {shares}")
+    own = [sorted({str(key) for key in keys}) or [f"\0{place}"] for place, keys in enumerate(groups)]
+    graph: rustworkx.PyGraph[int, None] = rustworkx.PyGraph()
+    graph.add_nodes_from(range(len(own)))
+    first: dict[str, int] = {}
+    for place, keys in enumerate(own):
+        graph.add_edges_from_no_data([(first.setdefault(key, place), place) for key in keys])
+    splits = [""] * len(own)
+    for component in rustworkx.connected_components(graph):
+        smallest = min(own[place][0] for place in component)
+        digest = hashlib.sha256(f"{seed}\n{smallest}".encode()).digest()
+        cut = np.searchsorted(np.cumsum(shares), int.from_bytes(digest[:8], "little") / 2**64, side="right")
+        for place in component:
+            splits[place] = SPLITS[min(int(cut), 2)]
+    return splits
+
+
+REPEATS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """A feature, or the columns of one embedding together, and the mean loss of Hit@1 with its standard deviation."""
+
+    feature: str
+    loss: float
+    deviation: float
+
+
+def hit_at_1(table: Table, scores: FloatArray) -> float:
+    """The share of questions whose best candidate is right; ties go to the earlier candidate."""
+    pairs = zip(table.questions(scores), table.questions(table.right.astype(np.float64)), strict=True)
+    return float(np.mean([bool(len(own)) and right[int(np.argmax(own))] > 0 for own, right in pairs]))
+
+
+def permutation_importance(
+    table: Table,
+    columns: Sequence[str],
+    predict: Callable[[FloatArray], FloatArray],
+    repeats: int = REPEATS,
+    seed: int = 0,
+) -> list[Importance]:
+    """The most important feature first (Breiman 2001; the paper's 10 repeats)."""
+    rng = np.random.default_rng(seed)
+    whole = hit_at_1(table, predict(table.rows))
+    names = np.array(columns)
+    found = []
+    for name in dict.fromkeys(columns):
+        own = np.flatnonzero(names == name)
+        losses = []
+        for _ in range(repeats):
+            shuffled = table.rows.copy()
+            shuffled[:, own] = shuffled[rng.permutation(len(shuffled))][:, own]
+            losses.append(whole - hit_at_1(table, predict(shuffled)))
+        found.append(Importance(name, float(np.mean(losses)), float(np.std(losses))))
+    return sorted(found, key=lambda importance: (-importance.loss, importance.feature))

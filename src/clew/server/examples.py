@@ -1,0 +1,76 @@
+"""Questions to begin with, made of what a base holds."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from itertools import chain, islice, zip_longest
+
+from clew.answering.queries.wording import asking, kind_in_words
+from clew.core.nouns import plural
+from clew.core.types import NodeSet
+from clew.store.toolbox import Toolbox
+
+PATH = " › "
+"""Between the title of a document and its headings in the name of a passage."""
+NUMBER = re.compile(r"^(\d+\.)*\d*\.?\s+")
+LONGEST = 60
+LOOKED_AT = 2000
+"""Passages whose headings are tried."""
+
+
+def examples(tools: Toolbox, most: int = 4) -> tuple[str, ...]:
+    """Questions that fit the base."""
+    is_text = tools.kb.schema.holds_passages
+    return tuple(_about_documents(tools, most) if is_text else _about_relations(tools, most))
+
+
+def _about_documents(tools: Toolbox, most: int) -> list[str]:
+    """Made of headings, those that are questions first, of one document after the other."""
+    kb = tools.kb
+    passages = kb.nodes("passage").array.tolist() if "passage" in kb.schema.type_names else []
+    headings: dict[str, dict[str, None]] = {}
+    for ref in kb.refs(random.Random(7).sample(passages, min(LOOKED_AT, len(passages)))):
+        title, *below = ref.name.split(PATH)
+        headings.setdefault(title, {}).update(dict.fromkeys(map(_plain, below[-1:])))
+    asked = {
+        title: sorted(_asked(title, list(own)), key=lambda text: "say about" in text) for title, own in headings.items()
+    }
+    found = chain.from_iterable(zip_longest(*asked.values()))
+    return list(islice((text for text in found if text is not None), most))
+
+
+def _asked(title: str, headings: list[str]) -> Iterator[str]:
+    """The questions of one document; what it is about where no heading tells more than a word or a version."""
+    telling = [one for one in headings if len(one) <= LONGEST and len(re.findall(r"[^\W\d_]{3,}", one)) >= 2]
+    for heading in telling:
+        yield heading if heading.endswith("?") else f"What does {title} say about {heading}?"
+    if not telling and len(title) <= LONGEST:
+        yield f"What is {title} about?"
+
+
+def _plain(heading: str) -> str:
+    """Without its number and its full stop."""
+    return NUMBER.sub("", heading).rstrip(" .:!")
+
+
+def _about_relations(tools: Toolbox, most: int) -> list[str]:
+    """Made of relations and the names of nodes."""
+    kb, seed = tools.kb, random.Random(7)
+    rows = sorted(kb.schema.relations, key=lambda row: -row.count)
+    asked: list[str] = []
+    for row in rows:
+        if row.head not in kb.schema.answer_types or row.head == row.tail:
+            continue
+        tails = kb.nodes(row.tail).array
+        for tail in seed.sample(tails.tolist(), min(200, len(tails))):
+            heads = kb.neighbors(NodeSet.of([tail]), row.name, "in")
+            name = kb.refs([tail])[0].name
+            if 2 <= len(heads) <= 60 and len(name) < 50:
+                kind = plural(kind_in_words(kb.schema, row.head))
+                asked.append(f"Which {kind} {asking(row.display or row.name)} {name}?")
+                break
+        if len(asked) == most:
+            break
+    return asked

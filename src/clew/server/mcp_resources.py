@@ -1,0 +1,120 @@
+"""What people put before an agent: resources to read (a base, a node) and prompts to begin with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+from pydantic import BaseModel, Field
+
+from clew.core.errors import InputError, NotFoundError
+from clew.models.structured import Prompt
+from clew.server.examples import examples
+from clew.server.serving import ServedBase
+
+ADDRESS = re.compile(r"clew://bases/([^/]{1,300})(?:/nodes/(.{1,1500}))?")
+NODES = {
+    "uriTemplate": "clew://bases/{base}/nodes/{key}",
+    "name": "node",
+    "title": "A node of a base",
+    "description": "What a base says about one node, by key or name: its document and its neighbours by relation.",
+    "mimeType": "text/plain",
+}
+MOST_RELATIONS = 200
+"""Of a base with more, the frequent ones are told."""
+PROMPTS: Mapping[str, tuple[str, str, str]] = {
+    "answer": ("Answer a question from a base, each statement with its evidence.", "question", "The question."),
+    "check": ("Check a claim against a base.", "claim", "What is claimed, in a sentence."),
+    "connect": ("Tell how things are connected in a base.", "entities", "Names or keys, with commas between them."),
+}
+"""Prompt → what it does, the argument it needs, and what that is."""
+
+
+def listed(bases: Mapping[str, ServedBase]) -> list[dict[str, str]]:
+    """A resource for every base that can be asked."""
+    return [
+        {
+            "uri": f"clew://bases/{quote(name, safe='')}",
+            "name": name,
+            "title": f"What is in {name}",
+            "description": "Types, relations and counts of the base, and questions to begin with.",
+            "mimeType": "text/plain",
+        }
+        for name, base in bases.items()
+        if base.is_ready
+    ]
+
+
+def read(bases: Mapping[str, ServedBase], address: object) -> str:
+    """The text of a resource; one that is not there or may not be seen is not found."""
+    found = ADDRESS.fullmatch(address) if isinstance(address, str) else None
+    base = None if found is None else bases.get(unquote(found[1]))
+    if found is None or base is None:
+        raise NotFoundError(f"no resource {str(address)[:200]!r}: resources/list names them")
+    return base_text(base) if found[2] is None else node_text(base.base().show(unquote(found[2])))
+
+
+def base_text(base: ServedBase) -> str:
+    """What is in a base and what can be asked, for somebody who has never seen it."""
+    opened = base.base()
+    schema = opened.schema
+    relations = sorted(schema.relations, key=lambda row: -row.count)
+    lines = [f"{base.name}", "", "Types:"]
+    lines += [f"- {one.label} ({one.name}): {one.count:,}. {one.description}".rstrip() for one in schema.node_types]
+    lines += ["", "Relations:"]
+    lines += [
+        f"- {row.head} —{row.name}→ {row.tail}: {row.label}, {row.count:,}. {row.description}".rstrip()
+        for row in relations[:MOST_RELATIONS]
+    ]
+    if len(relations) > MOST_RELATIONS:
+        lines.append(f"- and {len(relations) - MOST_RELATIONS:,} more")
+    asked = examples(opened.tools)
+    return "\n".join([*lines, *(["", "Questions to begin with:"] if asked else []), *(f"- {one}" for one in asked)])
+
+
+def node_text(page: Mapping[str, Any]) -> str:
+    """A node in words: its document, then its neighbours by relation."""
+    groups = [
+        f"{group['relation']} ({group['direction']}, {group['count']}): "
+        + ", ".join(node["name"] for node in group["nodes"])
+        for group in page["neighbors"]
+    ]
+    return "\n".join([page["document"], *groups])
+
+
+def prompts() -> list[dict[str, Any]]:
+    """Every prompt with its arguments."""
+    base = {"name": "base", "description": "The base; may be left out.", "required": False}
+    return [
+        {
+            "name": name,
+            "description": what,
+            "arguments": [{"name": needed, "description": meaning, "required": True}, base],
+        }
+        for name, (what, needed, meaning) in PROMPTS.items()
+    ]
+
+
+class _Wanted(BaseModel):
+    name: str
+    arguments: dict[str, str] = Field({}, max_length=10)
+
+
+def prompt(bases: Mapping[str, ServedBase], parameters: object) -> dict[str, Any]:
+    """A prompt with its arguments filled in, ready to be sent to a model."""
+    wanted = _Wanted.model_validate(parameters)
+    if wanted.name not in PROMPTS:
+        raise InputError(f"no prompt {wanted.name[:100]!r}; there are: {', '.join(PROMPTS)}")
+    what, needed, _ = PROMPTS[wanted.name]
+    given = {name: value.strip() for name, value in wanted.arguments.items() if value.strip()}
+    if given.keys() - {"base"} != {needed}:
+        arrived = ", ".join(given) or "nothing"
+        raise InputError(f"the prompt {wanted.name} takes {needed}, and base where one is meant; given: {arrived}")
+    if "base" in given and given["base"] not in bases:
+        raise InputError(f"name one of the bases: {', '.join(bases) or 'there are none'}")
+    names = [given["base"]] if "base" in given else list(bases)
+    told = f"the knowledge base {names[0]}" if len(names) == 1 else f"the base that fits ({', '.join(names)})"
+    (message,) = Prompt.load("clew.server.prompts", wanted.name).fill(**{needed: given[needed]}, base=told)
+    return {"description": what, "messages": [{"role": "user", "content": {"type": "text", "text": message.content}}]}

@@ -1,0 +1,264 @@
+"""Users over HTTP: signing in and out, one's own account, and what admins do."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
+
+from clew.server.access import EVERY_BASE, Grant
+from clew.server.guard import SIGN_IN, network_of
+from clew.server.state import GrantOf, State, StateOf, actor_of, base_of, grant_of, state_of
+from clew.server.team.sessions import LONGEST_SESSION, PLAIN_COOKIE, SECURE_COOKIE, secret_in
+from clew.server.team.team import Team
+from clew.server.team.users import is_password
+from clew.server.wire_team import (
+    AskedReply,
+    AuditReply,
+    MeReply,
+    NewTokenReply,
+    NewUser,
+    PasswordChange,
+    PasswordReply,
+    RoleName,
+    RoleRequest,
+    SignIn,
+    TokenReply,
+    TokenRequest,
+    UserChange,
+    UserReply,
+)
+
+router = APIRouter(tags=["team"])
+
+
+async def team_of(request: Request) -> Team:
+    """The users of the server; 404 where there are none."""
+    team = (await state_of(request)).served.settings.team
+    if team is None:
+        raise HTTPException(404, "this server has no users: start it with --users FILE or --state")
+    return team
+
+
+async def person_of(request: Request) -> Grant:
+    """Who has signed in by the page: a token, which may leak, changes no account."""
+    await team_of(request)
+    grant = await grant_of(request)
+    if grant.csrf is None:
+        raise HTTPException(403, "a token cannot do this: sign in")
+    return grant
+
+
+async def admin_of(grant: Annotated[Grant, Depends(person_of)]) -> Grant:
+    """An admin of the server."""
+    if not grant.allows(EVERY_BASE, "admin"):
+        raise HTTPException(403, "this needs the role of an admin of all bases")
+    return grant
+
+
+async def base_admin_of(base: str, request: Request, grant: Annotated[Grant, Depends(person_of)]) -> Grant:
+    """An admin of the base in the path."""
+    await base_of(base, request)
+    if not grant.allows(base, "admin"):
+        raise HTTPException(403, "this needs the role of an admin of the base")
+    return grant
+
+
+TeamOf = Annotated[Team, Depends(team_of)]
+PersonOf = Annotated[Grant, Depends(person_of)]
+AdminOf = Annotated[Grant, Depends(admin_of)]
+BaseAdminOf = Annotated[Grant, Depends(base_admin_of)]
+
+
+@router.post(SIGN_IN)
+async def sign_in(asked: SignIn, request: Request, response: Response, state: StateOf, team: TeamOf) -> MeReply:
+    """Begin a session, which the reply's cookie holds; one that the request came with ends."""
+    address = network_of(request.client.host if request.client is not None else "")
+
+    def work() -> tuple[str, MeReply]:
+        secret = team.sign_in(asked.name, asked.password, address)
+        team.sessions.end(secret_in(request.headers.get("cookie")))
+        return secret, _signed_in(team, secret)
+
+    secret, reply = await state.asker.in_thread(work)
+    set_cookie(response, secret, is_secure=_is_secure(request))
+    return reply
+
+
+@router.post("/v1/sign-out", status_code=204)
+def sign_out(request: Request, response: Response, team: TeamOf, grant: PersonOf) -> None:
+    """End the session."""
+    team.sessions.end(secret_in(request.headers.get("cookie")))
+    team.store.audit(actor_of(request, grant), "signed out")
+    for name in (SECURE_COOKIE, PLAIN_COOKIE):
+        response.delete_cookie(name, path="/", secure=name == SECURE_COOKIE, httponly=True, samesite="strict")
+
+
+@router.get("/v1/me")
+def me(team: TeamOf, grant: GrantOf) -> MeReply:
+    """Who has signed in, and what this user may do."""
+    return _me(team, grant)
+
+
+@router.post("/v1/me/password")
+async def change_password(
+    asked: PasswordChange, request: Request, response: Response, state: StateOf, team: TeamOf, grant: PersonOf
+) -> MeReply:
+    """Another password; every session of the user ends, and this one goes on under another secret."""
+    actor, user = actor_of(request, grant), _user(grant)
+
+    def work() -> tuple[str, MeReply]:
+        team.users.change_password(actor, user, asked.old, asked.new)
+        secret = team.sessions.begin(user)
+        return secret, _signed_in(team, secret)
+
+    secret, reply = await state.asker.in_thread(work)
+    set_cookie(response, secret, is_secure=_is_secure(request))
+    return reply
+
+
+@router.get("/v1/me/history")
+def history(state: StateOf, team: TeamOf, grant: PersonOf) -> list[AskedReply]:
+    """What one asked of bases that one may still ask."""
+    return team.history(_user(grant), list(state.seen_by(grant)))
+
+
+@router.delete("/v1/me/history", status_code=204)
+def forget_history(team: TeamOf, grant: PersonOf) -> None:
+    """Forget what one asked."""
+    team.forget(_user(grant))
+
+
+@router.get("/v1/me/tokens")
+def tokens(team: TeamOf, grant: PersonOf) -> list[TokenReply]:
+    """One's tokens, without their secrets."""
+    return team.sessions.tokens(_user(grant))
+
+
+@router.post("/v1/me/tokens", status_code=201)
+def make_token(asked: TokenRequest, request: Request, team: TeamOf, grant: PersonOf) -> NewTokenReply:
+    """A token for a program, which may do what its user may, but never as an admin; it is told this once."""
+    if not grant.roles:
+        raise HTTPException(403, "choose a password of your own first")
+    actor = actor_of(request, grant)
+    return NewTokenReply(token=team.sessions.make_token(actor, _user(grant), asked.name, asked.write, asked.days))
+
+
+@router.delete("/v1/me/tokens/{number}", status_code=204)
+def remove_token(number: int, request: Request, team: TeamOf, grant: PersonOf) -> None:
+    """Remove one of one's tokens."""
+    team.sessions.remove_token(actor_of(request, grant), _user(grant), number)
+
+
+@router.get("/v1/users", dependencies=[Depends(admin_of)])
+def users(team: TeamOf) -> list[UserReply]:
+    """All users."""
+    return team.users.all()
+
+
+@router.post("/v1/users", status_code=201)
+async def make_user(asked: NewUser, request: Request, state: StateOf, team: TeamOf, grant: AdminOf) -> PasswordReply:
+    """A user with a password to begin with, which is told this once."""
+    change = UserChange(**asked.model_dump(exclude={"name"}, exclude_unset=True))
+    _check_bases(state, change)
+    actor = actor_of(request, grant)
+    password = await state.asker.in_thread(lambda: team.users.make(actor, asked.name, change))
+    return PasswordReply(name=asked.name.lower(), password=password)
+
+
+@router.patch("/v1/users/{name}")
+def change_user(
+    name: str, change: UserChange, request: Request, state: StateOf, team: TeamOf, grant: AdminOf
+) -> UserReply:
+    """Change roles, groups or quota, or switch a user off or on."""
+    _check_bases(state, change)
+    return team.users.change(actor_of(request, grant), name, change)
+
+
+@router.delete("/v1/users/{name}", status_code=204)
+def remove_user(name: str, request: Request, team: TeamOf, grant: AdminOf) -> None:
+    """Remove a user with sessions, tokens and history."""
+    team.users.remove(actor_of(request, grant), name)
+
+
+@router.post("/v1/users/{name}/password")
+async def reset_password(name: str, request: Request, state: StateOf, team: TeamOf, grant: AdminOf) -> PasswordReply:
+    """A new password to begin with; sessions and tokens of the user end."""
+    actor = actor_of(request, grant)
+    return PasswordReply(
+        name=name.lower(), password=await state.asker.in_thread(lambda: team.users.reset_password(actor, name))
+    )
+
+
+@router.get("/v1/audit", dependencies=[Depends(admin_of)])
+def audit(
+    team: TeamOf,
+    before: Annotated[int | None, Query(ge=0)] = None,
+    k: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> list[AuditReply]:
+    """What was done, the newest first."""
+    return team.audit_log(before, k)
+
+
+@router.get("/v1/bases/{base}/members", dependencies=[Depends(base_admin_of)])
+def members(base: str, team: TeamOf) -> dict[str, RoleName]:
+    """Users with a role of their own on this base."""
+    return team.users.members(base)
+
+
+@router.put("/v1/bases/{base}/members/{name}")
+def set_member(
+    base: str, name: str, asked: RoleRequest, request: Request, team: TeamOf, grant: BaseAdminOf
+) -> dict[str, RoleName]:
+    """Give a user a role on this base, or take it."""
+    team.users.set_member(actor_of(request, grant), base, name, asked.role)
+    return team.users.members(base)
+
+
+def _user(grant: Grant) -> int:
+    assert grant.user is not None
+    return grant.user
+
+
+def _signed_in(team: Team, secret: str) -> MeReply:
+    grant = team.sessions.grant(None, f"{PLAIN_COOKIE}={secret}")
+    assert grant is not None
+    return _me(team, grant)
+
+
+def _me(team: Team, grant: Grant) -> MeReply:
+    row = team.store.row("SELECT is_initial, asks_per_day, password FROM user WHERE id = ?", _user(grant))
+    assert row is not None
+    return MeReply(
+        name=grant.name,
+        roles=dict(grant.roles),
+        csrf=grant.csrf,
+        must_change_password=bool(row["is_initial"]),
+        has_password=is_password(row["password"]),
+        asks_today=team.asked_today(_user(grant)),
+        asks_per_day=row["asks_per_day"],
+    )
+
+
+def _is_secure(request: Request) -> bool:
+    """Whether the browser came by HTTPS."""
+    return request.headers.get("origin", "").startswith("https://")
+
+
+def set_cookie(response: Response, secret: str, *, is_secure: bool) -> None:
+    """For this host, this site and no script; where the browser came by HTTPS, for HTTPS alone."""
+    response.set_cookie(
+        SECURE_COOKIE if is_secure else PLAIN_COOKIE,
+        secret,
+        max_age=int(LONGEST_SESSION),
+        path="/",
+        secure=is_secure,
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def _check_bases(state: State, change: UserChange) -> None:
+    for base in change.roles or {}:
+        if base != EVERY_BASE and base not in state.served.bases:
+            raise HTTPException(422, f"roles: no base {base[:100]!r}; there are: *, {', '.join(state.served.bases)}")

@@ -1,0 +1,90 @@
+"""A running server: uvicorn with limits, also for clients that take their time."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from clew.server.app import create_app
+from clew.server.settings import ServerSettings
+
+SHUTDOWN_SECONDS = 20
+"""How long questions under way may go on after the server was told to stop."""
+
+
+def run(settings: ServerSettings, host: str, port: int, say: Callable[[str], None]) -> None:
+    """Serve until told to stop."""
+    with listen(host, port) as listening:
+        say(f"http://{host}:{listening.getsockname()[1]}")
+        uvicorn.Server(configured(settings)).run(sockets=[listening])
+
+
+def configured(settings: ServerSettings) -> uvicorn.Config:
+    """How uvicorn runs the application."""
+    return uvicorn.Config(
+        create_app(settings),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # whoever is believed about his address has as many as he likes
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_keep_alive=30,
+        h11_max_incomplete_event_size=64 * 1024,
+        http=timed_protocol(settings.limits.head_seconds),  # h11: the other parser would let headers grow without limit
+        ws="none",
+    )
+
+
+def timed_protocol(seconds: float) -> type[H11Protocol]:
+    """A protocol that closes connections which do not send the head of a request within these seconds."""
+
+    class TimedProtocol(H11Protocol):
+        """Waits for a head no longer than that, from its first byte or from the beginning of the connection."""
+
+        _head_timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            """The first head is awaited from here on."""
+            super().connection_made(transport)
+            self._await_head()
+
+        def data_received(self, data: bytes) -> None:
+            """Part of a head starts the clock and does not turn it back; a whole one stops it."""
+            super().data_received(data)
+            if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+                self._await_head()
+            else:
+                self._stop_waiting()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            """Nothing is awaited any more."""
+            self._stop_waiting()
+            super().connection_lost(exc)
+
+        def _await_head(self) -> None:
+            if self._head_timer is None:
+                self._head_timer = asyncio.get_running_loop().call_later(seconds, self.transport.close)
+
+        def _stop_waiting(self) -> None:
+            if self._head_timer is not None:
+                self._head_timer.cancel()
+                self._head_timer = None
+
+    return TimedProtocol
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that takes connections."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Only where a socket says that it speaks TCP does asyncio send at once: else every reply waits 40 ms for the
+    # client's acknowledgement of its first half.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind((host.strip("[]"), port))
+    listening.listen(2048)
+    return listening

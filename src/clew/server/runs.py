@@ -1,0 +1,167 @@
+"""Finished runs, kept so that a link to one shows it again; and counters for those who watch the server."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from collections import Counter, OrderedDict, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from clew.core.errors import NotFoundError
+from clew.server.store import Store
+
+MOST_STORED = 20_000
+"""Runs in a database; one takes some ten kilobytes."""
+RUN_ID = re.compile(r"[A-Za-z0-9_-]{12}")
+
+
+@dataclass
+class Runs:
+    """The last runs of every base in memory, and on disk where there is a folder for them."""
+
+    folder: Path | None = None
+    most: int = 2000
+    _kept: OrderedDict[tuple[str, str], bytes] = field(default_factory=OrderedDict, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    @staticmethod
+    def new_id() -> str:
+        """An id nobody can guess."""
+        return secrets.token_urlsafe(9)
+
+    def put(self, base: str, run: str, content: bytes) -> None:
+        """Keep a run; the oldest is forgotten where there are too many."""
+        with self._lock:
+            self._kept[base, run] = content
+            dropped = [self._kept.popitem(last=False)[0] for _ in range(len(self._kept) - self.most)]
+        if self.folder is not None:
+            (self.folder / base).mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write_privately(self._file(self.folder, base, run), content)
+            for old in dropped:
+                self._file(self.folder, *old).unlink(missing_ok=True)
+
+    def get(self, base: str, run: str) -> bytes:
+        """A run of this base; that of another base does not exist here."""
+        with self._lock:
+            content = self._kept.get((base, run))
+        if content is not None:
+            return content
+        if self.folder is not None and RUN_ID.fullmatch(run):
+            file = self._file(self.folder, base, run)
+            if file.is_file():
+                return file.read_bytes()
+        raise NotFoundError("no such run: it was forgotten, or never made")
+
+    def forget(self, base: str) -> None:
+        """Forget all runs of a base, whoever may see them."""
+        with self._lock:
+            for key in [key for key in self._kept if key[0].partition("~")[0] == base]:
+                del self._kept[key]
+        for folder in () if self.folder is None else (self.folder / base, *self.folder.glob(f"{base}~*")):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @staticmethod
+    def _file(folder: Path, base: str, run: str) -> Path:
+        return folder / base / f"{run}.json"
+
+
+class StoredRuns(Runs):
+    """The last runs of all servers in their database, and nothing in memory: what one forgets all have forgotten."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(None, MOST_STORED)
+        self.store = store
+
+    def put(self, base: str, run: str, content: bytes) -> None:
+        """Keep a run; the oldest is forgotten where there are too many."""
+        row = self.store.row(
+            "INSERT INTO run (base, run, content) VALUES (?, ?, ?) ON CONFLICT (base, run) DO NOTHING RETURNING id",
+            *(base, run, content),
+        )
+        if row is not None:
+            self.store.note("DELETE FROM run WHERE id <= ?", row["id"] - self.most)
+
+    def get(self, base: str, run: str) -> bytes:
+        """A run of this base; that of another base does not exist here."""
+        row = self.store.row("SELECT content FROM run WHERE base = ? AND run = ?", base, run)
+        if row is None:
+            raise NotFoundError("no such run: it was forgotten, or never made")
+        return bytes(row["content"])
+
+    def forget(self, base: str) -> None:
+        """Forget all runs of a base, whoever may see them."""
+        view = f"{base}~"
+        self.store.note("DELETE FROM run WHERE base = ? OR substr(base, 1, ?) = ?", base, len(view), view)
+
+
+def _write_privately(file: Path, content: bytes) -> None:
+    """Questions and what was answered are for the one who runs the server."""
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
+        opened.write(content)
+
+
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+Labels = tuple[tuple[str, str], ...]
+
+
+class Metrics:
+    """Requests by route and status with their times, asks by base and method, and what is going on now."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: dict[str, Counter[Labels]] = defaultdict(Counter)
+        self._times: dict[Labels, list[int]] = defaultdict(lambda: [0] * (len(BUCKETS) + 1))
+        self._sums: dict[Labels, float] = defaultdict(float)
+        self.gauges: dict[str, int] = {"clew_asks_running": 0, "clew_asks_waiting": 0}
+
+    def request(self, scope: Any, status: int, seconds: float) -> None:
+        """One finished request; routes are named by their pattern, so that keys and names do not multiply them."""
+        route = getattr(scope.get("route"), "path", "unmatched")
+        method = scope["method"] if scope["method"] in ("GET", "POST", "PUT", "DELETE", "HEAD") else "other"
+        labels = (("method", method), ("route", route))
+        place = next((place for place, most in enumerate(BUCKETS) if seconds <= most), len(BUCKETS))
+        with self._lock:
+            self._counts["clew_requests_total"][(*labels, ("status", str(status)))] += 1
+            self._times[labels][place] += 1
+            self._sums[labels] += seconds
+
+    def count(self, name: str, **labels: str) -> None:
+        """One more of something."""
+        with self._lock:
+            self._counts[name][tuple(sorted(labels.items()))] += 1
+
+    def change(self, gauge: str, by: int) -> None:
+        """More or less of something is going on."""
+        with self._lock:
+            self.gauges[gauge] += by
+
+    def text(self) -> str:
+        """All of it."""
+        lines = []
+        with self._lock:
+            for name, counter in sorted(self._counts.items()):
+                lines.append(f"# TYPE {name} counter")
+                lines += [f"{name}{_shown(labels)} {count}" for labels, count in sorted(counter.items())]
+            lines.append("# TYPE clew_request_seconds histogram")
+            for labels, buckets in sorted(self._times.items()):
+                total = 0
+                for most, count in zip((*map(str, BUCKETS), "+Inf"), buckets, strict=True):
+                    total += count
+                    lines.append(f"clew_request_seconds_bucket{_shown((*labels, ('le', most)))} {total}")
+                lines.append(f"clew_request_seconds_sum{_shown(labels)} {self._sums[labels]:.6f}")
+                lines.append(f"clew_request_seconds_count{_shown(labels)} {total}")
+            for name, value in self.gauges.items():
+                lines += [f"# TYPE {name} gauge", f"{name} {value}"]
+        return "\n".join(lines) + "\n"
+
+
+def _shown(labels: Labels) -> str:
+    def escaped(value: str) -> str:
+        return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+    return "{" + ",".join(f'{name}="{escaped(value)}"' for name, value in labels) + "}"

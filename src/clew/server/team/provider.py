@@ -1,0 +1,217 @@
+"""Signing in at a provider by OpenID Connect: the authorization code flow with PKCE, state and nonce.
+
+https://openid.net/specs/openid-connect-core-1_0.html, section 3.1, and RFC 7636.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any, Literal
+from urllib.parse import urlencode, urlsplit
+
+import httpx
+import jwt
+from pydantic import BaseModel, ConfigDict, Field
+
+from clew.core.disk import refuse_readable
+from clew.core.errors import InputError
+from clew.core.texts import read_toml
+from clew.server.access import Role, digest_of
+from clew.server.guard import CALLBACK
+from clew.server.settings import is_loopback
+from clew.server.store import Actor
+from clew.server.team.team import ProviderError, Team
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
+"""Signatures by a key that the provider alone has: neither none, nor one by a secret that clients have, too."""
+LONGEST_LOGIN = 600.0
+"""Seconds from the page to the provider and back."""
+KEPT_SECONDS = 3600.0
+"""How long the provider's addresses and keys are believed."""
+CLOCKS_APART = 30.0
+
+
+class _Role(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    value: str
+    role: Role
+    base: str = "*"
+
+
+class ProviderSettings(BaseModel):
+    """A file of `clew serve --oidc`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    issuer: str
+    client_id: str = Field(min_length=1)
+    client_secret: str | None = None
+    address: str
+    """Of this server, as browsers see it."""
+    title: str = "OpenID Connect"
+    """What the page calls the provider."""
+    scopes: tuple[str, ...] = ("profile",)
+    name: str = "preferred_username"
+    """The claim that is the user's name here."""
+    claim: str = "groups"
+    """The claim that roles are given by."""
+    groups: bool = False
+    """Whether the values of the claim are groups of bases, too."""
+    role: tuple[_Role, ...] = ()
+    """Without any, admins give roles on the page."""
+
+
+def read_provider(file: Path) -> ProviderSettings:
+    """The provider of a TOML file that its owner alone can read."""
+    found = read_toml(file, ProviderSettings, "no file of a provider")
+    for address in (found.issuer, found.address):
+        _check_address(address)
+    refuse_readable(file, "the secret of a client")
+    return found
+
+
+@dataclass(frozen=True)
+class Way:
+    """Where a browser goes, and what it must bring back."""
+
+    address: str
+    state: str
+
+
+class Provider:
+    """Signs users of a team in; safe for threads."""
+
+    def __init__(self, settings: ProviderSettings) -> None:
+        self.settings = settings
+        self._lock = Lock()
+        self._known: tuple[float, Mapping[str, Any], jwt.PyJWKSet] | None = None
+
+    def begin(self, team: Team) -> Way:
+        """The way to the provider; what belongs to it is kept until the browser comes back."""
+        state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+        now = time.time()
+        team.store.note("DELETE FROM login WHERE made < ?", now - LONGEST_LOGIN)
+        team.store.note("INSERT INTO login VALUES (?, ?, ?, ?)", digest_of(state), nonce, verifier, now)
+        challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+        asked = {
+            "response_type": "code",
+            "client_id": self.settings.client_id,
+            "redirect_uri": self._redirect,
+            "scope": " ".join(("openid", *self.settings.scopes)),
+            "state": state,
+            "nonce": nonce,
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+        }
+        return Way(f"{self._discovered()[0]['authorization_endpoint']}?{urlencode(asked)}", state)
+
+    def finish(self, team: Team, address: str, code: str, state: str, cookie: str) -> str:
+        """The secret of a session for the browser that came back with this code."""
+        if not state or not hmac.compare_digest(state.encode(), cookie.encode()):
+            raise ProviderError("the browser that came back is not the one that left")
+        kept = team.store.row("DELETE FROM login WHERE state = ? RETURNING *", digest_of(state))
+        if kept is None or time.time() - kept["made"] > LONGEST_LOGIN:
+            raise ProviderError("this way back was used before, or took too long")
+        claims = self._claims(self._exchanged(code, kept["verifier"]), kept["nonce"])
+        name = claims.get(self.settings.name)
+        if not isinstance(name, str):
+            raise ProviderError(f"the provider does not tell {self.settings.name!r}")
+        values = claims.get(self.settings.claim, [])
+        given = [value for value in (values if isinstance(values, list) else [values]) if isinstance(value, str)]
+        subject = f"{self.settings.issuer} {claims['sub']}"
+        groups = given if self.settings.groups else []
+        user = team.users.admit(Actor(name, address), subject, name, self._roles(given), groups)
+        return team.sessions.begin(user)
+
+    def _roles(self, given: list[str]) -> dict[str, Role] | None:
+        """The highest role on each base; None where the provider gives none to anybody."""
+        rules = sorted(self.settings.role, key=lambda rule: ("reader", "editor", "admin").index(rule.role))
+        return {rule.base: rule.role for rule in rules if rule.value in given} if rules else None
+
+    def _exchanged(self, code: str, verifier: str) -> str:
+        sent = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self._redirect,
+            "client_id": self.settings.client_id,
+            "code_verifier": verifier,
+        }
+        if self.settings.client_secret is not None:
+            sent["client_secret"] = self.settings.client_secret
+        try:
+            reply = httpx.post(self._discovered()[0]["token_endpoint"], data=sent, timeout=20)
+            token = reply.json()["id_token"] if reply.status_code == httpx.codes.OK else None
+        except (httpx.HTTPError, ValueError, KeyError, TypeError):
+            token = None
+        if not isinstance(token, str):
+            raise ProviderError("the provider gives nothing for this code")
+        return token
+
+    def _claims(self, token: str, nonce: str) -> dict[str, Any]:
+        """What a token says, if the provider has signed it, for this server, for this sign-in, and lately."""
+        try:
+            found: dict[str, Any] = jwt.decode(
+                token,
+                self._key(jwt.get_unverified_header(token).get("kid")),
+                algorithms=ALGORITHMS,
+                audience=self.settings.client_id,
+                issuer=self.settings.issuer,
+                leeway=CLOCKS_APART,
+                options={"require": ["iss", "sub", "aud", "exp", "iat"]},
+            )
+        except jwt.PyJWTError as failure:
+            raise ProviderError(f"the provider's token is refused: {failure}") from None
+        audiences = found["aud"] if isinstance(found["aud"], list) else [found["aud"]]
+        if len(audiences) > 1 and found.get("azp") != self.settings.client_id:
+            raise ProviderError("the provider's token is refused: it was made for another client")
+        if not hmac.compare_digest(str(found.get("nonce", "")).encode(), nonce.encode()):
+            raise ProviderError("the provider's token is refused: it belongs to another sign-in")
+        return found
+
+    def _key(self, name: str | None) -> jwt.PyJWK:
+        """The key of this name; where it is unknown, the provider may have new ones."""
+        for is_again in (False, True):
+            keys = [key for key in self._discovered(anew=is_again)[1].keys if key.key_id == name or name is None]
+            if len(keys) == 1:
+                return keys[0]
+        raise ProviderError("the provider's token is refused: it is signed by no key of the provider")
+
+    def _discovered(self, *, anew: bool = False) -> tuple[Mapping[str, Any], jwt.PyJWKSet]:
+        """The provider's addresses and keys."""
+        with self._lock:
+            if self._known is None or anew or time.monotonic() - self._known[0] > KEPT_SECONDS:
+                issuer = self.settings.issuer.rstrip("/")
+                try:
+                    found = httpx.get(f"{issuer}/.well-known/openid-configuration", timeout=20).json()
+                    for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
+                        _check_address(found[name])
+                    keys = jwt.PyJWKSet.from_dict(httpx.get(found["jwks_uri"], timeout=20).json())
+                except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError, jwt.PyJWTError) as failure:
+                    raise ProviderError(f"the provider does not answer as one: {failure}") from None
+                if found.get("issuer") != self.settings.issuer:
+                    raise ProviderError("the provider calls itself by another name")
+                self._known = (time.monotonic(), found, keys)
+            return self._known[1:]
+
+    @property
+    def _redirect(self) -> str:
+        return self.settings.address.rstrip("/") + CALLBACK
+
+    @property
+    def scheme(self) -> Literal["http", "https"]:
+        """How browsers reach this server."""
+        return "https" if self.settings.address.startswith("https://") else "http"
+
+
+def _check_address(address: str) -> None:
+    """By HTTPS, or on this machine."""
+    parts = urlsplit(address)
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
+        raise InputError(f"{address[:200]}: expected an address that begins with https://")

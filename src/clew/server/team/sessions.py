@@ -1,0 +1,145 @@
+"""Sign-ins by cookie and tokens for programs: secrets that are kept as digests alone."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+import time
+from dataclasses import dataclass
+
+from clew.core.errors import InputError, NotFoundError
+from clew.server.access import Grant, Role, bearer, digest_of
+from clew.server.store import Actor, Row, Store
+from clew.server.wire_team import TokenReply
+
+DAY = 86_400.0
+LONGEST_SESSION, LONGEST_PAUSE = 7 * DAY, DAY
+"""A sign-in ends after a week, or after a day without a request; also one that a wrong clock put into the future."""
+SEEN_EVERY = 60.0
+"""Seconds after which it is written down again that a session or a token is used."""
+MOST_TOKENS = 50
+PREFIX = "clew_"
+"""By which those who search for leaked tokens know one."""
+SECURE_COOKIE, PLAIN_COOKIE = "__Host-clew", "clew"
+"""Over HTTPS browsers take the first from this very host alone."""
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """Who has signed in, and the tokens of users."""
+
+    store: Store
+
+    def begin(self, user: int) -> str:
+        """A new session; returns its secret, which is kept nowhere."""
+        secret, now = secrets.token_urlsafe(32), time.time()
+        self.store.note(
+            "DELETE FROM session WHERE made NOT BETWEEN ? AND ? OR seen < ?",
+            *(now - LONGEST_SESSION, now + DAY, now - LONGEST_PAUSE),
+        )
+        self.store.note("INSERT INTO session VALUES (?, ?, ?, ?)", digest_of(secret), user, now, now)
+        return secret
+
+    def end(self, secret: str) -> None:
+        """End a session."""
+        self.store.note("DELETE FROM session WHERE digest = ?", digest_of(secret))
+
+    def grant(self, authorization: str | None, cookie: str | None) -> Grant | None:
+        """What a token allows, or else a session."""
+        token = bearer(authorization)
+        if token:
+            return self._of_token(token)
+        secret = secret_in(cookie)
+        return self._of_session(secret) if secret else None
+
+    def make_token(self, actor: Actor, user: int, name: str, may_write: bool, days: int) -> str:
+        """A token for a program; returns it this once."""
+        if len(self.tokens(user)) >= MOST_TOKENS:
+            raise InputError(f"a user has {MOST_TOKENS} tokens at most: remove one first")
+        token, now = PREFIX + secrets.token_urlsafe(32), time.time()
+        with self.store.change(actor, "token made", name):
+            self.store.note(
+                "INSERT INTO token (digest, name, user, may_write, made, ends) VALUES (?, ?, ?, ?, ?, ?)",
+                *(digest_of(token), name, user, may_write, now, now + days * DAY),
+            )
+        return token
+
+    def tokens(self, user: int) -> list[TokenReply]:
+        """The tokens of a user, without their secrets."""
+        rows = self.store.rows("SELECT * FROM token WHERE user = ? ORDER BY id", user)
+        return [
+            TokenReply(
+                id=row["id"],
+                name=row["name"],
+                write=bool(row["may_write"]),
+                made=row["made"],
+                used=row["seen"],
+                ends=row["ends"],
+            )
+            for row in rows
+        ]
+
+    def remove_token(self, actor: Actor, user: int, number: int) -> None:
+        """Remove a token of this user."""
+        found = next((token for token in self.tokens(user) if token.id == number), None)
+        if found is None:
+            raise NotFoundError("no such token")
+        with self.store.change(actor, "token removed", found.name):
+            self.store.note("DELETE FROM token WHERE id = ? AND user = ?", number, user)
+
+    def _of_session(self, secret: str) -> Grant | None:
+        now, digest = time.time(), digest_of(secret)
+        row = self.store.row(
+            "SELECT user.*, session.seen FROM session JOIN user ON user.id = session.user "
+            "WHERE digest = ? AND is_active AND session.made BETWEEN ? AND ? AND seen > ?",
+            *(digest, now - LONGEST_SESSION, now + DAY, now - LONGEST_PAUSE),  # a clock may have been set back
+        )
+        if row is None:
+            return None
+        if now - row["seen"] > SEEN_EVERY:
+            self.store.note("UPDATE session SET seen = ? WHERE digest = ?", now, digest)
+        return self._grant(row, self._roles(row), csrf_of(secret))
+
+    def _of_token(self, token: str) -> Grant | None:
+        now, digest = time.time(), digest_of(token)
+        row = self.store.row(
+            "SELECT user.*, token.seen, may_write FROM token JOIN user ON user.id = token.user "
+            "WHERE digest = ? AND is_active AND ends > ?",
+            *(digest, now),
+        )
+        if row is None:
+            return None
+        if row["seen"] is None or now - row["seen"] > SEEN_EVERY:
+            self.store.note("UPDATE token SET seen = ? WHERE digest = ?", now, digest)
+        most: Role = "editor" if row["may_write"] else "reader"
+        return self._grant(row, {base: _least(role, most) for base, role in self._roles(row).items()}, None)
+
+    def _roles(self, row: Row) -> dict[str, Role]:
+        """None as long as the password is that of the beginning: nobody else may know it."""
+        if row["is_initial"]:
+            return {}
+        return {own["base"]: own["role"] for own in self.store.rows("SELECT * FROM role WHERE user = ?", row["id"])}
+
+    @staticmethod
+    def _grant(row: Row, roles: dict[str, Role], csrf: str | None) -> Grant:
+        groups = tuple(json.loads(row["groups_of"]))
+        return Grant(row["name"], digest_of(f"user {row['id']}"), roles, groups, row["id"], csrf)
+
+
+def _least(role: Role, most: Role) -> Role:
+    """A token is never an admin, and writes only where it was made for that."""
+    return role if role == "reader" else most
+
+
+def csrf_of(secret: str) -> str:
+    """What a page must repeat, and another site cannot know."""
+    return hmac.digest(secret.encode("utf-8", "surrogateescape"), b"csrf", "sha256").hex()
+
+
+def secret_in(cookie: str | None) -> str:
+    """The secret of the session in a header of cookies; empty where there is none."""
+    found = {
+        name.strip(): value.strip() for name, _, value in (one.partition("=") for one in (cookie or "").split(";"))
+    }
+    return found.get(SECURE_COOKIE) or found.get(PLAIN_COOKIE, "")

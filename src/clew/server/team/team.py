@@ -1,0 +1,160 @@
+"""A team: who signs in with which password, what each may do, and how much."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from clew.core.errors import ClewError
+from clew.server.access import Grant, digest_of
+from clew.server.store import Actor, Store
+from clew.server.team.file import TeamFile
+from clew.server.team.sessions import DAY, Sessions
+from clew.server.team.users import NOBODY, Users, fits, hashed, is_outdated
+from clew.server.wire_team import AskedReply, AuditReply
+from clew.store.postgres import is_address
+
+TRIES_PER_MINUTE = 20
+"""Sign-ins for one name, known or not, and from one address."""
+NO_NUMBER = 2**62
+"""Larger than that of any line."""
+KEPT_DAYS = 90
+"""How long it is kept what users asked."""
+
+
+class RefusedError(ClewError):
+    """The name or the password is not right: which of them, nobody is told."""
+
+
+class ProviderError(ClewError):
+    """A sign-in at a provider was not completed."""
+
+
+class TooManyError(ClewError):
+    """More sign-ins or questions than allowed."""
+
+
+@dataclass(frozen=True)
+class Team:
+    """The users of a server."""
+
+    store: Store
+
+    @classmethod
+    def open(cls, place: str | Path) -> Team:
+        """The team of a file or of a database, made where there is none."""
+        return cls.of(_store(place))
+
+    @classmethod
+    def of(cls, store: Store) -> Team:
+        """The team of a store that is open; what was asked long ago is forgotten."""
+        team = cls(store)
+        team.store.note("DELETE FROM asked WHERE at < ?", time.time() - KEPT_DAYS * DAY)
+        return team
+
+    @property
+    def is_open(self) -> bool:
+        """Never: everybody signs in."""
+        return False
+
+    @cached_property
+    def users(self) -> Users:
+        """Who there is."""
+        return Users(self.store)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Who has signed in."""
+        return Sessions(self.store)
+
+    def grant(self, authorization: str | None, cookie: str | None = None) -> Grant | None:
+        """What a token or a session allows."""
+        return self.sessions.grant(authorization, cookie)
+
+    def sign_in(self, name: str, password: str, address: str) -> str:
+        """The secret of a new session; a wrong name is refused like a wrong password, and as slowly."""
+        name = name.lower()
+        self._count_try(f"address {address}", f"name {name}")
+        row = self.store.row("SELECT id, name, password FROM user WHERE name = ? AND is_active", name)
+        if not fits(password, NOBODY if row is None else row["password"]) or row is None:
+            known = "somebody unknown" if row is None else row["name"]  # what is typed there may be a password
+            self.store.audit(Actor(known, address), "sign-in refused")
+            raise RefusedError("the name or the password is not right")
+        if is_outdated(row["password"]):  # only where it is still the one that fitted
+            kept = "UPDATE user SET password = ? WHERE id = ? AND password = ?"
+            self.store.note(kept, hashed(password), row["id"], row["password"])
+        self.store.audit(Actor(row["name"], address), "signed in")
+        return self.sessions.begin(row["id"])
+
+    def _count_try(self, *names: str) -> None:
+        """Refuse a sign-in where there were many in the last minute, whichever servers they came to."""
+        now = time.time()
+
+        def count() -> None:
+            self.store.note("DELETE FROM tried WHERE at NOT BETWEEN ? AND ?", now - 60, now + 60)
+            for who in map(digest_of, names):  # what is typed as a name may be a password
+                row = self.store.row("SELECT count(*) AS tries FROM tried WHERE who = ?", who)
+                if row is not None and row["tries"] >= TRIES_PER_MINUTE:
+                    raise TooManyError("too many sign-ins: wait a minute")
+                self.store.note("INSERT INTO tried VALUES (?, ?)", who, now)
+
+        self.store.at_once(count)
+
+    def admit(self, user: int, base: str, question: str) -> int:
+        """Count a question against what its user may ask today, and write it down; returns its number."""
+        now = time.time()
+        row = self.store.at_once(  # of two servers that count at once none counts too few
+            lambda: self.store.row(
+                "INSERT INTO asked (user, at, base, question) SELECT id, ?, ?, ? FROM user WHERE id = ? AND "
+                "(asks_per_day IS NULL OR asks_per_day > (SELECT count(*) FROM asked WHERE user = ? AND at >= ?)) "
+                "RETURNING id",
+                *(now, base, question, user, user, now // DAY * DAY),
+            )
+        )
+        if row is None:
+            kept = self.store.row("SELECT asks_per_day FROM user WHERE id = ?", user)
+            most = 0 if kept is None else kept["asks_per_day"]
+            raise TooManyError(
+                f"you have asked as many questions as you may in a day ({most}): ask again after midnight (UTC)"
+            )
+        return int(row["id"])
+
+    def answered(self, number: int, run: str) -> None:
+        """Write down where the answer to a question is."""
+        self.store.note("UPDATE asked SET run = ? WHERE id = ?", run, number)
+
+    def asked_today(self, user: int) -> int:
+        """Questions since midnight (UTC)."""
+        today = time.time() // DAY * DAY
+        row = self.store.row("SELECT count(*) AS asks FROM asked WHERE user = ? AND at >= ?", user, today)
+        return 0 if row is None else int(row["asks"])
+
+    def history(self, user: int, bases: list[str], most: int = 200) -> list[AskedReply]:
+        """What a user asked of these bases, the newest first."""
+        among = ", ".join("?" * len(bases)) or "NULL"
+        rows = self.store.rows(
+            f"SELECT * FROM asked WHERE user = ? AND question IS NOT NULL AND base IN ({among}) "  # noqa: S608 - marks
+            "ORDER BY at DESC LIMIT ?",
+            *(user, *bases, most),
+        )
+        return [AskedReply(at=row["at"], base=row["base"], question=row["question"], run=row["run"]) for row in rows]
+
+    def forget(self, user: int) -> None:
+        """Forget what a user asked; how much stays, or a quota would be none."""
+        self.store.note("UPDATE asked SET question = NULL, run = NULL WHERE user = ?", user)
+
+    def audit_log(self, before: int | None = None, most: int = 100) -> list[AuditReply]:
+        """What was done, the newest first."""
+        newest = NO_NUMBER if before is None else before
+        rows = self.store.rows("SELECT * FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?", newest, most)
+        return [AuditReply(**{name: row[name] for name in AuditReply.model_fields}) for row in rows]
+
+
+def _store(place: str | Path) -> Store:
+    if not is_address(place):
+        return TeamFile.open(Path(place))
+    from clew.server.database import DatabaseStore  # an extra
+
+    return DatabaseStore(str(place))

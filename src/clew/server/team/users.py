@@ -1,0 +1,271 @@
+"""Users with their passwords and roles: made, changed and removed by admins.
+
+Passwords are kept as argon2id with the costs of RFC 9106 (section 4, 64 MB); what was kept as scrypt still fits.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from threading import Semaphore
+
+from argon2 import PasswordHasher
+from argon2.exceptions import VerifyMismatchError
+from argon2.profiles import RFC_9106_LOW_MEMORY
+
+from clew.core.errors import InputError, NotFoundError
+from clew.server.access import EVERY_BASE, Role
+from clew.server.store import Actor, Store
+from clew.server.wire_team import UserChange, UserReply
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,63}")
+"""Letters that look alike in several scripts could pass for another user's name."""
+SHORTEST, LONGEST = 12, 200
+FEWEST_MARKS = 5
+_HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
+_AT_ONCE = Semaphore(2)
+"""Guesses that are computed at the same time; more would take memory and every core."""
+_EMPTY = base64.b64encode(bytes(16)).decode()
+NOBODY = f"$argon2id$v=19$m=65536,t=3,p=4${_EMPTY.rstrip('=')}${'A' * 43}"
+"""The password of a user who does not exist: trying it takes as long as another one, and nothing fits."""
+_NOBODY_BEFORE = f"scrypt$15$8$3${_EMPTY}${_EMPTY}"
+
+
+def hashed(password: str) -> str:
+    """What is kept of a password."""
+    with _AT_ONCE:
+        return _HASHER.hash(_bytes(password))
+
+
+def fits(password: str, kept: str) -> bool:
+    """Whether this is the password."""
+    with _AT_ONCE:
+        if kept.startswith("scrypt$"):
+            return _fits_scrypt(password, kept)
+        try:
+            return _HASHER.verify(kept, _bytes(password))
+        except VerifyMismatchError:
+            return False
+
+
+def is_outdated(kept: str) -> bool:
+    """Whether a password that fits should be kept anew: as scrypt, or at other costs than now."""
+    return kept.startswith("scrypt$") or _HASHER.check_needs_rehash(kept)
+
+
+def is_password(kept: str) -> bool:
+    """Whether a user has one; who signs in at a provider has none."""
+    return kept not in (NOBODY, _NOBODY_BEFORE)
+
+
+def check_strength(password: str, name: str) -> None:
+    """Raise where a password is too easily guessed."""
+    if not SHORTEST <= len(password) <= LONGEST:
+        raise InputError(f"a password needs {SHORTEST} to {LONGEST} characters: a few words make a good one")
+    holds_name = len(name) > 3 and name.lower() in password.lower()  # a shorter one stands in many words
+    if len(set(password)) < FEWEST_MARKS or holds_name:
+        raise InputError("a password must not hold the user's name, nor repeat the same few characters")
+
+
+def generated() -> str:
+    """A password to begin with."""
+    return "-".join(secrets.token_hex(2) for _ in range(5))
+
+
+def _fits_scrypt(password: str, kept: str) -> bool:
+    _, log_n, r, p, salt, digest = kept.split("$")
+    cost = {"n": 1 << int(log_n), "r": int(r), "p": int(p), "maxmem": 1 << 28, "dklen": 32}
+    return hmac.compare_digest(
+        hashlib.scrypt(_bytes(password), salt=base64.b64decode(salt), **cost), base64.b64decode(digest)
+    )
+
+
+def _bytes(password: str) -> bytes:
+    return password.encode("utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True)
+class Users:
+    """The users of a team."""
+
+    store: Store
+
+    def all(self) -> list[UserReply]:
+        """Every user with roles."""
+        roles: dict[int, dict[str, Role]] = {}
+        for row in self.store.rows("SELECT * FROM role ORDER BY base"):
+            roles.setdefault(row["user"], {})[row["base"]] = row["role"]
+        return [
+            UserReply(
+                name=row["name"],
+                roles=roles.get(row["id"], {}),
+                groups=tuple(json.loads(row["groups_of"])),
+                asks_per_day=row["asks_per_day"],
+                active=bool(row["is_active"]),
+                signed_in=row["seen"],
+            )
+            for row in self.store.rows(
+                "SELECT user.*, (SELECT max(seen) FROM session WHERE session.user = user.id) AS seen "
+                "FROM user ORDER BY name"
+            )
+        ]
+
+    def named(self, name: str) -> UserReply:
+        """One of them."""
+        found = next((user for user in self.all() if user.name == name.lower()), None)
+        if found is None:
+            raise NotFoundError(f"no user {name[:100]!r}")
+        return found
+
+    def make(self, actor: Actor, name: str, change: UserChange) -> str:
+        """Add a user; returns the password to begin with, which must be changed at the first sign-in."""
+        name, password = name.lower(), generated()
+        if NAME.fullmatch(name) is None:
+            raise InputError("a user's name has up to 64 characters: a-z, 0-9, and . _ @ + - after the first")
+        kept = hashed(password)
+        with self.store.change(actor, "user made", f"{name} {_told(change)}"):
+            if self.store.row("SELECT 1 FROM user WHERE name = ?", name):
+                raise InputError(f"there is a user {name!r} already")
+            self.store.note(
+                "INSERT INTO user (name, password, is_initial, made) VALUES (?, ?, TRUE, ?)", name, kept, time.time()
+            )
+            self._apply(name, change)
+        return password
+
+    def change(self, actor: Actor, name: str, change: UserChange) -> UserReply:
+        """Change what is given; one who is switched off is signed out everywhere."""
+        name = self.named(name).name
+        with self.store.change(actor, "user changed", f"{name} {_told(change)}"):
+            self._apply(name, change)
+            self._refuse_without_admin()
+        return self.named(name)
+
+    def remove(self, actor: Actor, name: str) -> None:
+        """Remove a user with sessions, tokens and history."""
+        name = self.named(name).name
+        with self.store.change(actor, "user removed", name):
+            self.store.note("DELETE FROM user WHERE name = ?", name)
+            self._refuse_without_admin()
+
+    def reset_password(self, actor: Actor, name: str) -> str:
+        """A new password to begin with; sessions and tokens end."""
+        name, password = self.named(name).name, generated()
+        kept = hashed(password)
+        with self.store.change(actor, "password reset", name):
+            self.store.note("UPDATE user SET password = ?, is_initial = TRUE WHERE name = ?", kept, name)
+            self._end_all(name)
+        return password
+
+    def change_password(self, actor: Actor, user: int, old: str, new: str) -> None:
+        """Another password; all sessions end, and tokens stay."""
+        row = self.store.row("SELECT name, password FROM user WHERE id = ?", user)
+        if row is None or not fits(old, row["password"]):
+            raise InputError("the old password is not right")
+        check_strength(new, row["name"])
+        if new == old:
+            raise InputError("the new password is the old one")
+        kept = hashed(new)
+        with self.store.change(actor, "password changed", row["name"]):
+            self.store.note("UPDATE user SET password = ?, is_initial = FALSE WHERE id = ?", kept, user)
+            self.store.note("DELETE FROM session WHERE user = ?", user)
+
+    def admit(self, actor: Actor, subject: str, name: str, roles: Mapping[str, Role] | None, groups: list[str]) -> int:
+        """The user whom a provider knows as this subject, made at the first sign-in; returns the number.
+
+        The provider's roles, where it gives some, are those of the user from now on. A name that somebody else has is
+        refused: who may choose a name elsewhere does not become that user here.
+        """
+        name = name.lower()
+        if NAME.fullmatch(name) is None:
+            raise InputError(f"the provider's name {name[:100]!r} is none here: a-z, 0-9 and . _ @ + -")
+        with self.store.change(actor, "signed in", f"{name} ({subject})"):
+            row = self.store.row("SELECT id, name, is_active FROM user WHERE subject = ?", subject)
+            if row is None:
+                if self.store.row("SELECT 1 FROM user WHERE name = ?", name):
+                    raise InputError(f"the name {name!r} belongs to somebody else here")
+                self.store.note(
+                    "INSERT INTO user (name, password, is_initial, made, subject) VALUES (?, ?, FALSE, ?, ?)",
+                    *(name, NOBODY, time.time(), subject),
+                )
+            elif not row["is_active"]:
+                raise InputError(f"{row['name']!r} is switched off")
+            found = self.store.row("SELECT id, name FROM user WHERE subject = ?", subject)
+            assert found is not None
+            if roles is not None:
+                self._apply(found["name"], UserChange(roles=dict(roles), groups=groups))
+        return int(found["id"])
+
+    def members(self, base: str) -> dict[str, Role]:
+        """Users with a role of their own on a base; those with one on all bases are not told."""
+        rows = self.store.rows(
+            "SELECT name, role FROM role JOIN user ON user.id = role.user WHERE base = ? ORDER BY name", base
+        )
+        return {row["name"]: row["role"] for row in rows}
+
+    def set_member(self, actor: Actor, base: str, name: str, role: Role | None) -> None:
+        """Give a user a role on one base, or take it."""
+        name = self.named(name).name
+        with self.store.change(actor, "user changed", f"{name} {base}: {role or 'no role'}"):
+            self.store.note(
+                "DELETE FROM role WHERE base = ? AND user = (SELECT id FROM user WHERE name = ?)", base, name
+            )
+            if role is not None:
+                self.store.note("INSERT INTO role SELECT id, ?, ? FROM user WHERE name = ?", base, role, name)
+            self._refuse_without_admin()
+
+    def forget_base(self, base: str) -> None:
+        """Take the roles that users had on a base of this name."""
+        self.store.note("DELETE FROM role WHERE base = ?", base)
+
+    def make_first_admin(self, actor: Actor) -> str | None:
+        """A user `admin` where there is nobody yet; returns the password to begin with."""
+        if self.store.row("SELECT 1 FROM user"):
+            return None
+        try:
+            return self.make(actor, "admin", UserChange(roles={EVERY_BASE: "admin"}))
+        except InputError:  # another server has made it in this very moment
+            return None
+
+    def _apply(self, name: str, change: UserChange) -> None:
+        if change.roles is not None:
+            self._set_roles(name, change.roles)
+        if change.groups is not None:
+            self.store.note("UPDATE user SET groups_of = ? WHERE name = ?", json.dumps(_plain(change.groups)), name)
+        if "asks_per_day" in change.model_fields_set:
+            self.store.note("UPDATE user SET asks_per_day = ? WHERE name = ?", change.asks_per_day, name)
+        if change.active is not None:
+            self.store.note("UPDATE user SET is_active = ? WHERE name = ?", change.active, name)
+            if not change.active:
+                self._end_all(name)
+
+    def _set_roles(self, name: str, roles: Mapping[str, Role]) -> None:
+        self.store.note("DELETE FROM role WHERE user = (SELECT id FROM user WHERE name = ?)", name)
+        for base, role in roles.items():
+            self.store.note("INSERT INTO role SELECT id, ?, ? FROM user WHERE name = ?", base, role, name)
+
+    def _end_all(self, name: str) -> None:
+        self.store.note("DELETE FROM session WHERE user = (SELECT id FROM user WHERE name = ?)", name)
+        self.store.note("DELETE FROM token WHERE user = (SELECT id FROM user WHERE name = ?)", name)
+
+    def _refuse_without_admin(self) -> None:
+        found = self.store.row(
+            "SELECT 1 FROM role JOIN user ON user.id = role.user WHERE base = ? AND role = 'admin' AND is_active",
+            EVERY_BASE,
+        )
+        if found is None:
+            raise InputError("somebody must be admin of all bases: make another user one first")
+
+
+def _plain(groups: Collection[str]) -> list[str]:
+    return sorted({group.strip() for group in groups} - {""})
+
+
+def _told(change: UserChange) -> str:
+    return change.model_dump_json(exclude_unset=True)

@@ -1,0 +1,1 @@
+"""Knowledge bases: their graph, sources, indexes, remote stores, permissions and upkeep."""

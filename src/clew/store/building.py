@@ -1,0 +1,263 @@
+"""From source tables to a finished knowledge base: graph and indexes are committed together, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from clew.core.errors import CorruptError, InputError, ModelError, StorageError, UntrustedEmbedder
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.build import write_graph
+from clew.store.graph.manifest import altered_texts, is_base, read_manifest, remedy_for
+from clew.store.graph.schema_file import SchemaEdits
+from clew.store.graph.storage import commit, locked, staging, verify
+from clew.store.graph.tables import Problem, Problems, Tables, Visibility
+from clew.store.graph.visibility import fingerprint, groups_in, refuse_widening
+from clew.store.index.build import (
+    build_indexes,
+    forget_old_rows,
+    forget_rows,
+    have_all_vectors,
+    renew_vectors,
+    vector_folder,
+)
+from clew.store.index.disk_vectors import vector_problems
+from clew.store.postgres import is_address
+from clew.store.sources.delta import Delta, apply_delta, read_delta
+from clew.store.sources.files import SourceOptions
+
+if TYPE_CHECKING:  # an extra
+    from clew.store.postgres.connection import Address
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """What was built and which rows of the sources were left out."""
+
+    folder: str | Path
+    """Where the base is; the address of a database without its password."""
+    nodes: int
+    edges: int
+    skipped: int = 0
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def build(
+    tables: Tables,
+    folder: Path,
+    *,
+    edits: SchemaEdits | None = None,
+    skip_bad: bool = False,
+    widen: bool = False,
+    say: Say = lambda _: None,
+) -> BuildReport:
+    """Build or replace a knowledge base; a kill at any moment leaves the old one or none.
+
+    What the old base kept for groups may become visible to more people only with `widen`.
+    """
+    with locked(folder):
+        report = write_base(tables, folder, edits or SchemaEdits(), skip_bad, say, widen=widen)
+        forget_rows(folder)
+        return report
+
+
+def into(
+    place: str | Path,
+    build_in: Callable[[Path], BuildReport],
+    say: Say = lambda _: None,
+    replacing: int | None = None,
+    *,
+    widen: bool = False,
+) -> BuildReport:
+    """Build in a folder; or in a temporary one, and load it into the database that `place` names.
+
+    In a database `replacing` may name the generation that is to be current until then, 0 for none. `widen` allows
+    that more people see something than before.
+    """
+    if not is_address(place):
+        return build_in(Path(place))
+    from clew.store.postgres.connection import Address
+
+    return _loaded(Address.parse(str(place)), build_in, say, replacing, widen)
+
+
+def _loaded(
+    address: Address, build_in: Callable[[Path], BuildReport], say: Say, replacing: int | None, widen: bool
+) -> BuildReport:
+    from clew.store.postgres.loading import publish
+
+    with TemporaryDirectory(prefix="clew-") as scratch:
+        report = build_in(Path(scratch) / "base.kb")
+        say("loading")
+        publish(Path(report.folder), address, replacing, widen=widen)
+    return replace(report, folder=str(address))
+
+
+def visibility_of(place: str | Path) -> Visibility:
+    """Return how the base at a place tells which groups a row is for."""
+    if not is_address(place):
+        return Visibility.from_facts(read_manifest(Path(place)).facts)
+    from clew.store.postgres.catalog import current
+    from clew.store.postgres.connection import Address
+
+    return Visibility.from_facts(current(Address.parse(str(place))).facts)
+
+
+def read_changes(
+    place: str | Path,
+    paths: Sequence[Path | str] = (),
+    options: SourceOptions | None = None,
+    *,
+    delete_nodes: Sequence[Path | str] = (),
+    delete_edges: Sequence[Path | str] = (),
+) -> Delta:
+    """Read changes to a base from files. Its column of groups is that of the base, unless `options` map another."""
+    options, column = options or SourceOptions(), visibility_of(place).column
+    if column is not None and "groups" not in options.columns:
+        options = replace(options, columns={**options.columns, "groups": column}, groups_optional=True)
+    return read_delta(paths, options, delete_nodes=delete_nodes, delete_edges=delete_edges)
+
+
+def update(
+    place: str | Path, delta: Delta, *, skip_bad: bool = False, widen: bool = False, say: Say = lambda _: None
+) -> BuildReport:
+    """Add, change and delete nodes and edges; the result equals a fresh build, and embeddings are kept.
+
+    Raise InputError if something would be visible to more people, unless `widen` is set.
+    """
+    if is_address(place):
+        return _update_database(str(place), delta, skip_bad, widen, say)
+    folder = Path(place)
+    with locked(folder):
+        old = ArrayKnowledgeBase.open(folder)
+        edits = SchemaEdits.from_json(old.manifest.facts.get("edits"))
+        say("changes")
+        tables = apply_delta(old.to_tables(), delta)
+        old.release()
+        return write_base(tables, folder, edits, skip_bad, say, lenient=True, widen=widen, renew=True)
+
+
+def _update_database(url: str, delta: Delta, skip_bad: bool, widen: bool, say: Say) -> BuildReport:
+    """The same in PostgreSQL: a new generation, built from the current one and the changes."""
+    from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
+    from clew.store.postgres.vectors import have_all_vectors, renew_vectors
+
+    old = PostgresKnowledgeBase.open(url)
+    had_vectors = have_all_vectors(old)
+    say("changes")
+    tables, edits = apply_delta(old.to_tables(), delta), SchemaEdits.from_json(old.generation.facts.get("edits"))
+
+    def build_in(folder: Path) -> BuildReport:
+        with locked(folder):
+            return write_base(tables, folder, edits, skip_bad, say, lenient=True)
+
+    report = _loaded(old.address, build_in, say, old.generation.id, widen)
+    old.release()
+    if had_vectors:
+        say("vectors")
+        try:
+            renew_vectors(PostgresKnowledgeBase.open(url))
+        except (ModelError, UntrustedEmbedder) as error:
+            return _without_vectors(report, error)
+    return report
+
+
+def check(place: str | Path) -> list[str]:
+    """Everything that is wrong with a knowledge base: files first, then whether it opens and fits together."""
+    if is_address(place):
+        from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
+
+        return PostgresKnowledgeBase.open(str(place)).inconsistencies()
+    folder = Path(place)
+    problems = [*verify(folder), *vector_problems(vector_folder(folder)), *_text_problems(folder)]
+    if problems:
+        return problems
+    try:
+        return ArrayKnowledgeBase.open(folder).inconsistencies()
+    except StorageError as error:
+        return [str(error)]
+
+
+def _text_problems(folder: Path) -> list[str]:
+    remedy = f"`clew repair {folder}` keeps what can be read"
+    return [f"{file} was altered: {remedy}, and {remedy_for(file)}" for file in altered_texts(folder)]
+
+
+def _refuse_widening(folder: Path, new: ArrayKnowledgeBase, groups: Sequence[str]) -> None:
+    with suppress(CorruptError):  # nothing is known about a base whose manifest is damaged
+        had_groups = read_manifest(folder).facts.get("groups", ())
+        try:
+            old = ArrayKnowledgeBase.open(folder)
+        except CorruptError:
+            if lost := sorted(set(had_groups).difference(groups)):
+                text = f"{folder} is damaged and was for groups that its new sources do not name ({', '.join(lost)})"
+                raise InputError(f"{text}: give --map groups=COLUMN or --visible FILE, or add --widen") from None
+        else:
+            if had_groups:
+                refuse_widening(old.to_tables(), new.to_tables(), folder)
+            old.release()
+
+
+def _without_vectors(report: BuildReport, error: Exception) -> BuildReport:
+    note = f"new nodes have no vectors yet ({error}): `clew embed {report.folder}` computes them"
+    return replace(report, notes=(*report.notes, note))
+
+
+def write_base(
+    tables: Tables,
+    folder: Path,
+    edits: SchemaEdits,
+    skip_bad: bool,
+    say: Say,
+    *,
+    lenient: bool = False,
+    widen: bool = True,
+    renew: bool = False,
+    merged: str | None = None,
+) -> BuildReport:
+    """Build in a folder that the caller has locked.
+
+    Without `widen` nothing of the base that is there may become visible to more people. `renew` gives all nodes their
+    vectors before the new generation is in use, if the old one had them. `merged` says what a merge changed, so that
+    it can be undone.
+    """
+    problems = Problems(skip_bad)
+    failure: list[Exception] = []
+    with staging(folder) as stage:
+        say("graph")
+        graph = write_graph(tables, stage, problems)
+        edits = (edits.within(graph.schema) if lenient else edits).answering(tables.answers, graph.schema)
+        facts = graph.to_json(edits.apply(graph.schema)) | {"edits": edits.to_json()}
+        staged = ArrayKnowledgeBase.staged(stage, facts)
+        groups = groups_in(staged.columns(), staged.edge_columns)
+        facts |= tables.visibility.to_facts()
+        if groups:
+            facts |= {"groups": groups, "restrictions": fingerprint(staged.to_tables())}
+        if not widen and is_base(folder):
+            _refuse_widening(folder, staged, groups)
+        say("indexes")
+        facts |= {"language": build_indexes(staged, stage / "index")}
+
+        def embed(generation: Path) -> None:
+            kb = ArrayKnowledgeBase.staged(generation, facts, folder)
+            if renew and have_all_vectors(kb):
+                say("vectors")
+                try:
+                    renew_vectors(kb)
+                except (ModelError, UntrustedEmbedder) as error:
+                    failure.append(error)
+
+        say("checksums")
+        commit(folder, stage, facts, embed, merged)
+    forget_old_rows(folder)
+    listed = (*tables.skipped, *problems.listed)
+    skipped = problems.count + len(tables.skipped)
+    report = BuildReport(folder, graph.nodes, graph.edges, skipped, listed, graph.notes)
+    return _without_vectors(report, failure[0]) if failure else report

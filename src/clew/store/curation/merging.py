@@ -1,0 +1,147 @@
+"""Several nodes of a base made one: names and edges united, and a way back.
+
+The node that is kept has its key, its name and its values; the others give it their names as aliases, what is written
+about them, the values it lacks, and their edges. Their keys are kept in the attribute `merged_keys`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.core.disk import refuse_link
+from clew.core.errors import CorruptError, InputError
+from clew.core.texts import parse_json
+from clew.core.types import NodeRef
+from clew.store.building import BuildReport, Say, write_base
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.manifest import read_manifest
+from clew.store.graph.schema_file import SchemaEdits
+from clew.store.graph.storage import locked, record, revert, swap
+from clew.store.graph.tables import GROUPS, Piece, Tables
+from clew.store.graph.visibility import audience
+from clew.store.index.build import forget_old_rows
+
+MERGED = "merged_keys"
+
+Row = dict[str, Any]
+
+
+def merge(folder: Path, groups: Sequence[Sequence[NodeRef]], *, say: Say = lambda _: None) -> BuildReport:
+    """Make each group its first node; the base as it was is kept for `clew dedup KB --undo`.
+
+    Raise InputError if the nodes of a group are not for the same readers.
+    """
+    with locked(folder):
+        old = ArrayKnowledgeBase.open(folder)
+        for node in (node for group in groups for node in group):
+            old.find(node.key)  # somebody else may have changed the base since
+        edits = SchemaEdits.from_json(old.manifest.facts["edits"])
+        tables = merged(old.to_tables(), [[node.key for node in group] for group in groups])
+        gone = sum(len(group) - 1 for group in groups)
+        old.release()
+        what = f"merged {gone:,} nodes into {len(groups):,}"
+        return write_base(tables, folder, edits, skip_bad=False, say=say, lenient=True, renew=True, merged=what)
+
+
+def merged(tables: Tables, groups: Sequence[Sequence[str]]) -> Tables:
+    """The tables of a base in which the keys of each group are the first one."""
+    leaders = {key: group[0] for group in groups for key in group}
+    (nodes,), (edges,) = tables.nodes, tables.edges
+    return replace(tables, nodes=(_merged_nodes(nodes, leaders),), edges=(_merged_edges(edges, leaders),))
+
+
+def _merged_nodes(piece: Piece, leaders: Mapping[str, str]) -> Piece:
+    table = piece.table
+    touched = pc.is_in(table["key"], value_set=pa.array(list(leaders), table["key"].type))
+    rows = {row["key"]: row for row in table.filter(touched).to_pylist()}
+    members: dict[str, list[Row]] = {}
+    for key, leader in leaders.items():
+        members.setdefault(leader, []).append(rows[key])
+    united = [_united(group) for group in members.values()]
+    names = [*table.column_names, *([] if MERGED in table.column_names else [MERGED])]
+    kinds = {name: table.schema.field(name).type for name in table.column_names}
+    kinds.setdefault(MERGED, pa.large_list(pa.large_string()))
+    changed = pa.table({name: pa.array([row.get(name) for row in united], kinds[name]) for name in names})
+    untouched = table.filter(pc.invert(touched))
+    if MERGED not in table.column_names:
+        untouched = untouched.append_column(MERGED, pa.nulls(untouched.num_rows, kinds[MERGED]))
+    return Piece(pa.concat_tables([untouched, changed.select(untouched.column_names)]), piece.file)
+
+
+def _united(group: Sequence[Row]) -> Row:
+    """The first row with what the others add."""
+    first, *others = group
+    for other in others:
+        if audience(first.get(GROUPS)) != audience(other.get(GROUPS)):
+            raise InputError(f"{first['key']!r} and {other['key']!r} are for different groups: they cannot be merged")
+    row = {name: next((one[name] for one in group if one[name] not in (None, "", [])), None) for name in first}
+    names = dict.fromkeys(name for one in group for name in (one["name"], *(one["aliases"] or ())))
+    row["aliases"] = [name for name in names if name != first["name"]]
+    row["text"] = "\n\n".join(dict.fromkeys(one["text"] for one in group if one["text"]))
+    row |= {name: first[name] for name in ("key", "type", "name")}
+    earlier = [key for one in group for key in one.get(MERGED) or ()]
+    return row | {MERGED: [*earlier, *(one["key"] for one in others)]}
+
+
+def _merged_edges(piece: Piece, leaders: Mapping[str, str]) -> Piece:
+    """Edges between what is one now are gone, and those that became the same are one."""
+    table = piece.table
+    marks = []
+    for end in ("head", "tail"):
+        keys = table[end]
+        places = pc.index_in(keys, value_set=pa.array(list(leaders), keys.type))
+        instead = pa.array(list(leaders.values()), keys.type).take(places)
+        table = table.set_column(table.column_names.index(end), end, pc.coalesce(instead, keys))
+        marks.append(pc.is_valid(places))
+    moved = pc.or_(*marks)
+    rows = table.filter(pc.and_(moved, pc.not_equal(table["head"], table["tail"]))).to_pylist()
+    distinct = {repr(sorted(row.items())): row for row in rows}
+    united = pa.Table.from_pylist(list(distinct.values()), table.schema)
+    return Piece(pa.concat_tables([table.filter(pc.invert(moved)), united]), piece.file)
+
+
+def undo(folder: Path) -> str:
+    """Restore the base as it was before the last merge. Return what is undone."""
+    read_manifest(folder)
+    with locked(folder):
+        _adopt_older_merge(folder)
+        try:
+            return revert(folder)
+        finally:
+            forget_old_rows(folder)
+
+
+OLDER_UNDO = ".clew-undo"
+"""Folder in which merges of earlier versions stored the state before them."""
+
+
+def _adopt_older_merge(folder: Path) -> None:
+    """Store the state before a merge of an earlier version as merges do now, if that merge was the last change."""
+    older, manifest = folder / OLDER_UNDO, read_manifest(folder)
+    stored = older / "kept"
+    refuse_link(older, stored, older / "change.json")
+    if not (older / "change.json").is_file():
+        return
+    try:
+        change = parse_json((older / "change.json").read_text("utf-8"))
+        generation, what = str(change["generation"]), str(change["what"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptError(f"{older / 'change.json'} is damaged: remove {older} to keep the base as it is") from error
+    if generation == manifest.generation and manifest.undo is None:
+        before = read_manifest(stored)
+        files = [Path(before.generation, name) for name in before.files]
+        files += [file.relative_to(stored) for file in stored.glob(f"vectors/*/rows-{before.generation}*.npy")]
+        refuse_link(*(stored / part for file in files for part in (file, *file.parents)))
+        record(folder, before.generation)
+        for file in files:
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(stored / file, folder / file)
+        swap(folder, before.undone_by(manifest, what))
+    shutil.rmtree(older, ignore_errors=True)

@@ -1,0 +1,158 @@
+"""One direction of a graph as arrays: the edges of a node lie together, grouped by relation.
+
+    node_groups[n] .. node_groups[n+1]       the groups of node n, one per relation it has
+    group_relation[g], group_start[g] ..     the relation of group g and where its targets lie
+    targets                                  the other ends, sorted inside each group
+    relation_start[r], relation_rows, relation_group    the same groups by relation: sorted nodes and their groups
+
+All edges of a node are one slice, all edges of a node by one relation are one slice, and all groups of a relation are
+sorted by node, so that a single node, a set of nodes, one relation and any relation are all served by the same arrays.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.core import array_files
+from clew.core.errors import CorruptError, FormatError
+from clew.core.types import IntArray, NodeSet
+from clew.store.graph.manifest import check_sealed
+
+LongArray = NDArray[np.int64]
+MOST_GATHERED = 8
+"""Ranges that hold more than one in this many of all edges are cut out with a mask."""
+
+
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """The edges of every node in one direction; arrays may be memory-mapped."""
+
+    node_groups: LongArray
+    group_relation: IntArray
+    group_start: LongArray
+    targets: IntArray
+    relation_start: LongArray
+    relation_rows: IntArray
+    relation_group: IntArray
+
+    @classmethod
+    def build(cls, groups: LongArray, targets: IntArray, nodes: int, relations: int) -> Adjacency:
+        """From edges sorted by (node, relation, target); `groups` holds node * relations + relation of each edge."""
+        edge_begins_group = np.empty(len(groups), dtype=np.bool_)
+        edge_begins_group[:1] = True
+        np.not_equal(groups[1:], groups[:-1], out=edge_begins_group[1:])
+        begins = np.flatnonzero(edge_begins_group)
+        group_node, group_relation = np.divmod(groups[begins], relations) if relations else (begins, begins)
+        by_relation = np.argsort(group_relation, kind="stable")
+        return cls(
+            node_groups=_starts(group_node, nodes),
+            group_relation=group_relation.astype(np.int32),
+            group_start=np.append(begins, len(groups)),
+            targets=targets,
+            relation_start=_starts(group_relation[by_relation], relations),
+            relation_rows=group_node[by_relation].astype(np.int32),
+            relation_group=by_relation.astype(np.int32),
+        )
+
+    def save(self, folder: Path, prefix: str) -> None:
+        """One .npy file per array."""
+        for part in fields(self):
+            np.save(folder / f"{prefix}_{part.name}.npy", getattr(self, part.name))
+
+    @classmethod
+    def open(cls, folder: Path, prefix: str) -> Adjacency:
+        """Map the arrays; nothing is read until it is used."""
+        return cls(**{part.name: map_array(folder / f"{prefix}_{part.name}.npy") for part in fields(cls)})
+
+    def of(self, node: int, relation: int | None = None) -> IntArray:
+        """The targets of one node, sorted inside each relation; parallel edges repeat."""
+        first, last = self.slice_of(node, relation)
+        return self.targets[first:last]
+
+    def slice_of(self, node: int, relation: int | None = None) -> tuple[int, int]:
+        """Where the edges of one node lie in `targets`."""
+        groups, relations, starts = self._views
+        first, last = groups[node], groups[node + 1]
+        if relation is not None:
+            first = bisect_left(relations, relation, first, last)
+            if first == last or relations[first] != relation:
+                return 0, 0
+            last = first + 1
+        return starts[first], starts[last]
+
+    @cached_property
+    def _views(self) -> tuple[memoryview, memoryview, memoryview]:
+        """For one node at a time: indexing a view gives a Python integer without going through numpy."""
+        return self.node_groups.data, self.group_relation.data, self.group_start.data
+
+    def ranges(self, nodes: NodeSet, relation: int | None = None) -> tuple[IntArray, LongArray, LongArray]:
+        """The nodes that have edges, and where the edges of each begin and end in `targets`."""
+        array = nodes.array
+        if relation is None:
+            starts = self.group_start[self.node_groups[array]]
+            ends = self.group_start[self.node_groups[array + 1]]
+            return array, starts, ends
+        first, last = self.relation_start[relation], self.relation_start[relation + 1]
+        rows = self.relation_rows[first:last]
+        groups = self.relation_group[first:last]
+        if len(array) < len(rows):
+            places = rows.searchsorted(array)
+            places[places == len(rows)] = 0
+            found = places[rows[places] == array] if len(rows) else places[:0]
+        else:
+            places = array.searchsorted(rows)
+            places[places == len(array)] = 0
+            found = np.flatnonzero(array[places] == rows) if len(array) else places[:0]
+        chosen = groups[found]
+        return rows[found], self.group_start[chosen], self.group_start[chosen + 1]
+
+    def gather(self, starts: LongArray, ends: LongArray) -> IntArray:
+        """The targets inside the given ranges, one range after another."""
+        if (ends - starts).sum() * MOST_GATHERED < len(self.targets) or not len(starts):
+            return self.targets[positions(starts, ends)[0]]
+        order = np.argsort(starts, kind="stable")  # a large share of all edges: a mask is faster than their places
+        borders = np.stack((starts[order], ends[order]), axis=1).ravel()
+        inside = np.resize(np.array([False, True]), len(borders) + 1)
+        lengths = np.diff(borders, prepend=0, append=len(self.targets))
+        return np.asarray(self.targets[np.repeat(inside, lengths)])
+
+    def relation_counts(self, nodes: NodeSet) -> LongArray:
+        """How many edges of these nodes each relation has."""
+        groups, _ = positions(self.node_groups[nodes.array], self.node_groups[nodes.array + 1])
+        sizes = self.group_start[groups + 1] - self.group_start[groups]
+        relations = len(self.relation_start) - 1
+        return np.bincount(self.group_relation[groups], weights=sizes, minlength=relations).astype(np.int64)
+
+    def relations_at(self, edges: LongArray) -> IntArray:
+        """The relation code of each edge, given by its place in `targets`."""
+        return self.group_relation[self.group_start.searchsorted(edges, side="right") - 1]
+
+
+def positions(starts: LongArray, ends: LongArray) -> tuple[LongArray, LongArray]:
+    """Every place inside the given ranges, one range after another, and the length of each range."""
+    lengths = ends - starts
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum(), dtype=np.int64), lengths
+
+
+def map_array(file: Path) -> NDArray[Any]:
+    """A memory-mapped array without the overhead of numpy's memmap subclass; of a base, once its seal is checked."""
+    check_sealed(file)
+    try:
+        return array_files.map_array(file)
+    except FileNotFoundError:
+        raise FormatError(f"{file} is missing: the knowledge base comes from another version; build it again") from None
+    except (ValueError, OSError) as error:
+        raise CorruptError(f"{file} is no array of Clew ({error}): build the knowledge base again") from error
+
+
+def _starts(sorted_values: LongArray, count: int) -> LongArray:
+    """For values 0..count-1 in sorted order: where each begins, and the end of all."""
+    return np.searchsorted(sorted_values, np.arange(count + 1)).astype(np.int64)

@@ -1,0 +1,202 @@
+"""All shortest paths between two nodes, bounded: bidirectional search level by level on the undirected graph.
+
+Two balls grow around the ends, the cheaper one first, until they touch. The nodes on shortest paths are then read off
+backwards from where they touched, as layers: layer k holds the nodes k edges from the source. There may be
+thousands of shortest paths; those through the least connected nodes say most, so the first `most_paths` in order of
+the summed log-degree of their inner nodes are kept, and the result says how many there are in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.core.types import IntArray, NodeSet
+from clew.store.graph.adjacency import LongArray, positions
+from clew.store.graph.undirected import UndirectedGraph
+
+NEVER = np.int64(1 << 60)
+"""The weight of a path that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathLimits:
+    """How far to search and how much to keep."""
+
+    most_hops: int = 4
+    most_paths: int = 50
+    widest_layer: int = 4096
+    """Nodes kept at each distance while paths are read off, least connected first."""
+    most_edges: int = 20_000_000
+    """Edges read before a search gives up: a bound on time for graphs of any size."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShortestPaths:
+    """Every kept shortest path as node ids from source to target, most telling first."""
+
+    source: int
+    target: int
+    distance: int | None
+    """In edges; None where no path of at most `most_hops` edges was found."""
+    paths: tuple[tuple[int, ...], ...] = ()
+    count: int = 0
+    """How many shortest paths there are (as sequences of nodes); a lower bound where a layer was cut."""
+    gave_up: bool = False
+    """True where the search ended at `most_edges`, so that a longer path may exist."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every shortest path was kept."""
+        return self.count == len(self.paths) and not self.gave_up
+
+    def nodes(self) -> NodeSet:
+        """The ends and every node on a kept path."""
+        return NodeSet.of([self.source, self.target, *(node for path in self.paths for node in path)])
+
+
+class Ball:
+    """The nodes around one node by distance, found as far as was needed and kept for the next search from it."""
+
+    def __init__(self, graph: UndirectedGraph, center: int) -> None:
+        self.graph = graph
+        self.center = center
+        self.levels: list[NodeSet] = [NodeSet.of([center])]
+        self._next_costs: dict[int, int] = {}
+
+    def level(self, distance: int) -> NodeSet:
+        """The nodes at this distance; empty where the component ends before it."""
+        while len(self.levels) <= distance:
+            last = self.levels[-1]
+            before = self.levels[-2] if len(self.levels) > 1 else last
+            # without direction, a neighbour of level i lies at i - 1, i or i + 1
+            self.levels.append(self.graph.neighbors(last) - last - before)
+        return self.levels[distance]
+
+    def cost(self, distance: int) -> int:
+        """Edges to read for the level after this one; nothing where it is known already."""
+        if len(self.levels) > distance + 1:
+            return 0
+        if distance not in self._next_costs:
+            self._next_costs[distance] = int(self.graph.degrees(self.level(distance)).sum())
+        return self._next_costs[distance]
+
+
+def shortest_paths(source: Ball, target: Ball, limits: PathLimits = PathLimits()) -> ShortestPaths:
+    """All shortest paths between the centres of two balls over the same graph, up to the limits."""
+    ends = source.center, target.center
+    if source.center == target.center:
+        return ShortestPaths(*ends, 0, ((source.center,),), 1)
+    near, far, read = 0, 0, 0
+    while near + far < limits.most_hops:
+        left, right = source.level(near), target.level(far)
+        if not len(left) or not len(right):
+            break
+        read += min(source.cost(near), target.cost(far))
+        if read > limits.most_edges:
+            return ShortestPaths(*ends, None, gave_up=True)
+        if len(source.levels) > near + 1:  # known from an earlier search
+            right = right & source.levels[near + 1]
+        if len(target.levels) > far + 1:
+            left = left & target.levels[far + 1]
+        touching = source.graph.links(left, right)
+        if len(touching[0]):
+            return _read_off(source.graph, source.levels[:near], touching, target.levels[:far][::-1], limits)
+        near, far = (near + 1, far) if source.cost(near) <= target.cost(far) else (near, far + 1)
+    return ShortestPaths(*ends, None)
+
+
+Links = tuple[IntArray, IntArray]
+"""Linked pairs of nodes of two neighbouring layers, sorted."""
+
+
+def _read_off(
+    graph: UndirectedGraph, before: list[NodeSet], touching: Links, after: list[NodeSet], limits: PathLimits
+) -> ShortestPaths:
+    """From the links at which two balls touched outwards to both ends, then to paths."""
+    left, cut_left = _narrow(graph, NodeSet.of(touching[0]), limits.widest_layer)
+    right, cut_right = _narrow(graph, NodeSet.of(touching[1]), limits.widest_layer)
+    cut = cut_left or cut_right
+    if cut:
+        kept = np.isin(touching[0], left.array) & np.isin(touching[1], right.array)
+        touching = touching[0][kept], touching[1][kept]
+    layers, links = [left, right], [touching]
+    for level in before[::-1]:
+        links.insert(0, graph.links(level, layers[0]))
+        layers.insert(0, NodeSet.of(links[0][0]))
+    for level in after:
+        links.append(graph.links(layers[-1], level))
+        layers.append(NodeSet.of(links[-1][1]))
+    steps = [
+        (left.array.searchsorted(lefts), right.array.searchsorted(rights))
+        for left, right, (lefts, rights) in zip(layers, layers[1:], links, strict=False)
+    ]
+    weights = [_weight(graph, layer) for layer in layers]
+    count = _count([len(layer) for layer in layers], steps)
+    paths = _first_paths([layer.array for layer in layers], steps, weights, limits.most_paths)
+    ends = int(layers[0].array[0]), int(layers[-1].array[0])
+    return ShortestPaths(*ends, len(layers) - 1, tuple(paths), max(count, len(paths) + 1) if cut else count)
+
+
+def _narrow(graph: UndirectedGraph, layer: NodeSet, most: int) -> tuple[NodeSet, bool]:
+    """The least connected nodes of a layer, ties by smaller id; and whether some were cut."""
+    if len(layer) <= most:
+        return layer, False
+    order = np.lexsort((layer.array, graph.degrees(layer)))[:most]
+    return NodeSet.of(layer.array[order]), True
+
+
+def _weight(graph: UndirectedGraph, layer: NodeSet) -> LongArray:
+    """Log-degrees as integers, so that sums are exact and ties are ties."""
+    weights: LongArray = np.rint(np.log1p(graph.degrees(layer)) * (1 << 20)).astype(np.int64)
+    return weights
+
+
+Step = tuple[LongArray, LongArray]
+"""The links from one layer to the next as positions in both."""
+
+
+def _count(sizes: Sequence[int], steps: Sequence[Step]) -> int:
+    """The number of paths from the first layer to the last."""
+    ways: NDArray[np.float64] = np.ones(sizes[0])
+    for size, (lefts, rights) in zip(sizes[1:], steps, strict=True):
+        ways = np.bincount(rights, weights=ways[lefts], minlength=size).astype(np.float64)
+    return int(ways.sum())
+
+
+def _cheapest_rest(weights: Sequence[LongArray], steps: Sequence[Step]) -> list[LongArray]:
+    """For each node of each layer the least weight of what follows it; `NEVER` where nothing does."""
+    rest = [np.zeros(len(weights[-1]), dtype=np.int64)]
+    for weight, later, (lefts, rights) in zip(weights[-2::-1], weights[:0:-1], steps[::-1], strict=True):
+        best = np.full(len(weight), NEVER)
+        np.minimum.at(best, lefts, later[rights] + rest[0][rights])
+        rest.insert(0, best)
+    return rest
+
+
+def _first_paths(
+    layers: Sequence[IntArray], steps: Sequence[Step], weights: Sequence[LongArray], most: int
+) -> list[tuple[int, ...]]:
+    """The lightest paths in order, ties by smaller ids.
+
+    Beginnings are grown layer by layer, each with the exact weight of its best end, and only the best `most` are kept:
+    every other beginning has that many whole paths before it.
+    """
+    rest = _cheapest_rest(weights, steps)
+    paths = np.zeros((1, 1), dtype=np.int64)  # positions in the layers
+    spent = np.zeros(1, dtype=np.int64)
+    for depth, (lefts, rights) in enumerate(steps, start=1):
+        last = paths[:, -1]
+        places, sizes = positions(lefts.searchsorted(last), lefts.searchsorted(last, side="right"))
+        following = rights[places]
+        paths = np.column_stack((np.repeat(paths, sizes, axis=0), following))
+        spent = np.repeat(spent, sizes) + weights[depth][following]
+        whole = spent + rest[depth][following]
+        order = np.lexsort((*paths.T[::-1], whole))[:most]
+        order = order[whole[order] < NEVER]
+        paths, spent = paths[order], spent[order]
+    ids = [layer[column] for layer, column in zip(layers, paths.T, strict=True)]
+    return list(zip(*(column.tolist() for column in ids), strict=True))

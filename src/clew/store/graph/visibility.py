@@ -1,0 +1,254 @@
+"""Who may see which rows: nodes and edges may carry groups, and a caller sees what one of the caller's groups may see.
+
+A row without groups is for everybody. An edge is seen by who sees it and both its ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase, translate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from clew.core.errors import InputError, NotFoundError, SourceError
+from clew.core.texts import parse_toml
+from clew.store.graph.node_table import STRING, STRINGS
+from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece, Tables, Visibility
+
+MAX_LISTED = 20
+"""Maximum number of nodes and edges that an error lists."""
+Row = MutableMapping[str, Any]
+Rules = Mapping[str, Sequence[str]]
+"""A pattern of files or keys, such as `hr/*` → the groups that may see what matches."""
+
+
+def read_rules(file: Path) -> dict[str, list[str]]:
+    """Rules from a TOML file: `"hr/*" = ["hr", "board"]`, one a line; the last pattern that matches decides."""
+    try:
+        told = parse_toml(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as failure:
+        raise SourceError(f"cannot be read as TOML: {failure}", file=file) from None
+    for pattern, groups in told.items():
+        if not isinstance(groups, list) or not all(isinstance(group, str) and group.strip() for group in groups):
+            raise SourceError(f'{pattern!r}: expected a list of groups, such as "hr/*" = ["hr"]', file=file)
+    return told
+
+
+def restricted(tables: Tables, rules: Rules, *, strict: bool = True) -> Tables:
+    """The same tables, their nodes with the groups that rules give them: by file where they are of one, else by key.
+
+    Raise NotFoundError if a rule fits nothing and `strict` is set: a misspelt pattern would show what it was to hide.
+    """
+    if not rules:
+        return tables
+    found = [apply_rules(piece, rules) for piece in tables.nodes]
+    unused = set(rules).difference(*(used for _, used in found))
+    if unused and strict:
+        raise NotFoundError(f"the rule {min(unused)!r} fits no file and no key: correct it or leave it out")
+    visibility = replace(tables.visibility, rules=rules)
+    return replace(tables, nodes=tuple(piece for piece, _ in found), visibility=visibility)
+
+
+def apply_rules(piece: Piece, rules: Rules, rows: pa.ChunkedArray | None = None) -> tuple[Piece, set[str]]:
+    """Give nodes the groups of the rules that fit them. Return the rules that were used, too.
+
+    `rows` marks the nodes that the rules are for, by default all.
+    """
+    table = piece.table
+    names = table["key"].cast(STRING)
+    if "file" in table.column_names:
+        names = pc.coalesce(table["file"].cast(STRING), names)
+    known = GROUPS in table.column_names
+    groups = table[GROUPS].cast(STRINGS) if known else pa.chunked_array([pa.nulls(len(names), STRINGS)])
+    used = set()
+    for pattern, allowed in rules.items():
+        fits = pc.match_substring_regex(names, f"^(?:{_pattern(pattern)})$")
+        fits = fits if rows is None else pc.and_(fits, rows)
+        if pc.any(fits, min_count=0).as_py():
+            used.add(pattern)
+            groups = pc.if_else(fits, pa.scalar(list(allowed), STRINGS), groups)
+    table = table.drop_columns([GROUPS]) if known else table
+    return replace(piece, table=table.append_column(GROUPS, groups)), used
+
+
+def rule_audience(name: str, rules: Rules) -> frozenset[str]:
+    """Return the groups that the rules give a file. The last pattern that matches decides."""
+    fitting = [groups for pattern, groups in rules.items() if fnmatchcase(name, pattern)]
+    return audience(fitting[-1]) if fitting else frozenset()
+
+
+def _pattern(pattern: str) -> str:
+    return translate(pattern).removeprefix("(?s:").removesuffix(")\\Z")
+
+
+def fingerprint(tables: Tables) -> str:
+    """Return a digest of who may see which rows of a base."""
+    nodes = [_rows_with_groups(piece.table) for piece in tables.nodes if has_groups(piece)]
+    edges = [_rows_with_groups(piece.table) for piece in tables.edges if has_groups(piece)]
+    told = [table.select(["key", GROUPS]).to_pylist() for table in nodes]
+    told += [table.select([*EDGE_COLUMNS, GROUPS]).to_pylist() for table in edges]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+
+
+def groups_in(*batches: pa.RecordBatch | None) -> list[str]:
+    """Every group that the rows of nodes, or of edges, are for."""
+    columns = [batch[GROUPS] for batch in batches if batch is not None and GROUPS in batch.schema.names]
+    named = (pc.unique(pc.list_flatten(column)).to_pylist() for column in columns)
+    return sorted({group for some in named for group in some if group})
+
+
+def audience(groups: Sequence[str | None] | None) -> frozenset[str]:
+    """Return the groups that a row is for. An empty set means everybody."""
+    return frozenset(group for group in groups or () if group)
+
+
+def audience_text(groups: Collection[str]) -> str:
+    """Return the groups as text, or "everybody" if there are none."""
+    return ", ".join(sorted(groups)) or "everybody"
+
+
+def has_groups(piece: Piece) -> bool:
+    """Return whether some row of a piece is for groups."""
+    return bool(_rows_with_groups(piece.table).num_rows)
+
+
+def refuse_widening(old: Tables, new: Tables, place: object) -> None:
+    """Raise InputError with the list if some node or edge of a base would become visible to more people."""
+    if found := widened(old, new):
+        listed = "; ".join(found[:MAX_LISTED]) + (
+            f"; and {len(found) - MAX_LISTED:,} more" if found[MAX_LISTED:] else ""
+        )
+        raise InputError(
+            f"{place}: {len(found):,} nodes or edges would be visible to more people: {listed}. Keep their groups "
+            "(--map groups=COLUMN, --visible FILE), or add --widen to show them"
+        )
+
+
+def widened(old: Tables, new: Tables) -> list[str]:
+    """Return the nodes and edges of both states whose readers would become more, each with its old and new groups.
+
+    Parallel edges count together, and each one by its attributes too: its content must not move to other readers.
+    """
+    nodes = _widened(old.nodes, new.nodes, "key", lambda row: [f"node {row['key']!r}"], ("key", GROUPS))
+    return nodes + _widened(old.edges, new.edges, "head", _edge_names)
+
+
+def _widened(
+    old: Sequence[Piece],
+    new: Sequence[Piece],
+    first: str,
+    names: Callable[[Row], list[str]],
+    columns: Collection[str] | None = None,
+) -> list[str]:
+    restricted_rows = [_rows_with_groups(piece.table)[first].cast(STRING) for piece in old]
+    among = pa.chunked_array([chunk for column in restricted_rows for chunk in column.chunks], STRING)
+    before, after = (_audiences(pieces, first, names, columns, among) for pieces in (old, new))
+    return [
+        f"{name} ({audience_text(groups)} → {audience_text(after[name])})"
+        for name, groups in before.items()
+        if groups and name in after and not (after[name] and after[name] <= groups)
+    ]
+
+
+def _audiences(
+    pieces: Sequence[Piece],
+    first: str,
+    names: Callable[[Row], list[str]],
+    columns: Collection[str] | None,
+    among: pa.ChunkedArray,
+) -> dict[str, frozenset[str]]:
+    """Return who may see the rows of each name, among those whose first column is listed."""
+    found: dict[str, frozenset[str]] = {}
+    for piece in pieces:
+        table = piece.table.select([name for name in piece.table.column_names if columns is None or name in columns])
+        for row in table.filter(pc.is_in(table[first].cast(STRING), value_set=among)).to_pylist():
+            groups = audience(row.pop(GROUPS, None))
+            for name in names(row):
+                earlier = found.get(name, groups)
+                found[name] = earlier | groups if earlier and groups else frozenset()
+    return found
+
+
+def edge_content(row: Row) -> str:
+    """Return what tells parallel edges apart: their attributes."""
+    held = {name: value for name, value in row.items() if name not in (*EDGE_COLUMNS, GROUPS) and value is not None}
+    return repr(sorted(held.items())) if held else ""
+
+
+def _edge_names(row: Row) -> list[str]:
+    name = f"edge {row['head']!r} —{row['relation']}→ {row['tail']!r}"
+    return [name, f"{name} {content}"] if (content := edge_content(row)) else [name]
+
+
+def _rows_with_groups(table: pa.Table) -> pa.Table:
+    if GROUPS not in table.column_names:
+        return table.slice(0, 0)
+    return table.filter(pc.fill_null(pc.greater(pc.list_value_length(table[GROUPS]), 0), False))
+
+
+def visible(tables: Tables, groups: Collection[str]) -> Tables:
+    """What a caller of these groups may see, as if nothing else had ever been there."""
+    nodes = [_seen(piece, groups) for piece in tables.nodes]
+    edges = [_seen(piece, groups) for piece in tables.edges]
+    keys = pa.chunked_array([chunk for piece in nodes for chunk in piece.table["key"].cast(STRING).chunks], STRING)
+    whole = sum(piece.table.num_rows for piece in tables.nodes)
+    if len(keys) < whole:
+        edges = [_kept(piece, _joins(piece.table, keys)) for piece in edges]
+    return replace(
+        tables,
+        nodes=_told(nodes, NODE_COLUMNS),
+        edges=_told(edges, EDGE_COLUMNS),
+        implicit=False,
+        visibility=Visibility(),
+    )
+
+
+def _seen(piece: Piece, groups: Collection[str]) -> Piece:
+    if GROUPS not in piece.table.column_names:
+        return piece
+    column = piece.table[GROUPS].cast(STRINGS).combine_chunks()
+    column = column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks)
+    flat = pc.list_flatten(column)
+    owners = pc.list_parent_indices(column).to_numpy()
+    named = pc.fill_null(pc.not_equal(flat, ""), False).to_numpy(zero_copy_only=False)
+    allowed = pc.is_in(flat, value_set=pa.array(sorted(groups), STRING)).to_numpy(zero_copy_only=False)
+    is_open = np.bincount(owners[named], minlength=len(column)) == 0
+    is_allowed = np.bincount(owners[named & allowed], minlength=len(column)) > 0
+    kept = _kept(piece, is_open | is_allowed)
+    return replace(kept, table=kept.table.drop_columns([GROUPS]))
+
+
+def _joins(table: pa.Table, keys: pa.ChunkedArray) -> NDArray[np.bool_]:
+    head, tail = (pc.is_in(table[end].cast(STRING), value_set=keys).to_numpy() for end in ("head", "tail"))
+    joined: NDArray[np.bool_] = head & tail
+    return joined
+
+
+def _kept(piece: Piece, mask: NDArray[np.bool_]) -> Piece:
+    return Piece(piece.table.filter(pa.array(mask)), piece.file)
+
+
+def _told(pieces: list[Piece], fixed: Sequence[str]) -> tuple[Piece, ...]:
+    """Without the columns in which no row says anything any more."""
+    silent = {
+        name
+        for piece in pieces
+        for name in piece.table.column_names
+        if name not in fixed
+        and all(
+            other.table[name].null_count == other.table.num_rows for other in pieces if name in other.table.column_names
+        )
+    }
+    return tuple(
+        replace(piece, table=piece.table.drop_columns([name for name in piece.table.column_names if name in silent]))
+        for piece in pieces
+    )

@@ -1,0 +1,120 @@
+"""A base as a caller of some groups may see it: a base of its own, made once for each state and set of groups.
+
+What is hidden is not in it, so that nothing of it can show: not in names, ranks, counts, suggestions, errors or traces.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from clew.core.errors import LockedError, NotFoundError
+from clew.models.embedding.opening import open_embedder, trusted_embedder
+from clew.models.settings import Settings
+from clew.store.building import write_base
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.manifest import MANIFEST
+from clew.store.graph.protocol import StoredKnowledgeBase
+from clew.store.graph.schema_file import SchemaEdits
+from clew.store.graph.storage import locked
+from clew.store.graph.visibility import visible
+from clew.store.index.build import have_all_vectors, open_lexical, open_vectors, vector_folder
+from clew.store.index.vector_store import VectorStore, hashes_of, read_card
+from clew.store.index.vectors import BATCH
+
+MOST_VIEWS = 100
+"""Views that are kept in the cache; those that were used longest ago go first."""
+PATIENCE = 600
+"""Seconds to wait for another server that makes the same view."""
+
+
+def view_for(kb: StoredKnowledgeBase, groups: Iterable[str]) -> str | Path | None:
+    """Where the part of a base is that these groups may see; None where that is all of it."""
+    if not kb.groups:
+        return None
+    known = sorted(kb.groups.intersection(groups))
+    digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
+    if isinstance(kb, ArrayKnowledgeBase):
+        return _folder(kb, known, digest)
+    return _in_database(kb, known, digest)
+
+
+def _build(kb: StoredKnowledgeBase, groups: list[str], edits: object, folder: Path) -> None:
+    tables = visible(kb.to_tables(), groups)
+    if not any(piece.table.num_rows for piece in tables.nodes):
+        raise NotFoundError("the base holds nothing that these groups may see")
+    with locked(folder):
+        write_base(tables, folder, SchemaEdits.from_json(edits), False, lambda _: None, lenient=True)
+
+
+def _folder(kb: ArrayKnowledgeBase, groups: list[str], digest: str) -> Path:
+    """In the cache, by the content of the base: the same everywhere, and never out of date."""
+    views = Settings.load().cache_folder / "views"
+    place = views / f"{kb.identity}-{digest}.kb"
+    if not (place / MANIFEST).exists():
+        views.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = views / f".{place.name}-{secrets.token_hex(4)}"
+        try:
+            _build(kb, groups, kb.manifest.facts.get("edits"), draft)
+            if have_all_vectors(kb):
+                _copy_vectors(kb, ArrayKnowledgeBase.open(draft))
+            with suppress(OSError):  # another process was faster: its view is the same
+                draft.rename(place)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        _forget_old(views, place)
+    os.utime(place)
+    return place
+
+
+def _copy_vectors(whole: ArrayKnowledgeBase, part: ArrayKnowledgeBase) -> None:
+    """Give the nodes of a view the vectors that they have in the whole base; none is computed."""
+    card = read_card(vector_folder(whole.folder))
+    assert card is not None
+    embedder = open_embedder(trusted_embedder(card.spec, whole.folder))
+    source = VectorStore.open(vector_folder(whole.folder), embedder, spec=card.spec)
+    index = open_vectors(part, embedder, open_lexical(part), spec=card.spec)
+    for start in range(0, len(part), BATCH):
+        hashes = hashes_of([part.text(node) for node in range(start, min(start + BATCH, len(part)))])
+        rows = source.rows(hashes)
+        known = np.flatnonzero(rows >= 0)
+        index.store.add(hashes[known], source.gather(rows[known]))
+    index.embed_all()
+
+
+def _forget_old(views: Path, kept: Path) -> None:
+    others = sorted((place for place in views.glob("*.kb") if place != kept), key=lambda place: -place.stat().st_mtime)
+    for place in others[MOST_VIEWS - 1 :]:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _in_database(kb: StoredKnowledgeBase, groups: list[str], digest: str) -> str:
+    """Beside the whole base, for all servers; it goes with the generation that it was made from."""
+    from clew.store.postgres.catalog import exists
+    from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
+    from clew.store.postgres.loading import publish
+
+    assert isinstance(kb, PostgresKnowledgeBase)
+    address = kb.address.named(f"{kb.address.base}~{kb.generation.id}~{digest}")
+    deadline = time.monotonic() + PATIENCE
+    while not exists(address):
+        try:
+            with TemporaryDirectory(prefix="clew-") as scratch:
+                folder = Path(scratch) / "view.kb"
+                _build(kb, groups, kb.generation.facts.get("edits"), folder)
+                publish(folder, address, view_of=kb.generation)
+        except LockedError:  # another server makes it
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+    return address.url

@@ -1,0 +1,219 @@
+"""The indexes of a knowledge base: written with its graph, opened from its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from clew.core.disk import refuse_link
+from clew.core.errors import FormatError
+from clew.core.types import IntArray
+from clew.models.embedding.multilingual import MULTILINGUAL, has_multilingual
+from clew.models.embedding.opening import PASSAGES, open_embedder, trusted_embedder
+from clew.models.protocol import Embedder
+from clew.models.settings import Settings
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.manifest import read_manifest
+from clew.store.graph.protocol import KnowledgeBase, StoredKnowledgeBase
+from clew.store.graph.render import SEPARATOR, searchable
+from clew.store.index.disk_vectors import DiskVectors, drop_rows, rows_files
+from clew.store.index.lexical import LexicalIndex, written_in
+from clew.store.index.name_table import NameTable
+from clew.store.index.names import NameIndex
+from clew.store.index.protocol import Index
+from clew.store.index.strings import TrigramIndex
+from clew.store.index.tokens import ENGLISH
+from clew.store.index.vector_store import RELATIONS, VectorStore, remembered_embedder, remove_stores
+from clew.store.index.vectors import VectorIndex
+
+INDEX, LEXICAL, NAMES, VECTORS = "index", "lexical", "names", "vectors"
+WITH_RELATIONS = "lexical_relations"
+"""The words of documents that hold relations, beside those that hold none."""
+MOST_INDEXED = 200
+"""How many neighbours by one relation count as words of a document: what a hub is joined to says nothing about it."""
+BLOCK = 100_000
+"""Nodes whose neighbours are written out at once."""
+
+
+def build_indexes(kb: ArrayKnowledgeBase, folder: Path) -> str:
+    """Write every index that a base is searched by; returns the language that most of its texts are written in."""
+    columns = kb.columns()
+    shown = {attribute for node_type in kb.schema.node_types for attribute in node_type.attributes}
+    words = searchable(columns, shown)
+    language = written_in(words)
+    LexicalIndex.write(folder / LEXICAL, words, language)
+    if kb.edge_count:
+        LexicalIndex.write(folder / WITH_RELATIONS, _with_neighbours(kb, words), language)
+    NameIndex.write(folder / NAMES, *_aliases(columns))
+    return language
+
+
+def _with_neighbours(kb: ArrayKnowledgeBase, words: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray:
+    line = pa.scalar(SEPARATOR, pa.large_string())
+    blocks = []
+    for first in range(0, len(kb), BLOCK):
+        own = words.slice(first, BLOCK)
+        own = own.combine_chunks() if isinstance(own, pa.ChunkedArray) else own
+        names = kb.neighbour_names(first, first + len(own), MOST_INDEXED)
+        blocks.append(pc.binary_join_element_wise(own, names, line))
+    return pa.chunked_array(blocks, pa.large_string())
+
+
+def open_lexical(kb: ArrayKnowledgeBase, *, relations: bool = False) -> LexicalIndex:
+    """The words of the node documents; where `relations` is set, of documents that hold the names of neighbours."""
+    if not relations or not kb.edge_count:
+        return LexicalIndex.open(kb.generation / INDEX / LEXICAL, kb.language)
+    folder = kb.generation / INDEX / WITH_RELATIONS
+    if not folder.is_dir():
+        raise FormatError(
+            f"{kb.folder} was built before documents with relations were indexed: build it again, "
+            "or leave them out with -O with_relations=false"
+        )
+    return LexicalIndex.open(folder, kb.language)
+
+
+def open_vectors(
+    kb: ArrayKnowledgeBase,
+    embedder: Embedder,
+    lexical: Index,
+    *,
+    spec: str = "minilm",
+    relations: bool = False,
+    **options: int,
+) -> VectorIndex:
+    """The vectors of a base; `spec` is how the embedder was named, `options` are those of `VectorIndex`."""
+    store = VectorStore.open(vector_folder(kb.folder), embedder, spec=spec)
+    return index_vectors(kb, embedder, store, lexical, relations=relations, **options)
+
+
+def index_vectors(
+    kb: ArrayKnowledgeBase,
+    embedder: Embedder,
+    store: VectorStore,
+    lexical: Index,
+    *,
+    relations: bool = False,
+    **options: int,
+) -> VectorIndex:
+    """The vectors of a base as a store holds them, or Qdrant, of documents with or without relations."""
+    text = partial(kb.text, relations=relations)
+    state = f"{kb.generation.name}{RELATIONS}" if relations else kb.generation.name
+    address = Settings.load().vectors
+    if address:
+        from clew.store.index.qdrant import QdrantStore, QdrantVectors  # an extra
+
+        kept = QdrantStore(address, address.partition("#")[2] or kb.folder.name, embedder, store.spec)
+        return QdrantVectors(len(kb), text, embedder, kept, lexical, generation=state, **options)
+    return DiskVectors(len(kb), text, embedder, store, lexical, generation=state, **options)
+
+
+def name_tables(kb: ArrayKnowledgeBase) -> tuple[NameTable, TrigramIndex]:
+    """The names of a base in a folder, and the trigrams of these."""
+    folder = kb.generation / INDEX / NAMES
+    return NameTable.open(folder), TrigramIndex.open(folder)
+
+
+def open_names(
+    kb: StoredKnowledgeBase,
+    tables: tuple[NameTable, TrigramIndex],
+    lexical: LexicalIndex,
+    vectors: Index | None = None,
+    graph: KnowledgeBase | None = None,
+) -> NameIndex:
+    """The names of a base from its tables of them; words of its texts are never taken for misspelt names.
+
+    `graph` has the edges where the base itself has none.
+    """
+
+    def frequency(word: str) -> int:
+        return max(map(lexical.frequency, lexical.terms(word)), default=0)
+
+    return NameIndex(
+        *tables,
+        kb.types,
+        (graph or kb).schema,
+        vectors=vectors,
+        name_of=lambda node: kb.refs([node])[0].name,
+        prominence=(graph or kb).degrees,
+        frequency=frequency,
+        language=kb.language,
+    )
+
+
+def vector_folder(folder: Path) -> Path:
+    """Where a knowledge-base folder keeps its vectors, for all its generations; a link to elsewhere is refused."""
+    refuse_link(folder / VECTORS)
+    return folder / VECTORS
+
+
+def have_all_vectors(kb: ArrayKnowledgeBase, *, relations: bool | None = None) -> bool:
+    """Whether every node had a vector, as after `clew embed`: of this state, or of one that an update replaced.
+
+    An update that was stopped before its vectors has left the rows of the state before.
+    """
+    return any(rows_files(place, relations=relations) for place in vector_folder(kb.folder).glob("*"))
+
+
+def vectors_are_behind(folder: Path) -> bool:
+    """Whether a base had all its vectors, but only in a state that is gone: what changed it was killed before them."""
+    rows = {file.name for place in vector_folder(folder).glob("*") for file in rows_files(place)}
+    return bool(rows) and not any(read_manifest(folder).generation in name for name in rows)
+
+
+def forget_rows(folder: Path) -> None:
+    """Remove the rows of states that are gone: a base built anew computes its vectors when they are needed."""
+    for place in vector_folder(folder).glob("*"):
+        if place.is_dir() and not place.is_symlink():
+            drop_rows(place, folder)
+
+
+def forget_old_rows(folder: Path) -> None:
+    """Remove the rows of states that are gone, unless they alone tell that every node once had a vector."""
+    if not vectors_are_behind(folder):
+        forget_rows(folder)
+
+
+def embedder_of(kb: ArrayKnowledgeBase) -> str:
+    """How the embedder of a base is named: the one its vectors come from, else the one made for what it holds."""
+    made_for = PASSAGES if "passage" in kb.schema.type_names else None
+    if kb.language != ENGLISH and has_multilingual():  # those that ship know English alone
+        made_for = MULTILINGUAL
+    return trusted_embedder(remembered_embedder(vector_folder(kb.folder)) or made_for, kb.folder)
+
+
+def renew_vectors(kb: ArrayKnowledgeBase) -> int:
+    """Give every node of a changed base its vectors, of the documents that had them; returns how many were computed."""
+    spec = embedder_of(kb)
+    kinds = [relations for relations in (False, True) if have_all_vectors(kb, relations=relations)]
+    return embed_documents(kb, spec, kinds)
+
+
+def embed_documents(kb: ArrayKnowledgeBase, spec: str, kinds: Iterable[bool]) -> int:
+    """Compute every vector that is missing, of documents with relations (True) or without; returns how many were."""
+    embedder = open_embedder(spec)
+    lexical = open_lexical(kb)  # what is embedded ahead is never narrowed by words
+    return sum(open_vectors(kb, embedder, lexical, spec=spec, relations=kind).embed_all() for kind in kinds)
+
+
+def discard_vectors(folder: Path) -> None:
+    """Remove all vectors of a base: they are computed anew when they are needed."""
+    remove_stores(vector_folder(folder))
+
+
+def _aliases(columns: pa.RecordBatch) -> tuple[pa.Array, IntArray, NDArray[np.bool_]]:
+    """Names, other names, and keys that have a letter and are not the name: people look nodes up by these as well."""
+    names, keys, others = columns["name"], columns["key"], columns["aliases"]
+    with_key = np.flatnonzero(
+        pc.and_(pc.match_substring_regex(keys, "[A-Za-z]"), pc.not_equal(keys, names)).to_numpy(zero_copy_only=False)
+    )
+    owners = pc.list_parent_indices(others).to_numpy(zero_copy_only=False)
+    aliases = pa.concat_arrays([names, pc.list_flatten(others), keys.take(with_key)])
+    nodes = np.concatenate((np.arange(len(names)), owners, with_key)).astype(np.int32)
+    valid = np.flatnonzero(pc.is_valid(aliases).to_numpy(zero_copy_only=False))
+    return aliases.take(valid), nodes[valid], np.arange(len(nodes))[valid] < len(names)

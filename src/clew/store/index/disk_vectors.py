@@ -1,0 +1,141 @@
+"""Vector search in the folder of a base: its store of vectors, and the row of every node for each state of the base."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from clew.core import trace
+from clew.core.disk import write_whole
+from clew.core.errors import CorruptError
+from clew.core.types import IntArray
+from clew.models.protocol import Embedder
+from clew.store.index.protocol import Index
+from clew.store.index.vector_store import OWN, RELATIONS, Vectors, VectorStore, read_card
+from clew.store.index.vectors import VectorIndex
+
+HEADER = 128
+"""Bytes that NumPy puts before the numbers of an array."""
+TIE_MARGIN = 1e-4
+"""Cosines this much below the k-th may still tie with it: more than rounding moves a cosine and float32 sums differ."""
+SCAN = 8
+"""Above one candidate in this many vectors, going through all of them is faster than picking."""
+
+
+class DiskVectors(VectorIndex):
+    """The index of a base in a folder."""
+
+    def __init__(
+        self,
+        size: int,
+        text: Callable[[int], str],
+        embedder: Embedder,
+        store: VectorStore,
+        lexical: Index,
+        *,
+        generation: str = "",
+        **options: int,
+    ) -> None:
+        """`generation` names the state of the base that node ids belong to and, by `-relations` at its end, that its
+        documents hold relations: vectors of the two are never mixed.
+        """
+        self._kept, self._file = store, store.place / rows_file(generation) if generation else None
+        rows = self._saved_rows(size)
+        super().__init__(size, text, embedder, store, lexical, rows=rows, is_complete=rows is not None, **options)
+
+    def _shortlist(self, vector: Vectors, nodes: IntArray, k: int) -> IntArray:
+        if len(nodes) <= 4 * k:
+            return nodes
+        rows = self._ensure(nodes)
+        is_most = len(rows) * SCAN > len(self._kept)
+        products = self._kept.products(vector)[rows] if is_most else self._kept.gather(rows) @ vector
+        near: IntArray = nodes[products >= np.partition(products, -k)[-k] - TIE_MARGIN]
+        return near
+
+    def _saved_rows(self, size: int) -> IntArray | None:
+        rows = None if self._file is None else read_rows(self._file)
+        if rows is not None and (len(rows) != size or rows.max() >= len(self._kept) or rows.min() < 0):
+            raise CorruptError(f"{self._file} does not fit its vectors: {repairs(self._kept.folder)}")
+        if rows is None and self._file and rows_files(self._kept.place, relations=has_relations(self._file)):
+            base = self._kept.folder.parent
+            instead = f"as in a base that was never embedded; `clew embed {base}` computes the rest"
+            trace.fallback("vectors", "the base has changed since all its nodes had vectors", instead)
+        return rows
+
+    def _save_rows(self) -> None:
+        if self._file is None or not self.size:
+            return
+        write_whole(self._file, _as_file(self._rows), safely=True)
+        drop_rows(self._file.parent, self._kept.folder.parent, keep=self._file)
+
+
+def rows_file(generation: str) -> str:
+    """The name of the file with the rows of one state of a base."""
+    return f"rows-{generation}.npy"
+
+
+def has_relations(file: Path) -> bool:
+    """Whether rows are those of documents with relations."""
+    return file.stem.endswith(RELATIONS)
+
+
+def rows_files(place: Path, *, relations: bool | None = None) -> list[Path]:
+    """The rows in a store, of every state of its base; of documents with or without relations, or of both."""
+    files = (file for file in sorted(place.glob(rows_file("*"))) if OWN.fullmatch(file.name))
+    return [file for file in files if relations is None or has_relations(file) == relations]
+
+
+def drop_rows(place: Path, base: Path, keep: Path | None = None) -> None:
+    """Remove the rows of states that are gone, where some are kept those of their kind; a process may still use one."""
+    for file in rows_files(place, relations=None if keep is None else has_relations(keep)):
+        generation = file.stem.removeprefix("rows-").removesuffix(RELATIONS)
+        if file != keep and not (base / generation).is_dir():
+            file.unlink(missing_ok=True)
+
+
+def read_rows(file: Path) -> IntArray | None:
+    """The row of every node, where all have vectors; None where there is no such file."""
+    if not file.exists():
+        return None
+    content = file.read_bytes()
+    is_whole = len(content) > HEADER and len(content) % 4 == 0
+    rows: IntArray = np.frombuffer(content[HEADER:-4] if is_whole else b"", dtype="<i4")
+    if not len(rows) or content != _as_file(rows):
+        raise CorruptError(f"{file} was altered: {repairs(file.parent.parent)}")
+    return rows
+
+
+def vector_problems(folder: Path) -> list[str]:
+    """Everything that is wrong with the vectors in a folder; empty when all is well or there are none."""
+    try:
+        card = read_card(folder)
+        if card is None:
+            return []
+        store = VectorStore(folder, card.name, card.dimension, card.spec)
+        problems = store.problems()
+    except CorruptError as error:
+        return [str(error)]
+    for file in rows_files(store.place):
+        try:
+            rows = read_rows(file)
+            if rows is not None and rows.max() >= len(store):
+                problems.append(f"{file} names vectors that are not there: {repairs(folder)}")
+        except CorruptError as error:
+            problems.append(str(error))
+    return problems
+
+
+def repairs(folder: Path) -> str:
+    """What to do about damaged vectors."""
+    return f"`clew repair {folder.parent}` computes it anew"
+
+
+def _as_file(rows: IntArray) -> bytes:
+    """Rows as NumPy writes arrays, and a checksum as the last number."""
+    content = io.BytesIO()
+    np.save(content, np.append(rows, np.uint32(zlib.crc32(rows.tobytes())).view(np.int32)))
+    return content.getvalue()

@@ -1,0 +1,335 @@
+"""BM25 over the documents of the nodes: Robertson & Zaragoza, "The Probabilistic Relevance Framework" (2009)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from clew.core.types import IntArray, NodeSet, Ranking
+from clew.store.graph.adjacency import map_array
+from clew.store.index.fusion import join_groups
+from clew.store.index.strings import SortedStrings
+from clew.store.index.tokens import (
+    ENGLISH,
+    LONGEST,
+    TokenLists,
+    are_spaceless,
+    language_of,
+    stem_all,
+    stop_words,
+    terms,
+    tokenise_column,
+)
+
+STRING = pa.large_string()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Portion:
+    """Some documents: which of the portion's words stands in which document, one entry an occurrence."""
+
+    first: int
+    count: int
+    documents: IntArray
+    words: IntArray
+    vocabulary: pa.Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Postings:
+    """The documents of term t, ascending, are documents[offsets[t]:offsets[t + 1]], beside how often each has it."""
+
+    terms: pa.Array
+    offsets: NDArray[np.int64]
+    documents: IntArray
+    counts: NDArray[np.float32]
+    lengths: IntArray
+    """The number of terms of every document."""
+
+
+SAMPLED, SAMPLE = 200, 500
+"""How many documents are read to tell their language, and how many characters of each."""
+RUNNING = 0.1
+"""Little words are a fifth of a running text and more; names alone have fewer, and those tell nothing."""
+
+
+def written_in(documents: pa.Array | pa.ChunkedArray) -> str:
+    """The language of documents, by a sample from all over."""
+    places = np.unique(np.linspace(0, len(documents) - 1, min(SAMPLED, len(documents))).astype(np.int64))
+    texts = documents.take(pa.array(places)).to_pylist() if len(documents) else []
+    return language_of(" ".join((text or "")[:SAMPLE] for text in texts), least=RUNNING)
+
+
+def count_terms(texts: pa.Array | pa.ChunkedArray, language: str = ENGLISH) -> Postings:
+    """Tokenise, stem and count; only distinct words are ever handled as strings."""
+    portions = list(_portions(texts))
+    size = sum(portion.count for portion in portions)
+    terms, term_of_word = _terms(portions, language)
+    lengths = np.zeros(size, dtype=np.int32)
+    borders, counted = [np.zeros(len(terms) + 1, dtype=np.int64)], [(np.empty(0, np.int32), np.empty(0, np.float32))]
+    for portion, table in zip(portions, term_of_word, strict=True):
+        found = table[portion.words]
+        kept = found >= 0
+        documents, found = portion.documents[kept], found[kept]
+        lengths[portion.first : portion.first + portion.count] = np.bincount(documents, minlength=portion.count)
+        offsets, documents, counts = _by_term(documents, found, portion.count, len(terms))
+        borders.append(offsets)
+        counted.append((documents + np.int32(portion.first), counts))
+    portions.clear()
+    # Later portions hold later documents, so every term's documents come out ascending.
+    offsets, (documents, counts) = join_groups(borders, counted)
+    return Postings(terms, offsets, documents, counts, lengths)
+
+
+def _by_term(
+    documents: IntArray, terms: IntArray, size: int, count: int
+) -> tuple[NDArray[np.int64], IntArray, NDArray[np.float32]]:
+    """Occurrences by term and then by document: where each term's begin, the documents, and how often each has it."""
+    codes = terms.astype(np.int64)
+    codes *= size
+    codes += documents
+    codes.sort()
+    first = np.flatnonzero(np.append(True, codes[1:] != codes[:-1])) if len(codes) else np.empty(0, dtype=np.int64)
+    counts = np.diff(first, append=len(codes)).astype(np.float32)
+    distinct = codes[first]
+    offsets = distinct.searchsorted(np.arange(count + 1, dtype=np.int64) * size)
+    return offsets.astype(np.int64, copy=False), (distinct % max(size, 1)).astype(np.int32), counts
+
+
+def _portions(texts: pa.Array | pa.ChunkedArray) -> Iterator[Portion]:
+    first = 0
+    for lists in tokenise_column(texts):
+        count = len(lists.offsets) - 1
+        encoded = lists.tokens.dictionary_encode()
+        words = encoded.indices.to_numpy().astype(np.int32, copy=False)
+        documents = np.repeat(np.arange(count, dtype=np.int32), np.diff(lists.offsets))
+        vocabulary = encoded.dictionary
+        documents, words, vocabulary = _with_pairs(lists, documents, words, vocabulary)
+        yield Portion(first, count, documents, words, vocabulary)
+        first += count
+
+
+def _with_pairs(
+    lists: TokenLists, documents: IntArray, words: IntArray, vocabulary: pa.Array
+) -> tuple[IntArray, IntArray, pa.Array]:
+    """Add every two neighbouring characters of a script without spaces as a word."""
+    single = are_spaceless(vocabulary)
+    if not single.any():
+        return documents, words, vocabulary
+    here = single[words]
+    left = np.flatnonzero(here[:-1] & here[1:] & (documents[:-1] == documents[1:]))
+    nothing = pa.scalar("", STRING)
+    pairs = pc.binary_join_element_wise(lists.tokens.take(left), lists.tokens.take(left + 1), nothing)
+    pairs = pairs.dictionary_encode()
+    return (
+        np.concatenate((documents, documents[left])),
+        np.concatenate((words, pairs.indices.to_numpy().astype(np.int32) + len(vocabulary))),
+        pa.concat_arrays([vocabulary, pairs.dictionary]),
+    )
+
+
+def _terms(portions: list[Portion], language: str) -> tuple[pa.Array, list[IntArray]]:
+    """All terms sorted by their bytes, and for each portion the term of every word, -1 for a stop word."""
+    vocabularies = [portion.vocabulary for portion in portions]
+    if not vocabularies:
+        return pa.array([], STRING), []
+    together = pa.concat_arrays(vocabularies).dictionary_encode()
+    words = together.dictionary
+    dropped = pc.is_in(words, value_set=pa.array(sorted(stop_words(language)), STRING)).to_numpy(zero_copy_only=False)
+    stems = stem_all(pc.utf8_slice_codeunits(words, 0, LONGEST), language)
+    terms = pc.unique(stems.filter(pa.array(~dropped)))
+    terms = terms.take(pc.sort_indices(terms))
+    term_of_word = pc.fill_null(pc.index_in(stems, value_set=terms), -1).to_numpy().astype(np.int32)
+    term_of_word[dropped] = -1
+    everywhere = term_of_word[together.indices.to_numpy()]
+    return terms, np.split(everywhere, np.cumsum([len(vocabulary) for vocabulary in vocabularies])[:-1])
+
+
+K1, B = 1.2, 0.75
+SPARSE = 4
+"""With fewer postings than one per this many documents, merging them beats an accumulator over all documents."""
+ROUNDING = 1 - 1e-9
+"""Sums in another order differ by less than this."""
+FEW = 16
+"""Looking so many nodes up takes as long as reading one posting for each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PostingList:
+    """The documents of one query term with their BM25 weights, its factor, and the most it can add to a score."""
+
+    documents: IntArray
+    weights: NDArray[np.float32]
+    factor: float
+    most: float
+
+
+def idf(documents: int, having: int) -> float:
+    """How telling a term is: log(1 + (N - n + ½) / (n + ½))."""
+    return math.log(1 + (documents - having + 0.5) / (having + 0.5))
+
+
+class LexicalIndex:
+    """Postings with their BM25 weights worked out at build, so that a search only adds."""
+
+    def __init__(
+        self,
+        vocabulary: SortedStrings,
+        offsets: NDArray[np.int64],
+        documents: IntArray,
+        weights: NDArray[np.float32],
+        lengths: IntArray,
+        language: str = ENGLISH,
+    ) -> None:
+        """Use `LexicalIndex.open`."""
+        self.language = language
+        self.vocabulary, self.offsets = vocabulary, offsets
+        self.documents, self.weights, self.lengths = documents, weights, lengths
+
+    @staticmethod
+    def write(folder: Path, documents: pa.Array | pa.ChunkedArray, language: str = ENGLISH) -> None:
+        """Index documents; the place of a document is its node id."""
+        postings = count_terms(documents, language)
+        size, having = len(postings.lengths), np.diff(postings.offsets)
+        idfs = np.log1p((size - having + 0.5) / (having + 0.5)).astype(np.float32)
+        mean = float(postings.lengths.mean()) if postings.lengths.any() else 1.0
+        saturation = (K1 * (1 - B + B * (postings.lengths / mean))).astype(np.float32)
+        weights = postings.counts  # in place: these are the largest arrays of a build
+        divisor = saturation[postings.documents]
+        divisor += weights
+        weights *= K1 + 1
+        weights /= divisor
+        weights *= np.repeat(idfs, having)
+        folder.mkdir(parents=True, exist_ok=True)
+        SortedStrings.write(folder, "terms", postings.terms)
+        np.save(folder / "offsets.npy", postings.offsets)
+        np.save(folder / "documents.npy", postings.documents)
+        np.save(folder / "weights.npy", weights)
+        np.save(folder / "lengths.npy", postings.lengths)
+
+    @classmethod
+    def open(cls, folder: Path, language: str = ENGLISH) -> LexicalIndex:
+        """Map an index of documents in a language."""
+        names = ("offsets", "documents", "weights", "lengths")
+        offsets, documents, weights, lengths = (map_array(folder / f"{name}.npy") for name in names)
+        return cls(SortedStrings.open(folder, "terms"), offsets, documents, weights, lengths, language)
+
+    def terms(self, text: str) -> list[str]:
+        """The terms of a text as they are indexed here."""
+        return terms(text, self.language)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def frequency(self, term: str) -> int:
+        """How many documents have a term, written as `terms` writes it."""
+        place = self.vocabulary.find(term.encode())
+        return 0 if place is None else int(self.offsets[place + 1] - self.offsets[place])
+
+    def idf(self, term: str) -> float:
+        """How telling a term is; one that no document has tells most."""
+        return idf(len(self), self.frequency(term))
+
+    def weight(self, text: str) -> float:
+        """How much a text tells: the idf of its terms, of those that some document has."""
+        return sum(self.idf(term) for term in self.terms(text) if self.frequency(term))
+
+    def having(self, term: str) -> NodeSet:
+        """The nodes whose document has a term."""
+        place = self.vocabulary.find(term.encode())
+        return NodeSet(self.documents[0:0] if place is None else self._postings(place).documents)
+
+    def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
+        """The k best nodes that share a term with the query."""
+        return self.search_terms(Counter(self.terms(query)), k, among=among)
+
+    def search_terms(self, weights: Mapping[str, float], k: int, *, among: NodeSet | None = None) -> Ranking:
+        """The same for terms with a weight each, as `terms` writes them."""
+        found = self._found(weights)
+        if k <= 0 or not found or (among is not None and not len(among)):
+            return Ranking.of([], [])
+        if among is not None and len(among) * FEW < sum(len(list_.documents) for list_ in found):
+            return best(_scores_of(among.array, found), k, among.array)
+        nodes = self._contenders(found, k, among)
+        if nodes is not None:
+            return best(_scores_of(nodes, found), k, nodes)
+        scores = _sum_dense(found, len(self))
+        return best(scores, k) if among is None else best(scores[among.array], k, among.array)
+
+    def scores(self, query: str, nodes: NodeSet) -> NDArray[np.float32]:
+        """The BM25 score of each of the given nodes, in their order; 0 where no term is shared."""
+        return _scores_of(nodes.array, self._found(Counter(self.terms(query)))).astype(np.float32)
+
+    def _found(self, weights: Mapping[str, float]) -> list[PostingList]:
+        places = ((self.vocabulary.find(term.encode()), weight) for term, weight in weights.items())
+        return [self._postings(place, weight) for place, weight in places if place is not None]
+
+    def _postings(self, place: int, factor: float = 1.0) -> PostingList:
+        first, last = self.offsets[place], self.offsets[place + 1]
+        most = (K1 + 1) * idf(len(self), int(last - first)) * factor
+        return PostingList(self.documents[first:last], self.weights[first:last], factor, most)
+
+    def _contenders(self, found: list[PostingList], k: int, among: NodeSet | None) -> IntArray | None:
+        """The nodes that may be among the best k, judged by the rare terms; None where common terms may decide."""
+        few: list[PostingList] = []
+        common = sorted(found, key=lambda list_: -list_.most)
+        postings = 0
+        while common and (postings + len(common[0].documents)) * SPARSE < len(self):
+            few.append(common.pop(0))
+            postings += len(few[-1].documents)
+        if not few:
+            return None
+        nodes, scores = _sum_sparse(few)
+        if among is not None:
+            allowed = among.array[np.minimum(among.array.searchsorted(nodes), len(among) - 1)] == nodes
+            nodes, scores = nodes[allowed], scores[allowed]
+        rest = sum(list_.most for list_ in common)
+        if len(nodes) <= k:
+            return None if common else nodes
+        least = float(np.partition(scores, len(scores) - k)[len(scores) - k])
+        return nodes[scores + rest >= least * ROUNDING] if rest < least else None
+
+
+def best(scores: NDArray[np.float64], k: int, nodes: IntArray | None = None) -> Ranking:
+    """The k highest positive scores; `nodes` None means that score i belongs to node i."""
+    if len(scores) > 4 * k:
+        least = np.partition(scores, len(scores) - k)[len(scores) - k]
+        places = np.flatnonzero((scores >= least) & (scores > 0))
+    else:
+        places = np.flatnonzero(scores > 0)
+    return Ranking.of(places.astype(np.int32) if nodes is None else nodes[places], scores[places], k)
+
+
+def _scores_of(nodes: IntArray, found: list[PostingList]) -> NDArray[np.float64]:
+    """Binary search of the nodes in every posting list."""
+    scores = np.zeros(len(nodes))
+    for list_ in found:
+        places = list_.documents.searchsorted(nodes)
+        places[places == len(list_.documents)] = 0
+        here = list_.documents[places] == nodes
+        scores[here] += list_.weights[places[here]].astype(np.float64) * list_.factor
+    return scores
+
+
+def _sum_sparse(found: list[PostingList]) -> tuple[IntArray, NDArray[np.float64]]:
+    documents = np.concatenate([list_.documents for list_ in found])
+    weights = np.concatenate([list_.weights.astype(np.float64) * list_.factor for list_ in found])
+    order = np.argsort(documents, kind="stable")  # merges the sorted lists
+    documents = documents[order]
+    first = np.flatnonzero(np.diff(documents, prepend=-1))
+    return documents[first], np.add.reduceat(weights[order], first)
+
+
+def _sum_dense(found: list[PostingList], size: int) -> NDArray[np.float64]:
+    scores = np.zeros(size)
+    for list_ in found:
+        scores[list_.documents] += list_.weights.astype(np.float64) * list_.factor
+    return scores

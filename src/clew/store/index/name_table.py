@@ -1,0 +1,228 @@
+"""Every alias of every node: sorted by its normal form, each form with the nodes it may stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from rapidfuzz import fuzz, process
+
+from clew.core.types import IntArray
+from clew.store.graph.adjacency import map_array, positions
+from clew.store.index.mentions import Match, find_matches
+from clew.store.index.strings import SortedStrings, StringTable, TrigramIndex
+from clew.store.index.tokens import Token, normalise, normalise_column
+
+POOL = 50
+"""So many forms of like spelling are compared letter by letter."""
+MOST = 0.99
+"""A form that is not the wanted one is never quite sure."""
+
+
+def similar(
+    wanted: Sequence[str], places: IntArray, given: Sequence[str], least: float
+) -> list[list[tuple[int, float]]]:
+    """For every wanted form those of the given ones that are at least so similar, best first, itself left out."""
+    if not len(places):
+        return [[] for _ in wanted]
+    straight = process.cdist(wanted, given, scorer=fuzz.ratio)
+    in_any_order = process.cdist(wanted, given, scorer=fuzz.token_sort_ratio) - 1
+    scores = np.minimum(np.maximum(straight, in_any_order) / 100, MOST)
+    found = []
+    for row, form in zip(scores, wanted, strict=True):
+        order = np.lexsort((places, -row)).tolist()
+        kept = [place for place in order if row[place] >= least and given[place] != form]
+        found.append([(int(places[place]), float(row[place])) for place in kept])
+    return found
+
+
+def is_derived(word: str, other: str) -> bool:
+    """Whether two words differ by common endings alone, as "invent" and "inventor" do: such a word is not misspelt."""
+    return _root(word) == _root(other)
+
+
+def _root(word: str) -> str:
+    for ending in ("ing", "ers", "ors", "er", "or", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word.removesuffix(ending).removesuffix("e")
+    return word
+
+
+STRING = pa.large_string()
+NAME, ALIAS, SHORTENED = 0, 1, 2
+"""A node's own name, another name of it, or one of these without the brackets at its end."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entries:
+    """Who bears a form: the nodes, the alias of each as it was given, and what kind of name that is."""
+
+    nodes: IntArray
+    kinds: NDArray[np.uint8]
+    aliases: Sequence[str]
+
+    def taken(self, places: NDArray[np.intp]) -> Entries:
+        """Some of them."""
+        return Entries(self.nodes[places], self.kinds[places], [self.aliases[place] for place in places.tolist()])
+
+
+class NameTable:
+    """Entries in the order of their forms: the node, how the alias was given, and as what kind of name.
+
+    For every word of a form, the forms that have it.
+    """
+
+    def __init__(
+        self,
+        forms: SortedStrings,
+        words: SortedStrings,
+        aliases: StringTable,
+        offsets: NDArray[np.int64],
+        nodes: IntArray,
+        kinds: NDArray[np.uint8],
+        word_offsets: NDArray[np.int64],
+        word_forms: IntArray,
+    ) -> None:
+        """Use `NameTable.open`."""
+        self.forms, self.words, self.aliases = forms, words, aliases
+        self.offsets, self.nodes, self.kinds = offsets, nodes, kinds
+        self.word_offsets, self.word_forms = word_offsets, word_forms
+
+    @staticmethod
+    def write(folder: Path, aliases: pa.Array, nodes: IntArray, kinds: NDArray[np.uint8]) -> None:
+        """Index aliases; the nodes and kinds lie beside them."""
+        folder.mkdir(parents=True, exist_ok=True)
+        aliases, forms, nodes, kinds = _with_forms(aliases.cast(STRING), nodes, kinds)
+        distinct = pc.unique(forms)
+        distinct = distinct.take(pc.sort_indices(distinct))
+        codes = pc.index_in(forms, value_set=distinct).to_numpy(zero_copy_only=False).astype(np.int64)
+        order = np.lexsort((nodes, kinds, codes))
+        # The same form of the same node once, as its own name where it is one.
+        by_node = np.lexsort((kinds, nodes, codes))
+        repeated = np.zeros(len(codes), dtype=np.bool_)
+        repeated[by_node[1:]] = (codes[by_node[1:]] == codes[by_node[:-1]]) & (
+            nodes[by_node[1:]] == nodes[by_node[:-1]]
+        )
+        order = order[~repeated[order]]
+        SortedStrings.write(folder, "forms", distinct)
+        StringTable.write(folder, "aliases", aliases.take(order))
+        np.save(folder / "offsets.npy", codes[order].searchsorted(np.arange(len(distinct) + 1)).astype(np.int64))
+        np.save(folder / "nodes.npy", nodes[order].astype(np.int32))
+        np.save(folder / "kinds.npy", kinds[order].astype(np.uint8))
+        _write_words(folder, distinct)
+        TrigramIndex.write(folder, distinct)
+
+    @classmethod
+    def open(cls, folder: Path) -> NameTable:
+        """Map a table."""
+        stored = ("offsets", "nodes", "kinds", "word_offsets", "word_forms")
+        arrays = (map_array(folder / f"{name}.npy") for name in stored)
+        forms, words = SortedStrings.open(folder, "forms"), SortedStrings.open(folder, "words")
+        return cls(forms, words, StringTable.open(folder, "aliases"), *arrays)
+
+    def __len__(self) -> int:
+        return len(self.forms)
+
+    def find(self, form: str) -> int | None:
+        """The place of a form; None where no name has it."""
+        return self.forms.find(form.encode())
+
+    def matches(self, tokens: Sequence[Token]) -> list[Match]:
+        """Every run of tokens that is a form."""
+        return find_matches(tokens, self.forms)
+
+    def texts(self, places: IntArray) -> list[str]:
+        """Forms by their places."""
+        return [self.forms[place].decode() for place in places.tolist()]
+
+    def beginning(self, begin: str, most: int) -> list[tuple[int, str]]:
+        """The first forms that begin so, with their places."""
+        found, wanted = [], begin.encode()
+        first = self.forms.place(wanted)
+        for place in range(first, min(len(self.forms), first + most)):
+            form = self.forms[place]
+            if not form.startswith(wanted):
+                break
+            found.append((place, form.decode()))
+        return found
+
+    def entries(self, form: int) -> Entries:
+        """The nodes that bear a form."""
+        first, last = int(self.offsets[form]), int(self.offsets[form + 1])
+        aliases = [self.aliases[entry].decode() for entry in range(first, last)]
+        return Entries(self.nodes[first:last], self.kinds[first:last], aliases)
+
+    def bearers(self, forms: IntArray) -> tuple[NDArray[np.int64], IntArray]:
+        """Every node that bears one of the forms, beside which of the forms it is."""
+        entries, amounts = positions(self.offsets[forms], self.offsets[forms + 1])
+        return np.repeat(np.arange(len(forms)), amounts), self.nodes[entries]
+
+    def sizes(self, forms: IntArray) -> NDArray[np.int64]:
+        """How many bytes each form has."""
+        return self.forms.offsets[forms + 1] - self.forms.offsets[forms]
+
+    def has_word(self, word: str) -> bool:
+        """Whether some name has a word."""
+        return self.words.find(word.encode()) is not None
+
+    def containing(self, words: Sequence[str], most: int) -> IntArray:
+        """The forms that have all the words; none where even the rarest word is in more than `most`."""
+        places = [self.words.find(word.encode()) for word in words]
+        known = [place for place in places if place is not None]
+        if not known or len(known) < len(places):
+            return self.word_forms[0:0]
+        lists = [self.word_forms[self.word_offsets[place] : self.word_offsets[place + 1]] for place in known]
+        rarest, *others = sorted(lists, key=len)
+        if len(rarest) > most:
+            return self.word_forms[0:0]
+        for other in others:
+            rarest = rarest[other[np.minimum(other.searchsorted(rarest), len(other) - 1)] == rarest]
+        return rarest
+
+
+def _write_words(folder: Path, forms: pa.Array) -> None:
+    lists = pc.split_pattern(forms, " ")
+    encoded = pc.list_flatten(lists).dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    SortedStrings.write(folder, "words", encoded.dictionary.take(order))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    owners = np.repeat(np.arange(len(forms)), pc.list_value_length(lists).to_numpy(zero_copy_only=False))
+    pairs = rank[encoded.indices.to_numpy()] * max(len(forms), 1) + owners
+    pairs.sort()
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]  # a word may be in a name twice; much faster than np.unique
+    words, having = np.divmod(pairs, max(len(forms), 1))
+    np.save(folder / "word_offsets.npy", words.searchsorted(np.arange(len(order) + 1)).astype(np.int64))
+    np.save(folder / "word_forms.npy", having.astype(np.int32))
+
+
+def form_of(text: str) -> str:
+    """The normal form of a name; one without letters or digits is taken as it stands."""
+    return normalise(text) or " ".join(text.lower().split())
+
+
+def _with_forms(
+    aliases: pa.Array, nodes: IntArray, kinds: NDArray[np.uint8]
+) -> tuple[pa.Array, pa.Array, IntArray, NDArray[np.uint8]]:
+    """Add shortened names, then give every alias its form; what has none is left out."""
+    bracketed = np.flatnonzero(
+        pc.match_substring_regex(aliases, r"[^\s(].*\([^()]*\)\s*$").to_numpy(zero_copy_only=False)
+    )
+    short = pc.replace_substring_regex(aliases.take(bracketed), r"\s*\([^()]*\)\s*$", "")
+    forms = pa.chunked_array([*normalise_column(aliases).chunks, *normalise_column(short).chunks], STRING)
+    forms = forms.combine_chunks() if forms.num_chunks else pa.array([], STRING)
+    plain = pa.concat_arrays([aliases, short])
+    whole = pa.concat_arrays([aliases, aliases.take(bracketed)])
+    empty = pc.equal(forms, "")
+    if pc.any(empty, min_count=0).as_py():
+        signs = pc.utf8_trim_whitespace(pc.replace_substring_regex(pc.utf8_lower(plain.filter(empty)), r"\s+", " "))
+        forms = pc.replace_with_mask(forms, empty, signs)
+    nodes = np.concatenate((nodes, nodes[bracketed]))
+    kinds = np.concatenate((kinds, np.full(len(bracketed), SHORTENED, dtype=np.uint8)))
+    kept = np.flatnonzero(pc.not_equal(forms, "").to_numpy(zero_copy_only=False))
+    return whole.take(kept), forms.take(kept), nodes[kept], kinds[kept]

@@ -1,0 +1,355 @@
+"""From a name to the nodes it may stand for: exact, then with typos or in another order, then by meaning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from string import punctuation
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from clew.core.schema import Schema, words_of
+from clew.core.types import IntArray, NodeSet, distinct
+from clew.store.index.mentions import (
+    Match,
+    is_common,
+    is_number,
+    is_telling,
+    longest,
+    numbers_beside,
+    runs_around,
+    telling_runs,
+)
+from clew.store.index.name_table import ALIAS, NAME, POOL, SHORTENED, Entries, NameTable, form_of, is_derived, similar
+from clew.store.index.protocol import Index, Link, Mention
+from clew.store.index.strings import TrigramIndex
+from clew.store.index.tokens import ENGLISH, Token, language_of, normalise, stop_words, tokenise
+
+SHORTEST_FUZZY = 4
+"""Shorter names are not guessed at."""
+SIMILAR = 0.72
+"""Less similar spellings are different names."""
+SURE = 0.9
+"""From this similarity on, meanings are not asked for."""
+SIMILAR_IN_TEXT = 0.84
+"""In a running text a misspelt name must be nearer, since nothing says that a name is meant at all."""
+MOST_LONGER = 1000
+"""A word in more names than these does not stand for any of them."""
+MOST_IN_TEXT = 20
+"""So many nodes are listed for one mention."""
+MOST_SHORTENED = 50
+"""In a running text, one word that is in more names than these does not stand for any of them."""
+SHORTEST_ODD = 5
+"""Shorter words of a text are not guessed at: IATA is no misspelt ATA."""
+ROOT = 4
+"""Words with fewer letters in common are not made from one another."""
+SAME_ROOT = 0.6
+"""Words with a smaller share of their letters in common are not made from one another."""
+DERIVED = 0.87
+"""How sure a name is that a word was made from."""
+MOST_RARE = 3
+"""In small letters, a word beside other names stands only for names that are hardly more than these."""
+ACRONYM = re.compile(r"(?<![\w-])[A-Z][A-Z&]{1,5}(?![\w-])")
+FEWEST_INITIALS, MOST_FORMS = 3, 300_000
+"""Names of fewer words have no acronym; with more forms than this, acronyms are not looked for."""
+MOST_ODD = 4
+"""So many unknown words of a text are taken for misspelt names."""
+Prominence = Callable[[IntArray], NDArray[np.integer]]
+
+
+class NameIndex:
+    """All aliases of a base, looked up in milliseconds among millions."""
+
+    def __init__(
+        self,
+        table: NameTable,
+        trigrams: TrigramIndex,
+        types: IntArray,
+        schema: Schema,
+        *,
+        vectors: Index | None = None,
+        name_of: Callable[[int], str] = str,
+        prominence: Prominence = np.zeros_like,
+        frequency: Callable[[str], int] = lambda _: 0,
+        language: str = ENGLISH,
+    ) -> None:
+        """`types` holds the type code of every node.
+
+        `vectors` finds by meaning what no spelling finds, and `name_of` names it. Among nodes of one name, those with
+        more `prominence` come first. `frequency` tells how many texts of the base a word is in; those are in a
+        `language`, and words of another one may be like names by chance.
+        """
+        self.language = language
+        self.table, self.trigrams, self.types, self.schema = table, trigrams, types, schema
+        self.vectors, self.name_of, self.prominence, self.frequency = vectors, name_of, prominence, frequency
+        self._ignored = schema_words(schema)
+
+    @staticmethod
+    def write(folder: Path, aliases: pa.Array, nodes: IntArray, is_name: NDArray[np.bool_] | None = None) -> None:
+        """Index aliases with their nodes; `is_name` marks the nodes' own names, all of them where it is None."""
+        own = np.ones(len(nodes), dtype=np.bool_) if is_name is None else is_name
+        NameTable.write(folder, aliases, nodes, np.where(own, NAME, ALIAS).astype(np.uint8))
+
+    @classmethod
+    def open(cls, folder: Path, types: IntArray, schema: Schema, *, name_of: Callable[[int], str] = str) -> NameIndex:
+        """Map an index that finds by spelling alone."""
+        return cls(NameTable.open(folder), TrigramIndex.open(folder), types, schema, name_of=name_of)
+
+    def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
+        """The nodes a name may stand for: exact, then of like spelling, then, where these are poor, of near meaning."""
+        code = None if type is None else self.schema.type_code[self.schema.node_type(type).name]
+        form = form_of(text)
+        place = self.table.find(form)
+        links = [] if place is None else self._exact(place, text, code)
+        if len(links) < k:
+            links += self._like(form, code, k, {link.node for link in links})
+        if len(links) < k and self.vectors is not None and (not links or links[0].score < SURE):
+            links += self._by_meaning(text, code, k, {link.node for link in links})
+        return tuple(links[:k])
+
+    def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:
+        """The names that occur in a text, case aside: longest match first, never overlapping, in reading order."""
+        tokens = tokenise(text)
+        matches = self.table.matches(tokens)
+        meant = [match for match in matches if self._is_meant(match, tokens, text)]
+        found = [self._mention(match, tokens, text) for match in longest(meant, tokens)]
+        spoken = language_of(text, [(one.start, one.end) for one in found], self.language)
+        if spoken != self.language:
+            found = [one for one in found if normalise(one.text) not in stop_words(spoken)]
+            fuzzy = fuzzy and not found
+        found = [self._numbered(mention, tokens, text) for mention in found]
+        if fuzzy:
+            found += self._misspelt(text, tokens, found)
+        if fuzzy:  # "Romney" may stand for "Mitt Romney", and so may "romney" where nothing else is named
+            found += self._shortened(text, tokens, found)
+            found += self._derived(text, tokens, found)
+            found += self._acronyms(text, found)
+        if not found:  # and so may a small number: "Who directed 9?"
+            found = [self._mention(match, tokens, text) for match in matches if is_number(match, tokens)]
+        return sorted(found, key=lambda mention: mention.start)
+
+    # Names
+
+    def _exact(self, form: int, text: str, code: int | None) -> list[Link]:
+        entries = self._entries(form, code)
+        full = np.flatnonzero(entries.kinds != SHORTENED)
+        entries = entries.taken(full) if len(full) else entries  # brackets tell apart what else has one name
+        scores = [self._exactness(*one, text) for one in zip(entries.kinds, entries.aliases, strict=True)]
+        return self._ordered(entries, "exact", scores)
+
+    def _exactness(self, kind: int, alias: str, text: str) -> float:
+        if kind == SHORTENED:
+            return 0.9
+        return 1.0 if alias == text else 0.99 if alias.casefold() == text.casefold() else 0.98
+
+    def _like(self, form: str, code: int | None, k: int, known: set[int]) -> list[Link]:
+        """Names of like spelling, and longer names with all the words; best first."""
+        links: dict[int, Link] = {}
+        for place, score in sorted(self._like_forms(form, code), key=lambda pair: (-pair[1], pair[0])):
+            for link in self._all_of(place, score, code):
+                if link.node not in known:
+                    links.setdefault(link.node, link)
+            if len(links) >= k:
+                break
+        return list(links.values())
+
+    def _like_forms(self, form: str, code: int | None) -> list[tuple[int, float]]:
+        if len(form) < SHORTEST_FUZZY:
+            return []
+        keep = None if code is None else (lambda forms: self._have_type(forms, code))
+        places = self.trigrams.nearest(form, POOL, keep=keep)
+        (near,) = similar([form], places, self.table.texts(places), SIMILAR)
+        return list({**dict(self._longer(form.split(), code)), **dict(near)}.items())
+
+    def _longer(self, words: Sequence[str], code: int | None) -> list[tuple[int, float]]:
+        """Names that have all the words and more; the less is missing and the more prominent, the surer."""
+        forms = self.table.containing(words, MOST_LONGER)
+        if code is not None and len(forms):
+            forms = forms[self._have_type(forms, code)]
+        if not len(forms):
+            return []
+        covered = sum(len(word.encode()) + 1 for word in words) - 1
+        lengths = self.table.sizes(forms)
+        forms, lengths = forms[lengths >= covered], lengths[lengths >= covered]
+        owners, nodes = self.table.bearers(forms)
+        first = nodes[owners.searchsorted(np.arange(len(forms)))]
+        weight = np.log1p(self.prominence(first).astype(np.float64))
+        scores = SIMILAR + 0.1 * covered / lengths + 0.08 * weight / max(float(weight.max(initial=0)), 1.0)
+        return list(zip(forms.tolist(), scores.tolist(), strict=True))
+
+    def _by_meaning(self, text: str, code: int | None, k: int, known: set[int]) -> list[Link]:
+        assert self.vectors is not None
+        among = None if code is None else NodeSet(np.flatnonzero(self.types == code).astype(np.int32))
+        nearest = self.vectors.search(text, k + len(known), among=among)
+        return [Link(node, self.name_of(node), "vector", score) for node, score in nearest if node not in known]
+
+    def _all_of(self, form: int, score: float, code: int | None = None) -> list[Link]:
+        """The nodes of a form that is like the wanted one."""
+        entries = self._entries(form, code)
+        return self._ordered(entries, "fuzzy", [score] * len(entries.nodes))
+
+    def _entries(self, form: int, code: int | None) -> Entries:
+        entries = self.table.entries(form)
+        return entries if code is None else entries.taken(np.flatnonzero(self.types[entries.nodes] == code))
+
+    def _have_type(self, forms: IntArray, code: int) -> NDArray[np.bool_]:
+        owners, nodes = self.table.bearers(forms)
+        fits = self.types[nodes] == code
+        return np.asarray(np.bincount(owners[fits], minlength=len(forms)) > 0)
+
+    def _ordered(self, entries: Entries, how: Literal["exact", "fuzzy"], scores: Sequence[float]) -> list[Link]:
+        """Surest first, own names before other names, then the more prominent node."""
+        nodes = entries.nodes
+        order = np.lexsort((nodes, -self.prominence(nodes), entries.kinds, -np.asarray(scores)))
+        return [Link(int(nodes[place]), entries.aliases[place], how, scores[place]) for place in order.tolist()]
+
+    # Running text
+
+    def _is_meant(self, match: Match, tokens: Sequence[Token], text: str) -> bool:
+        def is_written(word: str) -> bool:
+            return any(alias.strip(punctuation) == word for alias in self.table.entries(match.form).aliases)
+
+        return is_telling(match, tokens, text, self._ignored, is_written)
+
+    def _mention(self, match: Match, tokens: Sequence[Token], text: str) -> Mention:
+        start, end = tokens[match.first].start, tokens[match.last].end
+        if match.is_exact:  # "C++" is no "C"
+            aliases = self.table.entries(match.form).aliases
+            end = max([end, *(start + len(alias) for alias in aliases if text.startswith(alias, start))])
+        links = self._exact(match.form, text[start:end], None)[:MOST_IN_TEXT]
+        if not match.is_exact:
+            links = [Link(link.node, link.alias, "fuzzy", min(link.score, 0.95)) for link in links]
+        return Mention(start, end, text[start:end], tuple(links))
+
+    def _numbered(self, mention: Mention, tokens: Sequence[Token], text: str) -> Mention:
+        """A name with a number beside it, where few names have both: "1986 Mets" may be "1986 New York Mets"."""
+        inside = [token.text for token in tokens if mention.start <= token.start < mention.end]
+        for run in numbers_beside(mention.start, mention.end, tokens, text):
+            longer = self._longer([*(token.text for token in run), *inside], None)
+            if 0 < len(longer) <= MOST_RARE:
+                start, end = min(run[0].start, mention.start), max(run[-1].end, mention.end)
+                links = [link for form, score in longer for link in self._all_of(form, score)]
+                return Mention(start, end, text[start:end], tuple(links[:MOST_IN_TEXT]))
+        return mention
+
+    def _misspelt(self, text: str, tokens: Sequence[Token], found: Sequence[Mention]) -> list[Mention]:
+        """Runs of words that are nearly a name, around words that neither names nor texts of the base know."""
+        is_free = [not any(mention.start <= token.start < mention.end for mention in found) for token in tokens]
+        odd = [place for place, token in enumerate(tokens) if is_free[place] and self._is_odd(token)]
+        mentions = []
+        for place in sorted(odd, key=lambda place: -len(tokens[place].text))[:MOST_ODD]:
+            best = (
+                self._best_run(runs_around(place, tokens, is_free, self._ignored), tokens) if is_free[place] else None
+            )
+            if best is not None:
+                run, form, score = best
+                start, end = tokens[run[0]].start, tokens[run[-1]].end
+                links = self._all_of(form, score)[:MOST_IN_TEXT]
+                mentions.append(Mention(start, end, text[start:end], tuple(links)))
+                for covered in run:
+                    is_free[covered] = False
+        return mentions
+
+    def _shortened(self, text: str, tokens: Sequence[Token], found: Sequence[Mention]) -> list[Mention]:
+        """Words that together are in few names, the longest runs first; beside other names only with capitals."""
+        covered = {
+            place
+            for place, token in enumerate(tokens)
+            if any(mention.start <= token.start < mention.end for mention in found)
+        }
+        mentions = []
+        for run in telling_runs(tokens, self._ignored):
+            if not covered.isdisjoint(run):
+                continue
+            written = [text[tokens[place].start] for place in run]
+            words = [tokens[place].text for place in run]
+            is_written_as_name = run[0] > 0 and all(letter.isupper() or letter.isdecimal() for letter in written)
+            longer = self._longer(words, None)
+            is_rare = len(longer) <= MOST_RARE and all(self.frequency(one) <= len(longer) + MOST_RARE for one in words)
+            if found and not is_written_as_name and not is_rare:
+                continue
+            if longer and (len(run) > 1 or len(longer) <= MOST_SHORTENED):
+                best = sorted(longer, key=lambda pair: (-pair[1], pair[0]))[:MOST_IN_TEXT]
+                start, end = tokens[run[0]].start, tokens[run[-1]].end
+                links = [link for form, score in best for link in self._all_of(form, score)]
+                mentions.append(Mention(start, end, text[start:end], tuple(links[:MOST_IN_TEXT])))
+                covered.update(run)
+        return mentions
+
+    def _acronyms(self, text: str, found: Sequence[Mention]) -> list[Mention]:
+        """Capitals that are the first letters of a name: "WHO" may stand for "World Health Organization"."""
+        mentions = []
+        for match in ACRONYM.finditer(text):
+            is_free = not any(mention.start <= match.start() < mention.end for mention in found)
+            forms = self._by_initials.get(match[0].replace("&", "").casefold(), ()) if is_free else ()
+            if forms and len(forms) <= MOST_RARE:
+                links = [link for form in forms for link in self._all_of(form, DERIVED)]
+                mentions.append(Mention(match.start(), match.end(), match[0], tuple(links[:MOST_IN_TEXT])))
+        return mentions
+
+    @cached_property
+    def _by_initials(self) -> dict[str, list[int]]:
+        """First letters, little words left out → the forms they are of."""
+        found: dict[str, list[int]] = {}
+        if len(self.table) <= MOST_FORMS:
+            for place, form in enumerate(self.table.texts(np.arange(len(self.table), dtype=np.int32))):
+                words = [word for word in form.split() if word not in stop_words()]
+                if len(words) >= FEWEST_INITIALS:
+                    found.setdefault("".join(word[0] for word in words), []).append(place)
+        return found
+
+    def _derived(self, text: str, tokens: Sequence[Token], found: Sequence[Mention]) -> list[Mention]:
+        """Words with a capital that are made from a name, or a name from them: "African" may stand for "Africa"."""
+        mentions = []
+        for token in tokens:
+            is_free = not any(mention.start <= token.start < mention.end for mention in found)
+            long_enough = len(token.text) >= SHORTEST_ODD and token.text.isalpha() and text[token.start].isupper()
+            if is_free and long_enough and not is_common(token.text, self._ignored):
+                form, share = self._nearest_root(token.text)
+                if share >= SAME_ROOT:
+                    links = self._all_of(form, DERIVED)[:MOST_IN_TEXT]
+                    mentions.append(Mention(token.start, token.end, text[token.start : token.end], tuple(links)))
+        return mentions
+
+    def _nearest_root(self, word: str) -> tuple[int, float]:
+        """The form of one word that has the longest beginning in common with a word, and the share of that."""
+        best, share = -1, 0.0
+        for place, name in self.table.beginning(word[:ROOT], MOST_LONGER):
+            common = next(
+                (at for at, (a, b) in enumerate(zip(word, name, strict=False)) if a != b), min(len(word), len(name))
+            )
+            if name.isalpha() and common / max(len(word), len(name)) > share:
+                best, share = place, common / max(len(word), len(name))
+        return best, share
+
+    def _best_run(self, runs: Sequence[range], tokens: Sequence[Token]) -> tuple[range, int, float] | None:
+        """The run of words that is most like a name, the longest of equally good ones."""
+        wanted = [" ".join(tokens[place].text for place in run) for run in runs]
+        near = [self.trigrams.nearest(form, POOL) for form in wanted]
+        places = distinct(np.sort(np.concatenate(near)))
+        given = self.table.texts(places)
+        name = dict(zip(places.tolist(), given, strict=True))
+        options = [
+            (run, *found[0])
+            for run, form, found in zip(runs, wanted, similar(wanted, places, given, SIMILAR_IN_TEXT), strict=True)
+            if found and not is_derived(form, name[found[0][0]])
+        ]
+        return max(options, key=lambda option: (round(option[2], 2), len(option[0])), default=None)
+
+    def _is_odd(self, token: Token) -> bool:
+        if len(token.text) < SHORTEST_ODD or not token.text.isalpha() or is_common(token.text, self._ignored):
+            return False
+        return not self.table.has_word(token.text) and not self.frequency(token.text)
+
+
+def schema_words(schema: Schema) -> frozenset[str]:
+    """The words of types, relations and attributes: "gene" in a question means the type, not a node of that name."""
+    labels = [node_type.label for node_type in schema.node_types]
+    labels += [label for relation in schema.relations for label in (relation.name, relation.label, relation.inverse)]
+    labels += [label for attribute in schema.attribute_types for label in (attribute, words_of(attribute))]
+    return frozenset(token.text for label in labels for token in tokenise(label))

@@ -1,0 +1,117 @@
+"""Names that are not in an index: corrected by the user, or looked up at an endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from clew.core.errors import NotFoundError
+from clew.store.index.protocol import Link, Mention, Names
+from clew.store.index.tokens import Token, stop_words, tokenise
+from clew.store.remote.sparql import SHORT, SparqlKnowledgeBase
+from clew.store.remote.sparql_endpoint import content, iri, literal, pages_of
+
+
+@dataclass(frozen=True)
+class CorrectedNames:
+    """Other names stand for what they stood for before."""
+
+    names: Names
+    fixes: Mapping[str, tuple[int, ...]]
+    """Name, case aside → the nodes it stands for; none where it names nothing."""
+
+    def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
+        """The corrected nodes, all of them and whatever their type, or else what the name stood for before."""
+        fixed = self._fixed(text)
+        return self.names.link(text, type=type, k=k) if fixed is None else fixed
+
+    def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:
+        """The names in a text, those that name nothing left out."""
+        found = []
+        for mention in self.names.mentions(text, fuzzy=fuzzy):
+            fixed = self._fixed(mention.text)
+            if fixed is None:
+                found.append(mention)
+            elif fixed:
+                found.append(replace(mention, links=fixed))
+        return found
+
+    def _fixed(self, text: str) -> tuple[Link, ...] | None:
+        wanted = text.strip().casefold()
+        for name, nodes in self.fixes.items():
+            if name.strip().casefold() == wanted:
+                return tuple(Link(node, text, "exact", 1.0) for node in nodes)
+        return None
+
+
+LONGEST = 10
+"""Words of the longest name looked for in a question."""
+
+
+class RemoteNames:
+    """The `Names` of a remote base."""
+
+    def __init__(self, kb: SparqlKnowledgeBase) -> None:
+        self.kb = kb
+
+    def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
+        """The nodes with this label."""
+        name = " ".join(text.split())
+        if self.kb.reading.entities and SHORT.fullmatch(name):
+            with suppress(NotFoundError):
+                return (Link(self.kb.find(name), name, "exact", 1.0),)
+        found = [
+            Link(node, label, "exact", 1.0) for node, label in self._labelled({name: _spellings(name)}).get(name, ())
+        ]
+        if type is not None:
+            kinds = {ref.id: ref.type for ref in self.kb.refs([link.node for link in found])}
+            found = [link for link in found if kinds[link.node] == type]
+        return tuple(sorted(found, key=lambda link: link.node)[:k])
+
+    def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:  # noqa: ARG002 - endpoints compare exactly
+        """Labels that occur in a text: longest match first, never overlapping, in reading order."""
+        tokens = tokenise(text)
+        spans = {text[a.start : b.end]: (a.start, b.end) for a, b in _runs(tokens)}
+        found = self._labelled({name: _spellings(name) for name in spans})
+        taken: list[Mention] = []
+        for name in sorted(found, key=lambda name: (-len(name), spans[name])):
+            start, end = spans[name]
+            if all(end <= other.start or other.end <= start for other in taken):
+                links = tuple(Link(node, label, "exact", 1.0) for node, label in found[name])
+                taken.append(Mention(start, end, name, links))
+        return sorted(taken, key=lambda mention: mention.start)
+
+    def _labelled(self, asked: Mapping[str, list[str]]) -> dict[str, list[tuple[int, str]]]:
+        """For each name the nodes with one of its spellings as label; what describes a relation or a type is none."""
+        owners: dict[str, list[str]] = {}
+        for name, spellings in asked.items():
+            for spelling in spellings:
+                owners.setdefault(spelling, []).append(name)
+        languages = ("", self.kb.reading.language)
+        terms = [literal(spelling, language) for spelling in owners for language in languages]
+        label = iri(self.kb.reading.label)
+        found: dict[str, list[tuple[int, str]]] = {}
+        for portion in pages_of(terms, self.kb.reading.batch):
+            query = f"SELECT ?s ?l WHERE {{ VALUES ?l {{ {' '.join(portion)} }} ?s {label} ?l }}"
+            for row in self.kb.endpoint.rows(query, ordered_by="?s ?l"):
+                spelling = content(row["l"])
+                for name in owners.get(spelling, ()):
+                    found.setdefault(name, []).append((self.kb.intern([row["s"]])[0], spelling))
+        every = [node for labelled in found.values() for node, _ in labelled]
+        known = {ref.id for ref in self.kb.refs(every) if ref.type in self.kb.schema.type_code}
+        kept = {name: [one for one in labelled if one[0] in known] for name, labelled in found.items()}
+        return {name: labelled for name, labelled in kept.items() if labelled}
+
+
+def _runs(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
+    """Every run of words that may be a name: none that is only stop words."""
+    for first in range(len(tokens)):
+        for last in range(first, min(first + LONGEST, len(tokens))):
+            if any(token.text not in stop_words() for token in tokens[first : last + 1]):
+                yield tokens[first], tokens[last]
+
+
+def _spellings(name: str) -> list[str]:
+    """As written, with underscores, in title case and with a capital first: an endpoint compares letter by letter."""
+    return list(dict.fromkeys((name, name.replace(" ", "_"), name.title(), name[:1].upper() + name[1:], name.lower())))

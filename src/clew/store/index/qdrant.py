@@ -1,0 +1,210 @@
+"""Vectors in Qdrant instead of the base's folder: by content, a collection for each base and embedder, searched there.
+
+A point is the vector of one text. Its id is the hash of the text; its payload says for each state of the base which
+nodes have it. Qdrant searches exactly, so that scores are those of the index on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote, urlsplit
+from uuid import UUID
+
+import httpx
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.core.errors import EmbedderMismatch, InputError, StorageError, needing
+from clew.core.types import IntArray
+from clew.models.protocol import Embedder
+from clew.models.settings import Settings
+from clew.store.index.protocol import Index
+from clew.store.index.vector_store import Hashes, Vectors, file_name
+from clew.store.index.vectors import BATCH, UNKNOWN, ServedVectors
+
+if TYPE_CHECKING:  # an extra
+    from qdrant_client import QdrantClient
+
+T = TypeVar("T")
+SCHEME = "qdrant+"
+FINISHED = str(UUID(int=0))
+"""The point that names the states of the base in which every node has its vector."""
+
+
+@lru_cache(maxsize=4)
+def connect(address: str) -> QdrantClient:
+    """A client for `qdrant+http://HOST:6333`, or for `qdrant+file:///FOLDER`, which needs no server."""
+    with needing("qdrant", "qdrant_client"):
+        from qdrant_client import QdrantClient
+    url = address.removeprefix(SCHEME).partition("#")[0]
+    parts = urlsplit(url)
+    if not address.startswith(SCHEME) or parts.scheme not in ("http", "https", "file"):
+        raise InputError(f"CLEW_VECTORS={address}: expected qdrant+http://HOST:6333 or qdrant+file:///FOLDER")
+    with refusing(url):
+        if parts.scheme == "file":
+            return QdrantClient(path=unquote(parts.path))
+        key = Settings.load().local_key(url).reveal()
+        return QdrantClient(url=url, api_key=key or None, timeout=60, check_compatibility=False)
+
+
+@contextmanager
+def refusing(what: str) -> Iterator[None]:
+    """Say in plain words why Qdrant did not do as it was told."""
+    from qdrant_client.http.exceptions import ApiException
+
+    try:
+        yield
+    except (ApiException, httpx.HTTPError, OSError, RuntimeError) as error:
+        raise StorageError(f"Qdrant, {what!r}: {str(error).strip() or type(error).__name__}") from error
+
+
+def _portions(ids: list[T]) -> Iterator[list[T]]:
+    for start in range(0, len(ids), BATCH):
+        yield ids[start : start + BATCH]
+
+
+class QdrantStore:
+    """The vectors of one base by one embedder; safe for threads and for several servers."""
+
+    def __init__(self, address: str, base: str, embedder: Embedder, spec: str) -> None:
+        """Vectors of another embedder lie in another collection; one whose vectors are of another length is refused."""
+        self.client, self.dimension, self.spec = connect(address), embedder.dimension, spec
+        self.is_server = not address.startswith(f"{SCHEME}file:")
+        """The engine in a folder compares with every vector, and takes no hints how to search."""
+        self.collection = f"clew {base} {file_name(embedder.name)}"
+        self.refusal: str | None = None
+        self._ids: list[str] = []
+        self._rows: dict[str, int] = {}
+        self._lock = RLock()
+        self._open(embedder)
+
+    def _open(self, embedder: Embedder) -> None:
+        from qdrant_client.models import Distance, VectorParams
+
+        with refusing(self.collection):
+            if not self.client.collection_exists(self.collection):
+                kind = VectorParams(size=self.dimension, distance=Distance.DOT)
+                self.client.create_collection(self.collection, vectors_config=kind)
+            found = self.client.get_collection(self.collection).config.params.vectors
+        size = found.size if isinstance(found, VectorParams) else None
+        if size != self.dimension:
+            raise EmbedderMismatch(
+                f"Qdrant's collection {self.collection!r} holds vectors of length {size}, {embedder.name} makes "
+                f"{self.dimension}: remove the collection, or name another one after # in CLEW_VECTORS"
+            )
+
+    def __len__(self) -> int:
+        with refusing(self.collection):
+            return int(self.client.count(self.collection).count)
+
+    def rows(self, hashes: Hashes) -> NDArray[np.int64]:
+        """Numbers by which this process knows the vectors of texts, -1 where they are not kept."""
+        ids = [str(UUID(bytes=key.tobytes())) for key in hashes]
+        unknown = [one for one in dict.fromkeys(ids) if one not in self._rows]
+        for some in _portions(unknown):
+            with refusing(self.collection):
+                there = self.client.retrieve(self.collection, some, with_payload=False)
+            self._number(str(point.id) for point in there)
+        return np.array([self._rows.get(one, -1) for one in ids], dtype=np.int64)
+
+    def gather(self, rows: NDArray[np.integer]) -> Vectors:
+        """The vectors of the given rows."""
+        ids = [self._ids[row] for row in rows.tolist()]
+        found: dict[str, Any] = {}
+        for some in _portions(list(dict.fromkeys(ids))):
+            with refusing(self.collection):
+                there = self.client.retrieve(self.collection, some, with_payload=False, with_vectors=True)
+            found |= {str(point.id): point.vector for point in there}
+        if len(found) < len(set(ids)):
+            raise StorageError(f"vectors have vanished from Qdrant's {self.collection!r}: open the base again")
+        return np.array([found[one] for one in ids], dtype=np.float32).reshape(-1, self.dimension)
+
+    def add(self, hashes: Hashes, vectors: Vectors) -> NDArray[np.int64]:
+        """Keep vectors and return their rows; one that another server has kept meanwhile is the same one."""
+        from qdrant_client.models import PointStruct
+
+        ids = [str(UUID(bytes=key.tobytes())) for key in hashes]
+        points = [PointStruct(id=one, vector=vector.tolist()) for one, vector in zip(ids, vectors, strict=True)]
+        with refusing(self.collection):
+            self.client.upsert(self.collection, points, wait=True)
+        self._number(ids)
+        return self.rows(hashes)
+
+    def is_finished(self, state: str) -> bool:
+        """Whether every node of a state of the base has its vector, as after `clew embed`."""
+        with refusing(self.collection):
+            return any(state in (point.payload or {}) for point in self.client.retrieve(self.collection, [FINISHED]))
+
+    def finish(self, state: str, rows: IntArray) -> None:
+        """Say of each vector which nodes of a state have it, then that all have one."""
+        from qdrant_client.models import PayloadSchemaType, PointStruct, SetPayload, SetPayloadOperation
+
+        nodes: dict[int, list[int]] = {}
+        for node, row in enumerate(rows.tolist()):
+            nodes.setdefault(row, []).append(node)
+        with refusing(self.collection):
+            if self.is_server:
+                self.client.create_payload_index(self.collection, state, PayloadSchemaType.INTEGER)
+            for some in _portions(list(nodes)):
+                told = [SetPayload(payload={state: nodes[row]}, points=[self._ids[row]]) for row in some]
+                self.client.batch_update_points(self.collection, [SetPayloadOperation(set_payload=one) for one in told])
+            if not self.client.retrieve(self.collection, [FINISHED]):
+                self.client.upsert(self.collection, [PointStruct(id=FINISHED, vector=[0.0] * self.dimension)])
+            self.client.set_payload(self.collection, {state: [UNKNOWN]}, points=[FINISHED], wait=True)
+
+    def nearest(self, state: str, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
+        """The nodes of a state that bear the k nearest vectors, all nodes or some."""
+        from qdrant_client.models import FieldCondition, Filter, MatchAny, Range, SearchParams
+
+        wanted = Range(gte=0) if nodes is None else None
+        among = None if nodes is None else MatchAny(any=nodes.tolist())
+        with refusing(self.collection):
+            found = self.client.query_points(
+                self.collection,
+                query=vector.tolist(),
+                query_filter=Filter(must=[FieldCondition(key=state, range=wanted, match=among)]),
+                search_params=SearchParams(exact=True) if self.is_server else None,
+                limit=k,
+                with_payload=[state],
+            )
+        there = np.array([node for point in found.points for node in (point.payload or {})[state]], dtype=np.int32)
+        return np.unique(there if nodes is None else np.intersect1d(there, nodes)).astype(np.int32)
+
+    def _number(self, ids: Iterable[str]) -> None:
+        with self._lock:
+            for one in ids:
+                if self._rows.setdefault(one, len(self._ids)) == len(self._ids):
+                    self._ids.append(one)
+
+
+class QdrantVectors(ServedVectors):
+    """The same ranking as the index on disk gives."""
+
+    def __init__(
+        self,
+        size: int,
+        text: Callable[[int], str],
+        embedder: Embedder,
+        store: QdrantStore,
+        lexical: Index,
+        *,
+        generation: str,
+        **options: int,
+    ) -> None:
+        self._collection, self.state = store, generation.replace("-", "_")
+        is_complete = store.is_finished(self.state)
+        super().__init__(size, text, embedder, store, lexical, rows=None, is_complete=is_complete, **options)
+
+    def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
+        return self._collection.nearest(self.state, vector, nodes, k)
+
+    def _ensure(self, nodes: IntArray) -> NDArray[np.int64]:
+        """The rows of nodes: numbers of this process, so that texts tell them also where all have vectors."""
+        return self._sought(nodes)
+
+    def _save_rows(self) -> None:
+        self._collection.finish(self.state, self._rows)

@@ -1,0 +1,231 @@
+"""Tables of strings, and the strings that share most trigrams with a text."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from clew.core.types import IntArray, distinct
+from clew.store.graph.adjacency import map_array
+from clew.store.index.fusion import join_groups
+
+HEAD = 8
+"""The first bytes of every string are kept as one integer, so that most of a search runs in compiled code."""
+
+
+class StringTable:
+    """Strings one after another in one array of bytes; string i is read without the others."""
+
+    def __init__(self, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
+        self.data, self.offsets = data, offsets
+        self._view = data.data
+
+    @staticmethod
+    def write(folder: Path, name: str, strings: pa.Array | pa.ChunkedArray) -> None:
+        """Save strings in the given order."""
+        data, offsets = byte_arrays(strings)
+        np.save(folder / f"{name}_bytes.npy", data)
+        np.save(folder / f"{name}_offsets.npy", offsets)
+
+    @classmethod
+    def open(cls, folder: Path, name: str) -> StringTable:
+        """Map saved strings."""
+        return cls(map_array(folder / f"{name}_bytes.npy"), map_array(folder / f"{name}_offsets.npy"))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, place: int) -> bytes:
+        return bytes(self._view[self.offsets[place] : self.offsets[place + 1]])
+
+
+class SortedStrings(StringTable):
+    """Distinct strings in the order of their bytes."""
+
+    def __init__(self, data: NDArray[np.uint8], offsets: NDArray[np.int64], heads: NDArray[np.uint64]) -> None:
+        super().__init__(data, offsets)
+        self.heads = heads
+
+    @classmethod
+    def of(cls, strings: Sequence[str]) -> SortedStrings:
+        """Strings that are sorted by their bytes and distinct, in memory."""
+        data, offsets = byte_arrays(pa.array(strings, pa.large_string()))
+        return cls(data, offsets, _heads(data, offsets))
+
+    @staticmethod
+    def write(folder: Path, name: str, strings: pa.Array | pa.ChunkedArray) -> None:
+        """Save strings that are sorted by their bytes and distinct."""
+        data, offsets = byte_arrays(strings)
+        np.save(folder / f"{name}_bytes.npy", data)
+        np.save(folder / f"{name}_offsets.npy", offsets)
+        np.save(folder / f"{name}_heads.npy", _heads(data, offsets))
+
+    @classmethod
+    def open(cls, folder: Path, name: str) -> SortedStrings:
+        """Map saved strings."""
+        plain = StringTable.open(folder, name)
+        return cls(plain.data, plain.offsets, map_array(folder / f"{name}_heads.npy"))
+
+    def place(self, wanted: bytes) -> int:
+        """Where a string stands, or would stand."""
+        head = np.uint64(int.from_bytes(wanted[:HEAD].ljust(HEAD, b"\0"), "big"))
+        first, last = int(self.heads.searchsorted(head)), int(self.heads.searchsorted(head, side="right"))
+        return bisect_left(range(len(self)), wanted, first, last, key=self.__getitem__)
+
+    def find(self, wanted: bytes) -> int | None:
+        """Where a string stands; None where it is not among them."""
+        place = self.place(wanted)
+        return place if place < len(self) and self[place] == wanted else None
+
+
+def byte_arrays(strings: pa.Array | pa.ChunkedArray) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The bytes of all strings, and where each begins and ends."""
+    column = strings if isinstance(strings, pa.ChunkedArray) else pa.chunked_array([strings])
+    lengths = pc.binary_length(column).to_numpy() if len(column) else np.empty(0, dtype=np.int64)
+    offsets = np.zeros(len(column) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    parts = [np.empty(0, dtype=np.uint8)]
+    for chunk in column.chunks:
+        whole = chunk.cast(pa.large_binary())
+        borders = np.frombuffer(whole.buffers()[1], dtype=np.int64)[whole.offset : whole.offset + len(whole) + 1]
+        content = np.frombuffer(whole.buffers()[2] or b"", dtype=np.uint8)
+        parts.append(content[borders[0] : borders[-1]])
+    return np.concatenate(parts), offsets
+
+
+def _heads(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint64]:
+    heads = np.zeros(len(offsets) - 1, dtype=np.uint64)
+    lengths = np.diff(offsets)
+    for byte in range(HEAD):
+        heads <<= np.uint64(8)
+        long = np.flatnonzero(lengths > byte)
+        heads[long] |= data[offsets[long] + byte]
+    return heads
+
+
+BUCKETS = 1 << 16
+LONGEST = 1000
+"""Lengths above this one are not told apart."""
+PORTION = 200_000
+"""So many strings are taken at a time when an index is written."""
+FEWEST, BUDGET = 14, 20_000
+"""The rarest trigrams are read until so many postings are, but at least the first few: typos make rare ones."""
+SHARE = 0.2
+"""Strings with less than this share of the weight of the wanted trigrams are not looked at."""
+
+LOOKED_AT, MORE = 4, 8
+"""Where only some strings are kept: how many are looked at for each wanted one, and how many times more after that."""
+
+
+class TrigramIndex:
+    """For every trigram the strings that have it; one space stands before and after each string."""
+
+    def __init__(
+        self, offsets: NDArray[np.int64], members: IntArray, places: IntArray, lengths: NDArray[np.int64]
+    ) -> None:
+        """Use `TrigramIndex.open`."""
+        self.offsets, self.members = offsets, members
+        self.places = places
+        """The place of each string in the order in which they were given."""
+        self.lengths = lengths
+        """The number of strings shorter than 0, 1, 2, … characters."""
+
+    @staticmethod
+    def write(folder: Path, strings: pa.Array) -> None:
+        """Index strings by place."""
+        sizes = np.minimum(pc.utf8_length(strings).to_numpy(), LONGEST)
+        places = np.argsort(sizes.astype(np.uint16), kind="stable").astype(np.int32)
+        borders, groups = [np.zeros(BUCKETS + 1, dtype=np.int64)], [(np.empty(0, dtype=np.int32),)]
+        for start in range(0, len(strings), PORTION):
+            codes, owners = _trigrams(strings.take(places[start : start + PORTION]).to_pylist())
+            order = np.argsort(codes, kind="stable")  # a radix sort, since codes have 16 bits
+            codes, owners = codes[order], owners[order] + np.int32(start)
+            again = np.zeros(len(codes), dtype=np.bool_)
+            again[1:] = (codes[1:] == codes[:-1]) & (owners[1:] == owners[:-1])
+            codes, owners = codes[~again], owners[~again]
+            borders.append(np.append(0, np.cumsum(np.bincount(codes, minlength=BUCKETS))).astype(np.int64))
+            groups.append((owners,))
+        offsets, (members,) = join_groups(borders, groups)
+        np.save(folder / "trigram_offsets.npy", offsets)
+        np.save(folder / "trigram_members.npy", members)
+        np.save(folder / "trigram_places.npy", places)
+        shorter = np.append(0, np.cumsum(np.bincount(sizes, minlength=LONGEST + 1))).astype(np.int64)
+        np.save(folder / "trigram_lengths.npy", shorter)
+
+    @classmethod
+    def open(cls, folder: Path) -> TrigramIndex:
+        """Map an index."""
+        names = ("offsets", "members", "places", "lengths")
+        return cls(*(map_array(folder / f"trigram_{name}.npy") for name in names))
+
+    def nearest(
+        self, text: str, count: int, *, keep: Callable[[IntArray], NDArray[np.bool_]] | None = None
+    ) -> IntArray:
+        """The places of up to `count` strings of like length that share the most telling trigrams, best first."""
+        size = min(len(text), LONGEST)
+        slack = 2 + size // 8
+        window = range(max(0, size - slack), min(LONGEST, size + slack) + 1)
+        low, high = int(self.lengths[window.start]), int(self.lengths[window.stop])
+        codes = distinct(np.sort(_trigrams([text])[0])).astype(np.int64)
+        sizes = self.sizes(codes, window)
+        order = np.argsort(sizes, kind="stable")
+        read = max(FEWEST, int(np.cumsum(sizes[order]).searchsorted(BUDGET)))
+        order = order[:read]
+        sizes = sizes[order]
+        weights = np.log1p((high - low) / (sizes + 1))
+        whole = float(weights.sum())
+        shared = np.concatenate(self.having(codes[order], window)) - np.int32(low)
+        totals = np.bincount(shared, np.repeat(weights, sizes), minlength=1)
+        found = np.flatnonzero(totals > whole * SHARE)
+        return self._best(found, totals[found], low, count, keep)
+
+    def _best(
+        self,
+        found: NDArray[np.int64],
+        totals: NDArray[np.number],
+        low: int,
+        count: int,
+        keep: Callable[[IntArray], NDArray[np.bool_]] | None,
+    ) -> IntArray:
+        """The places of the `count` best that are kept; `keep` is asked about no more of them than it takes."""
+        looked_at = count if keep is None else count * LOOKED_AT
+        while True:
+            least = np.partition(totals, -looked_at)[-looked_at] if looked_at < len(totals) else -np.inf
+            best = np.flatnonzero(totals >= least)
+            places = self.places[found[best] + low]
+            order = np.lexsort((places, -totals[best]))
+            kept = places[order] if keep is None else places[order][keep(places[order])]
+            if len(kept) >= count or len(best) == len(found):
+                return kept[:count]
+            looked_at *= MORE
+
+    def sizes(self, codes: NDArray[np.int64], window: range) -> NDArray[np.int64]:
+        """How many strings of the given lengths have each trigram."""
+        return np.array([len(members) for members in self.having(codes, window)], dtype=np.int64)
+
+    def having(self, codes: NDArray[np.int64], window: range) -> list[IntArray]:
+        """For each trigram the strings of the given lengths that have it, as their ranks by length."""
+        bounds = np.array([self.lengths[window.start], self.lengths[window.stop]], dtype=np.int32)
+        lists = []
+        for first, last in zip(self.offsets[codes].tolist(), self.offsets[codes + 1].tolist(), strict=True):
+            left, right = self.members[first:last].searchsorted(bounds).tolist()
+            lists.append(self.members[first + left : first + right])
+        return lists
+
+
+def _trigrams(strings: list[str]) -> tuple[NDArray[np.uint16], IntArray]:
+    """The hashed trigram around every character, and the string it belongs to."""
+    joined = " " + " ".join(strings) + " "
+    points = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    owners = np.repeat(np.arange(len(strings), dtype=np.int32), [len(string) for string in strings])
+    places = np.arange(1, len(owners) + 1) + owners
+    mixed = points[places - 1] * np.uint32(73856093)
+    mixed ^= points[places] * np.uint32(19349663)
+    mixed ^= points[places + 1] * np.uint32(83492791)
+    return (mixed ^ (mixed >> np.uint32(16))).astype(np.uint16), owners

@@ -1,0 +1,302 @@
+"""Exact vector search that computes vectors when they are first needed.
+
+A new base answers at once: the vectors of the candidates that matter are computed and kept by content. Which candidates
+matter depends on the question alone, never on what was asked before, so that an answer does not change with history.
+Once every node has a vector, all of them are searched.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from threading import RLock
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.core import trace
+from clew.core.errors import StorageError
+from clew.core.scores import cosines
+from clew.core.types import IntArray, NodeSet, Ranking
+from clew.models.protocol import Embedder
+from clew.store.index.protocol import Index
+from clew.store.index.vector_store import Hashes, Vectors, hashes_of
+
+UNKNOWN = -1
+BATCH = 256
+"""So many vectors are computed before they are written: what a kill may cost."""
+FEW = 1_000
+"""So many vectors are fetched from a server and compared here; more are compared there."""
+MARGIN = 32
+"""So many more than were asked for are compared again here: a server sums in another order."""
+
+
+EmbedBatches = Callable[[Iterable[list[str]]], Iterator[NDArray[np.float32]]]
+"""Batches of documents to their vectors, in the same order."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Nodes whose documents are being embedded, and how many of all are done with them."""
+
+    nodes: IntArray
+    hashes: Hashes
+    done: int
+
+
+class KeptVectors(Protocol):
+    """Vectors of texts by the hashes of these, wherever they are kept; safe for threads."""
+
+    spec: str
+    """How the embedder was named."""
+    refusal: str | None
+    """Why no more can be kept, once that is known."""
+
+    def __len__(self) -> int: ...
+
+    def rows(self, hashes: Hashes) -> NDArray[np.int64]:
+        """Where the vectors of texts are kept, -1 where they are not."""
+        ...
+
+    def gather(self, rows: NDArray[np.integer]) -> Vectors:
+        """The vectors of the given rows."""
+        ...
+
+    def add(self, hashes: Hashes, vectors: Vectors) -> NDArray[np.int64]:
+        """Keep vectors and return their rows; those that are kept already stay."""
+        ...
+
+
+class VectorIndex(ABC):
+    """Ranks nodes by the inner product of their document's unit vector with the question's."""
+
+    def __init__(
+        self,
+        size: int,
+        text: Callable[[int], str],
+        embedder: Embedder,
+        store: KeptVectors,
+        lexical: Index,
+        *,
+        rows: IntArray | None,
+        is_complete: bool,
+        pool: int = 100,
+        most: int = 300,
+    ) -> None:
+        """`text` gives the document of a node, `rows` where the vector of each is kept, None where unknown.
+
+        Until all nodes have vectors, up to `most` given candidates are embedded on demand; where there are more, the
+        `pool` best lexical hits among them.
+        """
+        self.size, self.text, self.embedder, self.store, self.lexical = size, text, embedder, store, lexical
+        self.pool, self.most, self.is_complete = pool, most, is_complete
+        self._rows = np.full(size, UNKNOWN, dtype=np.int32) if rows is None else rows
+        self._lock = RLock()
+
+    def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
+        """The k nearest nodes; `among` None means all, an empty set means none."""
+        if k <= 0 or not self.size or (among is not None and not len(among)):
+            return Ranking.of([], [])
+        with trace.span("vector search") as span:
+            nodes = self._candidates(query, among)
+            had = len(nodes) if self.is_complete else int((self._known(nodes) >= 0).sum())
+            span.note(
+                candidates=self.size if among is None else len(among),
+                considered=len(nodes),
+                had_vectors=had,
+                complete=self.is_complete,
+            )
+            vector = self.embedder.embed([query], role="query")[0]
+            return self._ranked(vector, nodes, k)
+
+    def nearest(self, node: int, k: int, among: NodeSet) -> Ranking:
+        """The k nodes among some whose vectors are nearest to that of a node, the node itself aside."""
+        vector = self.vectors(np.array([node], dtype=np.int32))[0]
+        near = self._ranked(vector, among.array, k + 1)
+        kept = near.nodes != node
+        return Ranking(near.nodes[kept][:k], near.scores[kept][:k])
+
+    def similarities(self, query: str, nodes: NodeSet) -> Vectors:
+        """The cosine of each of the given nodes with a query, in their order; missing vectors are computed."""
+        vector = self.embedder.embed([query], role="query")[0]
+        return cosines(self.vectors(nodes.array), vector)
+
+    def vectors(self, nodes: IntArray) -> Vectors:
+        """The vectors of the given nodes, computed where they are missing."""
+        return self.store.gather(self._ensure(nodes))
+
+    def embed_all(
+        self, progress: Callable[[int, int], None] = lambda _done, _total: None, embed: EmbedBatches | None = None
+    ) -> int:
+        """Compute every vector that is missing, and return how many were; a killed run goes on where it stopped.
+
+        `embed` computes the vectors of batches in their order; without it, the embedder does so here.
+        """
+        progress(0, self.size)
+        before = len(self.store)
+        under_way: deque[_Batch] = deque()
+        for vectors in (embed or self._embed)(() if self.is_complete else self._missing(under_way)):
+            batch = under_way.popleft()
+            self._rows[batch.nodes] = self.store.add(batch.hashes, vectors)
+            if self.store.refusal:
+                break
+            progress(batch.done, self.size)
+        if self.store.refusal:
+            raise StorageError(self.store.refusal)
+        computed = len(self.store) - before
+        if not self.is_complete:
+            for start in range(0, self.size, BATCH):  # those whose text was that of another under way
+                self._ensure(np.arange(start, min(start + BATCH, self.size), dtype=np.int32))
+            with self._lock:
+                self._save_rows()
+                self.is_complete = True
+        progress(self.size, self.size)
+        return computed
+
+    # Inside
+
+    def _missing(self, under_way: deque[_Batch]) -> Iterator[list[str]]:
+        """The texts that have no vector and get none either by what is under way, where each batch is added."""
+        for start in range(0, self.size, BATCH):
+            nodes = np.arange(start, min(start + BATCH, self.size), dtype=np.int32)
+            nodes = nodes[self._known(nodes) < 0]
+            texts = self._texts(nodes)
+            hashes = hashes_of(texts)
+            expected = {key.tobytes() for batch in under_way for key in batch.hashes}
+            new = [place for place, key in enumerate(hashes) if key.tobytes() not in expected]
+            if new:
+                under_way.append(_Batch(nodes[new], hashes[new], min(start + BATCH, self.size)))
+                yield [texts[place] for place in new]
+
+    def _embed(self, batches: Iterable[list[str]]) -> Iterator[NDArray[np.float32]]:
+        return (self.embedder.embed(texts, role="document") for texts in batches)
+
+    def _candidates(self, query: str, among: NodeSet | None) -> IntArray:
+        if self.is_complete:
+            return np.arange(self.size, dtype=np.int32) if among is None else among.array
+        if among is None and self.size <= self.most:
+            return np.arange(self.size, dtype=np.int32)
+        if among is not None and len(among) <= self.most:
+            return among.array
+        hits = self.lexical.search(query, self.pool, among=among).nodes
+        if among is not None and len(among) < self.size // 2:  # more is a filter by type, and narrowing is the rule
+            instead = f"the {len(hits)} of them that share most with the question's words"
+            trace.fallback("vector search", f"{len(among)} candidates, and not all nodes have vectors yet", instead)
+        return hits
+
+    def _ranked(self, vector: Vectors, nodes: IntArray, k: int) -> Ranking:
+        near = self._shortlist(vector, nodes, k)
+        return Ranking.of(near, cosines(self.vectors(near), vector), k)
+
+    @abstractmethod
+    def _shortlist(self, vector: Vectors, nodes: IntArray, k: int) -> IntArray:
+        """Return some of the nodes, the k nearest and all that tie with them included."""
+
+    @abstractmethod
+    def _save_rows(self) -> None:
+        """Note that every node has a vector, and which."""
+
+    def _known(self, nodes: IntArray) -> NDArray[np.int64]:
+        """The rows of nodes as far as their texts have vectors."""
+        rows = self._rows[nodes].astype(np.int64)
+        unseen = np.flatnonzero(rows == UNKNOWN)
+        if len(unseen):
+            rows[unseen] = self.store.rows(hashes_of(self._texts(nodes[unseen])))
+            with self._lock:
+                self._rows[nodes] = rows
+        return rows
+
+    def _ensure(self, nodes: IntArray) -> NDArray[np.int64]:
+        """The rows of nodes; missing vectors are computed and kept."""
+        return self._rows[nodes].astype(np.int64, copy=False) if self.is_complete else self._sought(nodes)
+
+    def _sought(self, nodes: IntArray) -> NDArray[np.int64]:
+        """The same, found by the texts of the nodes."""
+        with self._lock:
+            rows = self._known(nodes)
+            missing = np.flatnonzero(rows < 0)
+            for start in range(0, len(missing), BATCH):
+                some = missing[start : start + BATCH]
+                texts = self._texts(nodes[some])
+                rows[some] = self.store.add(hashes_of(texts), self.embedder.embed(texts, role="document"))
+            self._rows[nodes] = rows
+            return rows
+
+    def _texts(self, nodes: IntArray) -> list[str]:
+        return [self.text(node) for node in nodes.tolist()]
+
+
+class ServedVectors(VectorIndex):
+    """Vectors on a server: few candidates are compared here, many there, and the best of them once more here."""
+
+    def _shortlist(self, vector: Vectors, nodes: IntArray, k: int) -> IntArray:
+        if self.is_complete and len(nodes) > FEW:
+            return self._nearest_there(vector, None if len(nodes) == self.size else nodes, k + MARGIN)
+        return nodes
+
+    @abstractmethod
+    def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
+        """The k nearest nodes, of all or of some, in ascending order; vectors that several nodes have may add more."""
+
+
+Aggregation = Literal["max", "mean", "top_k_mean"]
+
+
+def chunks(text: str, size: int = 256, overlap: int = 51) -> list[str]:
+    """Pieces of `size` characters, each beginning `overlap` before the end of the last; at least one."""
+    step = size - overlap
+    return [text[start : start + size] for start in range(0, max(len(text) - overlap, 1), step)]
+
+
+def aggregate(scores: Vectors, how: Aggregation, top: int = 3) -> float:
+    """One score for a document from those of its chunks."""
+    if how == "max":
+        return float(scores.max())
+    return float(scores.mean() if how == "mean" else np.sort(scores)[-top:].mean())
+
+
+@dataclass(frozen=True)
+class MultiVectorIndex:
+    """Chunk vectors of the documents that a vector search puts first; kept by content like all others."""
+
+    text: Callable[[int], str]
+    embedder: Embedder
+    store: KeptVectors
+    pool: int = 50
+    size: int = 256
+    overlap: int = 51
+    aggregation: Aggregation = "max"
+    top: int = 3
+
+    def rescored(self, query: str, first: Ranking, k: int) -> Ranking:
+        """The k best of a vector search by the chunks of its pool; beyond the pool its order stays."""
+        if not len(first):
+            return first
+        with trace.span("chunk vectors") as span:
+            pooled = first.top(self.pool)
+            pieces = [chunks(self.text(node), self.size, self.overlap) for node in pooled.nodes.tolist()]
+            vector = self.embedder.embed([query], role="query")[0]
+            scores = cosines(self._chunk_vectors([piece for document in pieces for piece in document]), vector)
+            borders = np.cumsum([len(document) for document in pieces])[:-1]
+            ranked = [aggregate(part, self.aggregation, self.top) for part in np.split(scores, borders)]
+            span.note(documents=len(pooled), chunks=len(scores))
+        rescored = Ranking.of(pooled.nodes, ranked, k)
+        if k <= len(rescored):
+            return rescored
+        rest = Ranking(first.nodes[self.pool : k], first.scores[self.pool : k])
+        lowest = rescored.scores.min() if len(rescored) else 0.0
+        ceiling = rest.scores.max() if len(rest) else 0.0
+        below = rest.scores - max(0.0, float(ceiling - lowest))  # keeps scores descending across the border
+        return Ranking(np.concatenate((rescored.nodes, rest.nodes)), np.concatenate((rescored.scores, below)))
+
+    def _chunk_vectors(self, pieces: Sequence[str]) -> Vectors:
+        hashes = hashes_of(pieces)
+        rows = self.store.rows(hashes)
+        missing = np.flatnonzero(rows < 0)
+        if len(missing):
+            computed = self.embedder.embed([pieces[place] for place in missing.tolist()], role="document")
+            rows[missing] = self.store.add(hashes[missing], computed)
+        return self.store.gather(rows)

@@ -1,0 +1,307 @@
+"""The graph of a base in PostgreSQL: every question about many nodes is one query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from threading import Lock
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from clew.core.errors import NotFoundError
+from clew.core.texts import whole_text
+from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
+from clew.store.graph.protocol import Edges, StoredKnowledgeBase
+from clew.store.graph.tables import GROUPS, HIDDEN, NODE_COLUMNS, Tables
+from clew.store.postgres.catalog import Generation, current, open_database
+from clew.store.postgres.connection import Address
+from clew.store.postgres.unloading import decoders, read_columns, read_tables
+
+MOST_KEPT = 20_000
+"""Nodes whose rows a process keeps; a generation never changes."""
+MANY = 2_000
+"""From so many nodes on, all edges of a relation are joined with them; of fewer, each node is looked up."""
+WHOLE_COLUMN = 2_000
+"""From so many nodes on, the values of an attribute are read for all nodes, once."""
+NODE = "SELECT id, key, type, name, aliases, text, attributes FROM nodes"
+
+
+class PostgresKnowledgeBase(StoredKnowledgeBase):
+    """One generation of a base in PostgreSQL, open; safe for threads."""
+
+    def __init__(self, address: Address, generation: Generation) -> None:
+        """Use `PostgresKnowledgeBase.open`."""
+        super().__init__(generation.facts, address)
+        self.address, self.generation = address, generation
+        self.database = open_database(address, generation)
+        self.types: IntArray = self.array("types", "<i4")
+        self._kept: dict[int, Node] = {}
+        self._lock = Lock()
+        self._decoders = decoders(self.facts["columns"], NODE_COLUMNS)
+        self._edge_decoders = decoders(self.facts["edge_columns"])
+
+    @classmethod
+    def open(cls, address: str | Address) -> PostgresKnowledgeBase:
+        """The current generation of the base at an address."""
+        where = address if isinstance(address, Address) else Address.parse(address)
+        return cls(where, current(where))
+
+    def __repr__(self) -> str:
+        return f"PostgresKnowledgeBase({self.address}: {self.count} nodes, {self.edge_count} edges)"
+
+    @property
+    def identity(self) -> str:
+        """What tells the content of this base from any other; the same as that of the same base in a folder."""
+        return self.generation.identity
+
+    def release(self) -> None:
+        """Let a writer remove this generation."""
+        self.database.close()
+
+    def array(self, name: str, kind: str) -> NDArray[Any]:
+        """One of the arrays that a process reads once."""
+        row = self.database.one("SELECT content FROM arrays WHERE name = %s", name)
+        assert row is not None
+        return np.frombuffer(row[0], dtype=kind)
+
+    # Nodes
+
+    def node(self, node: int) -> Node:
+        """Everything stored about one node."""
+        self._check(node)
+        return self._read([int(node)])[int(node)]
+
+    def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
+        """Key, name and type of many nodes, in the given order."""
+        if len(nodes) > MOST_KEPT // 4:
+            query = "SELECT id, key, name, type FROM nodes WHERE id = ANY(%s)"
+            rows = {row[0]: row for row in self.database.rows(query, _ids(nodes))}
+            kinds = self.schema.type_names
+            return [NodeRef(node, rows[node][1], rows[node][2], kinds[rows[node][3]]) for node in map(int, nodes)]
+        found = self._read([int(node) for node in nodes])
+        return [NodeRef(node.id, node.key, node.name, node.type) for node in (found[int(one)] for one in nodes)]
+
+    def find(self, key: str) -> int:
+        """The id of the node with this key."""
+        query = "SELECT id FROM nodes WHERE left(key, 500) = left(%s::text, 500) AND key = %s"
+        row = None if "\0" in key or whole_text(key) != key else self.database.one(query, key, key)
+        if row is None:
+            raise NotFoundError(f"no node has the key {key!r}: `clew find` looks names up")
+        return int(row[0])
+
+    def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
+        """An attribute of many nodes, None where a node has none."""
+        if attribute not in self._decoders:
+            return [None] * len(nodes)
+        if len(nodes) < WHOLE_COLUMN:
+            found = self._read(nodes.array.tolist())
+            return [found[node].attributes.get(attribute) for node in nodes.array.tolist()]
+        return list(self._column(attribute)[nodes.array].tolist())
+
+    def distinct(self, attribute: str) -> Sequence[Any]:
+        """The values of an attribute, each once; of those with very many, the first thousand."""
+        decode = self._decoders[attribute]
+        return [decode(value) for value in self.facts["distinct"][attribute] if value is not None]
+
+    def written_share(self, type: str | None = None) -> float:
+        """The share of the nodes of a type, or of all, about which something is written."""
+        written = self.facts["written"]
+        own = sum(written) if type is None else written[self.schema.type_code[self.schema.node_type(type).name]]
+        return float(own / max(len(self.nodes(type)), 1))
+
+    def named_like(self, pattern: str) -> NodeSet:
+        """The nodes whose whole name matches a regular expression."""
+        return NodeSet.of(self.database.ints("SELECT array_agg(id) FROM nodes WHERE name ~ %s", f"^(?:{pattern})$"))
+
+    def columns(self) -> pa.RecordBatch:
+        """The columns of all nodes, read once: for bases of documents, whose methods look at all of them."""
+        return self._all_columns
+
+    def column(self, name: str) -> list[Any]:
+        """One stored column of all nodes; nothing else of them is read."""
+        if name in NODE_COLUMNS:
+            return [value for (value,) in self.database.rows(f"SELECT {name} FROM nodes ORDER BY id")]
+        return list(self._column(name).tolist()) if name in self._decoders else [None] * self.count
+
+    def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
+        """The number of edges of each node, both directions together."""
+        return np.asarray(self._degrees[nodes], dtype=np.int64)
+
+    def prefetch(self, nodes: Iterable[int]) -> None:
+        """Read the rows of many nodes at once, before each is asked for."""
+        self._read(list(nodes))
+
+    # Edges
+
+    def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
+        """The nodes one edge away."""
+        if not len(nodes):
+            return EMPTY
+        ends = [("tail", "out"), ("head", "in")]
+        sides = [(far, side) for far, side in ends if direction in (side, "any")]
+        given = [part for _ in sides for part in self._given(nodes, relation)]
+        parts = " UNION ".join(f"SELECT {far} AS far FROM {_edges_of(side, nodes, relation)}" for far, side in sides)
+        query = f"SELECT array_agg(far) FROM ({parts}) AS found"
+        return NodeSet.of(self.database.ints(query, *given, planned=len(nodes) > MANY))
+
+    def relations(self, nodes: NodeSet) -> list[RelationUse]:
+        """Which relations leave and enter these nodes, with counts, in schema order."""
+        counts: dict[tuple[int, Direction], int] = {}
+        sides: tuple[Direction, ...] = ("out", "in") if len(nodes) else ()
+        for side in sides:
+            query = f"SELECT relation, count(*) FROM {_edges_of(side, nodes, None)} GROUP BY relation"
+            rows = self.database.rows(query, *self._given(nodes, None), planned=len(nodes) > MANY)
+            counts |= {(code, side): count for code, count in rows}
+        names = self.schema.relation_names
+        order = sorted(counts, key=lambda use: (use[0], use[1] == "in"))
+        return [RelationUse(names[code], side, counts[code, side]) for code, side in order]
+
+    def edge_attributes(self, head: int, relation: str, tail: int) -> list[Mapping[str, Any]]:
+        """The attributes of every parallel edge head —relation→ tail; empty where there is no such edge."""
+        query = "SELECT attributes FROM edges WHERE head = %s AND relation = %s AND tail = %s ORDER BY nth"
+        rows = self.database.rows(query, int(head), self._code(relation), int(tail))
+        return [self._edge_row(attributes, GROUPS) for (attributes,) in rows]
+
+    def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
+        """A numeric attribute of many edges, nan where one has none; parallel edges share the first one's."""
+        numbers = np.full(len(edges), np.nan)
+        if attribute not in self._edge_decoders or not len(edges):
+            return numbers
+        query = (
+            "SELECT g.place::int, (e.attributes->>%s)::float8 FROM unnest(%s::int[], %s::int[], %s::int[]) "
+            "WITH ORDINALITY AS g (head, relation, tail, place) JOIN edges e USING (head, relation, tail) "
+            "WHERE e.nth = 0 AND e.attributes->>%s IS NOT NULL"
+        )
+        ends = (_ids(part) for part in (edges.heads, edges.relations, edges.tails))
+        for place, number in self.database.rows(query, attribute, *ends, attribute):
+            numbers[place - 1] = number
+        return numbers
+
+    def triples(self, node: int) -> list[Triple]:
+        """Every edge of one node with its attributes, outgoing first."""
+        self._check(node)
+        names = self.schema.relation_names
+        found = []
+        for own, far in (("head", "tail"), ("tail", "head")):
+            query = f"SELECT head, relation, tail, attributes FROM edges WHERE {own} = %s ORDER BY relation, {far}, nth"
+            for head, code, tail, attributes in self.database.rows(query, int(node)):
+                if own == "head" or head != node:
+                    found.append(Triple(head, names[code], tail, self._edge_row(attributes, GROUPS)))
+        return found
+
+    def to_tables(self) -> Tables:
+        """The sources this base could be built from again."""
+        return read_tables(self)
+
+    def describe(self) -> dict[str, Any]:
+        """Counts, schema, degrees, bytes in the database and where the data came from."""
+        tables = "FROM pg_class WHERE relkind = 'r' AND relnamespace = %s::regnamespace"
+        size = f"SELECT sum(pg_total_relation_size(oid))::int8 {tables}"
+        row = self.database.one(size, self.generation.schema)
+        return {**self.facts["description"], "bytes": row[0] if row else 0}
+
+    def inconsistencies(self) -> list[str]:
+        """What does not fit together: wrong counts, edges to nodes that do not exist."""
+        expected = {"nodes": self.count, "edges": self.edge_count}
+        problems = []
+        for table, count in expected.items():
+            row = self.database.one(f"SELECT count(*) FROM {table}")
+            if row is None or row[0] != count:
+                problems.append(f"{self.address}: {row and row[0]} {table} instead of {count}: build it again")
+        outside = "SELECT count(*) FROM edges WHERE least(head, tail) < 0 OR greatest(head, tail) >= %s"
+        row = self.database.one(outside, self.count)
+        if row is None or row[0]:
+            problems.append(f"{self.address}: {row and row[0]} edges lead to nodes that do not exist: build it again")
+        return problems
+
+    # Inside
+
+    @cached_property
+    def _degrees(self) -> IntArray:
+        return self.array("degrees", "<i4")
+
+    @cached_property
+    def _columns_read(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    @cached_property
+    def _all_columns(self) -> pa.RecordBatch:
+        return read_columns(self.database, self.facts["columns"])
+
+    def _read(self, nodes: list[int]) -> dict[int, Node]:
+        """The rows of nodes, those that are not kept read at once."""
+        kept = self._kept
+        missing = [node for node in nodes if node not in kept]
+        found = {row[0]: self._node(row) for row in self._rows(missing)} if missing else {}
+        if len(found) < len(set(missing)):
+            raise NotFoundError(f"no node {(set(missing) - found.keys()).pop()}: ids go from 0 to {self.count - 1}")
+        told = {node: kept[node] if node in kept else found[node] for node in nodes} if found else kept
+        if found:
+            with self._lock:
+                if len(self._kept) + len(found) > MOST_KEPT:
+                    self._kept = {}
+                self._kept.update(found)
+        return told
+
+    def _rows(self, nodes: Sequence[int]) -> list[tuple[Any, ...]]:
+        if len(nodes) == 1:
+            return self.database.rows(f"{NODE} WHERE id = %s", nodes[0])
+        return self.database.rows(f"{NODE} WHERE id = ANY(%s)", _ids(nodes))
+
+    def _node(self, row: tuple[Any, ...]) -> Node:
+        node, key, kind, name, aliases, text, told = row
+        shown = {name: decode for name, decode in self._decoders.items() if name in told and name not in HIDDEN}
+        attributes = {name: decode(told[name]) for name, decode in shown.items()}
+        return Node(node, key, self.schema.type_names[kind], name, tuple(aliases), text, attributes)
+
+    def _column(self, attribute: str) -> NDArray[Any]:
+        """An attribute of all nodes; a process reads it once."""
+        known = self._columns_read.get(attribute)
+        if known is None:
+            decode, known = self._decoders[attribute], np.full(self.count, None, dtype=object)
+            query = "SELECT id, attributes->%s FROM nodes WHERE jsonb_exists(attributes, %s)"
+            for node, value in self.database.rows(query, attribute, attribute):
+                known[node] = decode(value)
+            self._columns_read[attribute] = known
+        return known
+
+    def _edge_row(self, told: Mapping[str, Any] | None, *left_out: str) -> dict[str, Any]:
+        decoders = self._edge_decoders.items() if told else ()
+        return {name: decode(told[name]) for name, decode in decoders if told and name in told and name not in left_out}
+
+    def _given(self, nodes: NodeSet, relation: str | None) -> list[object]:
+        """What a query about nodes and perhaps a relation is given."""
+        return [_ids(nodes.array), *([] if relation is None else [self._code(relation)])]
+
+    def _edges(self, nodes: NodeSet, relation: str | None, side: Literal["out", "in"]) -> Edges:
+        if not len(nodes):
+            return _NO_EDGES
+        source = _edges_of(side, nodes, relation)
+        query = f"SELECT array_agg(head), array_agg(relation), array_agg(tail) FROM {source}"
+        given = self._given(nodes, relation)
+        heads, codes, tails = self.database.rows(query, *given, planned=len(nodes) > MANY)[0]
+        if heads is None:
+            return _NO_EDGES
+        own, far = (heads, tails) if side == "out" else (tails, heads)
+        order = np.lexsort((far, codes, own))
+        return Edges(heads[order], codes[order], tails[order])
+
+
+_NOTHING = np.empty(0, dtype=np.int32)
+_NO_EDGES = Edges(_NOTHING, _NOTHING, _NOTHING)
+
+
+def _edges_of(side: str, nodes: NodeSet, relation: str | None) -> str:
+    """Where the edges that leave or enter given nodes come from, perhaps those of one relation."""
+    own, by_relation = {"out": "head", "in": "tail"}[side], relation is not None
+    if len(nodes) > MANY:  # the planner chooses by how many there are between an index and reading all edges once
+        joined = f"unnest(%s::int[]) AS given (id) JOIN edges ON edges.{own} = given.id"
+        return f"{joined} WHERE relation = %s" if by_relation else joined
+    return f"edges WHERE {own} = ANY(%s){' AND relation = %s' if by_relation else ''}"
+
+
+def _ids(nodes: Sequence[int] | IntArray) -> IntArray:
+    return np.ascontiguousarray(nodes, dtype=np.int32)

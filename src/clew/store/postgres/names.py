@@ -1,0 +1,268 @@
+"""The names and words of a base in PostgreSQL: read by the words of a question, a few queries for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.core.types import IntArray, NodeSet
+from clew.store.index.lexical import K1, LexicalIndex, PostingList, idf
+from clew.store.index.mentions import Match, find_matches, other_numbers
+from clew.store.index.name_table import Entries, NameTable
+from clew.store.index.names import MOST_LONGER
+from clew.store.index.strings import SortedStrings, TrigramIndex
+from clew.store.index.tokens import Token
+from clew.store.postgres.connection import Database
+from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
+
+MOST_KEPT = 20_000
+"""Forms, and words, that a process keeps."""
+FEW = 20
+"""Of more forms, only the nodes that bear them are read."""
+FORM = "SELECT id, form, nodes, kinds, aliases FROM forms"
+HIGHEST = "\U0010ffff"
+"""Nothing that begins with a prefix sorts after the prefix and this."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    place: int
+    text: str
+    entries: Entries
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """In how many forms a word is, and in which, unless they are too many to matter."""
+
+    count: int
+    forms: IntArray | None
+
+
+class PostgresNameTable(NameTable):
+    """The same answers as the table on disk gives, by queries for many forms at once; what was read is kept."""
+
+    def __init__(self, kb: PostgresKnowledgeBase) -> None:
+        self.database: Database = kb.database
+        row = self.database.one("SELECT count(*) FROM forms")
+        self._count = int(row[0]) if row else 0
+        self._forms: dict[int, _Form] = {}
+        self._known_words: dict[str, _Word | None] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def find(self, form: str) -> int | None:
+        """The place of a form; None where no name has it."""
+        return next((found.place for found in self._with_texts([form])), None)
+
+    def matches(self, tokens: Sequence[Token]) -> list[Match]:
+        """Every run of tokens that is a form: only runs of words that names have are looked for."""
+        others = {token.text: other_numbers(token.text) for token in tokens}
+        words = self._words_of({word for token in others for word in (token, *others[token])})
+        wanted: dict[str, None] = {}
+        for first in range(len(tokens)):
+            prefix = ""
+            for token in tokens[first:]:
+                wanted.update({prefix + word: None for word in (token.text, *others[token.text]) if words[word]})
+                if words[token.text] is None:
+                    break
+                prefix += token.text + " "
+        found = sorted(self._with_texts(wanted), key=lambda form: form.place)
+        here = SortedStrings.of([form.text for form in found])
+        return [replace(match, form=found[match.form].place) for match in find_matches(tokens, here)]
+
+    def texts(self, places: IntArray) -> list[str]:
+        """Forms by their places."""
+        if len(places) > MOST_KEPT // 2:
+            rows = self.database.rows("SELECT id, form FROM forms WHERE id = ANY(%s)", places)
+            told = dict(rows)
+            return [told[place] for place in places.tolist()]
+        return [form.text for form in self._at(places)]
+
+    def beginning(self, begin: str, most: int) -> list[tuple[int, str]]:
+        """The first forms that begin so, with their places."""
+        query = "SELECT id, form FROM forms WHERE left(form, 500) >= %s AND left(form, 500) < %s ORDER BY id LIMIT %s"
+        return [(place, form) for place, form in self.database.rows(query, begin, begin + HIGHEST, most)]
+
+    def entries(self, form: int) -> Entries:
+        """The nodes that bear a form."""
+        return self._at([form])[0].entries
+
+    def bearers(self, forms: IntArray) -> tuple[NDArray[np.int64], IntArray]:
+        """Every node that bears one of the forms, beside which of the forms it is."""
+        if len(forms) > FEW:
+            query = (
+                "SELECT array_agg(g.place::int), array_agg(n.node), array_agg(n.nth::int) FROM unnest(%s::int[]) "
+                "WITH ORDINALITY AS g (id, place) JOIN forms USING (id), unnest(nodes) WITH ORDINALITY AS n (node, nth)"
+            )
+            places, bearing, nth = self.database.rows(query, np.asarray(forms, dtype=np.int32), planned=True)[0]
+            order = np.lexsort((nth, places))
+            return places[order].astype(np.int64) - 1, bearing[order]
+        nodes = [form.entries.nodes for form in self._at(forms)]
+        owners = np.repeat(np.arange(len(nodes)), [len(own) for own in nodes])
+        return owners, np.concatenate([np.empty(0, dtype=np.int32), *nodes])
+
+    def sizes(self, forms: IntArray) -> NDArray[np.int64]:
+        """How many bytes each form has."""
+        return np.array([len(form.text.encode()) for form in self._at(forms)], dtype=np.int64)
+
+    def has_word(self, word: str) -> bool:
+        """Whether some name has a word."""
+        return self._words_of([word])[word] is not None
+
+    def containing(self, words: Sequence[str], most: int) -> IntArray:
+        """The forms that have all the words; none where even the rarest word is in more than `most`."""
+        told = self._words_of(words)
+        known = [word for word in told.values() if word is not None]
+        rarest = min(known, key=lambda word: word.count, default=None)
+        if rarest is None or rarest.forms is None or len(known) < len(told) or rarest.count > most:
+            return np.empty(0, dtype=np.int32)
+        found = rarest.forms
+        for word in known:
+            if word.forms is not None and word is not rarest:
+                found = found[np.isin(found, word.forms)]
+        common = {text for text, word in told.items() if word is not None and word.forms is None}
+        if common:
+            having = [form.place for form in self._at(found) if common <= set(form.text.split(" "))]
+            found = np.array(having, dtype=np.int32)
+        return found
+
+    # Inside
+
+    def _at(self, places: Iterable[int]) -> list[_Form]:
+        wanted = [int(place) for place in places]
+        kept = self._forms
+        missing = [place for place in wanted if place not in kept]
+        if missing:
+            rows = self.database.rows(f"{FORM} WHERE id = ANY(%s)", np.array(missing, dtype=np.int32))
+            kept = {**{place: kept[place] for place in wanted if place in kept}, **self._taken_in(rows)}
+        return [kept[place] for place in wanted]
+
+    def _with_texts(self, texts: Iterable[str]) -> list[_Form]:
+        wanted = [text for text in texts if "\0" not in text]
+        if not wanted:
+            return []
+        query = f"{FORM} WHERE left(form, 500) = ANY(%s) AND form = ANY(%s)"
+        return list(self._taken_in(self.database.rows(query, [text[:500] for text in wanted], wanted)).values())
+
+    def _taken_in(self, rows: Iterable[tuple[int, str, IntArray, bytes, list[str]]]) -> dict[int, _Form]:
+        found = {
+            place: _Form(place, text, Entries(nodes, np.frombuffer(kinds, dtype=np.uint8), aliases))
+            for place, text, nodes, kinds, aliases in rows
+        }
+        if len(self._forms) + len(found) > MOST_KEPT:
+            self._forms = {}
+        self._forms.update(found)
+        return found
+
+    def _words_of(self, words: Collection[str]) -> dict[str, _Word | None]:
+        """What is known of words, None for those that no name has."""
+        kept = self._known_words
+        missing = [word for word in words if word not in kept and "\0" not in word]
+        if missing:
+            query = (
+                "SELECT word, count, CASE WHEN count <= %s THEN forms END FROM words "
+                "WHERE left(word, 500) = ANY(%s) AND word = ANY(%s)"
+            )
+            found: dict[str, _Word | None] = dict.fromkeys(missing)
+            for word, count, forms in self.database.rows(query, MOST_LONGER, [word[:500] for word in missing], missing):
+                found[word] = _Word(count, forms)
+            if len(kept) + len(found) > MOST_KEPT:
+                self._known_words = {}
+            kept = {**{word: kept[word] for word in words if word in kept}, **found}
+            self._known_words.update(found)
+        return {word: kept.get(word) for word in words}
+
+
+class PostgresTrigrams(TrigramIndex):
+    """The same candidates as the index on disk gives; the lists that are long are counted, not read."""
+
+    def __init__(self, kb: PostgresKnowledgeBase) -> None:
+        self.database = kb.database
+        self.places = kb.array("names by length", "<i4")
+        self.lengths = kb.array("shorter names", "<i8")
+
+    def sizes(self, codes: NDArray[np.int64], window: range) -> NDArray[np.int64]:
+        """How many forms of the given lengths have each trigram."""
+        asked = "WHERE code = ANY(%s) AND length BETWEEN %s AND %s GROUP BY code"
+        query = f"SELECT code, sum(count)::int8 FROM trigrams {asked}"
+        told = dict(self.database.rows(query, codes.astype(np.int32), window.start, window.stop - 1))
+        return np.array([told.get(code, 0) for code in codes.tolist()], dtype=np.int64)
+
+    def having(self, codes: NDArray[np.int64], window: range) -> list[IntArray]:
+        """For each trigram the forms of the given lengths that have it, as their ranks by length."""
+        query = (
+            "SELECT code, ranks FROM trigrams WHERE code = ANY(%s) AND length BETWEEN %s AND %s ORDER BY code, length"
+        )
+        lists: dict[int, list[IntArray]] = {code: [np.empty(0, dtype=np.int32)] for code in codes.tolist()}
+        for code, ranks in self.database.rows(query, codes.astype(np.int32), window.start, window.stop - 1):
+            lists[code].append(ranks)
+        return [np.concatenate(lists[code]) for code in codes.tolist()]
+
+
+MOST_BYTES = 64_000_000
+"""Bytes of postings that a process keeps."""
+MOST_COUNTED = 100_000
+
+
+class PostgresLexical(LexicalIndex):
+    """BM25 with the same ranking as the index on disk gives; the postings of all terms of a question come by one query.
+
+    PostgreSQL's own full text search has no BM25 and other stems. The weights worked out at build are kept instead, so
+    that scores are the same to the last bit.
+    """
+
+    def __init__(self, kb: PostgresKnowledgeBase) -> None:
+        self.database, self.language, self._size = kb.database, kb.language, int(kb.array("documents", "<i8")[0])
+        self._lists: dict[str, PostingList | None] = {}
+        self._bytes = 0
+        self._counts: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return self._size
+
+    def frequency(self, term: str) -> int:
+        """How many documents have a term."""
+        known = self._counts.get(term)
+        if known is None:
+            row = None if "\0" in term else self.database.one("SELECT count FROM postings WHERE term = %s", term)
+            known = int(row[0]) if row else 0
+            if len(self._counts) >= MOST_COUNTED:
+                self._counts = {}
+            self._counts[term] = known
+        return known
+
+    def having(self, term: str) -> NodeSet:
+        """The nodes whose document has a term."""
+        found = self._read([term])[term]
+        return NodeSet(np.empty(0, dtype=np.int32) if found is None else found.documents)
+
+    def _found(self, weights: Mapping[str, float]) -> list[PostingList]:
+        lists = self._read(weights)
+        found = []
+        for term, factor in weights.items():
+            list_ = lists[term]
+            if list_ is not None:
+                most = (K1 + 1) * idf(len(self), len(list_.documents)) * factor
+                found.append(PostingList(list_.documents, list_.weights, factor, most))
+        return found
+
+    def _read(self, terms: Iterable[str]) -> dict[str, PostingList | None]:
+        kept = self._lists
+        told = {term: kept.get(term) for term in terms}
+        missing = [term for term in told if term not in kept and "\0" not in term]
+        if missing:
+            query = "SELECT term, documents, weights FROM postings WHERE term = ANY(%s)"
+            size = 0
+            for term, documents, weights in self.database.rows(query, missing):
+                told[term] = PostingList(np.frombuffer(documents, "<i4"), np.frombuffer(weights, "<f4"), 1.0, 0.0)
+                size += len(documents) + len(weights)
+            if self._bytes + size > MOST_BYTES:
+                self._lists, self._bytes = {}, 0
+            self._lists.update({term: told[term] for term in missing})
+            self._bytes += size
+        return told

@@ -1,0 +1,212 @@
+"""Vectors of a base in PostgreSQL, by content: a text that was embedded once is never embedded again, by any server.
+
+A table of pgvector for each embedder of a base, shared by all its generations, compared exactly. An HNSW index on
+`embedding` (docs/scale.md) is used where no filter is given, and never under one: it would filter what it has found.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.core import trace
+from clew.core.errors import EmbedderMismatch
+from clew.core.types import IntArray
+from clew.models.embedding.opening import open_embedder, trusted_embedder
+from clew.models.protocol import Embedder
+from clew.store.index.protocol import Index
+from clew.store.index.vector_store import Hashes, Vectors
+from clew.store.index.vectors import ServedVectors
+from clew.store.postgres.catalog import row_of
+from clew.store.postgres.connection import Connection, ReadOnlyError
+from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
+from clew.store.postgres.loading import COPY_END, COPY_HEAD
+from clew.store.postgres.names import PostgresLexical
+
+IN_MEMORY = 1 << 30
+"""Rows from here on are kept by this process alone, where the database cannot be written."""
+
+
+def remembered_embedder(kb: PostgresKnowledgeBase) -> str | None:
+    """How the embedder was named that the vectors of a base come from; None where there are none."""
+    row = kb.database.one("SELECT spec FROM clew.embedder WHERE base = %s AND in_use", kb.generation.embeds)
+    return None if row is None else str(row[0])
+
+
+def have_all_vectors(kb: PostgresKnowledgeBase) -> bool:
+    """Whether every node has a vector, as after `clew embed`."""
+    row = kb.database.one("SELECT count(*) FROM vector_rows r JOIN clew.embedder e ON e.id = r.embedder AND e.in_use")
+    return bool(row and row[0] == len(kb))
+
+
+def renew_vectors(kb: PostgresKnowledgeBase) -> int:
+    """Give every node of a changed base its vector, and return how many had to be computed."""
+    spec = trusted_embedder(remembered_embedder(kb), kb.address)
+    embedder = open_embedder(spec)
+    store = PostgresVectorStore(kb, embedder, spec)
+    return PostgresVectors(kb, embedder, store, PostgresLexical(kb)).embed_all()
+
+
+class PostgresVectorStore:
+    """The vectors of one embedder; safe for threads and for several servers."""
+
+    def __init__(self, kb: PostgresKnowledgeBase, embedder: Embedder, spec: str, *, in_use: bool = True) -> None:
+        """Vectors of another embedder than the base uses are refused, unless they are being prepared."""
+        self.kb, self.name, self.dimension, self.spec = kb, embedder.name, embedder.dimension, spec
+        self.in_use = in_use
+        self.refusal: str | None = None
+        """Why the database cannot be written, once that is known."""
+        self._memory: dict[bytes, int] = {}
+        self._kept: list[Vectors] = []
+        query = "SELECT id, name, in_use FROM clew.embedder WHERE base = %s AND (in_use OR name = %s)"
+        told = kb.database.rows(query, kb.generation.embeds, self.name)
+        other = next((name for _, name, used in told if used and name != self.name), None)
+        if in_use and other is not None:
+            raise EmbedderMismatch(
+                f"{kb.address} holds vectors of {other}, not of {self.name}: `clew embed KB --embedder {spec}` switches"
+            )
+        self.id: int | None = next((number for number, name, _ in told if name == self.name), None)
+        row = None if self.id is None else kb.database.one(f"SELECT count(*) FROM {self.table}")
+        self._size = int(row[0]) if row else 0
+
+    @property
+    def table(self) -> str:
+        """Where the vectors lie."""
+        return f"clew.vectors_{self.id}"
+
+    def __len__(self) -> int:
+        return self._size + len(self._kept)
+
+    def rows(self, hashes: Hashes) -> NDArray[np.int64]:
+        """Where the vectors of texts are kept, -1 where they are not."""
+        keys = [key.tobytes() for key in hashes]
+        found: dict[bytes, int] = {key: self._memory[key] for key in keys if key in self._memory}
+        if self.id is not None:
+            query = f"SELECT hash, row FROM {self.table} WHERE hash = ANY(%s)"
+            found |= {bytes(key): row for key, row in self.kb.database.rows(query, keys)}
+        return np.array([found.get(key, -1) for key in keys], dtype=np.int64)
+
+    def gather(self, rows: NDArray[np.integer]) -> Vectors:
+        """The vectors of the given rows."""
+        vectors = np.empty((len(rows), self.dimension), dtype=np.float32)
+        own = rows >= IN_MEMORY
+        for place in np.flatnonzero(own).tolist():
+            vectors[place] = self._kept[int(rows[place]) - IN_MEMORY]
+        if not own.all():
+            query = f"SELECT row, vector_send(embedding) FROM {self.table} WHERE row = ANY(%s)"
+            found = dict(self.kb.database.rows(query, rows[~own].astype(np.int32)))
+            for place in np.flatnonzero(~own).tolist():
+                vectors[place] = np.frombuffer(found[int(rows[place])], dtype=">f4", offset=4)
+        return vectors
+
+    def add(self, hashes: Hashes, vectors: Vectors) -> NDArray[np.int64]:
+        """Keep vectors and return their rows; those that another server has kept meanwhile are not written again."""
+        if self.refusal is None:
+            try:
+                self.id, added = self.kb.database.do(lambda connection: self._write(connection, hashes, vectors))
+                self._size += added
+                return self.rows(hashes)
+            except ReadOnlyError as error:
+                self.refusal = f"cannot write: {error}"
+                trace.fallback("vectors", self.refusal, "new vectors stay in memory")
+        for place in np.flatnonzero(self.rows(hashes) < 0).tolist():
+            if hashes[place].tobytes() not in self._memory:
+                self._memory[hashes[place].tobytes()] = IN_MEMORY + len(self._kept)
+                self._kept.append(vectors[place])
+        return self.rows(hashes)
+
+    def adopt(self) -> None:
+        """Make the base use these vectors from now on; those of all other embedders are removed."""
+        base = self.kb.generation.embeds
+
+        def work(connection: Connection) -> None:
+            query = "DELETE FROM clew.embedder WHERE base = %s AND name <> %s RETURNING id"
+            for (other,) in connection.execute(query, [base, self.name]).fetchall():
+                connection.execute(f"DROP TABLE IF EXISTS clew.vectors_{other}")
+            connection.execute("UPDATE clew.embedder SET in_use = true WHERE id = %s", [self.id])
+
+        self.kb.database.do(work)
+        self.in_use = True
+
+    def _write(self, connection: Connection, hashes: Hashes, vectors: Vectors) -> tuple[int, int]:
+        """The number of the embedder, and how many vectors were new."""
+        number = self._make(connection) if self.id is None else self.id
+        connection.execute(f"CREATE TEMP TABLE new (hash bytea, embedding vector({self.dimension})) ON COMMIT DROP")
+        rows = np.empty(
+            len(hashes),
+            dtype=[
+                ("fields", ">i2"), ("hash size", ">i4"), ("hash", "<u8", 2), ("vector size", ">i4"),
+                ("dimension", ">i2"), ("unused", ">i2"), ("vector", ">f4", self.dimension),
+            ],
+        )  # fmt: skip
+        rows["fields"], rows["hash size"], rows["hash"] = 2, 16, hashes
+        rows["vector size"], rows["dimension"], rows["unused"] = 4 + 4 * self.dimension, self.dimension, 0
+        rows["vector"] = vectors
+        with connection.cursor().copy("COPY new FROM STDIN (FORMAT binary)") as copy:
+            copy.write(COPY_HEAD + rows.tobytes() + COPY_END)
+        query = (
+            f"INSERT INTO clew.vectors_{number} (hash, embedding) SELECT DISTINCT ON (hash) hash, embedding FROM new"
+        )
+        return number, connection.execute(f"{query} ON CONFLICT (hash) DO NOTHING").rowcount
+
+    def _make(self, connection: Connection) -> int:
+        """Name the embedder of the base, and make its table, where no other server has done so meanwhile."""
+        query = (
+            "INSERT INTO clew.embedder (base, name, dimension, spec, in_use) VALUES (%s, %s, %s, %s, %s) "
+            "ON CONFLICT (base, name) DO UPDATE SET spec = excluded.spec RETURNING id"
+        )
+        told = (self.kb.generation.embeds, self.name, self.dimension, self.spec, self.in_use)
+        [number] = row_of(connection, query, *told)
+        connection.execute(
+            f"CREATE TABLE IF NOT EXISTS clew.vectors_{number} (row int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
+            f"hash bytea NOT NULL UNIQUE, embedding vector({self.dimension}) NOT NULL)"
+        )
+        return int(number)
+
+
+class PostgresVectors(ServedVectors):
+    """The same ranking as the index on disk gives."""
+
+    def __init__(
+        self, kb: PostgresKnowledgeBase, embedder: Embedder, store: PostgresVectorStore, lexical: Index, **options: int
+    ) -> None:
+        self.kb, self._table = kb, store
+        query = "SELECT count(*) FROM vector_rows WHERE embedder = %s"
+        told = None if store.id is None else kb.database.one(query, store.id)
+        is_complete = told is not None and told[0] == len(kb)
+        rows = np.empty(0, dtype=np.int32) if is_complete else None  # the database knows them
+        super().__init__(len(kb), kb.text, embedder, store, lexical, rows=rows, is_complete=is_complete, **options)
+
+    def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
+        among, exactly = ("", "") if nodes is None else ("AND r.node = ANY(%s)", " + 0")  # by no approximate index
+        query = (
+            f"SELECT array_agg(node) FROM (SELECT r.node FROM {self._table.table} v "
+            f"JOIN vector_rows r ON r.vector = v.row AND r.embedder = %s {among} "
+            f"ORDER BY (v.embedding <#> %s::vector){exactly} LIMIT %s) AS found"
+        )
+        asked = "[" + ",".join(map(repr, vector.tolist())) + "]"
+        given = [self._table.id, *([] if nodes is None else [nodes]), asked, k]
+        return np.sort(self.kb.database.ints(query, *given, planned=True))
+
+    def _ensure(self, nodes: IntArray) -> NDArray[np.int64]:
+        if not self.is_complete:
+            return super()._ensure(nodes)
+        query = "SELECT node, vector FROM vector_rows WHERE embedder = %s AND node = ANY(%s)"
+        rows = dict(self.kb.database.rows(query, self._table.id, np.asarray(nodes, dtype=np.int32)))
+        return np.array([rows[node] for node in nodes.tolist()], dtype=np.int64)
+
+    def _texts(self, nodes: IntArray) -> list[str]:
+        self.kb.prefetch(nodes.tolist())
+        return super()._texts(nodes)
+
+    def _save_rows(self) -> None:
+        def work(connection: Connection) -> None:
+            connection.execute("DELETE FROM vector_rows WHERE embedder = %s", [self._table.id])
+            connection.execute(
+                "INSERT INTO vector_rows SELECT %s, place - 1, row "
+                "FROM unnest(%s::int[]) WITH ORDINALITY AS given (row, place)",
+                [self._table.id, self._rows],
+            )
+
+        if not self.is_complete:
+            self.kb.database.do(work)

@@ -1,0 +1,284 @@
+"""A knowledge base that stays in a store elsewhere: its edges are asked for as they are needed, in bounded queries.
+
+A store has its own handles for nodes: IRIs, or the ids of its elements. They become node ids when they are first seen.
+Where the nodes were read, what describes them comes from there (`described`), and only edges are asked for. What was
+asked about few nodes is kept: the evidence of an answer costs no more queries. `sparql.py` and `cypher.py` say how the
+questions below are put in the language of a store.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.core.errors import NotFoundError
+from clew.core.schema import NodeType
+from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
+from clew.store.graph import render
+from clew.store.graph.protocol import Edges, KnowledgeBase, StoredKnowledgeBase
+
+if TYPE_CHECKING:
+    from clew.store.remote.cypher import CypherKnowledgeBase
+    from clew.store.remote.sparql import SparqlKnowledgeBase
+
+MOST_KEPT = 1_000_000
+"""Edges that are kept in memory."""
+Ends = list[tuple[int, int]]
+"""The edges of one node to one side: the relation's code and the node at the other end, sorted."""
+NOTHING: Mapping[str, Any] = {}
+
+
+@dataclass
+class Interned:
+    """Handles by id and ids by handle, growing as the graph is seen."""
+
+    terms: list[str] = field(default_factory=list)
+    ids: dict[str, int] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def id(self, term: str) -> int:
+        """The id of a handle, a new one where it was not seen before."""
+        found = self.ids.get(term)
+        if found is None:
+            with self.lock:
+                found = self.ids.setdefault(term, len(self.terms))
+                if found == len(self.terms):
+                    self.terms.append(term)
+        return found
+
+
+class RemoteKnowledgeBase(KnowledgeBase):
+    """What bases behind an endpoint or a graph database have in common."""
+
+    language: ClassVar[Literal["sparql", "cypher"] | None]
+    """What its store understands; None where it may not be asked for the whole."""
+    place: str
+    """What opens this base again; it may hold a password."""
+
+    def __init__(self, address: str, batch: int, describe: Callable[[], StoredKnowledgeBase | None]) -> None:
+        """`address` may be shown; `batch` nodes are asked for at once; `describe` is called when first needed."""
+        self.address, self.batch, self._describe = address, batch, describe
+        self._kept: dict[tuple[str | None, Direction, int], Ends] = {}
+        self._kept_edges = 0
+        self._degrees: dict[int, int] = {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.address!r})"
+
+    @cached_property
+    def described(self) -> StoredKnowledgeBase | None:
+        """The nodes without their edges, where they were read; ids are the same here and there."""
+        return self._describe()
+
+    @cached_property
+    def _nodes(self) -> Interned:
+        nodes = Interned()
+        for handle in () if self.described is None else self._handles(self.described):
+            nodes.id(handle)
+        return nodes
+
+    # What a store is asked, in its language
+
+    @abstractmethod
+    def _handles(self, described: StoredKnowledgeBase) -> Iterable[str]:
+        """What the store calls each node that was read."""
+
+    @abstractmethod
+    def _ends(
+        self, nodes: NodeSet, relation: str | None, side: Direction, others: NodeSet | None
+    ) -> Iterable[tuple[int, int, int]]:
+        """The edges of nodes to one side as node, relation's code and other end, to `others` where they are given."""
+
+    def _reached(self, nodes: NodeSet, relation: str | None, side: Direction) -> Iterable[int]:
+        """The other ends alone."""
+        return (other for _, _, other in self._ends(nodes, relation, side, None))
+
+    def _counted(self, nodes: NodeSet, side: Direction) -> Iterable[tuple[str, int]]:
+        """How many edges all nodes together have to one side, by relation; one may be told several times."""
+        names = self.schema.relation_names
+        return ((names[code], 1) for ends in self._around(nodes, None, side).values() for code, _ in ends)
+
+    def _counted_each(self, nodes: NodeSet, side: Direction) -> Iterable[tuple[int, int]]:
+        """How many edges each node has to one side; a node may be told several times."""
+        return ((node, len(ends)) for node, ends in self._around(nodes, None, side).items())
+
+    def _carried(self, head: int, code: int, tail: int) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - RDF has none
+        """What each of the parallel edges between two nodes carries, as far as these edges were read."""
+        return (NOTHING,)
+
+    # Nodes, as they are described
+
+    def node(self, node: int) -> Node:
+        """Name, type, description and attributes of one node."""
+        return self._description.node(node)
+
+    def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
+        """Key, name and type of many nodes, in the given order."""
+        return self._description.refs(nodes)
+
+    def find(self, key: str) -> int:
+        """The id of the node with this key."""
+        return self._description.find(key)
+
+    def nodes(self, type: str | None = None) -> NodeSet:
+        """All nodes that were read, or those of one type."""
+        return self._description.nodes(type)
+
+    def values(self, nodes: NodeSet, attribute: str) -> Sequence[Any]:
+        """An attribute of many nodes, None where a node has none."""
+        return self._description.values(nodes, attribute)
+
+    def text(self, node: int, *, relations: bool = False) -> str:
+        """Name, type and description, and the relations where asked for."""
+        if self._is_described(node):
+            lines = self._description.text(node)
+        else:
+            shown = self.node(node)
+            lines = render.document(shown, NodeType(shown.type, 0))
+        if not relations:
+            return lines
+        groups: dict[str, dict[str, list[str]]] = {}
+        totals: dict[tuple[str, str], int] = {}
+        for triple in self.triples(node):
+            other = self.refs([triple.tail if triple.head == node else triple.head])[0]
+            label = triple.relation if triple.head == node else f"{triple.relation} (of)"
+            groups.setdefault(label, {}).setdefault(other.type, []).append(other.name)
+            totals[label, other.type] = totals.get((label, other.type), 0) + 1
+        return render.SEPARATOR.join([lines, *render.relation_lines(groups, totals)])
+
+    @property
+    def _description(self) -> StoredKnowledgeBase:
+        assert self.described is not None
+        return self.described
+
+    def _is_described(self, node: int) -> bool:
+        return self.described is not None and 0 <= node < self.described.count
+
+    def _term(self, node: int) -> str:
+        if not 0 <= node < len(self._nodes.terms):
+            raise NotFoundError(f"no node {node} has been seen at {self.address}")
+        return self._nodes.terms[node]
+
+    # Edges
+
+    def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
+        """The nodes one edge away."""
+        found = EMPTY
+        for side in sides(direction):
+            if len(nodes) <= self.batch:
+                around = self._around(nodes, relation, side)
+                found = found | NodeSet.of([other for ends in around.values() for _, other in ends])
+            else:
+                found = found | NodeSet.of(list(self._reached(nodes, relation, side)))
+        return found
+
+    def relations(self, nodes: NodeSet) -> list[RelationUse]:
+        """Which relations leave and enter these nodes, with counts, in schema order."""
+        counts: dict[tuple[str, Direction], int] = {}
+        for side in sides("any"):
+            for name, count in self._counted(nodes, side):
+                counts[name, side] = counts.get((name, side), 0) + count
+        order = self.schema.relation_code
+        uses = [RelationUse(name, side, count) for (name, side), count in counts.items()]
+        return sorted(uses, key=lambda use: (order[use.relation], use.direction != "out"))
+
+    def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
+        """The number of edges of each node, both directions together; counted there, and kept."""
+        wanted = [int(node) for node in nodes]
+        unknown = NodeSet.of([node for node in wanted if node not in self._degrees])
+        found = dict.fromkeys(unknown, 0)
+        for side in sides("any"):
+            for node, count in self._counted_each(unknown, side):
+                found[node] += count
+        self._degrees |= found
+        return np.array([self._degrees[node] for node in wanted], dtype=np.int64)
+
+    def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
+        """The edges that leave, enter or touch these nodes; "any" gives each edge once."""
+        return self._edges(nodes, relation, direction, None)
+
+    def edges_to(self, nodes: NodeSet, others: NodeSet, relation: str | None, direction: Direction) -> Edges:
+        """The same, where only edges to others matter: no more than these are asked for."""
+        return self._edges(nodes, relation, direction, others if len(others) <= self.batch else None)
+
+    def _edges(self, nodes: NodeSet, relation: str | None, direction: Direction, others: NodeSet | None) -> Edges:
+        found: list[tuple[int, int, int]] = []
+        for side in sides(direction):
+            for near, ends in self._around(nodes, relation, side, others).items():
+                for code, far in ends:
+                    if direction == "any" and side == "in" and far in nodes:
+                        continue  # it leaves one of the nodes already
+                    head, tail = (near, far) if side == "out" else (far, near)
+                    found.append((head, code, tail))
+        table = np.array(found, dtype=np.int32).reshape(-1, 3)
+        return Edges(table[:, 0], table[:, 1], table[:, 2])
+
+    def triples(self, node: int) -> list[Triple]:
+        """Every edge of one node with what it carries, outgoing first."""
+        names = self.schema.relation_names
+        repeats: dict[tuple[int, int, int], int] = {}
+        found = []
+        for edge in each(self.edges(NodeSet.of([node]), None, "any")):
+            head, code, tail = edge
+            nth = repeats[edge] = repeats.get(edge, -1) + 1
+            found.append(Triple(head, names[code], tail, self._carried(*edge)[nth]))
+        return found
+
+    def edge_attributes(self, head: int, relation: str, tail: int) -> list[Mapping[str, Any]]:
+        """What each of the parallel edges carries; empty where there is no such edge."""
+        code = self.schema.relation_code.get(relation, -1)
+        known = self._kept.get((relation, "in", tail))
+        if known is None:
+            leaving = self._around(NodeSet.of([head]), relation, "out")[head]
+            is_there = any(other == tail for _, other in leaving)
+        else:
+            is_there = any(other == head for _, other in known)
+        return list(self._carried(head, code, tail)) if is_there else []
+
+    def _around(
+        self, nodes: NodeSet, relation: str | None, side: Direction, others: NodeSet | None = None
+    ) -> dict[int, Ends]:
+        """The edges of each node to one side, to few `others` where they are given; what is known is not asked for."""
+        known = {node: ends for node in nodes if (ends := self._kept.get((relation, side, node))) is not None}
+        unknown = NodeSet.of([node for node in nodes if node not in known])
+        found: dict[int, Ends] = {node: [] for node in unknown}
+        for near, code, far in self._ends(unknown, relation, side, others) if len(unknown) else ():
+            found[near].append((code, far))
+        fresh = {node: sorted(ends) for node, ends in found.items()}
+        if others is None:
+            self._keep(relation, side, fresh)
+        return {node: known[node] if node in known else fresh[node] for node in nodes}
+
+    def _keep(self, relation: str | None, side: Direction, fresh: Mapping[int, Ends]) -> None:
+        self._kept_edges += sum(map(len, fresh.values())) + len(fresh)
+        if self._kept_edges > MOST_KEPT:
+            self._kept, self._kept_edges = {}, 0
+            return
+        self._kept |= {(relation, side, node): ends for node, ends in fresh.items()}
+
+
+def sides(direction: Direction) -> tuple[Direction, ...]:
+    """The directions that a direction means."""
+    return ("out", "in") if direction == "any" else (direction,)
+
+
+def each(edges: Edges) -> Iterator[tuple[int, int, int]]:
+    """Head, relation's code and tail of every edge."""
+    return zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
+
+
+def is_sparql(kb: object) -> TypeGuard[SparqlKnowledgeBase]:
+    """Whether a base is behind a SPARQL endpoint; most are not, and import nothing that reads endpoints."""
+    return isinstance(kb, RemoteKnowledgeBase) and kb.language == "sparql"
+
+
+def is_cypher(kb: object) -> TypeGuard[CypherKnowledgeBase]:
+    """Whether a base is in a graph database that is asked in Cypher; likewise."""
+    return isinstance(kb, RemoteKnowledgeBase) and kb.language == "cypher"

@@ -1,0 +1,67 @@
+"""Some nodes of a graph that stays elsewhere, and the edges between them: what somebody may see of it.
+
+All other nodes are not there: no edge leads to them, no path through them, no count holds them. So nothing is joined or
+counted by the store, and what it was asked stays out of the trace, where the numbers of rows would tell.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from clew.core.schema import Relation, Schema
+from clew.core.trace import recording
+from clew.core.types import Direction, NodeSet
+from clew.store.graph.build import is_hierarchy
+from clew.store.graph.protocol import StoredKnowledgeBase
+from clew.store.remote.remote import RemoteKnowledgeBase
+
+
+class PartOfGraph(RemoteKnowledgeBase):
+    """The nodes that describe a graph, as if it had no others."""
+
+    language = None
+
+    def __init__(self, whole: RemoteKnowledgeBase) -> None:
+        """`whole` is described by the nodes of the part."""
+        super().__init__(whole.address, whole.batch, lambda: whole.described)
+        self.whole, self.place = whole, whole.place
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Relations with the edges of the part, all of which are read for it once."""
+        edges = self._within(self.nodes(), None, "out", None)
+        names, types, kinds = self.whole.schema.relation_names, self._description.types, self._description.schema
+        counts = Counter(
+            (names[code], kinds.type_names[types[head]], kinds.type_names[types[tail]]) for head, code, tail in edges
+        )
+        relations = [Relation(*row, count, transitive=is_hierarchy(*row)) for row, count in counts.items()]
+        relations.sort(key=lambda row: (row.name, row.head, row.tail))
+        carried = {name for edge in edges for held in self.whole._carried(*edge) for name in held}
+        told = {name: kind for name, kind in self.whole.schema.edge_attributes.items() if name in carried}
+        return Schema(kinds.node_types, tuple(relations), kinds.attribute_types, told)
+
+    def _handles(self, described: StoredKnowledgeBase) -> Iterable[str]:
+        return self.whole._handles(described)
+
+    def _ends(
+        self, nodes: NodeSet, relation: str | None, side: Direction, others: NodeSet | None
+    ) -> Iterator[tuple[int, int, int]]:
+        if relation is not None:
+            self.schema.relation_rows(relation)  # an unknown one is said to be
+        names, codes = self.whole.schema.relation_names, self.schema.relation_code
+        for near, code, far in self._within(nodes, relation, side, others):
+            yield near, codes[names[code]], far
+
+    def _within(
+        self, nodes: NodeSet, relation: str | None, side: Direction, others: NodeSet | None
+    ) -> list[tuple[int, int, int]]:
+        count = self._description.count
+        with recording():
+            return [edge for edge in self.whole._ends(nodes, relation, side, others) if edge[2] < count]
+
+    def _carried(self, head: int, code: int, tail: int) -> Sequence[Mapping[str, Any]]:
+        with recording():
+            return self.whole._carried(head, self.whole.schema.relation_code[self.schema.relation_names[code]], tail)

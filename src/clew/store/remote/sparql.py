@@ -1,0 +1,264 @@
+"""A knowledge base behind a SPARQL 1.1 endpoint: the same protocol as the embedded one, asked for what is needed.
+
+Nodes are IRIs and literals. Relations are called by their labels, or by the last part of their IRI. The nodes of a
+small endpoint are read once (`sparql_schema.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from clew.core.errors import InputError, NotFoundError, SchemaError
+from clew.core.schema import Schema
+from clew.core.types import Direction, IntArray, Node, NodeRef, NodeSet
+from clew.store.graph.protocol import StoredKnowledgeBase, Way
+from clew.store.remote.remote import RemoteKnowledgeBase, each, sides
+from clew.store.remote.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, number, pages_of
+from clew.store.remote.sparql_schema import UNTYPED, VALUE, EndpointSchema, Reading, attribute_predicates
+from clew.store.sources.rdf import local_name
+
+SHORT = re.compile(r"[A-Z]\d+")
+"""A node by its short name, as Wikidata gives them."""
+
+
+class SparqlKnowledgeBase(RemoteKnowledgeBase):
+    """The graph of an endpoint; node keys are IRIs, or literals as SPARQL writes them."""
+
+    language = "sparql"
+
+    def __init__(
+        self,
+        endpoint: SparqlEndpoint,
+        reading: Reading | None = None,
+        describe: Callable[[], StoredKnowledgeBase | None] = lambda: None,
+    ) -> None:
+        """`describe` gives the nodes without their edges where they can be read; it is called when first needed."""
+        super().__init__(endpoint.url, (reading or Reading()).batch, describe)
+        self.endpoint, self.place = endpoint, f"sparql+{endpoint.url}"
+        self.reading = reading or Reading()
+        self._named: dict[int, NodeRef] = {}
+
+    @cached_property
+    def _told(self) -> EndpointSchema:
+        described = None if self.described is None else self.described.schema
+        return EndpointSchema(self.endpoint, self.reading, described)
+
+    def _handles(self, described: StoredKnowledgeBase) -> Iterable[Term]:
+        return map(iri, described.column("key"))
+
+    @property
+    def schema(self) -> Schema:
+        """Types and relations with their counts; where an endpoint is too large to count by type, without types."""
+        return self._told.schema
+
+    # Nodes
+
+    def node(self, node: int) -> Node:
+        """Name, type, description and attributes of one node."""
+        if self._is_described(node):
+            return self._description.node(node)
+        (ref,) = self.refs([node])
+        return Node(node, ref.key, ref.type, ref.name, (), self._comment(node))
+
+    def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
+        """Key, name and type of many nodes; labels not yet known are asked for together."""
+        wanted = [int(node) for node in nodes]
+        told = [node for node in wanted if self._is_described(node)]
+        known = {ref.id: ref for ref in self._description.refs(told)} if told else {}
+        unknown = sorted({node for node in wanted if node not in known and node not in self._named})
+        for portion in pages_of([self._term(node) for node in unknown], self.reading.batch):
+            self._learn_names(portion)
+        return [known.get(node) or self._named[node] for node in wanted]
+
+    def find(self, key: str) -> int:
+        """The id of an IRI that occurs in the graph."""
+        try:
+            term = key if key.startswith('"') else iri(self._full(key))
+        except InputError:
+            raise NotFoundError(f"{key!r} is no IRI, and {self.endpoint.url} knows nodes by their IRIs") from None
+        if term not in self._nodes.ids:
+            found = self._ask(f"SELECT ?p WHERE {{ {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }} LIMIT 1", None)
+            if not found:
+                raise NotFoundError(f"{self.endpoint.url} says nothing about {key!r}")
+        return self._nodes.id(term)
+
+    def _full(self, key: str) -> str:
+        """The IRI of a key: the key itself, or with what its kind of IRI begins with."""
+        entities = self.reading.entities
+        return f"{entities}{key}" if entities and SHORT.fullmatch(key) else key
+
+    def intern(self, terms: Iterable[Term]) -> list[int]:
+        """The ids of terms that the endpoint has given."""
+        return [self._nodes.id(term) for term in terms]
+
+    def nodes(self, type: str | None = None) -> NodeSet:
+        """All nodes, or those of one type: as many queries as there are pages of them, or none where all are known."""
+        if self.described is not None:
+            return self.described.nodes(type)
+        if type in (None, UNTYPED, VALUE):
+            found = self._ask("SELECT DISTINCT ?s WHERE { { ?s ?p ?o } UNION { ?x ?p ?s } }", "?s")
+        else:
+            kind = self.type_iri(type or "")
+            if kind is None:
+                raise SchemaError(f"no node type {type!r}; there are: {', '.join(self.schema.type_names)}")
+            found = self._ask(f"SELECT DISTINCT ?s WHERE {{ ?s {iri(self.reading.type)} {iri(kind)} }}", "?s")
+        return self._set(row["s"] for row in found if "s" in row)
+
+    def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
+        """An attribute of many nodes; where values are nodes, the first value of each. None where a node has none."""
+        if self.described is not None:
+            told = NodeSet(nodes.array[nodes.array < self.described.count])
+            return [*self.described.values(told, attribute), *[None] * (len(nodes) - len(told))]
+        firsts: dict[int, Any] = {}
+        for head, _, tail in each(self.edges(nodes, attribute, "out")):
+            firsts.setdefault(head, content(self._term(tail)))
+        return [firsts.get(node) for node in nodes]
+
+    # Edges
+
+    def closure(self, nodes: NodeSet, relation: str, direction: Direction) -> NodeSet:
+        """Everything that is reached by following a relation any number of times: one query for many nodes."""
+        found = nodes
+        for side in sides(direction):
+            for rows in self._portions(nodes, side, relation, "SELECT DISTINCT ?o", "*"):
+                found = found | self._set(row["o"] for row in rows if "o" in row)
+        return found
+
+    def meet(self, ways: Iterable[Way], avoided: Iterable[Way] = ()) -> bool:
+        """Whether some node lies at the end of all these ways, and of none to be avoided: one row is asked for."""
+        patterns = [self._along(way, f"a{place}") for place, way in enumerate(ways)]
+        patterns += [f"FILTER NOT EXISTS {{ {self._along(way, f'b{place}')} }}" for place, way in enumerate(avoided)]
+        return bool(self._ask(f"SELECT ?x WHERE {{ {' '.join(patterns)} }} LIMIT 1", None))
+
+    def _along(self, way: Way, name: str) -> str:
+        """A way as patterns of a query; it ends at ?x."""
+        starts, steps = way
+        ends = [f"?{name}{place}" for place in range(len(steps))] + ["?x"]
+        lines = [f"VALUES {ends[0]} {{ {' '.join(map(self._term, starts))} }}"]
+        for place, (relation, direction, kind) in enumerate(steps):
+            near, far = ends[place : place + 2]
+            head, tail = (near, far) if direction == "out" else (far, near)
+            lines.append(f"{head} {iri(self.predicate(relation))} {tail} .")
+            stated = None if kind is None else self.type_iri(kind)
+            lines += [] if stated is None else [f"{far} {iri(self.reading.type)} {iri(stated)} ."]
+        return " ".join(lines)
+
+    # Inside
+
+    def _ask(self, query: str, ordered_by: str | None) -> list[Row]:
+        return self.endpoint.rows(query, ordered_by=ordered_by) if ordered_by else self.endpoint.page(query)
+
+    def _set(self, terms: Iterable[Term]) -> NodeSet:
+        return NodeSet.of(self.intern(terms))
+
+    def _asks(self, node: int, side: Direction) -> bool:
+        """Nothing leaves a literal."""
+        return side == "in" or self._term(node).startswith("<")
+
+    def _ends(
+        self, nodes: NodeSet, relation: str | None, side: Direction, others: NodeSet | None
+    ) -> Iterator[tuple[int, int, int]]:
+        """Every edge once, also where pages overlap."""
+        among = "" if others is None else f" VALUES ?o {{ {' '.join(map(self._term, others))} }}"
+        code = None if relation is None else self.schema.relation_code.get(relation)
+        select = "SELECT ?s ?p ?o" if relation is None else "SELECT ?s ?o"
+        found: dict[tuple[int, int, int], None] = {}
+        for rows in self._portions(nodes, side, relation, select, among=among):
+            for row in rows:
+                if self._is_told(row, relation):
+                    own = self.schema.relation_code[self._relation_name(row["p"]) or ""] if code is None else code
+                    found[self._nodes.id(row["s"]), own, self._nodes.id(row["o"])] = None
+        yield from found
+
+    def _reached(self, nodes: NodeSet, relation: str | None, side: Direction) -> Iterator[int]:
+        select = "SELECT DISTINCT ?o" if relation else "SELECT DISTINCT ?o ?p"
+        for rows in self._portions(nodes, side, relation, select):
+            yield from self.intern(row["o"] for row in rows if self._is_told(row, relation))
+
+    def _counted(self, nodes: NodeSet, side: Direction) -> Iterator[tuple[str, int]]:
+        for row in self._counts(nodes, side, "?p"):
+            name = self._relation_name(row["p"])
+            if name is not None:
+                yield name, number(row["n"])
+
+    def _counted_each(self, nodes: NodeSet, side: Direction) -> Iterator[tuple[int, int]]:
+        for row in self._counts(nodes, side, "?s ?p"):
+            if self._relation_name(row["p"]) is not None:
+                yield self._nodes.id(row["s"]), number(row["n"])
+
+    def _portions(
+        self, nodes: NodeSet, side: Direction, relation: str | None, select: str, times: str = "", among: str = ""
+    ) -> Iterable[list[Row]]:
+        predicate = "?p" if relation is None else iri(self.predicate(relation)) + times
+        order = "?s ?p ?o" if relation is None else "?s ?o"
+        order = " ".join(name for name in order.split() if name in select)
+        for portion in pages_of([self._term(node) for node in nodes if self._asks(node, side)], self.reading.batch):
+            values = f"VALUES ?s {{ {' '.join(portion)} }}"
+            yield self._ask(f"{select} WHERE {{ {values}{among} {self._pattern(side, predicate)} }}", order)
+
+    def _counts(self, nodes: NodeSet, side: Direction, by: str) -> Iterable[Row]:
+        """How many edges these nodes have to one side, by relation, or by node and relation."""
+        for portion in pages_of([self._term(node) for node in nodes if self._asks(node, side)], self.reading.batch):
+            where = f"VALUES ?s {{ {' '.join(portion)} }} {self._pattern(side, '?p')}"
+            yield from self._ask(f"SELECT {by} (COUNT(*) AS ?n) WHERE {{ {where} }} GROUP BY {by}", by)
+
+    def _pattern(self, side: Direction, predicate: str) -> str:
+        """An edge from ?s to ?o, or the other way; to nodes alone where values are attributes."""
+        if side == "in":
+            return f"?o {predicate} ?s"
+        return f"?s {predicate} ?o" + ("" if self.described is None else " FILTER (isIRI(?o))")
+
+    def _is_told(self, row: Row, relation: str | None) -> bool:
+        return "o" in row and (relation is not None or self._relation_name(row["p"]) is not None)
+
+    def type_iri(self, type: str) -> str | None:
+        """The IRI of a type; None where its nodes have none."""
+        return next((i for i, name in self._told.type_names.items() if name == type), None)
+
+    def predicate(self, relation: str) -> str:
+        """The IRI of a relation."""
+        if relation not in self._told.predicates:
+            raise SchemaError(f"no relation {relation!r}; there are: {', '.join(self._told.predicates)}")
+        return self._told.predicates[relation]
+
+    @cached_property
+    def attributes(self) -> Mapping[str, str]:
+        """The IRI of every attribute."""
+        return {} if self.described is None else attribute_predicates(self.described.notes)
+
+    def _relation_name(self, predicate: Term) -> str | None:
+        """The name of a relation; None where it is noise, or leads to values that are attributes."""
+        name = self._told.relation_names.get(content(predicate))
+        return name if name in self.schema.relation_code else None
+
+    def _learn_names(self, portion: list[Term]) -> None:
+        iris = [term for term in portion if term.startswith("<")]
+        labels: dict[Term, str] = {}
+        kinds: dict[Term, str] = {}
+        if iris:
+            label, kind, language = iri(self.reading.label), iri(self.reading.type), self.reading.language
+            values = f"VALUES ?s {{ {' '.join(iris)} }}"
+            wanted = f'FILTER (LANG(?l) = "" || LANGMATCHES(LANG(?l), "{language}"))'
+            for row in self._ask(f"SELECT ?s ?l WHERE {{ {values} ?s {label} ?l {wanted} }}", "?s ?l"):
+                labels.setdefault(row["s"], content(row["l"]))
+            for row in self._ask(f"SELECT ?s ?t WHERE {{ {values} ?s {kind} ?t }}", "?s ?t"):
+                kinds.setdefault(row["s"], self._told.type_names.get(content(row.get("t", "")), UNTYPED))
+        for term in portion:
+            node, text = self._nodes.id(term), content(term)
+            if term.startswith("<"):
+                name = labels.get(term) or local_name(text)
+                key = text.removeprefix(self.reading.entities)
+                self._named[node] = NodeRef(node, key, name, kinds.get(term, UNTYPED))
+            else:
+                self._named[node] = NodeRef(node, term, text, VALUE)
+
+    def _comment(self, node: int) -> str:
+        term = self._term(node)
+        if not term.startswith("<"):
+            return ""
+        wanted = f'FILTER (LANG(?c) = "" || LANGMATCHES(LANG(?c), "{self.reading.language}"))'
+        rows = self._ask(f"SELECT ?c WHERE {{ {term} {iri(self.reading.comment)} ?c {wanted} }}", "?c")
+        return content(rows[0]["c"]) if rows else ""

@@ -1,0 +1,255 @@
+"""What an endpoint's graph is made of, and how it is read: its relations and types, named and counted; its nodes.
+
+The nodes of a small endpoint become a knowledge base without edges beside the remote graph, by the rules for RDF files,
+so that names, words and vectors are searched as in any other base. At large ones, labels are looked up one by one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+
+from clew.core.errors import QueryRefusedError, StorageError
+from clew.core.schema import NodeType, Relation, Schema
+from clew.core.trace import fallback
+from clew.store.graph.build import is_hierarchy
+from clew.store.graph.iris import COMMENT, LABEL, TYPE
+from clew.store.graph.tables import Tables
+from clew.store.remote.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, literal_parts, number, pages_of
+from clew.store.sources.rdf import ALIASES, NAMES, TEXTS, RdfGraph, Text, short_names
+
+NOISE = (
+    r"^http://www\.w3\.org/",
+    r"^http://www\.openlinksw\.com/",
+    r"/type\.(object|type)\.",
+    r"/(common\.topic|freebase|kg\.)",
+    r"^http://schema\.org/(version|dateModified)",
+)
+"""Relations that say something about the data rather than about the world."""
+MOST_RECOUNTED = 500
+"""So many relations are counted one by one where an endpoint counts them wrongly together."""
+UNTYPED = "entity"
+VALUE = "value"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read an endpoint: which properties name, describe and type its nodes, and what to leave out."""
+
+    label: str = LABEL
+    comment: str = COMMENT
+    type: str = TYPE
+    language: str = "en"
+    noise: tuple[str, ...] = NOISE
+    batch: int = 200
+    """Nodes asked for at once."""
+    entities: str = ""
+    """What the IRIs of nodes begin with that are known by a short name, such as Q42; empty where there are none."""
+    claims: str = ""
+    """What leads from the description of a property to the relation itself. Where it is set, relations are those that
+    are described, called by their labels; they are neither searched for nor counted, and nodes have no types."""
+    identifiers: tuple[str, str] | None = None
+    """A property of descriptions and its value that mark relations which only lead to identifiers elsewhere."""
+
+
+_WIKIBASE = "http://wikiba.se/ontology#"
+WIKIDATA = Reading(
+    comment="http://schema.org/description",
+    type="http://www.wikidata.org/prop/direct/P31",
+    entities="http://www.wikidata.org/entity/",
+    claims=f"{_WIKIBASE}directClaim",
+    identifiers=(f"{_WIKIBASE}propertyType", f"{_WIKIBASE}ExternalId"),
+)
+"""Wikidata's query service, and what is built like it: relations are called P31 and described elsewhere."""
+SHAPES = {"wikidata": WIKIDATA}
+
+
+@dataclass(frozen=True)
+class EndpointSchema:
+    """Asked for once, when it is first needed."""
+
+    endpoint: SparqlEndpoint
+    reading: Reading
+    described: Schema | None = None
+    """Types and attributes of its nodes where these were read: then values are attributes, not nodes."""
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Types and relations with their counts; where an endpoint is too large to count by type, without types."""
+        rows = self._relation_rows()
+        kinds = {kind for _, head, tail, _ in rows for kind in (head, tail)}
+        type_names = self._named(kinds - {UNTYPED, VALUE}) | {UNTYPED: UNTYPED, VALUE: VALUE}
+        names = self.relation_names
+        told = [(names[p], type_names[head], type_names[tail], count) for p, head, tail, count in rows]
+        relations = sorted(
+            (Relation(*row, transitive=is_hierarchy(*row[:3])) for row in told),
+            key=lambda row: (row.name, row.head, row.tail),
+        )
+        if self.described is not None:
+            known = self.described.type_code
+            between = tuple(row for row in relations if row.head in known and row.tail in known)
+            return Schema(self.described.node_types, between, self.described.attribute_types)
+        amounts: dict[str, int] = {type_names[kind]: 0 for kind in kinds}
+        for row in relations:
+            amounts[row.head] += row.count
+        return Schema(tuple(NodeType(name, count) for name, count in sorted(amounts.items())), tuple(relations))
+
+    @cached_property
+    def relation_names(self) -> dict[str, str]:
+        """IRI → relation name."""
+        return {predicate: name for name, predicate in self.predicates.items()}
+
+    @cached_property
+    def predicates(self) -> dict[str, str]:
+        """Relation name → IRI, noise left out."""
+        if self.reading.claims:
+            return self._described()
+        rows = self._rows("SELECT DISTINCT ?p WHERE { ?s ?p ?o }", "?p")
+        described = {self.reading.label, self.reading.comment, self.reading.type}
+        noise = [re.compile(pattern) for pattern in self.reading.noise]
+        told = [content(row["p"]) for row in rows]
+        kept = [p for p in told if p not in described and not any(pattern.search(p) for pattern in noise)]
+        return {name: predicate for predicate, name in self._named(kept).items()}
+
+    def _named(self, iris: Iterable[str]) -> dict[str, str]:
+        """IRI → its label where the endpoint gives one, or else its last part."""
+        every = sorted(iris)
+        labels: dict[str, str] = {}
+        spoken = f'FILTER (LANG(?l) = "" || LANGMATCHES(LANG(?l), "{self.reading.language}"))'
+        for portion in pages_of([iri(one) for one in every], self.reading.batch):
+            values = f"VALUES ?p {{ {' '.join(portion)} }}"
+            for row in self._rows(
+                f"SELECT ?p ?l WHERE {{ {values} ?p {iri(self.reading.label)} ?l {spoken} }}", "?p ?l"
+            ):
+                labels.setdefault(content(row["p"]), content(row["l"]))
+        return short_names(every, labels, {})
+
+    def _described(self) -> dict[str, str]:
+        """Relation name → IRI of the relations that are described, by their labels; those to identifiers left out."""
+        reading = self.reading
+        apart = ""
+        if reading.identifiers is not None:
+            kind, value = map(iri, reading.identifiers)
+            apart = f"FILTER NOT EXISTS {{ ?d {kind} {value} }}"
+        named = f'OPTIONAL {{ ?d {iri(reading.label)} ?l FILTER (LANGMATCHES(LANG(?l), "{reading.language}")) }}'
+        rows = self._rows(f"SELECT ?p ?l WHERE {{ ?d {iri(reading.claims)} ?p {named} {apart} }}", "?p ?l")
+        labels = {content(row["p"]): content(row["l"]) for row in reversed(rows) if "l" in row}
+        told = dict.fromkeys(content(row["p"]) for row in rows)
+        return {name: predicate for predicate, name in short_names(told, labels, {}).items()}
+
+    @cached_property
+    def type_names(self) -> dict[str, str]:
+        """IRI → type name; none where types are not asked for."""
+        if self.reading.claims:
+            return {}
+        rows = self._rows(f"SELECT DISTINCT ?t WHERE {{ ?s {iri(self.reading.type)} ?t }}", "?t")
+        return self._named(content(row["t"]) for row in rows if row.get("t", "").startswith("<"))
+
+    def _relation_rows(self) -> list[tuple[str, str, str, int]]:
+        """(predicate, head type, tail type, edges); all of one type where counting by type is too much."""
+        wanted = set(self.predicates.values())
+        if self.reading.claims:  # counting would ask for the whole graph
+            return [(predicate, UNTYPED, UNTYPED, 0) for predicate in sorted(wanted)]
+        try:
+            found = self._counted_by_type("?p")
+            told = self._rows("SELECT ?p (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?p", "?p")
+            totals = {content(row["p"]): number(row["n"]) for row in told}
+        except StorageError as error:
+            why = f"relations could not be counted by type ({error})"
+            if self.described is None:
+                fallback("schema", why, "all nodes count as one type")
+                return [(predicate, UNTYPED, UNTYPED, 0) for predicate in sorted(wanted)]
+            fallback("schema", why, "each is counted by itself")  # without types they would join none of the nodes
+            found, totals = {}, dict.fromkeys(wanted, 1)
+        # Virtuoso 7 drops rows of large groups: a relation with too few is counted by itself.
+        short = [p for p in sorted(wanted) if sum(n for (q, *_), n in found.items() if q == p) < totals.get(p, 0)]
+        for predicate in short[:MOST_RECOUNTED]:
+            found |= self._counted_by_type(iri(predicate))
+        for predicate in short[MOST_RECOUNTED:]:
+            found[predicate, UNTYPED, UNTYPED] = totals[predicate]
+        return [(*place, count) for place, count in found.items() if place[0] in wanted]
+
+    def _counted_by_type(self, predicate: Term) -> dict[tuple[str, str, str], int]:
+        """(predicate, head type, tail type) → edges, of one predicate or, with a variable, of all."""
+        kind = iri(self.reading.type)
+        optional = f"OPTIONAL {{ ?s {kind} ?a }} OPTIONAL {{ ?o {kind} ?b }} BIND (isLiteral(?o) AS ?v)"
+        groups = "?p ?a ?b ?v" if predicate == "?p" else "?a ?b ?v"
+        query = f"SELECT {groups} (COUNT(*) AS ?n) WHERE {{ ?s {predicate} ?o {optional} }} GROUP BY {groups}"
+        found: dict[tuple[str, str, str], int] = {}
+        for row in self._rows(query, groups):
+            head = content(row["a"]) if "a" in row else UNTYPED
+            literal = content(row.get("v", "")) in ("true", "1")
+            tail = content(row["b"]) if "b" in row else VALUE if literal else UNTYPED
+            place = (content(row.get("p", predicate)), head, tail)
+            found[place] = found.get(place, 0) + number(row["n"])
+        return found
+
+    def _rows(self, query: str, ordered_by: str) -> list[Row]:
+        return self.endpoint.rows(query, ordered_by=ordered_by)
+
+
+MOST_NAMED = 100_000
+"""Endpoints with more names than these are not read."""
+IS = " is "
+"""Stands between an attribute and its predicate in the notes of the base."""
+
+
+def can_be_read(endpoint: SparqlEndpoint, reading: Reading) -> bool:
+    """Whether an endpoint has names, and not too many: they are counted no further than it matters."""
+    if reading.claims:
+        return False
+    inner = f"SELECT ?s WHERE {{ ?s {iri(reading.label)} ?l }} LIMIT {MOST_NAMED + 1}"
+    try:
+        [row] = endpoint.page(f"SELECT (COUNT(*) AS ?n) WHERE {{ {{ {inner} }} }}")
+    except QueryRefusedError:
+        return False
+    return 0 < number(row["n"]) <= MOST_NAMED
+
+
+def read_nodes(endpoint: SparqlEndpoint, reading: Reading) -> Tables:
+    """Every node that is said something about, or that something leads to."""
+    graph = RdfGraph(
+        reading.language,
+        tuple(dict.fromkeys((reading.label, *NAMES))),
+        tuple(dict.fromkeys((reading.comment, *TEXTS))),
+    )
+    noise = [re.compile(pattern) for pattern in reading.noise]
+    known = {*graph.names, *graph.texts, *ALIASES}
+    spoken = f'LANG(?o) = "" || LANGMATCHES(LANG(?o), "{reading.language}")'
+    wanted = f"FILTER (?p = {iri(reading.type)} || (isLiteral(?o) && ({spoken})))"
+    for row in _read(endpoint, f"SELECT ?s ?p ?o WHERE {{ ?s ?p ?o {wanted} }}", "?s ?p ?o"):
+        if not row.get("s", "").startswith("<") or "o" not in row:
+            continue
+        predicate, value = content(row["p"]), row["o"]
+        if predicate == reading.type and value.startswith("<"):
+            graph.resource(content(row["s"])).types.append(content(value))
+        elif predicate in known or not any(pattern.search(predicate) for pattern in noise):
+            texts = graph.resource(content(row["s"])).literals.setdefault(predicate, [])
+            texts.append(Text(*literal_parts(value)))
+    ends = f"{{ ?s ?p ?o }} UNION {{ ?x ?p ?s FILTER (isIRI(?s) && ?p != {iri(reading.type)}) }}"
+    for row in _read(endpoint, f"SELECT DISTINCT ?s WHERE {{ {ends} }}", "?s"):
+        if row.get("s", "").startswith("<"):
+            graph.resource(content(row["s"]))
+    nodes, _ = graph.pieces()
+    attributes = graph.attributes(graph.resources.values(), graph.labels)
+    return Tables((nodes,), (), notes=tuple(f"{name}{IS}{predicate}" for predicate, name in attributes.items()))
+
+
+def attribute_predicates(notes: Iterable[str]) -> dict[str, str]:
+    """Attribute → predicate, as the notes of such a base tell."""
+    return {name: predicate for name, _, predicate in (note.rpartition(IS) for note in notes)}
+
+
+def _read(endpoint: SparqlEndpoint, query: str, order: str) -> list[Row]:
+    """Every row of a query: at once where all of them come, or else page by page, each of which has to be sorted."""
+    [row] = endpoint.page(f"SELECT (COUNT(*) AS ?n) WHERE {{ {{ {query} }} }}")
+    count = number(row["n"])
+    if count <= endpoint.politeness.most_rows:
+        with suppress(StorageError):
+            rows = endpoint.page(query)
+            if len(rows) == count:
+                return sorted(rows, key=lambda row: [row.get(name, "") for name in ("s", "p", "o")])
+    return endpoint.rows(query, ordered_by=order)

@@ -1,0 +1,275 @@
+"""Graphs that stay in a store elsewhere, opened by their address, and what describes their nodes.
+
+The nodes of a graph are read once and kept in the cache of who asks. Or a base describes them that was filled by
+`clew build ADDRESS --nodes-only`, in PostgreSQL or in a folder, for all who ask: `ADDRESS#texts=BASE`. With
+`ADDRESS#only=BASE` the graph has no other nodes than these.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
+
+from clew.core import trace
+from clew.core.errors import InputError, LockedError, StorageError
+from clew.models.settings import Settings
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.manifest import MANIFEST, is_base
+from clew.store.graph.protocol import StoredKnowledgeBase
+from clew.store.graph.tables import ELEMENT, Tables
+from clew.store.postgres import is_address
+from clew.store.remote.bolt import BoltServer, GraphAddress, is_graph_address
+
+if TYPE_CHECKING:  # for those who ask an endpoint or a database
+    from clew.store.remote.remote import RemoteKnowledgeBase
+    from clew.store.remote.sparql_endpoint import SparqlEndpoint
+    from clew.store.remote.sparql_schema import Reading
+
+REMOTE = "sparql+"
+KEPT_GRAPH = 86_400.0
+"""Seconds for which what was read of the nodes of a graph database is used, where their number is the same."""
+SAMPLED = 5
+"""Nodes by which a description is seen to be that of a graph."""
+_DESCRIBED_BY = re.compile("[#&](texts|only)=")
+Describe = Callable[[], StoredKnowledgeBase | None]
+
+
+@dataclass(frozen=True)
+class RemoteAddress:
+    """`sparql+http://HOST/query#SETTINGS` or `bolt://…`, and the base that describes its nodes where one is named."""
+
+    graph: str
+    texts: str | None = None
+    is_part: bool = False
+    """Whether the graph has no other nodes than these."""
+
+    @classmethod
+    def parse(cls, text: str) -> RemoteAddress:
+        """An address as it was given; the base comes last, and needs no quoting."""
+        graph, *named = _DESCRIBED_BY.split(text, maxsplit=1)
+        if not named:
+            return cls(graph)
+        how, texts = named
+        if not texts:
+            raise InputError(f"#{how}= names no base: expected a folder or postgresql://USER@HOST/DATABASE#BASE")
+        return cls(graph, texts, how == "only")
+
+    def described_by(self, texts: str, *, is_part: bool) -> str:
+        """The address of the same graph, its nodes described by a base."""
+        return f"{self.graph}{'&' if '#' in self.graph else '#'}{'only' if is_part else 'texts'}={texts}"
+
+    def __str__(self) -> str:
+        shown = str(GraphAddress(self.graph)) if is_graph_address(self.graph) else self.graph
+        if self.texts is None:
+            return shown
+        return RemoteAddress(shown).described_by(shown_place(self.texts), is_part=self.is_part)
+
+
+def is_remote(place: object) -> bool:
+    """Whether something names a graph that stays elsewhere."""
+    return is_graph_address(place) or (isinstance(place, str) and place.startswith(REMOTE))
+
+
+def shown_place(place: str | Path) -> str:
+    """Where a base is, as it may be printed: an address may hold a password."""
+    if is_remote(place):
+        return str(RemoteAddress.parse(str(place)))
+    if not is_address(place):
+        return str(place)
+    from clew.store.postgres.connection import Address
+
+    return str(Address.parse(str(place)))
+
+
+def open_stored(place: str | Path) -> StoredKnowledgeBase:
+    """A base that Clew keeps, in a folder or in PostgreSQL."""
+    if not is_address(place):
+        return ArrayKnowledgeBase.open(place)
+    from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
+
+    return PostgresKnowledgeBase.open(str(place))
+
+
+def open_remote(text: str) -> RemoteKnowledgeBase:
+    """A graph by its address, with its nodes as a base describes them where one is named."""
+    from clew.store.remote.remote_part import PartOfGraph
+
+    address = RemoteAddress.parse(text)
+    opened = (_open_graph if is_graph_address(address.graph) else _open_endpoint)(address)
+    if address.texts is not None:
+        opened.place = RemoteAddress(opened.place).described_by(address.texts, is_part=address.is_part)
+    return PartOfGraph(opened) if address.is_part else opened
+
+
+def with_logins(sources: Sequence[str | Path]) -> list[str | Path]:
+    """Sources, those that are graph databases with who asks and the password: they are not to be shown."""
+    settings = Settings.load()
+    for one in sources:
+        if is_remote(one) and not is_graph_address(one):
+            raise InputError(
+                f"{one} is asked where it is, not copied: `clew ask {one}`; --nodes-only makes a base of its texts"
+            )
+    return [settings.with_login(str(one)) if is_graph_address(one) else one for one in sources]
+
+
+def read_remote_nodes(sources: Sequence[str | Path]) -> Tables:
+    """What describes the nodes of a graph, which is the only source, however many they are."""
+    from clew.store.remote.cypher import read_description
+    from clew.store.remote.sparql_schema import read_nodes
+
+    if len(sources) != 1 or not is_remote(sources[0]):
+        raise InputError("--nodes-only reads one graph that stays elsewhere: sparql+http://HOST/query or bolt://…")
+    graph = RemoteAddress.parse(str(sources[0])).graph
+    if is_graph_address(graph):
+        return read_description(_server(graph), however_many=True)
+    endpoint, reading = _endpoint(graph)
+    if reading.claims:
+        raise InputError(f"{graph}: an endpoint of this shape is never read whole, only asked")
+    return read_nodes(endpoint, reading)
+
+
+# SPARQL endpoints
+
+
+def _open_endpoint(address: RemoteAddress) -> RemoteKnowledgeBase:
+    from clew.store.remote.sparql import SparqlKnowledgeBase
+
+    endpoint, reading = _endpoint(address.graph)
+    texts = address.texts
+
+    def describe() -> StoredKnowledgeBase | None:
+        if texts is None:
+            return described_nodes(endpoint, reading, Settings.load().cache_folder / "endpoints")
+        return open_stored(texts)
+
+    opened = SparqlKnowledgeBase(endpoint, reading, describe)
+    opened.place = address.graph
+    return opened
+
+
+def _endpoint(address: str) -> tuple[SparqlEndpoint, Reading]:
+    """The endpoint at `sparql+http://HOST/query`; after # how to read it, such as #shape=wikidata&language=de."""
+    from clew.store.remote.sparql_endpoint import SparqlEndpoint
+    from clew.store.remote.sparql_schema import SHAPES, Reading
+
+    url, _, fragment = address.removeprefix(REMOTE).partition("#")
+    given = dict(parse_qsl(fragment))
+    shape = given.get("shape", "")
+    if shape and shape not in SHAPES:
+        raise InputError(f"{address}: no shape {shape!r}; there are: {', '.join(SHAPES)}")
+    unknown = given.keys() - {"label", "comment", "type", "language", "noise", "shape"}
+    if unknown:
+        there = "comment, label, language, noise, only, shape, texts, type"
+        raise InputError(f"{address}: no setting {min(unknown)!r}; there are: {there}")
+    usual = SHAPES.get(shape, Reading())
+    reading = replace(
+        usual,
+        label=given.get("label", usual.label),
+        comment=given.get("comment", usual.comment),
+        type=given.get("type", usual.type),
+        language=given.get("language", usual.language),
+        noise=tuple(given["noise"].split()) if "noise" in given else usual.noise,
+    )
+    return SparqlEndpoint(url, Settings.load().cache_folder / "sparql.sqlite"), reading
+
+
+def described_nodes(endpoint: SparqlEndpoint, reading: Reading, folder: Path) -> ArrayKnowledgeBase | None:
+    """What describes the nodes of a small endpoint, kept in a folder as long as its answers are; else None."""
+    from clew.store.remote.sparql_schema import can_be_read, read_nodes
+
+    def read() -> Tables | None:
+        if not can_be_read(endpoint, reading):
+            return None
+        try:
+            return read_nodes(endpoint, reading)
+        except StorageError as error:
+            why = f"what describes them could not be read ({error})"
+            trace.fallback("nodes", why, "names are looked up one by one")
+            return None
+
+    return _kept_base(folder, f"{endpoint.url}\n{reading!r}", endpoint.politeness.keep, read)
+
+
+# Graph databases
+
+
+def _open_graph(address: RemoteAddress) -> RemoteKnowledgeBase:
+    from clew.store.remote.cypher import CypherKnowledgeBase
+
+    server = _server(address.graph)
+    texts, is_part = address.texts, address.is_part
+
+    def describe() -> StoredKnowledgeBase | None:
+        if texts is None:
+            return described_graph(server, Settings.load().cache_folder / "graphs")
+        described = open_stored(texts)
+        _check_description(server, described, shown_place(texts), is_part)
+        return described
+
+    return CypherKnowledgeBase(server, describe)
+
+
+def _server(address: str) -> BoltServer:
+    """The database at `bolt://USER@HOST:7687/DATABASE`, or `neo4j://…`."""
+    return BoltServer(GraphAddress(Settings.load().with_login(address)))
+
+
+def _check_description(server: BoltServer, described: StoredKnowledgeBase, texts: str, is_part: bool) -> None:
+    """Refuse a base that does not describe a graph; say where nodes were added to the graph since."""
+    from clew.store.remote.cypher import count_nodes, made_of
+    from clew.store.sources.bolt import type_of
+    from clew.store.sources.files import SourceOptions
+
+    again = f"`clew build {server.address} --nodes-only -o {texts}`"
+    some = [described.count * place // SAMPLED for place in range(SAMPLED)]
+    elements = described.column(ELEMENT)
+    asked = {elements[node]: described.type_of(node) for node in some}
+    query = "UNWIND $nodes AS i MATCH (n) WHERE elementId(n) = i RETURN i, labels(n)"
+    found = [] if None in asked else server.rows(query, nodes=list(asked))
+    if {element: type_of(labels, SourceOptions()) for element, labels in found} != asked:
+        raise InputError(f"{texts} does not describe the nodes of {server.address}: {again} reads them")
+    count = 0 if is_part else count_nodes(server) - made_of(described)["nodes"]
+    if count:
+        why = f"{server.address} has {abs(count):,} nodes {'more' if count > 0 else 'fewer'} than when they were read"
+        trace.fallback("nodes", why, f"those of that time are searched; {again} reads them again")
+
+
+def described_graph(server: BoltServer, folder: Path) -> ArrayKnowledgeBase | None:
+    """What describes the nodes of a graph database, kept for who asks: others may see others of them."""
+    from clew.store.remote.cypher import count_nodes, made_of, read_description
+
+    count = count_nodes(server)
+    who = f"{server.address}\n{server.address.user}"
+    return _kept_base(
+        folder, who, KEPT_GRAPH, lambda: read_description(server), lambda kept: made_of(kept)["nodes"] == count
+    )
+
+
+def _kept_base(
+    folder: Path,
+    what: str,
+    seconds: float,
+    read: Callable[[], Tables | None],
+    is_current: Callable[[ArrayKnowledgeBase], bool] = lambda _: True,
+) -> ArrayKnowledgeBase | None:
+    """The base that is kept of something read, or a new one where it is too old; None where it cannot be read."""
+    place = folder / hashlib.sha256(what.encode()).hexdigest()[:16]
+    if is_base(place) and (place / MANIFEST).stat().st_mtime > time.time() - seconds:
+        kept = ArrayKnowledgeBase.open(place)
+        if is_current(kept):
+            return kept
+    tables = read()
+    if tables is None:
+        return None
+    with suppress(LockedError):  # another process has read them as well, and keeps them
+        from clew.store.building import build  # reads of files what is seldom needed here
+
+        build(tables, place)
+    return ArrayKnowledgeBase.open(place) if is_base(place) else None

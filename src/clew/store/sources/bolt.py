@@ -1,0 +1,136 @@
+"""The graph of a Neo4j, or of another database that speaks Bolt and openCypher → nodes and edges.
+
+The first label is the type, a relationship type is a relation, properties are attributes. Names and texts are told by
+what properties are called, type by type. A property that is called like a key and tells nodes apart is the key;
+otherwise nodes go by the ids that the database gives them.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from clew.core.errors import SourceError
+from clew.store.graph.tables import ELEMENT, Piece, Tables
+from clew.store.remote.bolt import BoltServer, GraphAddress, Record
+from clew.store.sources.columns import node_roles
+from clew.store.sources.files import SourceOptions
+from clew.store.sources.jsonl import column_of
+from clew.store.sources.pieces import RawTable, as_edges, as_nodes
+from clew.store.sources.relational import HEAD, KEY, RELATION, TAIL, TYPE, edge_options
+from clew.store.sources.wide import agreed
+
+UNTYPED = "entity"
+NODES = "MATCH (n) RETURN elementId(n), labels(n), properties(n)"
+EDGES = "MATCH (a)-[r]->(b) RETURN elementId(a), type(r), elementId(b), properties(r)"
+
+
+@dataclass(frozen=True, eq=False)
+class ReadNodes:
+    """The nodes of a graph, with what the database and Clew call each of them."""
+
+    pieces: tuple[Piece, ...]
+    keys: dict[str, str]
+    """The id of an element → the key of its node."""
+    key_property: str | None
+    """The one that holds every key as it is; None where there is none."""
+    properties: tuple[str, ...]
+
+
+def read_graph(url: str, options: SourceOptions) -> tuple[Tables, list[str]]:
+    """The whole graph, and the names of all properties."""
+    server = BoltServer(GraphAddress(url))
+    nodes = read_nodes(server, options)
+    rows = [row for row in server.rows(EDGES, reads_all=True) if row[0] in nodes.keys and row[2] in nodes.keys]
+    edges = edge_piece(rows, nodes.keys, str(server.address), options)
+    names = [*nodes.properties, *dict.fromkeys(name for *_, held in rows for name in held)]
+    return Tables(nodes.pieces, (edges,) if rows else ()), names
+
+
+def read_nodes(server: BoltServer, options: SourceOptions, *, with_elements: bool = False) -> ReadNodes:
+    """Every node; `with_elements` keeps the ids of the elements in a column that is no attribute."""
+    rows = server.rows(NODES, reads_all=True)
+    file = str(server.address)
+    if not rows:
+        raise SourceError("the graph holds no nodes", file=file)
+    chosen, keys = _keys(rows, options, file)
+    several = any(len(labels) > 1 for _, labels, _ in rows)
+    by_type: dict[str, list[Record]] = {}
+    for row in rows:
+        by_type.setdefault(type_of(row[1], options), []).append(row)
+    pieces = []
+    for kind, own in sorted(by_type.items()):
+        elements = [element for element, *_ in own]
+        columns: dict[str, pa.Array] = {KEY: pa.array(map(keys.get, elements), pa.string())}
+        columns[TYPE] = pa.array([kind] * len(own), pa.string())
+        if several:
+            columns["all_labels"] = pa.array([labels for _, labels, _ in own], pa.list_(pa.string()))
+        for name in dict.fromkeys(name for *_, held in own for name in held):
+            if name != chosen:
+                columns[name] = column_of([plain_value(held.get(name)) for *_, held in own])
+        roles = {role: name for role, name in options.columns.items() if name in columns}
+        raw = RawTable(pa.table(columns), f"{file}, label {kind}")
+        piece = as_nodes(raw, replace(options, columns={**roles, "key": KEY, "type": TYPE}))
+        if with_elements:
+            piece = replace(piece, table=piece.table.append_column(ELEMENT, pa.array(elements, pa.string())))
+        pieces.append(piece)
+    held_as_is = chosen if all(held.get(chosen) == keys[element] for element, _, held in rows) else None
+    return ReadNodes(agreed(pieces), keys, held_as_is, tuple(dict.fromkeys(name for *_, held in rows for name in held)))
+
+
+def edge_piece(rows: Sequence[Record], keys: dict[str, str], file: str, options: SourceOptions) -> Piece:
+    """Edges as records of start, type, end and properties."""
+    columns: dict[str, pa.Array] = {
+        HEAD: pa.array([keys[row[0]] for row in rows], pa.string()),
+        RELATION: pa.array([row[1] for row in rows], pa.string()),
+        TAIL: pa.array([keys[row[2]] for row in rows], pa.string()),
+    }
+    for name in dict.fromkeys(name for *_, held in rows for name in held):
+        columns[name] = column_of([plain_value(held.get(name)) for *_, held in rows])
+    return as_edges(RawTable(pa.table(columns), f"{file}, relationships"), edge_options(options))
+
+
+def plain_value(value: Any) -> Any:
+    """A value of a property as Python has it; what it has no word for is text, and bytes are left out."""
+    if isinstance(value, list):
+        return [plain_value(item) for item in value]
+    if isinstance(value, bytes | bytearray):
+        return None
+    if hasattr(value, "iso_format"):  # a moment or a duration, as the driver gives it
+        native = value.to_native() if hasattr(value, "to_native") else None
+        return native if isinstance(native, datetime.date) else value.iso_format()
+    if isinstance(value, tuple):  # a point
+        return ", ".join(map(str, value))
+    return value
+
+
+def _keys(rows: Sequence[Record], options: SourceOptions, file: str) -> tuple[str | None, dict[str, str]]:
+    """The property that holds the keys, the one that is named or one that is called like a key; and every node's key.
+
+    A property is taken where most nodes have it and no two of a type share a value; where nodes of two types do, the
+    type comes first. Nodes without it go by the id of their element.
+    """
+    own = {element: element for element, *_ in rows}
+    named = options.columns.get("key")
+    roles = node_roles(list(dict.fromkeys(name for *_, held in rows for name in held)), {})
+    chosen = named or (roles.get("key") if roles.get("key") != roles.get("name") else None)
+    told = [(row[0], type_of(row[1], options), row[2][chosen]) for row in rows if chosen in row[2]]
+    if chosen is None or not all(isinstance(value, str | int) and str(value).strip() for *_, value in told):
+        told = []
+    plain = {element: str(value).strip() for element, _, value in told}
+    typed = {element: f"{kind}/{plain[element]}" for element, kind, _ in told}
+    keys = plain if len({*plain.values()}) == len(told) else typed
+    if len({*keys.values()}) == len(told) > len(rows) / 2:
+        return chosen, own | keys
+    if named is not None:
+        raise SourceError(f"--map key={named}: few nodes have this property, or two of a type share a value", file=file)
+    return None, own
+
+
+def type_of(labels: Sequence[str], options: SourceOptions) -> str:
+    """The first label."""
+    return labels[0] if labels else options.node_type or UNTYPED

@@ -1,0 +1,114 @@
+"""Which column plays which role, told by its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from clew.store.graph.tables import EDGE_COLUMNS, NODE_COLUMNS
+
+_KEYS = (
+    *("id", "key", "node_id", "identifier", "uid", "uuid", "_id", "uri", "iri", "node", "node_index", "node_key"),
+    *("index", "code"),
+)
+_NAMES = (
+    *("name", "title", "label", "display_name", "node_name", "entity_name"),
+    *("preferred_name", "preferred_label", "pref_label"),
+)
+_TYPES = ("type", "node_type", "entity_type", "category", "class", "kind", "labels", "label", "semantic_type")
+_ALIASES = (
+    *("aliases", "synonyms", "alias", "synonym", "alt_names", "alt_labels", "alt_label", "alternative_names"),
+    *("alternate_names", "also_known_as", "other_names", "names", "alt"),
+)
+_TEXTS = (
+    *("text", "description", "definition", "abstract", "summary", "content", "body", "document"),
+    *("comment", "details"),
+)
+_NODE_ROLES = {"key": _KEYS, "name": _NAMES, "type": _TYPES, "aliases": _ALIASES, "text": _TEXTS}
+_ENDS = (
+    *(("head", "tail"), ("source", "target"), ("from", "to"), ("subject", "object"), ("src", "dst")),
+    *(("head_id", "tail_id"), ("source_id", "target_id"), ("from_id", "to_id"), ("subject_id", "object_id")),
+    *(("src_id", "dst_id"), ("start_id", "end_id"), ("start", "end"), ("start_node", "end_node")),
+    *(("x_index", "y_index"), ("x_id", "y_id"), ("src", "dest"), ("source", "destination"), ("node1", "node2")),
+    *(("node_1", "node_2"), ("u", "v")),
+    *(("h", "t"), ("s", "o"), ("subj", "obj"), ("sub", "obj"), ("source_key", "target_key"), ("head_key", "tail_key")),
+)
+_VAGUE_ENDS = {("start", "end"), ("from", "to"), ("u", "v"), ("h", "t"), ("s", "o")}
+"""Names of ends that are names of attributes just as well."""
+_RELATIONS = (
+    *("relation", "predicate", "relationship", "rel", "relation_type", "relation_name", "edge_type", "property"),
+    *("link_type", "relationship_type", "edge", "edge_label", "type", "label", "name", "r", "p"),
+)
+_NEO4J = re.compile(r":(ID|LABEL|START_ID|END_ID|TYPE)(\(.*\))?$")
+Kind = Literal["nodes", "edges"]
+
+
+def plain(name: str) -> str:
+    """A column name in lower snake case: `nodeId`, `Node ID` and `node-id` are all `node_id`."""
+    marked = _NEO4J.search(name)
+    if marked:
+        return marked[1].lower()
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    return re.sub(r"[^a-z0-9_]+", "_", spaced.lower()).rstrip("_")
+
+
+def kind_of_columns(names: Sequence[str], columns: Mapping[str, str]) -> Kind | None:
+    """Edges where both ends are there, otherwise nodes where there is a key, otherwise unknown.
+
+    Rows with a key and a name of their own are nodes, where what could be ends may as well be dates or places.
+    """
+    edges, nodes = edge_roles(names, columns), node_roles(names, columns)
+    if "head" in edges and "tail" in edges:
+        ends = (plain(edges["head"]), plain(edges["tail"]))
+        if ends not in _VAGUE_ENDS or columns.keys() & {"head", "tail"} or not {"key", "name"} <= nodes.keys():
+            return "edges"
+    return "nodes" if "key" in nodes else None
+
+
+def node_roles(names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
+    """Role → column of a node table; a table without any key column is keyed by its names."""
+    found = _mapped(names, columns, NODE_COLUMNS)
+    for role, candidates in _NODE_ROLES.items():
+        if role not in found:
+            _take(role, candidates, names, found)
+    for role in ("aliases", "text"):  # a record's details may hold what the record itself does not
+        if role not in found:
+            _take(role, _NODE_ROLES[role], names, found, nested=True)
+    if "key" not in found and found.get("name") and plain(found["name"]) in ("name", "title"):
+        found["key"] = found["name"]
+    return found
+
+
+def edge_roles(names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
+    """Role → column of an edge table."""
+    found = _mapped(names, columns, EDGE_COLUMNS)
+    by_plain = {plain(name): name for name in reversed(names) if name not in found.values()}
+    for head, tail in _ENDS:
+        if not {"head", "tail"} & set(found) and head in by_plain and tail in by_plain:
+            found |= {"head": by_plain[head], "tail": by_plain[tail]}
+    for role, other, place in (("head", "tail", 0), ("tail", "head", 1)):
+        if role not in found and other in found:  # the other end was mapped by hand
+            _take(role, [pair[place] for pair in _ENDS], names, found)
+    if "relation" not in found:
+        _take("relation", _RELATIONS, names, found)
+    return found
+
+
+def _mapped(names: Sequence[str], columns: Mapping[str, str], roles: Sequence[str]) -> dict[str, str]:
+    return {role: columns[role] for role in roles if columns.get(role) in names}
+
+
+def _take(
+    role: str, candidates: Sequence[str], names: Sequence[str], found: dict[str, str], *, nested: bool = False
+) -> None:
+    """Give the role to the first candidate that is free; where `nested`, `details.summary` counts as `summary`."""
+    free = {
+        plain(name.rpartition(".")[2] if nested else name): name
+        for name in reversed(names)
+        if name not in found.values()
+    }
+    for candidate in candidates:
+        if candidate in free:
+            found[role] = free[candidate]
+            return

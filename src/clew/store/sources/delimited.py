@@ -1,0 +1,250 @@
+"""CSV, TSV and other separated text, read by pyarrow's threads with the line of every row known."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pcsv
+
+from clew.core.errors import SourceError
+from clew.store.graph.tables import EDGE_COLUMNS, Piece, Problem
+from clew.store.sources.files import SourceOptions, kind_of
+from clew.store.sources.pieces import RawTable, as_edges
+
+_SEPARATORS = ("\t", "|", ",", ";")
+_SAMPLE_BYTES = 1 << 16
+_SAMPLE_ROWS = 50
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a file separates its fields, and whether a quotation mark at the start of a field opens a quotation."""
+
+    separator: str
+    quoted: bool
+    rows: tuple[tuple[str, ...], ...] = ()
+    """The first rows, the header or first row of data included."""
+    escaped: bool = False
+    """Whether a quotation mark inside a quotation is written \\" and not twice."""
+    spaced: bool = False
+    """Whether blanks around fields only set the columns below each other."""
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The first row."""
+        return self.rows[0]
+
+
+def sniff(data: bytes, path: Path) -> Dialect:
+    """The separator that splits the first rows most evenly, and the quoting."""
+    sample = data[:_SAMPLE_BYTES]
+    cut = sample.rfind(b"\n")
+    if len(data) > len(sample) and cut > 0:
+        sample = sample[:cut]
+    text = sample.decode("utf-8", errors="ignore")
+    by_suffix = {".tsv": "\t", ".tab": "\t", ".csv": ","}.get(kind_of(path), "")
+    best: tuple[tuple[float, int, int], Dialect] | None = None
+    for place, separator in enumerate(_SEPARATORS):
+        dialect = _dialect(text, sample, separator)
+        rows = dialect.rows
+        if not rows or len(rows[0]) < 2:
+            continue
+        agreeing = sum(len(row) == len(rows[0]) for row in rows)
+        score = (agreeing / len(rows) + (separator == by_suffix), len(rows[0]), -place)
+        if best is None or score > best[0]:
+            best = score, dialect
+    if best is None:
+        return _with_rows(text, Dialect(",", True))  # one column
+    return _dialect(text, data, best[1].separator)  # the sample may not tell how it is quoted
+
+
+def _dialect(text: str, data: bytes, separator: str) -> Dialect:
+    """How a separator splits the text of the first lines, quoted as all the data shows.
+
+    Where marks are doubled inside quotations, none has a backslash before it, or a blank, and plain text after it.
+    """
+    quoted, mark = _is_quoted(data, separator), re.escape(separator)
+    escaped = quoted and re.search(rb'\\"(?!"| *(?:[\r\n%b]|\Z))' % mark.encode(), data) is not None
+    dialect = _with_rows(text, Dialect(separator, quoted, escaped=escaped))
+    after = [field for row in dialect.rows for field in row[1:] if field]
+    is_set_out = bool(after) and all(field.startswith(" ") for field in after)
+    if not is_set_out and not (quoted and re.search(rf'{mark} +"[^"\r\n{mark}]', text)):
+        return dialect
+    spaced = replace(dialect, spaced=True)
+    return _with_rows(_without_blanks(text.encode(), spaced).decode(), spaced)
+
+
+def _without_blanks(data: bytes, dialect: Dialect) -> bytes:
+    """The data without blanks around its fields; what is quoted keeps its own, and every line stays where it is."""
+    edge = rb"[\n%b]" % re.escape(dialect.separator.encode())
+    inside = rb'[^"\\]|\\.|""' if dialect.escaped else rb'[^"]|""'
+    quotation = rb'"(?:%b)*+"' % inside if dialect.quoted else rb"(?!)"
+    field = rb"(\A|%b) *(%b)? *(?=%b|\r|\Z)|(\A|%b) +| +(?=%b|\r|\Z)" % (edge, quotation, edge, edge, edge)
+    return re.sub(field, rb"\1\2\3", data, flags=re.DOTALL)
+
+
+def read_delimited(
+    data: bytes, dialect: Dialect, file: str, names: Sequence[str] | None = None, *, skip_bad: bool = False
+) -> tuple[RawTable, list[Problem]]:
+    """Every field as text; `names` for a file without header; returns also the rows left out by `skip_bad`."""
+    if names is None:
+        _check_header(dialect.header, file)
+    if dialect.spaced:
+        data = _without_blanks(data, dialect)
+    table, bad = _parse(data, dialect, file, names, skip_bad)
+    header_rows = int(names is None)
+    newlines = data.count(b"\n") + (not data.endswith(b"\n"))
+    if table.num_rows + header_rows == newlines:
+        return RawTable(table, file, 1 + header_rows, typed=False), []
+    lines = record_lines(data, dialect)[header_rows:]
+    kept = lines if not bad else [line for number, line in enumerate(lines, 1 + header_rows) if number not in bad]
+    skipped = [Problem(reason, file, lines[number - 1 - header_rows]) for number, reason in sorted(bad.items())]
+    places = pa.array(kept, pa.int64()) if len(kept) == table.num_rows else None
+    return RawTable(table, file, 1 + header_rows, places, typed=False), skipped
+
+
+def record_lines(data: bytes, dialect: Dialect) -> list[int]:
+    """The line on which each record starts, the header's included; slow, for files whose records and lines differ."""
+    lines = []
+    with _unlimited_fields():
+        reader = _reader(io.StringIO(data.decode("utf-8"), newline=""), dialect)
+        start = 1
+        for row in reader:
+            if row:
+                lines.append(start)
+            start = reader.line_num + 1
+    return lines
+
+
+def _parse(
+    data: bytes, dialect: Dialect, file: str, names: Sequence[str] | None, skip_bad: bool
+) -> tuple[pa.Table, dict[int, str]]:
+    """The table and the bad rows by record number, counted from 1, the header included."""
+    bad: dict[int, str] = {}
+
+    def remember(row: pcsv.InvalidRow) -> str:
+        bad[row.number] = f"{row.actual_columns} fields instead of {row.expected_columns}"
+        return "skip"
+
+    def parse(block: int, careful: bool) -> pa.Table:
+        return pcsv.read_csv(
+            pa.BufferReader(data),
+            pcsv.ReadOptions(use_threads=not careful, block_size=block, column_names=names),
+            pcsv.ParseOptions(
+                delimiter=dialect.separator,
+                quote_char='"' if dialect.quoted else False,
+                escape_char="\\" if dialect.escaped else False,
+                newlines_in_values=dialect.quoted,
+                invalid_row_handler=remember if careful else None,
+            ),
+            pcsv.ConvertOptions(
+                column_types=dict.fromkeys(names or dialect.header, pa.string()),
+                strings_can_be_null=False,
+                check_utf8=False,
+            ),
+        )
+
+    whole = min(len(data) + 1, (1 << 31) - 1)
+    try:
+        try:
+            return parse(min(_BLOCK, whole), careful=False), bad
+        except pa.ArrowInvalid as wrong:
+            if "straddling" not in str(wrong):
+                raise
+            return parse(whole, careful=False), bad  # a record longer than a block
+    except pa.ArrowInvalid as wrong:
+        table = parse(whole, careful=True)  # in one thread, so that bad rows have numbers
+        if not bad:
+            raise SourceError(str(wrong), file=file) from wrong
+        if skip_bad:
+            return table, bad
+        number, reason = min(bad.items())
+        raise SourceError(
+            f"{reason}; quote fields that hold the separator {dialect.separator!r}, or leave such rows out: --skip-bad",
+            file=file,
+            line=record_lines(data, dialect)[number - 1],
+        ) from wrong
+
+
+def _check_header(header: Sequence[str], file: str) -> None:
+    repeated = [name for name, count in Counter(header).items() if count > 1]
+    if repeated:
+        raise SourceError(f"the column {repeated[0]!r} appears more than once; rename one", file=file, line=1)
+
+
+def _is_quoted(data: bytes, separator: str) -> bool:
+    """Commas need quoting; elsewhere quotation marks are often plain characters.
+
+    There they are quotation where they enclose whole fields only, and either fields that need it or most of all fields:
+    a song called "Heroes" keeps its quotation marks.
+    """
+    if b'"' not in data:
+        return False
+    if separator in ",;":
+        return True
+    start = rb'(?:\A|[\n%b])"' % re.escape(separator.encode())
+    whole = rb'(?:[^"]|"")*+"(?=[\r\n%b]|\Z)' % re.escape(separator.encode())
+    if re.search(start, re.sub(start + whole, b"", data)) is not None:
+        return False
+    enclosed = [field[:-1].partition(b'"')[2] for field in re.findall(start + whole, data)]
+    special = (separator.encode(), b"\n", b'""')
+    if any(mark in field for field in enclosed for mark in special):
+        return True
+    fields = data.count(separator.encode()) + data.count(b"\n") + 1
+    return 2 * len(enclosed) > fields
+
+
+def _with_rows(text: str, dialect: Dialect) -> Dialect:
+    """The dialect with the first rows of a text."""
+    with _unlimited_fields():
+        first = itertools.islice(_reader(io.StringIO(text, newline=""), dialect), _SAMPLE_ROWS)
+        return replace(dialect, rows=tuple(tuple(row) for row in first if row))
+
+
+def _reader(stream: io.StringIO, dialect: Dialect) -> Any:  # the standard library has no public name for it
+    return csv.reader(
+        stream,
+        delimiter=dialect.separator,
+        quoting=csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE,
+        escapechar="\\" if dialect.escaped else None,
+    )
+
+
+@contextmanager
+def _unlimited_fields() -> Iterator[None]:
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+_FEW = 20
+
+
+def looks_like_triples(dialect: Dialect, path: Path) -> bool:
+    """Three fields in most rows, and a first row that is a fact: its relation comes again, or the file is short."""
+    widths = Counter(len(row) for row in dialect.rows)
+    if len(dialect.header) != 3 or widths[3] * 2 <= len(dialect.rows):
+        return False
+    relations = Counter(row[1] for row in dialect.rows if len(row) == 3)
+    first = relations[dialect.header[1]]
+    return first > 1 or (len(dialect.rows) <= _FEW and kind_of(path) != ".csv")
+
+
+def read_triples(data: bytes, dialect: Dialect, file: str, options: SourceOptions) -> tuple[Piece, list[Problem]]:
+    """The edges of a triples file, and the rows left out."""
+    raw, skipped = read_delimited(data, dialect, file, EDGE_COLUMNS, skip_bad=options.skip_bad)
+    return as_edges(raw, SourceOptions()), skipped

@@ -1,0 +1,280 @@
+"""Changes to a knowledge base: the old tables and a delta → the new tables, as if built afresh."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.core.errors import InputError, SourceError
+from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, Piece, Problem, Tables, Visibility
+from clew.store.graph.visibility import Row, Rules, apply_rules, audience, edge_content, has_groups
+from clew.store.sources.categories import linked_as_in
+from clew.store.sources.columns import kind_of_columns
+from clew.store.sources.delimited import sniff
+from clew.store.sources.files import SourceOptions, kind_of, read_utf8
+from clew.store.sources.pieces import is_list, is_text
+from clew.store.sources.read import DELIMITED, read_sources
+from clew.store.sources.wide import agreed, cast_to, common_type
+
+_TEXT = pa.large_string()
+_NOTHING = Tables((), ())
+
+
+@dataclass(frozen=True, eq=False)
+class Delta:
+    """Deletions first, then additions and changes.
+
+    A node with a known key changes in the values that are given and keeps the others; to empty one, delete the node in
+    the same delta. The edges given for a (head, relation, tail) take the place of all that were there, and keep their
+    groups unless they name others. Deleting a node deletes its edges. New nodes get groups by the rules of the base.
+    """
+
+    upserts: Tables = _NOTHING
+    delete_nodes: tuple[Piece, ...] = ()
+    """Tables with a column `key`."""
+    delete_edges: tuple[Piece, ...] = ()
+    """Tables with the columns `head`, `relation` and `tail`."""
+
+
+def read_delta(
+    paths: Sequence[Path | str] = (),
+    options: SourceOptions | None = None,
+    *,
+    delete_nodes: Sequence[Path | str] = (),
+    delete_edges: Sequence[Path | str] = (),
+) -> Delta:
+    """A delta from files; `delete_nodes` takes keys as well as files that list them, one a line or as a table."""
+    options = options or SourceOptions()
+    given = [*paths, *options.nodes, *options.edges, *options.triples]
+    if not given and not delete_nodes and not delete_edges:
+        raise InputError("no changes: name files to add, or --delete-nodes, or --delete-edges")
+    upserts = read_sources(paths, options, partial=True) if given else _NOTHING
+    removed_nodes: list[Piece] = []
+    named: list[str] = []
+    for source in delete_nodes:
+        if Path(source).is_file():
+            removed_nodes.append(_key_piece(Path(source), options))
+        else:
+            named.append(str(source))
+    if named:
+        removed_nodes.append(Piece(pa.table({"key": named}), "--delete-nodes"))
+    removed_edges = [piece for path in delete_edges for piece in _edge_pieces(Path(path), options)]
+    return Delta(upserts, tuple(removed_nodes), tuple(removed_edges))
+
+
+def apply_delta(old: Tables, delta: Delta) -> Tables:
+    """The new tables; whatever the delta deletes without its being there is listed in `skipped`."""
+    upserts, replaced = linked_as_in(old, delta.upserts)
+    old = replace(old, edges=tuple(_unlinked(piece, replaced) for piece in old.edges))
+    delta = replace(delta, upserts=upserts)
+    nodes, skipped = _without_nodes(old.nodes, delta.delete_nodes)
+    edges, missing = _without_edges(old.edges, delta.delete_edges)
+    edges = tuple(_kept(piece, _touched(piece, delta.delete_nodes)) for piece in edges)
+    known = _keys(nodes)
+    rules = old.visibility.rules
+    changed = tuple(_ruled(_changed(piece, nodes, known), rules, known) for piece in delta.upserts.nodes)
+    for piece in delta.upserts.nodes:
+        nodes = tuple(_kept(other, pc.is_in(_text(other, "key"), value_set=_text(piece, "key"))) for other in nodes)
+    given = tuple(_with_groups(piece, edges) for piece in delta.upserts.edges)
+    edges, _ = _without_edges(edges, delta.upserts.edges)
+    return replace(
+        old,
+        nodes=agreed([*nodes, *changed]),
+        edges=agreed([*edges, *given]),
+        implicit=old.implicit or delta.upserts.implicit,
+        implicit_type=delta.upserts.implicit_type if delta.upserts.implicit else old.implicit_type,
+        notes=tuple(dict.fromkeys((*old.notes, *delta.upserts.notes))),
+        skipped=(*old.skipped, *delta.upserts.skipped, *skipped, *missing),
+        visibility=Visibility(upserts.visibility.column or old.visibility.column, rules),
+    )
+
+
+def _without_nodes(nodes: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], list[Problem]]:
+    skipped = []
+    for gone in deleted:
+        keys = _text(gone, "key")
+        absent = pc.invert(pc.is_in(keys, value_set=_keys(nodes)))
+        for row in pc.indices_nonzero(absent).to_pylist():
+            skipped.append(
+                Problem(f"no node has the key {keys[row].as_py()!r}, to be deleted", gone.file, gone.line(row))
+            )
+    for gone in deleted:
+        nodes = tuple(_kept(piece, pc.is_in(_text(piece, "key"), value_set=_text(gone, "key"))) for piece in nodes)
+    return nodes, skipped
+
+
+def _without_edges(edges: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], list[Problem]]:
+    """The edges less those with a listed (head, relation, tail), and the listed ones that were not there."""
+    wanted: dict[tuple[str, ...], tuple[str, int]] = {}
+    for gone in deleted:
+        for row, triple in enumerate(zip(*(_text(gone, name).to_pylist() for name in EDGE_COLUMNS), strict=True)):
+            wanted.setdefault(triple, (gone.file, gone.line(row)))
+    if not wanted:
+        return edges, []
+    found: set[tuple[str, ...]] = set()
+    heads = pa.array({head for head, _, _ in wanted}, _TEXT)
+    kept = []
+    for piece in edges:
+        # few edges share a head with the listed ones: only those are compared one by one
+        candidates = pc.indices_nonzero(pc.is_in(_text(piece, "head"), value_set=heads))
+        near = piece.table.select(EDGE_COLUMNS).take(candidates)
+        triples = list(zip(*(near[name].cast(_TEXT).to_pylist() for name in EDGE_COLUMNS), strict=True))
+        found.update(wanted.keys() & set(triples))
+        rows = [row for row, triple in zip(candidates.to_pylist(), triples, strict=True) if triple in wanted]
+        if rows:
+            gone_rows = np.zeros(piece.table.num_rows, dtype=np.bool_)
+            gone_rows[rows] = True
+            piece = _kept(piece, pa.array(gone_rows))
+        kept.append(piece)
+    missing = [
+        Problem(f"no edge {' —'.join(triple[:2])}→ {triple[2]}, to be deleted", *place)
+        for triple, place in wanted.items()
+        if triple not in found
+    ]
+    return tuple(kept), missing
+
+
+def _unlinked(edges: Piece, columns: Sequence[Piece]) -> Piece:
+    """The edges less those that a column of changed rows has new ones for."""
+    for given in columns:
+        is_same = pc.equal(_text(edges, "relation"), given.table["relation"][0])
+        edges = _kept(edges, pc.and_(is_same, pc.is_in(_text(edges, "head"), value_set=_text(given, "head"))))
+    return edges
+
+
+def _touched(edges: Piece, deleted: tuple[Piece, ...]) -> pa.ChunkedArray:
+    """Which edges begin or end at a deleted node."""
+    return pc.or_(*(pc.is_in(_text(edges, end), value_set=_keys(deleted)) for end in ("head", "tail")))
+
+
+def _changed(piece: Piece, old: tuple[Piece, ...], known: pa.ChunkedArray) -> Piece:
+    """The rows of a delta, filled up with what the old nodes of the same keys have."""
+    places = pc.index_in(_text(piece, "key"), value_set=known)
+    columns = {"key": _text(piece, "key")}
+    names = dict.fromkeys([*piece.table.column_names, *(name for other in old for name in other.table.column_names)])
+    for name in names:
+        if name == "key":
+            continue
+        given = piece.table[name] if name in piece.table.column_names else None
+        before = _old_column(old, name)
+        if before is not None:
+            before = before.take(places)
+        columns[name] = _preferred(given, before)
+    return Piece(pa.table(columns), piece.file, piece.first_line, piece.lines)
+
+
+def _ruled(piece: Piece, rules: Rules, known: pa.ChunkedArray) -> Piece:
+    """Apply the rules of the base to new nodes that name no groups."""
+    if not rules:
+        return piece
+    is_free = pc.invert(pc.is_in(_text(piece, "key"), value_set=known))
+    if GROUPS in piece.table.column_names:
+        is_free = pc.and_(
+            is_free, pc.invert(pc.fill_null(pc.greater(pc.list_value_length(piece.table[GROUPS]), 0), False))
+        )
+    return apply_rules(piece, rules, is_free)[0]
+
+
+def _with_groups(piece: Piece, old: Sequence[Piece]) -> Piece:
+    """Give the edges of a delta that name no groups those of the edges whose place they take.
+
+    Of parallel edges for different groups it is the one with the same attributes.
+    """
+    if not any(map(has_groups, old)):
+        return piece
+    heads = _text(piece, "head")
+    near = [row for other in old for row in other.table.filter(pc.is_in(_text(other, "head"), heads)).to_pylist()]
+    before: dict[tuple[str, ...], list[Row]] = {}
+    for row in near:
+        before.setdefault(tuple(str(row[name]) for name in EDGE_COLUMNS), []).append(row)
+    groups = [_kept_groups(row, before, piece, place) for place, row in enumerate(piece.table.to_pylist())]
+    table = piece.table.drop_columns([GROUPS]) if GROUPS in piece.table.column_names else piece.table
+    return replace(piece, table=table.append_column(GROUPS, pa.array(groups, pa.list_(pa.string()))))
+
+
+def _kept_groups(row: Row, before: dict[tuple[str, ...], list[Row]], piece: Piece, place: int) -> list[str] | None:
+    triple = tuple(str(row[name]) for name in EDGE_COLUMNS)
+    parallel = before.get(triple, [])
+    if row.get(GROUPS) or not parallel:
+        return row.get(GROUPS)
+    same = [other for other in parallel if edge_content(other) == edge_content(row)] or parallel
+    audiences = {audience(other.get(GROUPS)) for other in same}
+    if len(audiences) > 1 and same is parallel:
+        shown = f"{' —'.join(triple[:2])}→ {triple[2]}"
+        raise SourceError(
+            f"the parallel edges {shown} are for different groups: give the column of groups (--map groups=COLUMN)",
+            file=piece.file,
+            line=piece.line(place),
+        )
+    return None if frozenset() in audiences else sorted(frozenset().union(*audiences))
+
+
+def _old_column(old: tuple[Piece, ...], name: str) -> pa.ChunkedArray | None:
+    types = {piece.table[name].type for piece in old if name in piece.table.column_names}
+    types = {kind for kind in types if not pa.types.is_null(kind)}
+    if not types:
+        return None
+    kind = common_type(types)
+    chunks = []
+    for piece in old:
+        if name in piece.table.column_names:
+            chunks += cast_to(piece.table[name], kind).chunks
+        else:
+            chunks.append(pa.nulls(piece.table.num_rows, kind))
+    return pa.chunked_array(chunks, kind)
+
+
+def _preferred(given: pa.ChunkedArray | None, before: pa.ChunkedArray | None) -> pa.ChunkedArray:
+    """The given value where there is one, otherwise the one before."""
+    if given is None or before is None:
+        return before if given is None else given
+    kind = common_type({given.type, before.type} - {pa.null()}) if given.type != before.type else given.type
+    given, before = cast_to(given, kind), cast_to(before, kind)
+    present = pc.is_valid(given)
+    if is_list(kind):
+        present = pc.and_(present, pc.fill_null(pc.greater(pc.list_value_length(given), 0), False))
+    elif is_text(kind):
+        present = pc.and_(present, pc.fill_null(pc.not_equal(given, ""), False))
+    return pc.if_else(present, given, before)
+
+
+def _kept(piece: Piece, gone: pa.ChunkedArray | pa.Array) -> Piece:
+    """The piece without the marked rows, which keep their lines."""
+    if not pc.any(gone).as_py():
+        return piece
+    stay = pc.invert(gone)
+    rows = pc.indices_nonzero(stay).cast(pa.int64())
+    lines = pc.add(rows, piece.first_line) if piece.lines is None else piece.lines.take(rows)
+    return Piece(piece.table.filter(stay), piece.file, lines=lines)
+
+
+def _keys(pieces: Sequence[Piece]) -> pa.ChunkedArray:
+    return pa.chunked_array([chunk for piece in pieces for chunk in _text(piece, "key").chunks], _TEXT)
+
+
+def _text(piece: Piece, name: str) -> pa.ChunkedArray:
+    return piece.table[name].cast(_TEXT)
+
+
+def _key_piece(path: Path, options: SourceOptions) -> Piece:
+    """The keys of a node table, or of a list with one key a line."""
+    if kind_of(path) in DELIMITED:
+        data = read_utf8(path, options.encoding)
+        if kind_of_columns(sniff(data, path).header, options.columns) is None:
+            lines = data.decode("utf-8").split("\n")
+            keys = {number: key for number, line in enumerate(lines, 1) if (key := line.strip())}
+            return Piece(pa.table({"key": list(keys.values())}), str(path), lines=pa.array(keys, pa.int64()))
+    (piece,) = read_sources((), replace(options, nodes=(path,), edges=(), triples=())).nodes
+    return replace(piece, table=piece.table.select(["key"]))
+
+
+def _edge_pieces(path: Path, options: SourceOptions) -> tuple[Piece, ...]:
+    pieces = read_sources([path], replace(options, nodes=(), edges=(), triples=())).edges
+    if not pieces:
+        raise SourceError("--delete-edges needs head, relation and tail", file=path)
+    return tuple(replace(piece, table=piece.table.select(EDGE_COLUMNS)) for piece in pieces)

@@ -1,0 +1,169 @@
+"""Source files: which kind each is, how to read it, and what the user has said about it."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from clew.core.errors import InputError, NotFoundError, SourceError
+from clew.core.texts import whole_text
+from clew.store.graph.tables import EDGE_COLUMNS, NODE_COLUMNS
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """How to read sources; every field has a default that reads well-named files as they are."""
+
+    nodes: tuple[Path, ...] = ()
+    """Files to read as node tables, whatever their columns look like."""
+    edges: tuple[Path, ...] = ()
+    """Files to read as edge tables."""
+    triples: tuple[Path, ...] = ()
+    """Files to read as triples without a header."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Role → column name, such as name=title; overrides what the names suggest."""
+    encoding: str | None = None
+    """Encoding of text files; None means UTF-8, or what a byte-order mark says."""
+    node_type: str | None = None
+    """The type of nodes whose source names none, and of the subjects of triples."""
+    language: str = "en"
+    """The language of RDF labels and texts, where there are several."""
+    trust: bool = False
+    """Allow the STaRK pickles, through a restricted reader."""
+    skip_bad: bool = False
+    """Leave out rows that cannot be read and list them, instead of stopping at the first."""
+    groups_optional: bool = False
+    """Accept sources without the column of groups, if that column comes from the base and not from the user."""
+    follow_links: bool = False
+    """Read what links lead to outside of a given folder. Without it they are skipped and listed."""
+
+
+def parse_columns(assignments: list[str] | tuple[str, ...]) -> dict[str, str]:
+    """`["name=title"]` → `{"name": "title"}`, checking the roles."""
+    columns = {}
+    for assignment in assignments:
+        role, _, column = assignment.partition("=")
+        known = (*NODE_COLUMNS, *EDGE_COLUMNS, "groups")
+        if not column or role not in known:
+            roles = ", ".join(known)
+            raise InputError(f"--map {assignment}: expected ROLE=COLUMN with a role among {roles}")
+        columns[role] = column
+    return columns
+
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_CHUNK = 1 << 24
+MOST_RATIO = 200
+"""How many bytes a byte of gzip may stand for; text packs about tenfold."""
+SMALL = 50_000_000
+
+
+def kind_of(path: Path) -> str:
+    """The suffix that tells the format, in lower case, without `.gz`: `nodes.jsonl.gz` → `.jsonl`."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def stem_of(path: Path) -> str:
+    """The file's name without `.gz` and the format's suffix."""
+    name = path.name.removesuffix(".gz")
+    return name[: len(name) - len(Path(name).suffix)] or name
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file's content, gunzipped where it is gzipped, whatever it is called."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as missing:
+        raise NotFoundError(f"{path}: no such file") from missing
+    except OSError as failure:
+        raise SourceError(f"cannot be read: {failure.strerror or failure}", file=path) from failure
+    if data[:2] == b"\x1f\x8b":
+        try:
+            most = SMALL + MOST_RATIO * len(data)
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+                data = packed.read(most + 1)
+            if len(data) > most:
+                raise SourceError(f"unpacks to over {MOST_RATIO} times its size: unpack it, if it is sound", file=path)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as broken:
+            raise SourceError(
+                f"the gzip data is cut or damaged ({broken}); fetch or compress it again", file=path
+            ) from broken
+    if not data or data.isspace():
+        raise SourceError("the file is empty", file=path)
+    return data
+
+
+def read_utf8(path: Path, encoding: str | None = None) -> bytes:
+    """A text file's content as valid UTF-8 without byte-order mark."""
+    data = read_bytes(path)
+    if encoding is None:
+        encoding = "utf-8"
+        for mark, marked in _BYTE_ORDER_MARKS:
+            if data.startswith(mark):
+                encoding = marked
+                break
+    try:
+        codec = codecs.lookup(encoding)
+        "".encode(encoding)  # some codecs are no encodings of text
+    except (LookupError, ValueError) as unknown:
+        raise SourceError(
+            f"there is no encoding {encoding!r}; try utf-8, latin-1, cp1252 or utf-16", file=path
+        ) from unknown
+    if codec.name == "utf-8":
+        data = data.removeprefix(codecs.BOM_UTF8)
+        _check_utf8(data, path)
+    else:
+        try:
+            data = whole_text(data.decode(encoding)).removeprefix("\ufeff").encode("utf-8")
+        except UnicodeDecodeError as wrong:
+            raise _wrong_byte(data, wrong.start, encoding, path) from wrong
+        except UnicodeError as wrong:
+            raise SourceError(f"is not {encoding}: {wrong}", file=path) from wrong
+    nul = data.find(b"\0")
+    if nul >= 0:
+        raise SourceError(
+            "holds a NUL byte, so it is not text in this encoding; say --encoding utf-16 if it is, or clean the file",
+            file=path,
+            line=line_at(data, nul),
+        )
+    return data
+
+
+def line_at(data: bytes, position: int) -> int:
+    """The line, from 1, on which a byte stands."""
+    return data.count(b"\n", 0, position) + 1
+
+
+def _check_utf8(data: bytes, path: Path) -> None:
+    if data.isascii():
+        return
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    view = memoryview(data)
+    for start in range(0, len(data), _CHUNK):
+        pending = len(decoder.getstate()[0])
+        try:
+            decoder.decode(view[start : start + _CHUNK], final=start + _CHUNK >= len(data))
+        except UnicodeDecodeError as wrong:
+            raise _wrong_byte(data, start - pending + wrong.start, "utf-8", path) from wrong
+
+
+def _wrong_byte(data: bytes, position: int, encoding: str, path: Path) -> SourceError:
+    return SourceError(
+        f"byte 0x{data[position]:02x} (at {position}) is not {encoding}; name the right one, such as --encoding cp1252",
+        file=path,
+        line=line_at(data, position),
+    )

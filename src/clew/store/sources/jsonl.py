@@ -1,0 +1,187 @@
+"""JSON, JSON lines and Parquet as tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from clew.core.errors import NotFoundError, SourceError
+from clew.core.texts import parse_json, whole_value
+from clew.store.graph.tables import Problem
+from clew.store.sources.columns import edge_roles, node_roles
+from clew.store.sources.files import line_at, read_bytes
+from clew.store.sources.pieces import RawTable, is_text
+from clew.store.sources.wide import concatenated
+
+_TOGETHER: tuple[set[type], ...] = ({str}, {int, float}, {bool}, {date}, {datetime})
+_BLOCK = 1 << 22
+_EDGE_LISTS = ("edges", "links", "relationships")
+
+
+def read_json_lines(data: bytes, file: str, *, skip_bad: bool = False) -> tuple[RawTable, list[Problem]]:
+    """One row per line; nested objects become columns named with a dot."""
+    tables: list[pa.Table] = []
+    lines: list[int] = []
+    skipped: list[Problem] = []
+    for first, block in _blocks(data):
+        records, places, problems = _records(first, block, file)
+        if problems and not skip_bad:
+            raise SourceError(problems[0].message, file=file, line=problems[0].line)
+        skipped += problems
+        lines += places
+        tables.append(table_of_records(records))
+    table = concatenated(tables)
+    if lines == list(range(1, len(lines) + 1)):
+        return RawTable(table, file), skipped
+    return RawTable(table, file, lines=pa.array(lines, pa.int64())), skipped
+
+
+def _blocks(data: bytes) -> Iterator[tuple[int, list[bytes]]]:
+    """Some megabytes of lines at a time, with the number of the first; parsed records take far more room than text."""
+    start, number = 0, 1
+    while start < len(data):
+        cut = data.find(b"\n", min(start + _BLOCK, len(data)))
+        end = len(data) if cut < 0 else cut
+        block = data[start:end].split(b"\n")
+        yield number, block
+        start, number = end + 1, number + len(block)
+
+
+def _records(first: int, block: list[bytes], file: str) -> tuple[list[dict[str, Any]], list[int], list[Problem]]:
+    """The objects of some lines, the line of each, and what could not be read."""
+    places = [number for number, line in enumerate(block, first) if line and not line.isspace()]
+    lines = block if len(places) == len(block) else [block[number - first] for number in places]
+    try:
+        together = parse_json(b"[" + b",".join(lines) + b"]")  # one call for all lines is twice as fast
+    except json.JSONDecodeError:
+        together = []
+    if len(together) == len(lines) and all(type(record) is dict for record in together):
+        return together, places, []
+    records, kept, problems = [], [], []
+    for number, line in zip(places, lines, strict=True):
+        try:
+            record = parse_json(line)
+        except json.JSONDecodeError as broken:
+            problems.append(Problem(f"not JSON: {broken.msg} at character {broken.pos + 1}", file, number))
+            continue
+        if not isinstance(record, dict):
+            problems.append(Problem(f"expected a JSON object, found {type(record).__name__}", file, number))
+            continue
+        records.append(record)
+        kept.append(number)
+    return records, kept, problems
+
+
+def read_json(data: bytes, file: str) -> list[RawTable]:
+    """The tables of a JSON document: a list of objects, or an object with lists under nodes and edges (or links)."""
+    try:
+        document = parse_json(data)
+    except json.JSONDecodeError as broken:
+        raise SourceError(
+            f"not JSON: {broken.msg}; a file with one object a line should be called .jsonl",
+            file=file,
+            line=line_at(data, broken.pos),
+        ) from broken
+    if isinstance(document, dict):
+        parts = [document.get("nodes"), *(document.get(name) for name in _EDGE_LISTS)]
+    else:
+        parts = [document]
+    tables = [
+        RawTable(table_of_records(part), file)
+        for part in parts
+        if isinstance(part, list) and part and all(isinstance(record, dict) for record in part)
+    ]
+    if not tables:
+        raise SourceError("expected a list of objects, or an object with lists named nodes and edges", file=file)
+    return tables
+
+
+def table_of_records(records: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Columns in order of first appearance; a missing field is null, a nested object becomes columns of its own."""
+    try:
+        return _table(records)
+    except UnicodeEncodeError:  # halves of surrogate pairs
+        return _table([whole_value(record) for record in records])
+
+
+def _table(records: Sequence[Mapping[str, Any]]) -> pa.Table:
+    names: dict[str, None] = {}
+    for record in records:
+        if not record.keys() <= names.keys():
+            names.update(dict.fromkeys(record))
+    columns = {name: [record.get(name) for record in records] for name in names}
+    if any(dict in set(map(type, values)) for values in columns.values()):
+        return _table([_flat(record) for record in records])
+    return pa.table({name: column_of(values) for name, values in columns.items()})
+
+
+def column_of(values: Sequence[Any]) -> pa.Array:
+    """An Arrow column of Python values; where kinds differ, numbers become floats and anything else becomes text."""
+    kinds = set(map(type, values)) - {type(None)}
+    if list in kinds or tuple in kinds:
+        return _lists(values)
+    kind = pa.string() if kinds <= {str} else pa.float64() if float in kinds else None
+    try:
+        if any(kinds <= together for together in _TOGETHER):
+            return pa.array(values, kind)
+    except (pa.ArrowInvalid, OverflowError):  # an integer beyond 64 bits
+        pass
+    return pa.array([None if value is None else _text(value) for value in values], pa.string())
+
+
+def _lists(values: Sequence[Any]) -> pa.Array:
+    try:
+        lists = pa.array(values, pa.list_(pa.string()))
+        if not lists.flatten().null_count:
+            return lists
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # items or whole values that are no texts
+        pass
+    return pa.array([_texts(value) for value in values], pa.list_(pa.string()))
+
+
+def _flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in record.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def _texts(value: Any) -> list[str] | None:
+    if value is None:
+        return None
+    items: Iterable[Any] = value if isinstance(value, list | tuple) else [value]
+    return [_text(item) for item in items if item is not None]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str | date):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def read_parquet(path: Path, columns: Mapping[str, str]) -> RawTable:
+    """The whole table; lines are row numbers, from 1. Types and relations stay dictionaries: few words, many rows."""
+    import pyarrow.parquet as pq
+
+    if not path.exists():
+        raise NotFoundError(f"{path}: no such file")
+    content = pa.py_buffer(read_bytes(path)) if path.suffix == ".gz" else None
+    try:
+        schema = pq.read_schema(path if content is None else pa.BufferReader(content))
+        roles = (edge_roles(schema.names, columns).get("relation"), node_roles(schema.names, columns).get("type"))
+        words = [name for name in roles if name is not None and is_text(schema.field(name).type)]
+        source = path if content is None else pa.BufferReader(content)
+        table = pq.ParquetFile(source, read_dictionary=words).read()
+    except (pa.ArrowInvalid, OSError) as broken:
+        raise SourceError(f"not a whole Parquet file: {broken}", file=path) from broken
+    if not table.num_rows:
+        raise SourceError("the file holds no rows", file=path)
+    return RawTable(table, str(path))

@@ -1,0 +1,100 @@
+"""Neo4j's CSV files: those of `neo4j-admin import` (`:ID`, `:LABEL`, `name:string[]`) and of `apoc.export.csv`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.store.sources.pieces import RawTable
+
+_MARKED = re.compile(r"(?P<name>.*?):(?P<role>ID|LABEL|START_ID|END_ID|TYPE|IGNORE)(\((?P<space>[^){]*)\))?(\{.*\})?")
+_TYPED = re.compile(r"(?P<name>.+):(?P<type>[a-z]+)(\{.*\})?(?P<many>\[\])?", re.IGNORECASE)
+_NUMBERS = ("int", "integer", "long", "float", "double", "byte", "short", "boolean", "bool")
+_TIMES = ("date", "time", "localtime", "datetime", "localdatetime", "duration")
+_TYPES = frozenset({*_NUMBERS, *_TIMES, "char", "string", "point", "vector"})
+_ROLES = {"ID": "key", "LABEL": "type", "START_ID": "head", "END_ID": "tail", "TYPE": "relation"}
+_APOC_NODES = {"_id": "key", "_labels": "type"}
+_APOC_EDGES = {"_start": "head", "_end": "tail", "_type": "relation"}
+
+
+def plain_tables(raw: RawTable) -> list[RawTable]:
+    """The table with columns called by their roles, or two tables where nodes and edges share a file.
+
+    A table that is none of Neo4j's comes back as it is.
+    """
+    names = raw.table.column_names
+    if not is_neo4j(names):
+        return [raw]
+    return _from_apoc(raw) if _is_apoc(names) else [_from_admin(raw)]
+
+
+def is_neo4j(names: Sequence[str]) -> bool:
+    """Whether columns are called as Neo4j calls them."""
+    return _is_apoc(names) or any(_MARKED.fullmatch(name) for name in names)
+
+
+def _is_apoc(names: Sequence[str]) -> bool:
+    return _APOC_NODES.keys() | _APOC_EDGES.keys() <= set(names)
+
+
+def _from_admin(raw: RawTable) -> RawTable:
+    columns: dict[str, pa.ChunkedArray] = {}
+    for name in raw.table.column_names:
+        column, marked, typed = raw.table[name], _MARKED.fullmatch(name), _TYPED.fullmatch(name)
+        if marked is None:
+            is_typed = typed is not None and typed["type"].lower() in _TYPES
+            columns[typed["name"] if typed and is_typed else name] = _many(column) if name.endswith("[]") else column
+            continue
+        if marked["role"] == "IGNORE":
+            continue
+        role = _ROLES[marked["role"]]
+        if role == "type":
+            columns |= _labels(column, ";")
+        elif marked["space"] and role != "relation":  # ids are unique in their space only
+            columns[role] = pc.binary_join_element_wise(marked["space"], column, "/")
+        else:
+            columns[role] = column
+        if role == "key" and marked["name"] and marked["space"]:
+            columns[marked["name"]] = column
+    return replace(raw, table=pa.table(columns))
+
+
+def _from_apoc(raw: RawTable) -> list[RawTable]:
+    """Nodes have an `_id` and edges a `_start`; both have all columns, most of them empty."""
+    is_edge = pc.not_equal(raw.table["_start"], "")
+    tables = []
+    for mask, roles, others in (
+        (pc.invert(is_edge), _APOC_NODES, _APOC_EDGES),
+        (is_edge, _APOC_EDGES, _APOC_NODES),
+    ):
+        rows = pc.indices_nonzero(mask)
+        table = raw.table.take(rows).drop_columns(list(others))
+        if not len(rows):
+            continue
+        used = [name for name in table.column_names if name in roles or pc.any(pc.not_equal(table[name], "")).as_py()]
+        columns = {roles.get(name, name): table[name] for name in used}
+        if "type" in columns:
+            labels = pc.utf8_ltrim(columns.pop("type"), ":")
+            columns |= _labels(labels, ":")
+        lines = pa.array([raw.line(row) for row in rows.to_pylist()], pa.int64())
+        tables.append(replace(raw, table=pa.table(columns), lines=lines))
+    return tables
+
+
+def _labels(column: pa.ChunkedArray, separator: str) -> dict[str, pa.ChunkedArray]:
+    """The first label is the type; where some node has several, all are kept as a list."""
+    parts = pc.split_pattern(column, separator)
+    found = {"type": pc.list_element(parts, 0)}
+    if pc.any(pc.greater(pc.list_value_length(parts), 1)).as_py():
+        found["all_labels"] = parts
+    return found
+
+
+def _many(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Arrays are written with `;` between; an empty cell is no item."""
+    parts = pc.split_pattern(column, ";")
+    return pc.if_else(pc.equal(column, ""), pa.scalar(None, parts.type), parts)

@@ -1,0 +1,119 @@
+"""OBO: the terms of an ontology with synonyms and definitions, and how they are related."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from clew.core.errors import SourceError
+from clew.store.graph.tables import Piece, Tables
+
+_ESCAPES = {"n": "\n", "t": "\t", "W": " "}
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_LISTS = {"xref": "xrefs", "alt_id": "alt_ids", "subset": "subsets"}
+"""Tags that become lists, and what the lists are called."""
+_EDGE_TAGS = ("is_a", "instance_of", "relationship")
+
+
+@dataclass
+class Stanza:
+    """A block of an OBO file: what it describes (nothing for the header), its first line, and its tags."""
+
+    kind: str
+    line: int
+    tags: dict[str, list[str]] = field(default_factory=dict)
+
+    def first(self, tag: str) -> str:
+        """The first value of a tag, empty where there is none."""
+        return self.tags.get(tag, [""])[0]
+
+
+def read_obo(data: bytes, file: str, default_type: str | None = None) -> Tables:
+    """The terms in use; those that are obsolete are left out, and so is what leads to terms that are not there."""
+    header, *blocks = stanzas(data.decode("utf-8"))
+    described = [stanza for stanza in blocks if stanza.kind in ("Term", "Instance")]
+    terms = [stanza for stanza in described if stanza.first("is_obsolete") != "true"]
+    if not terms:
+        raise SourceError("no [Term] in use: is this an OBO file?", file=file, line=1)
+    for stanza in terms:
+        if not stanza.first("id"):
+            raise SourceError(f"a [{stanza.kind}] without an id", file=file, line=stanza.line)
+    kind = header.first("default-namespace") or default_type or "term"
+    names = {stanza.first("id"): stanza.first("name") for stanza in blocks if stanza.kind == "Typedef"}
+    keys = {stanza.first("id") for stanza in terms}
+    edges = [(stanza, *edge) for stanza in terms for edge in _edges(stanza, names)]
+    kept = [edge for edge in edges if edge[2] in keys]
+    notes = []
+    if len(terms) < len(described):
+        notes.append(f"{file}: {len(described) - len(terms):,} obsolete terms left out.")
+    if len(kept) < len(edges):
+        notes.append(f"{file}: {len(edges) - len(kept):,} relations to terms of other ontologies left out.")
+    lines = pa.array([stanza.line for stanza, _, _ in kept], pa.int64())
+    table = {
+        "head": [stanza.first("id") for stanza, _, _ in kept],
+        "relation": [relation for _, relation, _ in kept],
+        "tail": [tail for _, _, tail in kept],
+    }
+    text = pa.schema([(name, pa.string()) for name in table])
+    edge_piece = Piece(pa.table(table, text), file, lines=lines)
+    return Tables((_nodes(terms, kind, file),), (edge_piece,), notes=tuple(notes))
+
+
+def stanzas(text: str) -> Iterator[Stanza]:
+    """The header, then every block of the file."""
+    current = Stanza("", 1)
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("["):
+            yield current
+            current = Stanza(line.strip().strip("[]"), number)
+            continue
+        tag, colon, content = line.partition(":")
+        if colon and not line.startswith("!"):
+            current.tags.setdefault(tag.strip(), []).append(content.strip())
+    yield current
+
+
+def quotation(content: str) -> str:
+    """The text in quotation marks with which a value begins, its escapes resolved."""
+    found = _QUOTED.match(content)
+    return _unescaped(found[1]) if found else content
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), text)
+
+
+def _edges(stanza: Stanza, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """(relation, tail) of each relation of a term; what follows `!` or stands in braces is a remark."""
+    for tag in _EDGE_TAGS:
+        for content in stanza.tags.get(tag, ()):
+            words = re.split(r"\s+[!{]", content, maxsplit=1)[0].split()
+            if tag == "relationship" and len(words) > 1:
+                relation = names.get(words[0]) if ":" in words[0] else None
+                yield (relation or words[0]).replace(" ", "_"), words[1]
+            elif tag != "relationship" and words:
+                yield tag, words[0]
+
+
+def _nodes(terms: list[Stanza], kind: str, file: str) -> Piece:
+    columns = {
+        "key": pa.array([stanza.first("id") for stanza in terms], pa.string()),
+        "type": pa.array([stanza.first("namespace") or kind for stanza in terms], pa.string()),
+        "name": pa.array([_unescaped(stanza.first("name")) for stanza in terms], pa.string()),
+        "aliases": pa.array([_synonyms(stanza) for stanza in terms], pa.list_(pa.string())),
+        "text": pa.array([quotation(stanza.first("def")) for stanza in terms], pa.string()),
+        "comment": pa.array([_unescaped(stanza.first("comment")) or None for stanza in terms], pa.string()),
+    }
+    for tag, name in _LISTS.items():
+        if any(tag in stanza.tags for stanza in terms):
+            values = [[content.split(" ", 1)[0] for content in stanza.tags.get(tag, ())] for stanza in terms]
+            columns[name] = pa.array(values, pa.list_(pa.string()))
+    return Piece(pa.table(columns), file, lines=pa.array([stanza.line for stanza in terms], pa.int64()))
+
+
+def _synonyms(stanza: Stanza) -> list[str]:
+    found = dict.fromkeys(quotation(content) for content in stanza.tags.get("synonym", ()))
+    return [synonym for synonym in found if synonym != stanza.first("name")]

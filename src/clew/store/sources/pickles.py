@@ -1,0 +1,339 @@
+"""Pickles and PyTorch files without running what is in them: plain containers, numbers, arrays and tensors only.
+
+A pickle is a program, and Python's interpreter of pickles is cut down here: every name that one may use stands for one
+of the few functions below, which take checked values and build plain ones. Python's interpreter in C would be ten times
+faster, but lets a few bytes ask for any amount of memory.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from clew.core.errors import SourceError
+from clew.store.sources.files import read_bytes
+from clew.store.sources.unpickled import (
+    Dtype,
+    Kind,
+    Space,
+    StandIn,
+    Storage,
+    Storages,
+    UnpickledArray,
+    array_of,
+    is_amount,
+    scalar_of,
+    tensor_of,
+)
+
+SCALARS = (str, int, float, complex, bytes, bool, type(None))
+STORAGES = {
+    "LongStorage": "i8",
+    "IntStorage": "i4",
+    "ShortStorage": "i2",
+    "CharStorage": "i1",
+    "ByteStorage": "u1",
+    "BoolStorage": "b1",
+    "DoubleStorage": "f8",
+    "FloatStorage": "f4",
+    "HalfStorage": "f2",
+}
+_Interpreter: Any = pickle._Unpickler  # in Python; its public name is the one in C
+
+
+class _Function(StandIn):
+    """One of the few things that a pickle may call."""
+
+    __slots__ = ("call",)
+    call: Callable[..., Any]
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        object.__setattr__(self, "call", call)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.call(*arguments)
+
+
+def _bytes(text: Any = "", encoding: Any = "latin1") -> bytes:
+    """How Python 2's protocol writes bytes."""
+    if not isinstance(text, str) or encoding != "latin1":
+        raise pickle.UnpicklingError("it holds bytes in an unknown form")
+    return text.encode("latin-1")
+
+
+def _hashable(values: Iterable[Any]) -> None:
+    """Refuse keys that are deep: hashing one nested a million times would exhaust the stack."""
+    for value in values:
+        if not isinstance(value, SCALARS) and not (
+            isinstance(value, tuple) and all(isinstance(part, SCALARS) for part in value)
+        ):
+            raise pickle.UnpicklingError(f"it has a key of the kind {type(value).__name__}")
+
+
+class PlainUnpickler(_Interpreter):  # type: ignore[misc]
+    """Finds only the few names that plain data needs; any other name ends the reading before anything is called."""
+
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = dict(_Interpreter.dispatch)
+
+    def __init__(self, content: bytes, path: Path, space: Space, storages: Storages | None) -> None:
+        super().__init__(io.BytesIO(content))
+        self._path, self._space, self._storages = path, space, storages
+        self._functions = _functions(space)
+
+    def find_class(self, module: str, name: str) -> Any:
+        """What a name of the pickle stands for."""
+        module = "builtins" if module == "__builtin__" else module  # as protocol 2 calls it
+        module = module.replace("numpy._core.", "numpy.core.")
+        if (module, name) in self._functions:
+            return self._functions[module, name]
+        if module == "torch" and name in STORAGES:
+            return Kind(STORAGES[name])
+        raise SourceError(
+            f"this pickle wants to use {module}.{name}, which is not plain data; it was refused and nothing was run",
+            file=self._path,
+        )
+
+    def persistent_load(self, pid: Any) -> Storage:
+        """The numbers of a tensor, which lie beside the pickle."""
+        if self._storages is None or not (isinstance(pid, tuple) and len(pid) == 5 and pid[0] == "storage"):
+            raise pickle.UnpicklingError("it refers to data outside of it")
+        _, kind, key, _, count = pid
+        if not isinstance(kind, Kind) or not isinstance(key, str) or not is_amount(count):
+            raise pickle.UnpicklingError("it refers to a storage in an unknown form")
+        dtype = np.dtype(self._storages.byte_order + kind.code)
+        return Storage(self._storages.content[key][: count * dtype.itemsize], dtype)
+
+    def _load_reduce(self) -> None:
+        arguments, function = self.stack.pop(), self.stack[-1]
+        if not isinstance(function, _Function) or not isinstance(arguments, tuple):
+            raise pickle.UnpicklingError("it calls something that is no function")
+        self.stack[-1] = function(*arguments)
+
+    def _instantiate(self, function: Any, arguments: Any) -> None:
+        self.append(function)
+        self.append(tuple(arguments))
+        self._load_reduce()
+
+    def _load_newobj_ex(self) -> None:
+        if self.stack.pop():
+            raise pickle.UnpicklingError("it calls something by named arguments")
+        self._load_reduce()
+
+    def _load_build(self) -> None:
+        state, target = self.stack.pop(), self.stack[-1]
+        if isinstance(target, Dtype | UnpickledArray):
+            target.take_state(state, self._space)
+        elif not (isinstance(target, dict) and isinstance(state, dict) and not state):  # as OrderedDict may have
+            raise pickle.UnpicklingError(f"it sets the state of a {type(target).__name__}")
+
+    def _load_bytearray8(self) -> None:
+        size = int.from_bytes(self.read(8), "little")
+        self._space.take(size)
+        self.append(bytearray(self.read(size)))
+
+    def _load_buffer(self) -> None:
+        raise pickle.UnpicklingError("it refers to data outside of it")
+
+    def _load_frozenset(self) -> None:
+        items = self.pop_mark()
+        _hashable(items)
+        self.append(frozenset(items))
+
+    def _load_dict(self) -> None:
+        items = self.pop_mark()
+        _hashable(items[::2])
+        self.append(dict(zip(items[::2], items[1::2], strict=True)))
+
+    def _load_setitem(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()
+        self._fill(dict, [key])[key] = value
+
+    def _load_setitems(self) -> None:
+        items = self.pop_mark()
+        self._fill(dict, items[::2]).update(zip(items[::2], items[1::2], strict=True))
+
+    def _load_additems(self) -> None:
+        items = self.pop_mark()
+        self._fill(set, items).update(items)
+
+    def _load_append(self) -> None:
+        value = self.stack.pop()
+        self._fill(list).append(value)
+
+    def _load_appends(self) -> None:
+        items = self.pop_mark()
+        self._fill(list).extend(items)
+
+    def _fill(self, kind: type, keys: Iterable[Any] = ()) -> Any:
+        """The container on top of the stack, which must be of this kind."""
+        _hashable(keys)
+        if type(self.stack[-1]) is not kind:
+            raise pickle.UnpicklingError(f"it adds to a {type(self.stack[-1]).__name__} as to a {kind.__name__}")
+        return self.stack[-1]
+
+    for _operation, _run in (
+        (pickle.REDUCE, _load_reduce),
+        (pickle.NEWOBJ, _load_reduce),
+        (pickle.NEWOBJ_EX, _load_newobj_ex),
+        (pickle.BUILD, _load_build),
+        (pickle.BYTEARRAY8, _load_bytearray8),
+        (pickle.NEXT_BUFFER, _load_buffer),
+        (pickle.READONLY_BUFFER, _load_buffer),
+        (pickle.FROZENSET, _load_frozenset),
+        (pickle.DICT, _load_dict),
+        (pickle.SETITEM, _load_setitem),
+        (pickle.SETITEMS, _load_setitems),
+        (pickle.ADDITEMS, _load_additems),
+        (pickle.APPEND, _load_append),
+        (pickle.APPENDS, _load_appends),
+    ):
+        dispatch[_operation[0]] = _run
+    del _operation, _run
+
+
+def _functions(space: Space) -> dict[tuple[str, str], _Function | StandIn]:
+    """What a pickle of plain data names, and what is called instead."""
+
+    def container(kind: type, *, hashed: bool) -> _Function:
+        def make(items: Any = ()) -> Any:
+            if not isinstance(items, list | tuple | set | frozenset | dict):
+                raise pickle.UnpicklingError(f"it makes a {kind.__name__} of a {type(items).__name__}")
+            space.take(16 * len(items))
+            if kind is dict and not isinstance(items, dict):
+                if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in items):
+                    raise pickle.UnpicklingError("it makes a dictionary of something else than pairs")
+                _hashable(pair[0] for pair in items)
+            elif hashed:
+                _hashable(items)
+            return kind(items)
+
+        return _Function(make)
+
+    array_class = StandIn()
+
+    def reconstruct(kind: Any = None, *_: Any) -> UnpickledArray:
+        if kind is not array_class:
+            raise pickle.UnpicklingError("it holds an array of an unknown kind")
+        return UnpickledArray()
+
+    def byte_array(content: Any = b"") -> bytearray:
+        if not isinstance(content, bytes | bytearray):
+            raise pickle.UnpicklingError("it makes a bytearray of something else than bytes")
+        space.take(len(content))
+        return bytearray(content)
+
+    def number(real: Any = 0, imaginary: Any = 0) -> complex:
+        if not isinstance(real, int | float) or not isinstance(imaginary, int | float):
+            raise pickle.UnpicklingError("it makes a complex number of something else than numbers")
+        return complex(real, imaginary)
+
+    dictionary = container(dict, hashed=True)
+    return {
+        ("builtins", "set"): container(set, hashed=True),
+        ("builtins", "frozenset"): container(frozenset, hashed=True),
+        ("builtins", "list"): container(list, hashed=False),
+        ("builtins", "tuple"): container(tuple, hashed=False),
+        ("builtins", "dict"): dictionary,
+        ("collections", "OrderedDict"): dictionary,
+        ("builtins", "complex"): _Function(number),
+        ("builtins", "bytearray"): _Function(byte_array),
+        ("_codecs", "encode"): _Function(_bytes),
+        ("numpy", "ndarray"): array_class,
+        ("numpy", "dtype"): _Function(lambda code="", *_: Dtype(code)),
+        ("numpy.core.multiarray", "_reconstruct"): _Function(reconstruct),
+        ("numpy.core.multiarray", "scalar"): _Function(scalar_of),
+        ("numpy.core.numeric", "_frombuffer"): _Function(partial(array_of, space=space)),
+        ("torch._utils", "_rebuild_tensor_v2"): _Function(partial(tensor_of, space=space)),
+    }
+
+
+DEEPEST = 100
+"""How deep containers may lie in each other."""
+LEAVES = (*SCALARS, np.ndarray, bytearray, set, frozenset)
+BROKEN = (
+    pickle.UnpicklingError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    ImportError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What a damaged or hostile file makes Python's own readers raise."""
+
+
+def read_pickle(path: Path) -> Any:
+    """The content of a .pkl file, or an error where it holds anything but plain data."""
+    data = read_bytes(path)
+    return _load(data, path, Space(len(data)))
+
+
+def read_torch(path: Path) -> Any:
+    """The content of a .pt file with its tensors as arrays; PyTorch is not needed."""
+    data = read_bytes(path)
+    space = Space(len(data))
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            space.take(sum(member.file_size for member in archive.infolist()))
+            members = {name.partition("/")[2]: name for name in archive.namelist()}
+            if "data.pkl" not in members:
+                raise SourceError("no data.pkl inside: not a file written by torch.save", file=path)
+            order = archive.read(members["byteorder"]).decode() if "byteorder" in members else "little"
+            storages = {
+                name.removeprefix("data/"): archive.read(member)
+                for name, member in members.items()
+                if name.startswith("data/")
+            }
+            content = archive.read(members["data.pkl"])
+    except BROKEN as broken:
+        raise SourceError(f"not a whole file of torch.save (PyTorch 1.6 or later): {broken}", file=path) from broken
+    return _load(content, path, space, Storages(storages, "<" if order == "little" else ">"))
+
+
+@dataclass
+class _Plain:
+    """Puts arrays in place of what stands in for them; what is shared is gone through once."""
+
+    _done: dict[int, Any] = field(default_factory=dict)
+
+    def of(self, value: Any, depth: int = 0) -> Any:
+        if isinstance(value, LEAVES):
+            return value
+        if depth > DEEPEST:
+            raise pickle.UnpicklingError(f"containers lie more than {DEEPEST} deep in each other")
+        if isinstance(value, UnpickledArray):
+            return value.value
+        if id(value) in self._done:
+            return self._done[id(value)]
+        if isinstance(value, dict):
+            found: Any = {key: self.of(item, depth + 1) for key, item in value.items()}
+        elif isinstance(value, list | tuple):
+            found = type(value)([self.of(item, depth + 1) for item in value])
+        else:
+            raise pickle.UnpicklingError("it holds something that is not plain data")
+        self._done[id(value)] = found
+        return found
+
+
+def _load(content: bytes, path: Path, space: Space, storages: Storages | None = None) -> Any:
+    try:
+        return _Plain().of(PlainUnpickler(content, path, space, storages).load())
+    except BROKEN as broken:
+        raise SourceError(f"not a whole pickle of plain data: {broken}", file=path) from broken

@@ -1,0 +1,326 @@
+"""A table as a file holds it → a piece of the base: roles assigned, keys checked, attributes typed by their content."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.core.errors import SourceError
+from clew.core.texts import parse_json
+from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece
+from clew.store.sources.columns import Kind, edge_roles, node_roles
+from clew.store.sources.files import SourceOptions, stem_of
+
+_PLAIN_FILES: dict[Kind, set[str]] = {
+    "nodes": {"nodes", "node", "entities", "entity", "vertices", "node_list", "nodelist", "graph", "table", ""},
+    "edges": {"edges", "edge", "links", "relations", "triples", "edge_list", "edgelist", "graph", "kb", "table", ""},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable(Piece):
+    """Rows as they stand in a file; `typed` is false where every value is text that may mean a number."""
+
+    typed: bool = True
+
+
+def unclear(raw: RawTable) -> SourceError:
+    """How to say what a table holds whose columns do not tell."""
+    return SourceError(
+        "no column that looks like a node key (id, key, identifier …) and no pair like head and tail (source and "
+        f"target …); {_columns(raw.table.column_names)}. Name them: --map key=COLUMN for nodes, --map head=COLUMN "
+        "--map tail=COLUMN for edges, or give the file with --nodes, --edges or --triples",
+        file=raw.file,
+    )
+
+
+def as_nodes(raw: RawTable, options: SourceOptions, *, partial: bool = False) -> Piece:
+    """A node table with the columns key, type, name, aliases, text as far as they are there, then attributes.
+
+    Where no column tells the type, the file's name does, unless the table is `partial` and only changes nodes: the
+    nodes of actors.csv are of type actors.
+    """
+    roles = node_roles(raw.table.column_names, options.columns)
+    if "key" not in roles:
+        raise SourceError(
+            f"a node table needs a key column (id, key, identifier …); {_columns(raw.table.column_names)}. "
+            "Name it with --map key=COLUMN",
+            file=raw.file,
+        )
+    columns = {"key": _keys(raw, roles["key"], "key")}
+    if "type" in roles:
+        columns["type"] = _words(_first_of_list(raw.table[roles["type"]]))
+    elif kind := options.node_type or (not partial and _telling_stem(raw.file, "nodes")):
+        columns["type"] = _constant(kind, raw.table.num_rows)
+    if "name" in roles:
+        columns["name"] = _words(raw.table[roles["name"]])
+    if "aliases" in roles:
+        columns["aliases"] = as_lists(raw.table[roles["aliases"]])
+    if "text" in roles:
+        columns["text"] = as_text(raw.table[roles["text"]])
+    return _piece(raw, columns | _groups(raw, options), {*roles.values(), options.columns.get("groups")}, NODE_COLUMNS)
+
+
+def as_edges(raw: RawTable, options: SourceOptions) -> Piece:
+    """An edge table with the columns head, relation, tail, then attributes."""
+    roles = edge_roles(raw.table.column_names, options.columns)
+    for role, known in (("head", "head, source, from, subject"), ("tail", "tail, target, to, object")):
+        if role not in roles:
+            raise SourceError(
+                f"an edge table needs a {role} column ({known} …); {_columns(raw.table.column_names)}. "
+                f"Name it with --map {role}=COLUMN",
+                file=raw.file,
+            )
+    columns = {"head": _keys(raw, roles["head"], "head")}
+    if "relation" in roles:
+        columns["relation"] = _words(_first_of_list(raw.table[roles["relation"]]))
+        _check_present(raw, columns["relation"], roles["relation"], "relation")
+    else:
+        name = _telling_stem(raw.file, "edges") or "related_to"
+        columns["relation"] = _constant(name, raw.table.num_rows)
+    columns["tail"] = _keys(raw, roles["tail"], "tail")
+    return _piece(raw, columns | _groups(raw, options), {*roles.values(), options.columns.get("groups")}, EDGE_COLUMNS)
+
+
+def _groups(raw: RawTable, options: SourceOptions) -> dict[str, pa.ChunkedArray]:
+    """Who may see each row, where the user has said which column tells."""
+    column = options.columns.get("groups")
+    return {GROUPS: as_lists(raw.table[column])} if column in raw.table.column_names else {}
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds lists."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def as_lists(column: pa.ChunkedArray, *, split: bool = True) -> pa.ChunkedArray:
+    """A column of lists of text, from lists, from JSON lists in text, or from text with `|` or `;` between items."""
+    if is_list(column.type):
+        return pc.cast(column, pa.list_(pa.string()))
+    texts = missing_to_null(as_text(column), pa.array([""]))
+    if not split or pc.any(pc.starts_with(texts, "[")).as_py():
+        lists = map(_json_list if split else _single, texts.to_pylist())
+        return pa.chunked_array([pa.array(lists, pa.list_(pa.string()))])
+    separator = "|" if pc.any(pc.match_substring(texts, "|")).as_py() else ";"
+    parts = pc.split_pattern(texts, separator)
+    chunks = []
+    for chunk in parts.chunks:
+        items = pc.utf8_trim_whitespace(chunk.flatten())
+        # offsets of a sliced list do not start at zero, flatten() does
+        offsets = pc.subtract(chunk.offsets, chunk.offsets[0])
+        chunks.append(pa.ListArray.from_arrays(offsets, items))
+    lists = pa.chunked_array(chunks, pa.list_(pa.string()))
+    return pc.if_else(pc.is_null(texts), pa.scalar(None, lists.type), lists)
+
+
+def _piece(
+    raw: RawTable, columns: dict[str, pa.ChunkedArray], used: Collection[str | None], reserved: tuple[str, ...]
+) -> Piece:
+    for name in raw.table.column_names:
+        if name not in used:
+            attribute = name.strip() or "unnamed"
+            while attribute in columns or attribute in reserved:
+                attribute += "_"  # a second column called like a role keeps its values under its own name
+            columns[attribute] = _attribute(raw.table[name], raw.typed)
+    return Piece(pa.table(columns), raw.file, raw.first_line, raw.lines)
+
+
+def _keys(raw: RawTable, name: str, role: str) -> pa.ChunkedArray:
+    column = raw.table[name]
+    if pa.types.is_integer(column.type):
+        keys = column
+    elif pa.types.is_floating(column.type) and _are_whole(column):
+        keys = pc.cast(column, pa.int64())  # what a data frame makes of integers beside a gap
+    else:
+        keys = _words(column)
+        if not raw.typed:
+            keys = integers_where_canonical(keys)
+    _check_present(raw, keys, name, role)
+    return keys
+
+
+def _are_whole(numbers: pa.ChunkedArray) -> bool:
+    """Whether all are integers that a float holds exactly."""
+    whole = pc.and_(pc.equal(pc.floor(numbers), numbers), pc.less_equal(pc.abs(numbers), float(2**53)))
+    return bool(pc.all(whole).as_py())
+
+
+def _check_present(raw: RawTable, column: pa.ChunkedArray, name: str, role: str) -> None:
+    if pa.types.is_dictionary(column.type):
+        if not {None, ""} & set(pc.unique(column).to_pylist()):
+            return  # told by the few entries, without a look at the many rows
+        column = column.cast(column.type.value_type)
+    empty = pc.fill_null(pc.equal(column, ""), True) if is_text(column.type) else pc.is_null(column)
+    row = pc.index(empty, True).as_py()
+    if row >= 0:
+        raise SourceError(f"the {role} (column {name!r}) is empty", file=raw.file, line=raw.line(row))
+
+
+def _attribute(column: pa.ChunkedArray, typed: bool) -> pa.ChunkedArray:
+    if pa.types.is_dictionary(column.type):
+        column = pc.cast(column, column.type.value_type)
+    if pa.types.is_string_view(column.type):
+        column = pc.cast(column, pa.large_string())
+    if is_text(column.type):
+        return typed_by_content(column, dates_only=typed)
+    if pa.types.is_struct(column.type) or pa.types.is_map(column.type):
+        return as_text(column)
+    return column
+
+
+def _words(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text without outer spaces; of a dictionary only the entries are changed."""
+    if not pa.types.is_dictionary(column.type) or not is_text(column.type.value_type):
+        return pc.utf8_trim_whitespace(as_text(column))
+    trimmed = [
+        pa.DictionaryArray.from_arrays(chunk.indices, pc.utf8_trim_whitespace(chunk.dictionary))
+        for chunk in column.chunks
+    ]
+    return pa.chunked_array(trimmed, column.type)
+
+
+def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Any column as text: the items of lists one a line, nested values as JSON."""
+    kind = column.type
+    if is_text(kind):
+        return column
+    if is_list(kind):
+        lists = pc.cast(column, pa.list_(pa.string()))
+        return pc.binary_join(lists, "\n")
+    if pa.types.is_struct(kind) or pa.types.is_map(kind):
+        written = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in column.to_pylist()]
+        return pa.chunked_array([pa.array(written, pa.string())])
+    return pc.cast(column, pa.large_string())
+
+
+def _first_of_list(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if is_list(column.type):
+        firsts = [values[0] if values else None for values in column.to_pylist()]
+        return pa.chunked_array([pa.array(firsts, column.type.value_type)])
+    return column
+
+
+def _single(text: str | None) -> list[str] | None:
+    return None if text is None else [text]
+
+
+def _json_list(text: str | None) -> list[str] | None:
+    if not text:
+        return None
+    if text.startswith("["):
+        try:
+            items = parse_json(text)
+        except json.JSONDecodeError:
+            return [text]
+        return [str(item) for item in items if item is not None]
+    return [text]
+
+
+def is_plainly(kind: Kind, path: Path) -> bool:
+    """Whether a file is called just nodes, or edges, or the like, perhaps with a number."""
+    return re.sub(r"[\W\d_]+$", "", stem_of(path).lower()) in _PLAIN_FILES[kind]
+
+
+def _telling_stem(file: str, kind: Kind) -> str:
+    """The file's name without suffixes, or nothing where it only says that these are nodes or edges."""
+    return "" if is_plainly(kind, Path(file)) else stem_of(Path(file))
+
+
+def _constant(value: str, count: int) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.repeat(pa.scalar(value), count)])
+
+
+def _columns(names: list[str]) -> str:
+    return f"the columns are: {', '.join(names)}"
+
+
+_MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+_NUMBER = r"^-?(((0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)|(\.[0-9]+))$"
+_TOO_LONG = r"^-?[0-9]{19,}$"
+_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?$"
+_WRITTEN = ("%b %d %Y", "%b %d, %Y", "%d %b %Y", "%d. %b %Y", "%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y")
+_WITH_YEAR = r"^([^0-9]*[0-9]{1,2}[^0-9]+)+[0-9]{4}$|^[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}$"
+_DATES = {"date": _DATE, "time": _TIME}
+_PATTERNS = {"integer": _INTEGER, "number": _NUMBER, "boolean": r"^(?i:true|false)$", **_DATES}
+_SAMPLE = 256
+
+
+def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa.ChunkedArray:
+    """A text column with its narrowest type; empty becomes missing. Codes such as 007 stay text."""
+    cleaned = missing_to_null(column, pa.array([""]))
+    values = missing_to_null(cleaned, pa.array(_MISSING))
+    if values.null_count == len(values):
+        return cleaned
+    sample = values.drop_null().slice(0, _SAMPLE)
+    for name, pattern in (_DATES if dates_only else _PATTERNS).items():
+        if _all_match(sample, pattern) and _all_match(values, pattern):
+            if name == "number" and pc.any(pc.match_substring_regex(values, _TOO_LONG)).as_py():
+                return cleaned  # a float would lose digits
+            return _cast(values, name, cleaned)
+    dates = _written_dates(values) if _all_match(sample, _WITH_YEAR) else None
+    return cleaned if dates is None else dates
+
+
+def _written_dates(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The column as dates, where one way of writing them fits all and no other does: 3/4/2021 may be March or April."""
+    if not _all_match(values, _WITH_YEAR):
+        return None
+    read = [pc.strptime(values, format=way, unit="s", error_is_null=True) for way in _WRITTEN]
+    fitting = [pc.cast(dates, pa.date32()) for dates in read if dates.null_count == values.null_count]
+    if len(fitting) != 1:
+        return None
+    early = pc.fill_null(pc.less(pc.day(fitting[0]), 4), False)  # where the 31st of June comes out
+    for text, date in zip(values.filter(early).to_pylist(), fitting[0].filter(early).to_pylist(), strict=True):
+        if date.day not in map(int, re.findall("[0-9]+", text)):
+            return None
+    return fitting[0]
+
+
+def integers_where_canonical(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text keys as integers where every one is written as an integer is, so that nothing is lost."""
+    if not len(column) or not _all_match(column.slice(0, _SAMPLE), _INTEGER):
+        return column
+    try:
+        numbers = pc.cast(column, pa.int64())
+    except pa.ArrowInvalid:
+        return column
+    return numbers if pc.all(pc.equal(pc.cast(numbers, column.type), column)).as_py() else column
+
+
+def missing_to_null(column: pa.ChunkedArray, missing: pa.Array) -> pa.ChunkedArray:
+    """The column with every value of `missing` as null."""
+    absent = pc.is_in(column, value_set=missing.cast(column.type))
+    if not pc.any(absent).as_py():
+        return column
+    return pc.if_else(absent, pa.scalar(None, column.type), column)
+
+
+def _all_match(column: pa.ChunkedArray, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(column, pattern)).as_py())
+
+
+def _cast(values: pa.ChunkedArray, name: str, otherwise: pa.ChunkedArray) -> pa.ChunkedArray:
+    types = {
+        "integer": pa.int64(),
+        "number": pa.float64(),
+        "boolean": pa.bool_(),
+        "date": pa.date32(),
+        "time": pa.timestamp("us"),
+    }
+    try:
+        return pc.cast(pc.utf8_lower(values) if name == "boolean" else values, types[name])
+    except pa.ArrowInvalid:  # a thirteenth month: written like a date, and none
+        return otherwise

@@ -1,0 +1,362 @@
+"""RDF: labels become names, comments become texts, literals become attributes, everything else becomes edges."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from clew.core.errors import SourceError, needing
+from clew.store.graph.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
+from clew.store.sources.files import SourceOptions, kind_of, line_at, read_utf8
+from clew.store.sources.jsonl import column_of
+
+_RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+_SKOS = "http://www.w3.org/2004/02/skos/core#"
+_OBO = "http://www.geneontology.org/formats/oboInOwl#"
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_OWL = "http://www.w3.org/2002/07/owl#"
+_SCHEMA = ("http://schema.org/", "https://schema.org/")
+_TITLES = ("http://purl.org/dc/terms/", "http://purl.org/dc/elements/1.1/")
+
+TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+NAMES = (
+    *(_SKOS + "prefLabel", _RDFS + "label", *(base + "name" for base in _SCHEMA), "http://xmlns.com/foaf/0.1/name"),
+    *(base + "title" for base in _TITLES),
+)
+"""Best first; all others that are given become aliases."""
+ALIASES = (
+    *(_SKOS + "altLabel", _SKOS + "hiddenLabel", *(base + "alternateName" for base in _SCHEMA)),
+    *(_OBO + f"has{kind}Synonym" for kind in ("Exact", "Related", "Narrow", "Broad")),
+)
+TEXTS = (
+    *(_SKOS + "definition", "http://purl.obolibrary.org/obo/IAO_0000115", _RDFS + "comment"),
+    *(base + "abstract" for base in (_TITLES[0], "http://dbpedia.org/ontology/")),
+    *(base + "description" for base in (*_TITLES, *_SCHEMA)),
+)
+PLAIN_TYPES = frozenset({_OWL + "NamedIndividual", _OWL + "Thing", _RDFS + "Resource"})
+"""Types that say nothing; another one is preferred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A literal: its characters, its language tag (empty where there is none) and its datatype."""
+
+    value: str
+    language: str
+    datatype: str
+
+    def parsed(self) -> object:
+        """The value its datatype promises; the characters where it does not keep the promise."""
+        parse = _PARSERS.get(self.datatype.removeprefix(_XSD)) if self.datatype.startswith(_XSD) else None
+        if parse is None:
+            return self.value
+        try:
+            return parse(self.value.strip())
+        except ValueError:
+            return self.value
+
+
+def in_language(texts: Iterable[Text], language: str) -> list[Text]:
+    """Those in the language or its variants; otherwise those without a language; otherwise all."""
+    every = list(texts)
+    wanted = [text for text in every if text.language == language or text.language.startswith(language + "-")]
+    return wanted or [text for text in every if not text.language] or every
+
+
+def local_name(iri: str) -> str:
+    """The last part of an IRI, readable: `…/Barack_Obama` → `Barack Obama`."""
+    tail = iri.rstrip("/#")
+    for separator in "#/:":
+        tail = tail.rpartition(separator)[2] or tail
+    return unquote(tail).replace("_", " ").strip() or iri
+
+
+def short_names(iris: Iterable[str], labels: Mapping[str, str], prefixes: Mapping[str, str]) -> dict[str, str]:
+    """A distinct short name for each IRI: its label, its last part, with its prefix, or itself."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for iri in sorted(iris):
+        last = local_name(iri).replace(" ", "_")
+        choices = [labels.get(iri, ""), last]
+        choices += [
+            f"{prefix}:{iri.removeprefix(base)}" for prefix, base in sorted(prefixes.items()) if iri.startswith(base)
+        ]
+        names[iri] = next((choice for choice in choices if choice and choice not in taken), iri)
+        taken.add(names[iri])
+    return names
+
+
+def _boolean(value: str) -> bool:
+    if value not in ("true", "false", "1", "0"):
+        raise ValueError(value)
+    return value in ("true", "1")
+
+
+def _moment(value: str) -> datetime:
+    moment = datetime.fromisoformat(value)
+    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+
+
+_INTEGERS = (
+    *("integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger"),
+    *("negativeInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte", "gYear"),
+)
+_PARSERS: dict[str, Callable[[str], object]] = {
+    **dict.fromkeys(_INTEGERS, int),
+    **dict.fromkeys(("decimal", "double", "float"), float),
+    "boolean": _boolean,
+    "date": date.fromisoformat,
+    "dateTime": _moment,
+}
+
+
+FORMATS = {
+    ".nt": "N_TRIPLES",
+    ".ntriples": "N_TRIPLES",
+    ".ttl": "TURTLE",
+    ".turtle": "TURTLE",
+    ".nq": "N_QUADS",
+    ".nquads": "N_QUADS",
+    ".trig": "TRIG",
+    ".n3": "N3",
+    ".rdf": "RDF_XML",
+    ".owl": "RDF_XML",
+    ".jsonld": "JSON_LD",
+}
+"""Suffix → format in pyoxigraph's words."""
+
+
+@dataclass
+class _Resource:
+    """What the triples say about one subject, by predicate."""
+
+    types: list[str] = field(default_factory=list)
+    literals: dict[str, list[Text]] = field(default_factory=dict)
+
+
+@dataclass
+class RdfGraph:
+    """The triples of one or more files, sorted into resources and edges."""
+
+    language: str = "en"
+    names: tuple[str, ...] = NAMES
+    texts: tuple[str, ...] = TEXTS
+    resources: dict[str, _Resource] = field(default_factory=dict)
+    edges: list[tuple[str, str, str]] = field(default_factory=list)
+    prefixes: dict[str, str] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+
+    def read(self, path: Path, options: SourceOptions) -> None:
+        """Add the triples of a file; blank nodes are numbered, so that reading twice gives the same keys."""
+        with needing("sparql", "pyoxigraph"):
+            import pyoxigraph as ox
+        data = read_utf8(path, options.encoding)
+        refuse_entity_bomb(data, path)
+        if kind_of(path) == ".jsonld":
+            data = with_local_contexts(data, path)
+        rdf_format = getattr(ox.RdfFormat, FORMATS[kind_of(path)])
+        base = f"file:///{path.name}" if kind_of(path) not in (".nt", ".ntriples", ".nq", ".nquads") else None
+        blanks: dict[str, str] = {}
+        scope = f"{len(self.files)}-" if self.files else ""
+        self.files.append(str(path))
+
+        def key(term: Any) -> str:
+            if isinstance(term, ox.BlankNode):
+                return blanks.setdefault(term.value, f"_:{scope}b{len(blanks)}")
+            return str(term.value)
+
+        named = ox.NamedNode | ox.BlankNode
+        try:
+            triples = ox.parse(data, format=rdf_format, base_iri=base)
+            for subject, predicate, value, *_ in triples:
+                if not isinstance(subject, named):
+                    continue  # a statement about a statement
+                relation = predicate.value
+                resource = self.resource(key(subject))
+                if isinstance(value, ox.Literal):
+                    text = Text(value.value, (value.language or "").lower(), value.datatype.value)
+                    resource.literals.setdefault(relation, []).append(text)
+                elif isinstance(value, named):
+                    if relation == TYPE:
+                        resource.types.append(key(value))
+                    else:
+                        self.edges.append((key(subject), relation, key(value)))
+            self.prefixes |= triples.prefixes
+        except SyntaxError as wrong:
+            raise SourceError(f"not {rdf_format.name}: {wrong.msg}", file=path, line=wrong.lineno) from wrong
+        if not self.resources:
+            raise SourceError("no triples in this file", file=path)
+
+    def resource(self, key: str) -> _Resource:
+        """What is known of a subject so far, ready to be added to."""
+        return self.resources.setdefault(key, _Resource())
+
+    def pieces(self, *, partial: bool = False) -> tuple[Piece, Piece]:
+        """Nodes and edges; an edge `type` leads to each class that the sources describe as well.
+
+        Where they are `partial`, changes to a base, no name is made up from an IRI.
+        """
+        labels = self.labels
+        file = ", ".join(self.files)
+        edges, gone = unfolded(self.edges)
+        described = {key: resource for key, resource in self.resources.items() if key not in gone}
+        for key, resource in described.items():
+            edges += [(key, TYPE, kind) for kind in resource.types if kind in self.resources]
+        relations = short_names({relation for _, relation, _ in edges}, labels, self.prefixes)
+        heads, names, tails = zip(*edges, strict=True) if edges else ((), (), ())
+        columns = (heads, [relations[name] for name in names], tails)
+        table = pa.table(
+            {role: pa.array(column, pa.string()) for role, column in zip(EDGE_COLUMNS, columns, strict=True)}
+        )
+        keys = dict.fromkeys([*described, *(key for head, _, tail in edges for key in (head, tail))])
+        return Piece(self._nodes(list(keys), labels, partial), file), Piece(table, file)
+
+    def _nodes(self, keys: list[str], labels: dict[str, str], partial: bool) -> pa.Table:
+        resources = [self.resources.get(key, _Resource()) for key in keys]
+        kinds = [self._kind(resource) for resource in resources]
+        kind_names = short_names({kind for kind in kinds if kind}, labels, self.prefixes)
+        attributes = self.attributes(resources, labels)
+        columns: dict[str, Any] = {
+            "key": keys,
+            "type": pa.array([kind_names[kind] if kind else None for kind in kinds], pa.string()),
+            "name": pa.array([labels.get(key) or (None if partial else _name(key)) for key in keys], pa.string()),
+            "aliases": pa.array([self._aliases(key) for key in keys], pa.list_(pa.string())),
+            "text": ["\n".join(self._texts(resource, self.texts)) for resource in resources],
+        }
+        for predicate, name in attributes.items():
+            columns[name] = column_of([self._value(resource.literals.get(predicate)) for resource in resources])
+        return pa.table(columns)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The best name of every resource that has one."""
+        named = ((key, self._texts(resource, self.names)) for key, resource in self.resources.items())
+        return {key: names[0] for key, names in named if names and names[0]}
+
+    def attributes(self, resources: Iterable[_Resource], labels: Mapping[str, str]) -> dict[str, str]:
+        """Predicate → the name of the attribute that its literals become."""
+        told = {predicate for resource in resources for predicate in resource.literals}
+        names = short_names(told - {*self.names, *ALIASES, *self.texts}, labels, self.prefixes)
+        return {predicate: name + "_" if name in NODE_COLUMNS else name for predicate, name in names.items()}
+
+    def _aliases(self, key: str) -> list[str]:
+        if key not in self.resources:
+            return []
+        names = self._texts(self.resources[key], self.names)
+        return sorted({*names[1:], *self._texts(self.resources[key], ALIASES)})  # statements have no order
+
+    def _texts(self, resource: _Resource, predicates: Iterable[str]) -> list[str]:
+        """The literals of several predicates in the language of the reader, in the order of the predicates."""
+        found = [text for predicate in predicates for text in resource.literals.get(predicate, ())]
+        return list(dict.fromkeys(text.value for text in in_language(found, self.language)))
+
+    def _kind(self, resource: _Resource) -> str:
+        telling = [kind for kind in resource.types if kind not in PLAIN_TYPES]
+        return min(telling or resource.types, default="")
+
+    def _value(self, texts: list[Text] | None) -> object:
+        if not texts:
+            return None
+        values = [text.parsed() for text in in_language(texts, self.language)]
+        return values[0] if len(values) == 1 else sorted(str(value) for value in values)
+
+
+def _name(key: str) -> str:
+    return key if key.startswith("_:") else local_name(key)
+
+
+MOST_FOLD = 10
+"""How many times the size of its file what its entities stand for may have; namespaces come to about one."""
+SMALL = 10_000_000
+_DECLARED = re.compile(rb"<!ENTITY\s+([^\s%]+)\s+(?:\"([^\"]*)\"|'([^']*)')")
+_USED = re.compile(rb"&([^\s;#&<]{1,200});")
+
+
+def refuse_entity_bomb(data: bytes, file: Path) -> None:
+    """Refuse XML whose entities would be written out to many times its size."""
+    declared = {name: double or single for name, double, single in _DECLARED.findall(data)}
+    if not declared:
+        return
+    most = SMALL + MOST_FOLD * len(data)
+
+    @cache
+    def length(name: bytes) -> int:
+        content = declared.get(name, b"")
+        return min(most + 1, len(content) + sum(map(length, _USED.findall(content))))
+
+    try:
+        total = sum(map(length, _USED.findall(data)))
+    except RecursionError:
+        total = most + 1
+    if total > most:
+        raise SourceError("its entities stand for many times its size: write them out, or leave them out", file=file)
+
+
+_SCHEMA_ORG = re.compile(r"https?://(www\.)?schema\.org(/.*)?")
+_VOCABULARY = {"@vocab": "https://schema.org/"}
+
+
+def with_local_contexts(data: bytes, file: Path) -> bytes:
+    """The same JSON-LD with no context that would have to be fetched: schema.org is known, others have to be there."""
+    try:
+        document = json.loads(data)
+    except json.JSONDecodeError as broken:
+        raise SourceError(f"not JSON: {broken.msg}", file=file, line=line_at(data, broken.pos)) from broken
+    return json.dumps(_local(document, file), ensure_ascii=False).encode("utf-8")
+
+
+def _local(value: Any, file: Path) -> Any:
+    if isinstance(value, list):
+        return [_local(item, file) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: _context(part, file) if name == "@context" else _local(part, file) for name, part in value.items()}
+
+
+def _context(context: Any, file: Path) -> Any:
+    if isinstance(context, list):
+        return [_context(part, file) for part in context]
+    if not isinstance(context, str):
+        return context
+    if _SCHEMA_ORG.fullmatch(context):
+        return _VOCABULARY
+    raise SourceError(
+        f"the context {context!r} would have to be fetched, and nothing is: put what it holds in place of its address",
+        file=file,
+    )
+
+
+_ON = _OWL + "onProperty"
+_TARGETS = (_OWL + "someValuesFrom", _OWL + "allValuesFrom", _OWL + "hasValue", _OWL + "onClass")
+_HOLDS = (_RDFS + "subClassOf", _OWL + "equivalentClass")
+
+Edge = tuple[str, str, str]
+
+
+def unfolded(edges: Sequence[Edge]) -> tuple[list[Edge], set[str]]:
+    """The edges with restrictions between two named things as one edge each, and the blank nodes that fall away.
+
+    OWL says so that things of a class are related to things of another:
+    A rdfs:subClassOf [ owl:onProperty P ; owl:someValuesFrom B ]     becomes     A —P→ B
+    """
+    properties = {head: tail for head, relation, tail in edges if relation == _ON and head.startswith("_:")}
+    targets = {head: tail for head, relation, tail in edges if relation in _TARGETS and head in properties}
+    plain = {blank for blank, target in targets.items() if not target.startswith("_:")}
+    held = {tail for _, relation, tail in edges if relation in _HOLDS and tail in plain}
+    others = {tail for _, relation, tail in edges if relation not in _HOLDS} & held
+    gone = held - others  # one that something else leads to, such as an intersection, stays as it is
+    found = []
+    for head, relation, tail in edges:
+        if head in gone:
+            continue
+        found.append((head, properties[tail], targets[tail]) if tail in gone else (head, relation, tail))
+    return found, gone

@@ -1,0 +1,247 @@
+"""Any sources → tables: each file is recognised by its suffix, its columns or its records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+
+from clew.core.disk import list_files
+from clew.core.errors import InputError, SourceError
+from clew.store.graph.node_table import with_edge_groups
+from clew.store.graph.tables import Piece, Problem, Tables, Visibility
+from clew.store.remote.bolt import is_graph_address
+from clew.store.sources.bolt import read_graph
+from clew.store.sources.columns import kind_of_columns
+from clew.store.sources.databases import DATABASE_FILES, SQLITE_FILES, is_sqlite, is_url
+from clew.store.sources.delimited import looks_like_triples, read_delimited, read_triples, sniff
+from clew.store.sources.files import SourceOptions, kind_of, read_utf8
+from clew.store.sources.jsonl import read_json, read_json_lines, read_parquet
+from clew.store.sources.neo4j import is_neo4j, plain_tables
+from clew.store.sources.obo import read_obo
+from clew.store.sources.pieces import RawTable, as_edges, as_nodes, is_plainly, unclear
+from clew.store.sources.rdf import FORMATS, RdfGraph
+from clew.store.sources.relational import read_database, read_related
+from clew.store.sources.row_keys import is_of_things, keyed
+from clew.store.sources.stark import read_stark, stark_folder
+from clew.store.sources.wide import agreed, end_columns, split_wide
+from clew.store.sources.wikidata import is_wikidata, read_wikidata
+
+Said = Literal["nodes", "edges", "triples"] | None
+DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
+"""Suffixes of separated text."""
+_JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
+_PARQUET = {".parquet", ".pq"}
+_READABLE = (DELIMITED | _JSON_LINES | _PARQUET | {".json", ".obo"} | set(FORMATS) | DATABASE_FILES) - {""}
+DOCUMENTS = """
+.pdf, .docx, .pptx, .xlsx, .odt, .ods, .odp, .epub, .html, .htm, .xhtml, .md, .markdown, .rst, .txt, .text, .man, .csv,
+.tsv, .json, .eml, .mbox and other files of plain text
+""".strip().replace("\n", " ")
+"""Which folders `clew.documents` reads, which lies above."""
+
+
+_DESCRIBING = {"name", "aliases", "text"}
+"""Roles that say something of rows, and not how the tables hang together."""
+TOO_MUCH = (RecursionError, MemoryError, pa.ArrowException)
+"""What readers raise on tables that are nested too deeply, too large, or of types that no base can hold."""
+
+
+@contextmanager
+def readable(file: str | Path) -> Iterator[None]:
+    """What no table can be made of is said with its file."""
+    try:
+        yield
+    except TOO_MUCH as failure:
+        why = f"{type(failure).__name__}: {failure}"
+        raise SourceError(f"cannot be read as a table ({why})", file=file) from failure
+
+
+@dataclass
+class _Found:
+    """What has been read so far."""
+
+    rdf: RdfGraph
+    partial: bool
+    nodes: list[Piece] = field(default_factory=list)
+    edges: list[Piece] = field(default_factory=list)
+    things: list[RawTable] = field(default_factory=list)
+    """Tables whose rows may be nodes, or link the rows of others."""
+    edge_tables: list[RawTable] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    skipped: list[Problem] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+    implicit: bool = False
+    columns: dict[str, None] = field(default_factory=dict)
+
+    def add(self, raw: RawTable, said: Said, options: SourceOptions) -> None:
+        self.columns.update(dict.fromkeys(raw.table.column_names))
+        kind = said or kind_of_columns(raw.table.column_names, options.columns)
+        if kind not in ("nodes", None):
+            self.edge_tables.append(raw)
+        elif said or self.partial:
+            self.add_nodes(raw, options, is_clear=kind is not None)
+        else:
+            self.things.append(raw)
+
+    def add_nodes(self, raw: RawTable, options: SourceOptions, *, is_clear: bool) -> None:
+        if not is_clear and (self.partial or not is_of_things(raw, options)):
+            raise unclear(raw)
+        if not self.partial:
+            raw, options, told = keyed(raw, options)
+            self.notes += [told] if told else []
+        self.nodes.append(as_nodes(raw, options, partial=self.partial))
+
+    def settle(self, options: SourceOptions) -> None:
+        """Tell whether tables are those of one database; edges that stand elsewhere name nodes by their own keys."""
+        told = options.columns.keys() - _DESCRIBING
+        is_told = bool(self.nodes or self.edges or self.edge_tables or self.rdf.files or told)
+        related = () if is_told or options.node_type else read_related(self.things, options)
+        if isinstance(related, Tables):
+            self.take(related)
+            return
+        self.notes += related
+        for raw in self.things:
+            with readable(raw.file):
+                is_clear = kind_of_columns(raw.table.column_names, options.columns) is not None
+                self.add_nodes(raw, options, is_clear=is_clear)
+
+    def take(self, tables: Tables, columns: Sequence[str] = ()) -> None:
+        """Add what a format gives whole; `columns` are those that the user may map."""
+        self.nodes += tables.nodes
+        self.edges += tables.edges
+        self.notes += tables.notes
+        self.skipped += tables.skipped
+        self.answers += tables.answers
+        self.columns.update(dict.fromkeys(columns))
+
+
+def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = None, *, partial: bool = False) -> Tables:
+    """All nodes and edges of some files, folders and databases; triples make nodes of the entities they name.
+
+    Where they are `partial`, changes to a base, nothing is filled in that the sources do not say.
+    """
+    options = options or SourceOptions()
+    databases = [str(path) for path in paths if is_url(path)]
+    said: list[tuple[Path, Said]] = [(Path(path), None) for path in paths if not is_url(path)]
+    said += [(Path(path), "nodes") for path in options.nodes]
+    said += [(Path(path), "edges") for path in options.edges]
+    said += [(Path(path), "triples") for path in options.triples]
+    if not said and not databases:
+        raise InputError("no sources: name files or folders to read")
+    found = _Found(RdfGraph(options.language), partial)
+    for url in databases:
+        found.take(*(read_graph if is_graph_address(url) else read_database)(url, options))
+    for path, kind in said:
+        if path.is_dir() and (folder := stark_folder(path)):
+            found.take(read_stark(folder, options))
+            continue
+        for file in _files(path, found, options.follow_links) if path.is_dir() else [path]:
+            with readable(file):
+                _read(file, kind, options, found)
+    found.settle(options)
+    if found.rdf.files:
+        described, linked = found.rdf.pieces(partial=partial)
+        found.nodes.append(described)
+        found.edges.append(linked)
+    _check_mapping(found, options)
+    edge_tables, ends = (found.edge_tables, []) if found.nodes else split_wide(found.edge_tables, options.columns)
+    found.edges += [as_edges(raw, options) for raw in edge_tables]
+    end_options = replace(options, columns=end_columns(options.columns))
+    for piece in (as_nodes(raw, end_options, partial=True) for raw in ends):
+        found.nodes.append(replace(piece, table=with_edge_groups(piece.table, found.edges)))
+    implicit_type = options.node_type or "entity"
+    return Tables(
+        agreed(found.nodes),
+        agreed(found.edges),
+        found.implicit or not (found.nodes or partial),
+        implicit_type,
+        tuple(found.notes),
+        tuple(found.skipped),
+        tuple(found.answers),
+        Visibility(options.columns.get("groups")),
+    )
+
+
+def from_database(url: str, options: SourceOptions | None = None) -> Tables:
+    """The tables of an SQL database: `sqlite:///shop.db`, or any URL that SQLAlchemy and an installed driver take."""
+    if not is_url(url):
+        raise InputError(f"{url}: expected the URL of a database, such as sqlite:///shop.db")
+    return read_sources([url], options)
+
+
+def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None:
+    kind = kind_of(path)
+    if kind in _PARQUET:
+        found.add(read_parquet(path, options.columns), said, options)
+    elif kind in _JSON_LINES | {".json"} and is_wikidata(path):
+        found.take(read_wikidata(path, options))
+    elif kind in _JSON_LINES:
+        raw, skipped = read_json_lines(read_utf8(path, options.encoding), str(path), skip_bad=options.skip_bad)
+        found.skipped += skipped
+        found.add(raw, said, options)
+    elif kind == ".json":
+        for raw in read_json(read_utf8(path, options.encoding), str(path)):
+            found.add(raw, said, options)
+    elif kind in FORMATS:
+        found.rdf.read(path, options)
+    elif kind == ".obo":
+        found.take(read_obo(read_utf8(path, options.encoding), str(path), options.node_type))
+    elif kind in DATABASE_FILES:
+        found.take(*read_database(path, options))
+    elif kind in DELIMITED:
+        _read_delimited(path, said, options, found)
+    else:
+        raise SourceError(
+            f"cannot tell the format from {kind!r}; readable are {', '.join(sorted(_READABLE))}", file=path
+        )
+
+
+def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Found) -> None:
+    data = read_utf8(path, options.encoding)
+    dialect = sniff(data, path)
+    has_header = is_neo4j(dialect.header) or kind_of_columns(dialect.header, options.columns) is not None
+    if said == "triples" or (said is None and not has_header and looks_like_triples(dialect, path)):
+        piece, skipped = read_triples(data, dialect, str(path), options)
+        found.edges.append(piece)
+        found.implicit = True
+    else:
+        raw, skipped = read_delimited(data, dialect, str(path), skip_bad=options.skip_bad)
+        if not raw.table.num_rows:
+            raise SourceError("a header and no rows", file=path)
+        for part in plain_tables(raw):
+            found.add(part, said, options)
+    found.skipped += skipped
+
+
+def _files(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
+    """The readable files of a folder; where some are called nodes and edges, only those; a note names the others."""
+    listed = list_files(folder, follow_links=follow_links, subfolders=False)
+    found.notes += [f"skipped {path}: {reason}" for path, reason in listed.skipped]
+    files = [path for path in listed.files if _is_readable(path)]
+    if not files:
+        readable = f"{', '.join(sorted(_READABLE))}; as documents {DOCUMENTS}"
+        raise SourceError(f"nothing readable in this folder; readable are {readable}", file=folder)
+    plain = {kind: [path for path in files if is_plainly(kind, path)] for kind in ("nodes", "edges")}
+    if not all(plain.values()):
+        return files
+    named = sorted(plain["nodes"] + plain["edges"])
+    others = [path.name for path in files if path not in named]
+    if others:
+        found.notes.append(f"Not read, as {folder} has files called nodes and edges: {', '.join(others)}.")
+    return named
+
+
+def _is_readable(path: Path) -> bool:
+    kind = kind_of(path)
+    return kind in _READABLE and (kind not in SQLITE_FILES or is_sqlite(path))
+
+
+def _check_mapping(found: _Found, options: SourceOptions) -> None:
+    """A mapped column that no file has is a mistake: it would silently fall back to guessing."""
+    for role, column in options.columns.items():
+        if column not in found.columns and not (role == "groups" and options.groups_optional):
+            raise InputError(f"--map {role}={column}: no source has that column; there are: {', '.join(found.columns)}")

@@ -1,0 +1,495 @@
+"""What methods are built from: a knowledge base, its indexes, an embedder and perhaps a language model."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.core import trace
+from clew.core.errors import EmbedderMismatch, InputError, NotFoundError
+from clew.core.roles import TripletParser
+from clew.core.texts import MOST_ASKED, asked_text
+from clew.core.types import NodeSet, Ranking
+from clew.models.embedding.opening import (
+    DEFAULT,
+    PASSAGES,
+    REMOTE_EMBEDDERS,
+    CachedEmbedder,
+    open_embedder,
+    trusted_embedder,
+)
+from clew.models.protocol import Embedder, LanguageModel
+from clew.models.settings import Settings
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.description import describe, described_schema
+from clew.store.graph.protocol import KnowledgeBase, StoredKnowledgeBase
+from clew.store.index.build import (
+    embedder_of,
+    have_all_vectors,
+    index_vectors,
+    name_tables,
+    open_lexical,
+    open_names,
+    open_vectors,
+    vector_folder,
+)
+from clew.store.index.lexical import LexicalIndex
+from clew.store.index.protocol import Index, Names
+from clew.store.index.vector_store import VectorStore, remembered_embedder
+from clew.store.index.vectors import EmbedBatches, VectorIndex
+from clew.store.remote.bolt import is_graph_address
+from clew.store.remote_bases import RemoteAddress, is_remote, open_remote, open_stored
+
+if TYPE_CHECKING:  # extras, and what other machines compute
+    from clew.core.workers import Workers
+    from clew.store.index.name_table import NameTable
+    from clew.store.index.strings import TrigramIndex
+    from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
+    from clew.store.remote.remote import RemoteKnowledgeBase
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
+"""Called with how much is done, and of how much."""
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """Opened on demand: a method that needs no vectors never loads the embedder."""
+
+    kb: KnowledgeBase
+    model: LanguageModel | None = None
+    embedder_given: str | Embedder | None = None
+    """None means the one the base remembers, or the one that ships for what it holds."""
+    parser: TripletParser | None = None
+    """Who reads questions, where it is not for the methods to choose."""
+    _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+    _lock: RLock = field(default_factory=RLock, repr=False, compare=False)
+
+    @classmethod
+    def open(
+        cls, folder: str | Path, *, model: LanguageModel | None = None, embedder: str | Embedder | None = None
+    ) -> Toolbox:
+        """The tools for the knowledge base in a folder, or at an address: postgresql://…, sparql+http://…, bolt://…."""
+        if is_remote(folder):
+            return RemoteToolbox(open_remote(str(folder)), model, embedder)
+        return stored_tools(open_stored(folder), model, embedder)
+
+    @property
+    def identity(self) -> str:
+        """What tells the content of this base from any other."""
+        return self.stored.identity
+
+    def describe(self) -> dict[str, Any]:
+        """Counts, schema, degrees, size, where the data came from, and where texts and vectors are."""
+        place = str(self.local.folder)
+        vectors = {"place": Settings.load().vectors or place, "complete": have_all_vectors(self.local)}
+        return {"kind": "folder", **describe(self.local), "texts": place, "vectors": vectors}
+
+    @property
+    def described(self) -> StoredKnowledgeBase:
+        """What knows the names, texts and groups of all nodes."""
+        return self.stored
+
+    def opens(self, view: str | Path) -> str | Path:
+        """What opens this base as far as a view of what describes its nodes goes."""
+        return view
+
+    @property
+    def place(self) -> str | Path:
+        """What `open` takes to open this base again."""
+        return self.local.folder
+
+    @property
+    def model_name(self) -> str:
+        """The model's name, or "none"."""
+        return "none" if self.model is None else self.model.name
+
+    def keep(self, what: Hashable, make: Callable[[], T]) -> T:
+        """What is costly to make for a base: made when it is first asked for, then kept with these tools."""
+        with self._lock:
+            if what not in self._kept:
+                self._kept[what] = make()
+            kept: T = self._kept[what]
+            return kept
+
+    def required_model(self, who: str) -> LanguageModel:
+        """The model, for what cannot do without one."""
+        if self.model is None:
+            raise InputError(f"{who} needs a language model: name one with --model, or model= in Python")
+        return self.model
+
+    @property
+    def stored(self) -> StoredKnowledgeBase:
+        """The base, for what only one that Clew keeps can do, in a folder or in a database."""
+        if not isinstance(self.kb, StoredKnowledgeBase):
+            raise InputError(f"{self.kb!r} is behind an endpoint: this needs a base built with `clew build`")
+        return self.kb
+
+    @property
+    def local(self) -> ArrayKnowledgeBase:
+        """The base as arrays, for what only an embedded one can do."""
+        if not isinstance(self.kb, ArrayKnowledgeBase):
+            raise InputError(f"{self.kb!r} is remote: this needs a knowledge base in a folder, built with `clew build`")
+        return self.kb
+
+    @classmethod
+    def switch_embedder(
+        cls,
+        folder: str | Path,
+        spec: str,
+        progress: Progress = lambda _done, _total: None,
+        *,
+        relations: bool = False,
+        workers: Workers | None = None,
+    ) -> int:
+        """Make a knowledge base use another embedder; returns how many vectors were computed, by workers or here.
+
+        The old vectors stay in use until all new ones are there, so that a kill in between changes nothing.
+        """
+        tools = cls.open(folder)
+        if isinstance(tools, RemoteToolbox):
+            tools = tools.texts
+        embedder = open_embedder(spec)
+        embed = embedding_by(workers, spec, embedder.name)
+        if isinstance(tools, PostgresToolbox):
+            from clew.store.postgres.vectors import PostgresVectors, PostgresVectorStore
+
+            prepared = PostgresVectorStore(tools.database, embedder, spec, in_use=False)
+            computed = PostgresVectors(tools.database, embedder, prepared, tools.lexical).embed_all(progress, embed)
+            prepared.adopt()
+            return computed
+        store = VectorStore.beside(vector_folder(tools.local.folder), embedder, spec=spec)
+        kinds = {False, relations or have_all_vectors(tools.local, relations=True)}
+        indexes = [index_vectors(tools.local, embedder, store, tools.lexical, relations=kind) for kind in sorted(kinds)]
+        computed = sum(index.embed_all(progress, embed) for index in indexes)
+        store.adopt()
+        return computed
+
+    def embed_all(
+        self,
+        progress: Progress = lambda _done, _total: None,
+        *,
+        relations: bool = False,
+        workers: Workers | None = None,
+    ) -> int:
+        """Compute every vector that is missing, by workers or here; returns how many there were."""
+        embed = embedding_by(workers, self._embedder_spec, self.embedder.name)
+        kinds = [self.vectors, self.vectors_with_relations] if relations else [self.vectors]
+        return sum(vectors.embed_all(progress, embed) for vectors in kinds)
+
+    @property
+    def embeds_here(self) -> bool:
+        """Whether texts become vectors on this machine: another one may ask for money."""
+        return not self._embedder_spec.startswith(REMOTE_EMBEDDERS)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """Texts to vectors; queries are remembered."""
+        given = self.embedder_given
+        return CachedEmbedder(open_embedder(self._embedder_spec) if given is None or isinstance(given, str) else given)
+
+    @cached_property
+    def lexical(self) -> LexicalIndex:
+        """BM25 over the node documents."""
+        return open_lexical(self.local)
+
+    @cached_property
+    def lexical_with_relations(self) -> LexicalIndex:
+        """BM25 over node documents that hold the names of neighbours."""
+        return open_lexical(self.local, relations=True)
+
+    @cached_property
+    def vectors(self) -> VectorIndex:
+        """Vectors of the node documents, computed when they are first needed."""
+        return open_vectors(self.local, self.embedder, self.lexical, spec=self._embedder_spec)
+
+    @cached_property
+    def vectors_with_relations(self) -> VectorIndex:
+        """Vectors of node documents that hold relations."""
+        words = self.lexical_with_relations
+        return open_vectors(self.local, self.embedder, words, spec=self._embedder_spec, relations=True)
+
+    @cached_property
+    def names(self) -> Names:
+        """Every alias of every node."""
+        return self.names_in(None)
+
+    def names_in(self, graph: KnowledgeBase | None) -> Names:
+        """The same, where `graph` has the edges of the nodes."""
+        return open_names(self.stored, self._name_tables, self.lexical, OpenedWhenAsked(lambda: self.vectors), graph)
+
+    @property
+    def _name_tables(self) -> tuple[NameTable, TrigramIndex]:
+        return name_tables(self.local)
+
+    def find_node(self, text: str) -> int:
+        """A node by key, or else by name; where several bear the name, the error lists them."""
+        text = text if len(text) <= MOST_ASKED else asked_text(text, "name")
+        try:
+            return self.kb.find(text)
+        except NotFoundError:
+            links = [link for link in self.names.link(text, k=10) if link.how != "vector"]
+        exact = [link for link in links if link.how == "exact"]
+        if not exact:  # never another node in its place: who names a key means that one
+            near = "; ".join(f"{ref.name} ({ref.key})" for ref in self.kb.refs([link.node for link in links[:3]]))
+            hint = f"did you mean {near}?" if near else "`clew find` looks names up"
+            raise NotFoundError(f"no node has the key or the name {text[:200]!r}: {hint}")
+        if len(exact) > 1:
+            several = "; ".join(f"{ref.key} ({ref.type})" for ref in self.kb.refs([link.node for link in exact]))
+            raise InputError(f"several nodes are called {text!r}, give one of their keys: {several}")
+        return exact[0].node
+
+    def with_model(self, model: LanguageModel | None) -> Toolbox:
+        """The same tools with another model; what is open already is shared."""
+        return self._sharing(model=model)
+
+    def corrected(self, fixes: Mapping[str, tuple[str, ...]]) -> Toolbox:
+        """The same tools, where these names stand for the nodes with these keys, or for none."""
+        if not fixes:
+            return self
+        from clew.store.index.other_names import CorrectedNames  # seldom needed
+
+        nodes = {name: tuple(self.kb.find(key) for key in keys) for name, keys in fixes.items()}
+        return self._sharing(names=CorrectedNames(self.names, nodes), _kept={})
+
+    def with_parser(self, parser: TripletParser) -> Toolbox:
+        """The same tools, where this parser reads every question."""
+        return self._sharing(parser=parser)
+
+    def _sharing(self, **changes: object) -> Toolbox:
+        copied = copy.copy(self)
+        vars(copied).update(changes)  # a frozen dataclass of cached properties: both live in its dictionary
+        return copied
+
+    @property
+    def _embedder_spec(self) -> str:
+        given = self.embedder_given
+        return self._own_embedder() if given is None else given if isinstance(given, str) else given.name
+
+    def _own_embedder(self) -> str:
+        """The one the base remembers, or the one that ships for what it holds."""
+        return embedder_of(self.local)
+
+    @property
+    def remembered_embedder(self) -> str | None:
+        """The embedder that the base says its vectors come from; None where it has no vectors."""
+        return remembered_embedder(vector_folder(self.local.folder))
+
+
+WITHOUT_RELATIONS = (
+    "documents with relations",
+    "only a base in a folder has them indexed (-O with_relations=false asks for the others)",
+    "documents without relations are searched",
+)
+
+
+class ToolboxElsewhere(Toolbox):
+    """The tools for a base that is not in a folder: its documents are indexed without their relations."""
+
+    @property
+    def lexical_with_relations(self) -> LexicalIndex:
+        """BM25 over the documents that are indexed: they have no relations."""
+        trace.fallback(*WITHOUT_RELATIONS)
+        return self.lexical
+
+    @property
+    def vectors_with_relations(self) -> VectorIndex:
+        """Vectors of the documents that are indexed: they have no relations."""
+        trace.fallback(*WITHOUT_RELATIONS)
+        return self.vectors
+
+
+class PostgresToolbox(ToolboxElsewhere):
+    """The tools for a base in PostgreSQL: the same indexes, in its tables."""
+
+    @property
+    def database(self) -> PostgresKnowledgeBase:
+        """The base, with its connections."""
+        from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
+
+        assert isinstance(self.kb, PostgresKnowledgeBase)
+        return self.kb
+
+    def describe(self) -> dict[str, Any]:
+        """Counts, schema, degrees, size, where the data came from, and where texts and vectors are."""
+        from clew.store.postgres.vectors import have_all_vectors
+
+        place = str(self.database.address)
+        vectors = {"place": place, "complete": have_all_vectors(self.database)}
+        return {"kind": "postgresql", **self.database.describe(), "texts": place, "vectors": vectors}
+
+    @property
+    def place(self) -> str:
+        """The address as it was given, password and all: it is not to be shown."""
+        return self.database.address.url
+
+    @cached_property
+    def lexical(self) -> LexicalIndex:
+        """BM25 over the node documents."""
+        from clew.store.postgres.names import PostgresLexical
+
+        return PostgresLexical(self.database)
+
+    @cached_property
+    def vectors(self) -> VectorIndex:
+        """Vectors of the node documents, computed when they are first needed, kept for all servers."""
+        from clew.store.postgres.vectors import PostgresVectors, PostgresVectorStore
+
+        store = PostgresVectorStore(self.database, self.embedder, self._embedder_spec)
+        return PostgresVectors(self.database, self.embedder, store, self.lexical)
+
+    @property
+    def _name_tables(self) -> tuple[NameTable, TrigramIndex]:
+        from clew.store.postgres.names import PostgresNameTable, PostgresTrigrams
+
+        return PostgresNameTable(self.database), PostgresTrigrams(self.database)
+
+    def _own_embedder(self) -> str:
+        made_for = PASSAGES if "passage" in self.kb.schema.type_names else None
+        return trusted_embedder(self.remembered_embedder or made_for, self.database.address)
+
+    @property
+    def remembered_embedder(self) -> str | None:
+        """The embedder that the base says its vectors come from; None where it has no vectors."""
+        from clew.store.postgres.vectors import remembered_embedder
+
+        return remembered_embedder(self.database)
+
+
+class RemoteToolbox(ToolboxElsewhere):
+    """The tools for a graph in a store elsewhere: names, words and vectors are those of what describes its nodes."""
+
+    @property
+    def remote(self) -> RemoteKnowledgeBase:
+        """The base, with what asks for its edges."""
+        from clew.store.remote.remote import RemoteKnowledgeBase
+
+        assert isinstance(self.kb, RemoteKnowledgeBase)
+        return self.kb
+
+    @cached_property
+    def texts(self) -> Toolbox:
+        """The tools for what describes its nodes, in a folder or in PostgreSQL."""
+        if self.remote.described is None:
+            raise InputError(
+                f"{self.kb!r} is too large to read its texts when it is asked: words and meanings can be searched "
+                "where `clew build … --nodes-only` has read them (docs/sources.md)"
+            )
+        return stored_tools(self.remote.described, None, self.embedder_given)
+
+    @property
+    def described(self) -> StoredKnowledgeBase:
+        """What was read of its nodes."""
+        return self.texts.stored
+
+    def describe(self) -> dict[str, Any]:
+        """Counts, schema, and where the graph, its texts and its vectors are; None for what was not counted."""
+        schema = self.kb.schema
+        edges = sum(relation.count for relation in schema.relations)
+        told = {"texts": None, "vectors": None} if self.remote.described is None else self.texts.describe()
+        return {
+            "kind": "bolt" if is_graph_address(self.place) else "sparql",
+            "graph": self.remote.address,
+            "nodes": None if self.remote.described is None else self.described.count,
+            "edges": edges or None,
+            **described_schema(schema),
+            "texts": told["texts"],
+            "vectors": told["vectors"],
+        }
+
+    @property
+    def place(self) -> str:
+        """What `open` takes to open this base again: it is not to be shown."""
+        return self.remote.place
+
+    def opens(self, view: str | Path) -> str:
+        """The same graph, with the nodes of the view alone."""
+        return RemoteAddress.parse(self.place).described_by(str(view), is_part=True)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """Texts to vectors; queries are remembered."""
+        return super().embedder if self.remote.described is None else self.texts.embedder
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        """BM25 over the node documents."""
+        return self.texts.lexical
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """Vectors of the node documents, computed when they are first needed."""
+        return self.texts.vectors
+
+    @cached_property
+    def names(self) -> Names:
+        """Every alias of every node; where they were not read, labels as the endpoint finds them."""
+        from clew.store.index.other_names import RemoteNames
+        from clew.store.remote.sparql import SparqlKnowledgeBase
+
+        if isinstance(self.kb, SparqlKnowledgeBase) and self.kb.described is None:
+            return RemoteNames(self.kb)
+        return self.texts.names_in(self.kb)
+
+    @property
+    def identity(self) -> str:
+        """The address of the graph, and what describes its nodes."""
+        return repr(self.kb) if self.remote.described is None else f"{self.kb!r} {self.described.identity}"
+
+    def _own_embedder(self) -> str:
+        return DEFAULT if self.remote.described is None else self.texts._own_embedder()
+
+    @property
+    def remembered_embedder(self) -> str | None:
+        """The embedder that the vectors of its texts come from; None where there are none."""
+        return None if self.remote.described is None else self.texts.remembered_embedder
+
+
+def stored_tools(
+    kb: StoredKnowledgeBase, model: LanguageModel | None = None, embedder: str | Embedder | None = None
+) -> Toolbox:
+    """The tools for a base that Clew keeps, in a folder or in PostgreSQL."""
+    return (Toolbox if isinstance(kb, ArrayKnowledgeBase) else PostgresToolbox)(kb, model, embedder)
+
+
+@dataclass(frozen=True)
+class EmbedTexts:
+    """What workers are sent to embed documents."""
+
+    spec: str
+    name: str
+
+    def open(self) -> Callable[[list[str]], NDArray[np.float32]]:
+        """The embedder of the base, with one thread: a worker has one processor."""
+        embedder = open_embedder(self.spec, threads=1)
+        if embedder.name != self.name:
+            raise EmbedderMismatch(f"{self.spec} is {embedder.name} here, and {self.name} where the base is")
+        return partial(embedder.embed, role="document")
+
+
+def embedding_by(workers: Workers | None, spec: str, name: str) -> EmbedBatches | None:
+    """How workers embed batches of texts; None where there are none."""
+    if workers is None:
+        return None
+    if spec.startswith(REMOTE_EMBEDDERS):
+        raise InputError(f"{spec} is asked by this machine alone, with its key: leave out --ray")
+    return partial(workers.ordered, EmbedTexts(spec, name))
+
+
+@dataclass(frozen=True)
+class OpenedWhenAsked:
+    """An index that is opened by its first search: names are looked up even where the embedder is out of reach."""
+
+    open: Callable[[], Index]
+
+    def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
+        """The k best nodes."""
+        return self.open().search(query, k, among=among)

@@ -1,0 +1,39 @@
+"""Every method of the catalogue answers from Python, with a language model that is handed to `clew.open`."""
+
+import pytest
+
+import clew
+from clew.answering.methods.catalog import METHODS, method_class
+from clew.models.scripted import ScriptedModel
+
+WITHOUT_MODEL = {
+    "bm25",
+    "vector_search",
+    "multi_vector_search",
+    "hybrid",
+    "subgraph_reranking",
+    "aligned_paths",
+    "qa_gnn",
+}
+NODES = [
+    {"key": "emma", "name": "Emma", "type": "novel", "text": "A novel of manners by Jane Austen."},
+    {"key": "persuasion", "name": "Persuasion", "type": "novel", "text": "Her last novel."},
+    {"key": "austen", "name": "Jane Austen", "type": "person", "text": "An English writer."},
+]
+EDGES = [{"head": "austen", "relation": "wrote", "tail": novel} for novel in ("emma", "persuasion")]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("novels") / "novels.kb"
+    clew.build(clew.from_tables(NODES, EDGES), folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_runs_with_a_model_that_was_handed_over(base, name):
+    opened = clew.open(base, model=ScriptedModel.saying("1"))
+    answer = opened.ask("Who wrote Emma?", method=method_class(name)())
+    assert answer.method == name or name == "auto"
+    assert answer.model == ("none" if name in WITHOUT_MODEL else "scripted")
+    assert answer.candidates or name in {"think_on_graph", "no_passages"}  # "1" is no answer to these

@@ -1,0 +1,327 @@
+"""The learned reader, as it ships, over a small base with a schema it never saw: from plain questions to answers."""
+
+import json
+
+import pytest
+
+import clew
+from clew.answering.methods.focus.focus_plus import FocusPlus
+from clew.answering.methods.role_choice import reader_of
+from clew.answering.queries.finishing import best_of, comparable, finish
+from clew.answering.reading.encoders import Encoders
+from clew.answering.reading.parsing import asks_whether
+from clew.answering.reading.plan import Plan, Requirement
+from clew.answering.reading.quantities import quantities
+from clew.answering.reading.said_values import is_denied
+from clew.core.query import Best, Constant, Triplet, TripletQuery, Variable
+from clew.core.roles import Parse
+
+NODES = [
+    {"id": "m1", "name": "Glenfoyle", "type": "Distillery", "founded": 1815, "stills": 4, "open_to_visitors": True},
+    {"id": "m2", "name": "Ardmorran", "type": "Distillery", "founded": 1898, "stills": 12, "open_to_visitors": False},
+    {"id": "m3", "name": "Kilbrae", "type": "Distillery", "founded": 2004, "stills": 2, "open_to_visitors": True},
+    {"id": "r1", "name": "Islay", "type": "Region"},
+    {"id": "r2", "name": "Speyside", "type": "Region"},
+    {"id": "p1", "name": "Morag Sinclair", "type": "Person"},
+    {"id": "p2", "name": "Ewan Baird", "type": "Person"},
+    {"id": "w1", "name": "Foyle Ten", "type": "Whisky", "strength": 43.0, "cask": "sherry"},
+    {"id": "w2", "name": "Storm Cask", "type": "Whisky", "strength": 58.2, "cask": "bourbon"},
+    {"id": "w3", "name": "Harbour Dram", "type": "Whisky", "cask": "new oak"},
+]
+EDGES = [
+    ("m1", "located_in", "r1"),
+    ("m2", "located_in", "r2"),
+    ("m3", "located_in", "r1"),
+    ("m1", "founded_by", "p1"),
+    ("m2", "founded_by", "p2"),
+    ("w1", "distilled_at", "m1"),
+    ("w2", "distilled_at", "m2"),
+]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reader")
+    (folder / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in NODES))
+    (folder / "edges.tsv").write_text("source\trelation\ttarget\n" + "".join("\t".join(edge) + "\n" for edge in EDGES))
+    clew.build([folder / "nodes.jsonl", folder / "edges.tsv"], folder / "whisky.kb")
+    return clew.open(folder / "whisky.kb")
+
+
+def put_forward(answer):
+    return {candidate.node.name for candidate in answer.answer_set} if answer.found else set()
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Which distilleries are located in Islay?", {"Glenfoyle", "Kilbrae"}),
+        ("Who founded Glenfoyle?", {"Morag Sinclair"}),
+        ("Where is Ardmorran?", {"Speyside"}),
+        ("Which distillery has the most stills?", {"Ardmorran"}),
+        ("Which is older, Glenfoyle or Kilbrae?", {"Glenfoyle"}),
+        ("distilleries founded after 1850", {"Ardmorran", "Kilbrae"}),
+        ("Are there more distilleries in Islay or in Speyside?", {"Islay"}),
+        ("Which distilleries were founded neither by Morag Sinclair nor by Ewan Baird?", {"Kilbrae"}),
+    ],
+)
+def test_nodes_are_found_whatever_is_asked(base, question, names):
+    answer = base.ask(question)
+    assert put_forward(answer) == names
+    assert 0 < answer.certainty <= 1
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("When was Glenfoyle founded?", 1815),
+        ("How many distilleries are in Islay?", 2),
+        ("Is Glenfoyle located in Islay?", True),
+        ("Is Glenfoyle located in Speyside?", False),
+        ("What is the strength of Storm Cask?", 58.2),
+    ],
+)
+def test_a_value_is_given_where_one_is_asked_for(base, question, value):
+    answer = base.ask(question)
+    assert answer.value == value
+    assert answer.text
+    assert answer.to_dict()["value"] == value
+
+
+def test_the_most_of_something_comes_with_its_number(base):
+    answer = base.ask("Are there more distilleries in Islay or in Speyside?")
+    assert answer.text.startswith("Islay (2 distilleries)")
+
+
+def test_the_value_an_answer_rests_on_is_its_evidence(base):
+    answer = base.ask("When was Glenfoyle founded?")
+    assert any(piece.in_words() == "founded: 1815" for piece in answer.candidates[0].evidence)
+
+
+def test_what_is_not_read_for_sure_is_not_put_forward(base):
+    answer = base.ask("zxcv qwer tyui?")
+    assert not answer.found
+    assert answer.to_dict()["found"] is False
+
+
+def test_whatever_is_typed_is_read_as_something_or_nothing(base):
+    for question in ("?", "a", "Glenfoyle", "Glenfoyle " * 60, "1815 1898 2004", "[Islay] distilleries", "ÄÖÜ ß 東京"):
+        assert base.ask(question).question == question.strip()
+
+
+def test_a_question_with_its_verb_first_and_no_choice_is_answered_by_yes_or_no():
+    assert asks_whether("Is Glenfoyle older than Kilbrae?")
+    assert not asks_whether("Is Glenfoyle or Kilbrae older?")
+    assert not asks_whether("Which is older?")
+
+
+def test_the_best_are_those_that_comparing_all_finds(base):
+    kb = base.tools.kb if hasattr(base, "tools") else base._tools.kb
+    distilleries = kb.nodes("Distillery")
+    values = dict(zip(distilleries, map(comparable, kb.values(distilleries, "stills")), strict=True))
+    assert set(best_of(kb, Best(True, "stills"), distilleries)) == {max(values, key=values.get)}
+    assert set(best_of(kb, Best(False, "stills"), distilleries)) == {min(values, key=values.get)}
+    regions = kb.nodes("Region")
+    most = best_of(kb, Best(True, relation="located_in", is_head=False), regions)
+    assert [ref.name for ref in kb.refs(most.array)] == ["Islay"]
+    counted = finish(kb, TripletQuery((), Variable("x", "Region"), asks="number"), regions)
+    assert counted.value == 2
+
+
+def test_a_text_has_one_vector_whatever_it_is_read_with():
+    encoders = Encoders()
+    alone = encoders.meaning(["who founded § distillery §"])[0]
+    assert (encoders.meaning(["another text", "who founded § distillery §"])[1] == alone).all()
+    told = encoders.choose(
+        ["Who founded A ( distillery ) ?"] * 2,
+        ["A → founded by → person", "A → located in → region"],
+        [-1.0, -1.0],
+        [(0.5, 0.0), (0.0, 0.0)],
+        200,
+    )
+    assert told[1] > told[2]
+
+
+def test_a_value_that_the_base_does_not_have_is_not_found(base):
+    answer = base.ask("What is the strength of Harbour Dram?")
+    assert answer.value is None
+    assert not answer.found
+
+
+def test_a_value_is_no_answer_to_a_question_for_yes_or_no(base):
+    answer = base.ask("Is Ardmorran founded far from the sea?")
+    assert answer.value is None or isinstance(answer.value, bool)
+
+
+def test_a_number_that_is_no_year_does_not_say_when(base):
+    assert base.ask("When was Kilbrae founded?").value == 2004
+    assert base.ask("What strength is Storm Cask?").value == 58.2
+    assert not base.ask("When was Storm Cask bottled?").found
+    assert not base.ask("When can I visit Ardmorran?").found  # that it is not open to visitors, says no time
+
+
+def test_what_is_denied_of_an_attribute_must_be_false(base):
+    assert put_forward(base.ask("Which distilleries are not open to visitors?")) == {"Ardmorran"}
+    assert put_forward(base.ask("Which distilleries are open to visitors?")) == {"Glenfoyle", "Kilbrae"}
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Which whiskies have a sherry cask?", {"Foyle Ten"}),
+        ("Which whiskies do not have a sherry cask?", {"Storm Cask", "Harbour Dram"}),
+        ("Which whiskies have a cask other than sherry?", {"Storm Cask", "Harbour Dram"}),
+        ("Which whiskies distilled at Glenfoyle do not have a bourbon cask?", {"Foyle Ten"}),
+        ("Which whiskies are not from a bourbon cask?", {"Foyle Ten", "Harbour Dram"}),
+    ],
+)
+def test_a_value_that_is_denied_is_not_what_is_asked_for(base, question, names):
+    assert put_forward(base.ask(question)) == names
+
+
+@pytest.mark.parametrize(
+    ("before", "denied"),
+    [
+        ("which are not", True),
+        ("which are not from a", True),
+        ("a kind other than", True),
+        ("which are", False),
+        ("which do not affect children and are", False),
+        ("no matter whether they are", False),
+        ("", False),
+    ],
+)
+def test_what_a_denial_reaches(before, denied):
+    assert is_denied(before.split()) == denied
+
+
+def test_what_another_reading_finds_is_as_sure_as_that_reading(base):
+    whisky = Variable("x", "Whisky")
+    first = TripletQuery((Triplet(whisky, "located_in", Constant("Islay", "Region")),), whisky)
+    other = TripletQuery(
+        (Triplet(Variable("x", "Distillery"), "located_in", Constant("Islay", "Region")),),
+        Variable("x", "Distillery"),
+        score=0.1,
+    )
+    given = Parse(first, (other,), certainty=0.9)
+    parser = type("Given", (), {"parse": lambda *_: given})()
+    answer = FocusPlus().answer("?", base.tools.with_parser(parser))
+    assert answer.certainty == 0.1
+    assert not answer.found
+
+
+@pytest.mark.parametrize(("women", "men"), [("female", "male"), ("F", "M")])
+def test_words_for_people_stand_for_their_values(tmp_path, women, men):
+    rows = [("Ada", women, "Leith"), ("Bea", women, "Oban"), ("Cal", men, "Leith"), ("Dan", men, "Oban")]
+    nodes = [{"id": name, "name": name, "type": "Person", "gender": gender} for name, gender, _ in rows]
+    nodes += [{"id": town, "name": town, "type": "Town"} for town in ("Leith", "Oban")]
+    (tmp_path / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in nodes))
+    lines = "".join(f"{name}\tborn_in\t{town}\n" for name, _, town in rows)
+    (tmp_path / "edges.tsv").write_text(f"source\trelation\ttarget\n{lines}")
+    clew.build([tmp_path / "nodes.jsonl", tmp_path / "edges.tsv"], tmp_path / "people.kb")
+    base = clew.open(tmp_path / "people.kb")
+    assert put_forward(base.ask("Which women were born in Leith?")) == {"Ada"}
+    assert put_forward(base.ask("Which men were born in Leith?")) == {"Cal"}
+
+
+def test_the_numbers_of_a_value_tell_it_from_others(tmp_path):
+    rows = [(f"Release {n}", f"{10 + 2 * n}.04 LTS") for n in range(6)]
+    nodes = [{"id": name, "name": name, "type": "Release", "version": version} for name, version in rows]
+    (tmp_path / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in nodes))
+    clew.build([tmp_path / "nodes.jsonl"], tmp_path / "releases.kb")
+    base = clew.open(tmp_path / "releases.kb")
+    assert put_forward(base.ask("Which release is 14.04 LTS?")) == {"Release 2"}
+
+
+def test_all_that_bear_a_name_are_meant(tmp_path):
+    copies = range(40)
+    nodes = [{"id": f"h{n}", "name": "Kent Goldings", "type": "Hop"} for n in copies]
+    nodes += [{"id": f"b{n}", "name": f"Ale {n}", "type": "Beer"} for n in copies]
+    (tmp_path / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in nodes))
+    lines = "".join(f"b{n}\tbrewed_with\th{n}\n" for n in copies)
+    (tmp_path / "edges.tsv").write_text(f"source\trelation\ttarget\n{lines}")
+    clew.build([tmp_path / "nodes.jsonl", tmp_path / "edges.tsv"], tmp_path / "beer.kb")
+    assert clew.open(tmp_path / "beer.kb").ask("How many beers are brewed with Kent Goldings?").value == 40
+
+
+@pytest.fixture(scope="module")
+def harbours(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("harbours")
+    rows = [("h1", "Oudeschild", 800_000, 4, "c1"), ("h2", "Lauwersoog", 90_000_000, 11, "c1")]
+    rows += [("h3", "Altona", 400_000_000, 16, "c2"), ("h4", "Ystad", 2_000_000, 7, "c3")]
+    nodes = [
+        {"id": key, "name": name, "type": "Port", "cargo": cargo, "depth_m": deep} for key, name, cargo, deep, _ in rows
+    ]
+    countries = [("c1", "Netherlands"), ("c2", "Germany"), ("c3", "Sweden")]
+    nodes += [{"id": key, "name": name, "type": "Country"} for key, name in countries]
+    nodes.append({"id": "l1", "name": "German", "type": "Language"})
+    (folder / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in nodes))
+    edges = [(row[0], "in_country", row[4]) for row in rows] + [("c2", "official_language", "l1")]
+    (folder / "edges.tsv").write_text("source\trelation\ttarget\n" + "".join("\t".join(edge) + "\n" for edge in edges))
+    clew.build([folder / "nodes.jsonl", folder / "edges.tsv"], folder / "ports.kb")
+    return clew.open(folder / "ports.kb")
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Dutch ports", {"Oudeschild", "Lauwersoog"}),
+        ("Which German ports are there?", {"Altona"}),
+        ("swedish ports", {"Ystad"}),
+        ("ports deeper than 1000 cm", {"Lauwersoog", "Altona"}),
+    ],
+)
+def test_peoples_stand_for_their_places_and_units_are_converted(harbours, question, names):
+    assert put_forward(harbours.ask(question)) == names
+
+
+def test_a_comparison_that_everything_satisfies_is_hardly_meant(harbours):
+    extents = reader_of(harbours.tools).extents
+    place = [one.name for one in extents.vocabulary.attributes].index("depth_m")
+    plan = Plan("list", 0, requirements=(Requirement(place, ">", 0),))
+    costs = {text: extents.fitted(plan, quantities(text))[1] for text in ("over 5 m", "over 2 m", "over 30 m")}
+    assert costs["over 5 m"] == 0 > costs["over 30 m"] > costs["over 2 m"]
+
+
+def test_both_ends_of_a_range_are_in_one_unit(tmp_path):
+    heights = [100, 900, 2800, 3100, 8500, 9400, 9900, 9999, 10500, 12000]
+    rows = "".join(f"S{place},strip,Strip {place},{height}\n" for place, height in enumerate(heights))
+    (tmp_path / "nodes.csv").write_text("id,type,name,elevation\n" + rows)
+    clew.build([tmp_path / "nodes.csv"], tmp_path / "strips.kb")
+    strips = clew.open(tmp_path / "strips.kb")
+    answer = strips.ask("strips with an elevation between 8000 and 10000 feet", method="focus_plus")
+    assert put_forward(answer) == {"Strip 4", "Strip 5", "Strip 6", "Strip 7"}
+
+
+def test_a_number_or_a_truth_over_bare_facts_is_read_as_such(tmp_path):
+    (tmp_path / "edges.csv").write_text(
+        "head,relation,tail\nIt,directed_by,Ann\nUp,directed_by,Ann\nOh,directed_by,Bo\n"
+    )
+    clew.build([tmp_path / "edges.csv"], tmp_path / "facts.kb")
+    facts = clew.open(tmp_path / "facts.kb")
+    assert facts.ask("How many are made by Ann?").value == 2
+
+
+@pytest.fixture(scope="module")
+def realms(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("realms")
+    people = ["Richard III of England", "Henry VII of England", "Louis XIV of France", "Anne of Austria"]
+    rows = "".join(f"P{number},person,{name}\n" for number, name in enumerate(people))
+    (folder / "nodes.csv").write_text("id,type,name\n" + rows + 'T1,town,"Paradise, California"\nT2,town,Ward 4B\n')
+    (folder / "edges.csv").write_text(
+        "head,relation,tail\nP1,followed,P0\nP3,is_mother_of,P2\nP0,born_in,T1\nP2,born_in,T2\n"
+    )
+    clew.build([folder / "nodes.csv", folder / "edges.csv"], folder / "realms.kb")
+    return clew.open(folder / "realms.kb")
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("who is the mother of louis xiv", {"Anne of Austria"}),
+        ("who was born in paradise", {"Richard III of England"}),
+        ("who was born in 4B", {"Louis XIV of France"}),
+    ],
+)
+def test_names_are_cut_short_and_in_small_letters_as_people_type_them(realms, question, names):
+    assert put_forward(realms.ask(question)) == names

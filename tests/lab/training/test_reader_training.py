@@ -1,0 +1,73 @@
+"""The reader is trained on schemas with questions, and written as it is opened."""
+
+import json
+
+import numpy as np
+import pytest
+
+from clew.answering.reading.encoders import Encoders
+from clew.core.errors import SourceError
+from clew.lab.training.reader.examples import normal, read_sources
+from clew.models.embedding.words import DIMENSION
+
+SCHEMAS = [("films", "Film", "Person", "directed_by", "cost"), ("books", "Book", "Author", "written_by", "pages")]
+
+
+def questions(thing, maker, relation, attribute):
+    dune, ann = [{"text": "Dune", "name": "Dune", "type": thing}], [{"text": "Ann", "name": "Ann Lee", "type": maker}]
+    by = {"answer": "?x", "variables": {"?x": maker}, "triplets": [["Dune", relation, "?x"]]}
+    of = {"answer": "?x", "variables": {"?x": thing}, "triplets": [["?x", relation, "Ann Lee"]]}
+    yield "Dune is by whom?", dune, by
+    yield "works of Ann", ann, of
+    yield "how many works has Ann", ann, of | {"aggregate": "count"}
+    yield "works of Ann above 300", ann, of | {"conditions": [["?x", attribute, ">", 300]]}
+    yield f"{attribute} of Dune", dune, {"aggregate": ["value", "Dune", attribute]}
+    yield "who sells Dune", dune, None
+
+
+@pytest.fixture
+def source(tmp_path):
+    schemas, lines = [], []
+    for name, thing, maker, relation, attribute in SCHEMAS:
+        types = [{"name": thing, "attributes": [{"name": attribute, "kind": "number"}]}, {"name": maker}]
+        schemas.append(
+            {"schema": name, "types": types, "relations": [{"name": relation, "head": thing, "tail": maker}]}
+        )
+        for text, mentions, query in questions(thing, maker, relation, attribute):
+            lines.append({"schema": name, "kind": "any", "question": text, "mentions": mentions, "query": query})
+    (tmp_path / "schemas.jsonl").write_text("\n".join(map(json.dumps, schemas)))
+    (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    return tmp_path
+
+
+def test_a_query_becomes_the_plan_that_reads_it(source):
+    films = read_sources([source])[1]
+    (plan,) = films.examples[3].plans
+    assert (plan.form, plan.requirements[0].operator, plan.requirements[0].quantity) == ("list", ">", 0)
+    assert films.examples[3].asked == "works of A ( person ) above number 1 ( 300 )"
+    assert normal(plan) != normal(films.examples[1].plans[0])
+    assert films.examples[5].plans == []
+
+
+def test_a_schema_that_stands_in_the_sources_twice_is_refused(source):
+    with pytest.raises(SourceError, match="twice"):
+        read_sources([source, source])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, tmp_path):
+    for package in ("torch", "transformers", "onnx"):
+        pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
+    from clew.lab.training.networks import EncoderSize
+    from clew.lab.training.reader.fitting import Settings, fit_reader, measure
+
+    steps = {"epochs": 4, "choice_epochs": 2, "batch": 4, "together": 1, "choice_batch": 4, "rate": 3e-4}
+    settings, schemas, out = Settings(**steps, size=EncoderSize(1, 4, 64)), read_sources([source]), tmp_path / "out"
+    figures = fit_reader(schemas, out, settings, {"seed": 0}, lambda _: None)
+    assert figures["loss"] < figures["first_loss"]
+    encoders = Encoders(out)
+    assert encoders.meaning(["who directed • film •"]).shape == (1, DIMENSION)
+    options = ["A → directed by → person", "count : film"]
+    told = encoders.choose(["who is A ( film ) by"] * 2, options, [-1.0, -2.0], [(0.0, 0.0)] * 2, 260)
+    assert np.exp(told).sum() == pytest.approx(1, abs=1e-4)
+    assert measure(schemas, Encoders(out))["questions"] == 10

@@ -1,0 +1,129 @@
+"""Tables that were made for nobody's graph: rows without keys, names that come twice, columns that are categories."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import clew
+from clew.core.errors import SourceError
+from clew.server.examples import examples
+from clew.store.sources.categories import with_categories
+from clew.store.sources.files import SourceOptions
+from clew.store.sources.read import read_sources
+from clew.store.sources.row_keys import unique_keys
+
+CARS = """Name,Origin,Horsepower,Sold
+skylark,USA,165,Jun 12 1998
+civic,Japan,53,Jul 1 1999
+civic,Japan,68,Jan 3 2001
+corona,Japan,95,Feb 2 2000
+beetle,Germany,46,Mar 31 1997
+golf,Germany,70,
+,USA,150,Apr 5 1996
+"""
+
+
+def build(folder: Path, **files: str) -> clew.Base:
+    for name, text in files.items():
+        (folder / f"{name}.csv").write_text(text)
+    clew.build([folder / f"{name}.csv" for name in files], folder / "made.kb")
+    return clew.open(folder / "made.kb")
+
+
+def test_rows_are_named_and_numbered_and_categories_are_asked_for(tmp_path):
+    base = build(tmp_path, cars=CARS)
+    assert {row.name: row.count for row in base.schema.node_types} == {"cars": 7, "Origin": 3}
+    assert base.schema.attribute_types == {"Horsepower": "integer", "Sold": "date"}
+    assert base.show("civic (2)")["name"] == "civic"
+    assert base.show("cars 7")["name"] == "cars 7"
+    answer = base.ask("Which cars have the origin Japan?")
+    assert sorted(found.node.key for found in answer.matches) == ["civic", "civic (2)", "corona"]
+    assert base.ask("What is the horsepower of the skylark?").value == 165
+
+
+def test_the_questions_to_begin_with_are_understood(tmp_path):
+    base = build(tmp_path, cars=CARS)
+    [question] = examples(base.tools, 1)
+    assert question.startswith("Which cars have the origin ")
+    assert base.ask(question).matches
+
+
+def test_a_header_says_what_the_rows_are(tmp_path):
+    base = build(tmp_path, states="lon,lat,State Name,city\n1.5,2,Texas,Austin\n2.5,3,Ohio,Columbus\n")
+    [kind] = base.schema.node_types
+    assert kind.name == "State"
+    assert base.show("Ohio")["attributes"]["city"] == "Columbus"
+
+
+def test_first_and_last_names_are_a_name(tmp_path):
+    base = build(tmp_path, people="first_name,last_name,age\nAda,Lovelace,36\nAlan,Turing,41\nAda,Lovelace,12\n")
+    assert base.show("Ada Lovelace (2)")["name"] == "Ada Lovelace"
+
+
+def test_a_column_that_names_rows_of_another_table_leads_to_them(tmp_path):
+    visits = "day,hours,person,room\n1,2,Alan,7\n1,3,Grace,8\n2,2,Alan,9\n2,1,Ada,7\n"
+    base = build(tmp_path, people="name,age\nAlan,25\nGrace,32\nAda,36\n", visits=visits)
+    [relation] = base.schema.relations
+    assert (relation.head, relation.name, relation.tail, relation.count) == ("visits", "person", "people", 4)
+
+
+def test_a_text_that_names_no_row_is_not_lost(tmp_path):
+    visits = "day,hours,person,room\n1,2,Alan,7\n1,3,Grace,8\n2,2,Alan,9\n2,1,a stranger,7\n"
+    base = build(tmp_path, people="name,age\nAlan,25\nGrace,32\n", visits=visits)
+    assert base.schema.relations[0].tail == "person"
+    assert base.show("person/a stranger")["neighbors"][0]["count"] == 1
+
+
+def test_a_table_that_may_be_edges_is_still_refused(tmp_path):
+    (tmp_path / "links.csv").write_text("gene,disease\nFBN1,Marfan\nFBN1,Weill\nTP53,Marfan\n")
+    with pytest.raises(SourceError, match="--map head=COLUMN"):
+        read_sources([tmp_path / "links.csv"])
+
+
+def test_one_column_of_words_beside_numbers_is_no_table_of_edges(tmp_path):
+    base = build(tmp_path, disasters="Entity,Year,Deaths\nDrought,1900,120\nFlood,1900,7\nDrought,1901,9\n")
+    assert {row.name: row.count for row in base.schema.node_types} == {"disasters": 3, "Entity": 2}
+
+
+def test_keys_that_are_given_must_differ(tmp_path):
+    (tmp_path / "cars.csv").write_text("id,Name\n1,civic\n1,corona\n")
+    with pytest.raises(SourceError, match="was given to another node before"):
+        clew.build([tmp_path / "cars.csv"], tmp_path / "cars.kb")
+
+
+def test_what_only_some_may_see_is_no_node_for_all(tmp_path):
+    (tmp_path / "staff.csv").write_text("name,illness,who\nAda,flu,hr\nAlan,flu,hr\nGrace,,hr\n")
+    options = SourceOptions(columns={"groups": "who"})
+    tables = with_categories(read_sources([tmp_path / "staff.csv"], options))
+    assert not tables.edges
+    assert "illness" in tables.nodes[0].table.column_names
+
+
+def test_lists_lead_to_each_of_their_items(tmp_path):
+    rows = [{"name": "Jaws", "tags": ["shark", "sea"]}, {"name": "Titanic", "tags": ["sea", "ship"]}, {"name": "Lost"}]
+    (tmp_path / "films.json").write_text(json.dumps(rows))
+    clew.build([tmp_path / "films.json"], tmp_path / "films.kb")
+    base = clew.open(tmp_path / "films.kb")
+    assert {row.name: row.count for row in base.schema.node_types} == {"films": 3, "tags": 3}
+    assert base.schema.relations[0].count == 4
+
+
+def test_an_update_knows_the_categories_of_its_base(tmp_path):
+    base = build(tmp_path, cars=CARS)
+    (tmp_path / "more.csv").write_text("Name,Origin,Horsepower\ngolf,Brazil,75\nfiesta,Germany,66\n")
+    base.update([tmp_path / "more.csv"])
+    base = clew.open(tmp_path / "made.kb")
+    assert "Origin" not in base.schema.attribute_types
+    assert [node["key"] for node in base.neighbours("golf")["nodes"]] == ["golf", "Origin/Brazil"]
+    assert base.ask("How many cars have the origin Germany?").value == 2
+
+
+@given(st.lists(st.sampled_from(["a", "b", "a (2)", "a (3)", ""]), max_size=12))
+def test_keys_differ_and_begin_with_the_names(names):
+    keys = unique_keys(names)
+    assert len(set(keys)) == len(names)
+    assert all(key.startswith(name) for key, name in zip(keys, names, strict=True))
+    assert [key for key, name in zip(keys, names, strict=True) if key == name] == list(dict.fromkeys(names))

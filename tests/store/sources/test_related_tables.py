@@ -1,0 +1,225 @@
+"""Files that are the tables of one database: a column that holds the keys of another file is a relation."""
+
+import pytest
+
+import clew
+from clew.core.errors import SourceError
+from clew.store.sources.files import SourceOptions
+from clew.store.sources.read import read_sources
+from clew.store.sources.row_keys import names_of_rows
+
+FILES = {
+    "customers.csv": "customer_id,company_name,city\n1,Around the Horn,London\n2,Bon app',Marseille\n",
+    "categories.csv": "category_id,category_name\n1,Beverages\n2,Condiments\n",
+    "products.csv": "product_id,product_name,category_id,price\n1,Chai,1,18\n2,Aniseed Syrup,2,10\n3,Chang,1,19\n",
+    "orders.csv": "order_id,customer_id,ordered\n10248,1,2023-07-04\n10249,2,2023-07-05\n10250,1,2023-08-08\n",
+    "order_details.csv": "order_id,product_id,quantity\n10248,1,12\n10248,2,10\n10249,3,5\n10250,2,9\n",
+}
+
+
+@pytest.fixture
+def shop(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_keys_of_other_files_are_relations_and_a_file_of_two_of_them_links(shop):
+    clew.build([shop / name for name in FILES], shop / "shop.kb")
+    base = clew.open(shop / "shop.kb")
+    relations = {(row.name, row.head, row.tail, row.count) for row in base.schema.relations}
+    assert relations == {
+        ("category", "product", "category", 3),
+        ("customer", "order", "customer", 3),
+        ("order_details", "order", "product", 4),
+    }
+    assert base.show("products/2")["name"] == "Aniseed Syrup"
+    order = base.show("orders/10249")
+    assert (order["name"], order["attributes"]) == ("order 10249", {"ordered": "2023-07-05"})
+    assert order["neighbors"][1]["nodes"][0]["attributes"] == {"quantity": 5}
+    assert [match.node.name for match in base.ask("Which customers ordered Chang?").matches] == ["Bon app'"]
+    assert "orders.customer_id → customers" in " ".join(base.tools.stored.notes)
+
+
+def test_a_value_that_no_row_has_is_named_and_may_be_left_out(shop):
+    (shop / "orders.csv").write_text(FILES["orders.csv"] + "10251,9,2023-09-01\n")
+    files = [shop / name for name in FILES]
+    with pytest.raises(SourceError, match=r"orders\.csv.*customers/9") as wrong:
+        clew.build(files, shop / "shop.kb")
+    assert wrong.value.line == 5
+    clew.build(files, shop / "shop.kb", skip_bad=True)
+    assert clew.open(shop / "shop.kb").show("orders/10251")["neighbors"] == []
+
+
+def test_values_that_are_mostly_elsewhere_are_no_reference(shop):
+    (shop / "products.csv").write_text("product_id,product_name,category_id\n1,Chai,7\n2,Syrup,8\n3,Chang,1\n")
+    tables = read_sources([shop / "categories.csv", shop / "products.csv"])
+    assert not tables.edges
+    assert sum(piece.table.num_rows for piece in tables.nodes) == 5
+
+
+def test_files_beside_edges_keep_their_keys(shop):
+    (shop / "people.csv").write_text("id,name,city_id\np1,Ann,c1\np2,Bob,c1\n")
+    (shop / "cities.csv").write_text("id,name\nc1,London\n")
+    (shop / "links.csv").write_text("head,relation,tail\np1,knows,p2\n")
+    tables = read_sources([shop / name for name in ("people.csv", "cities.csv", "links.csv")])
+    assert [key for piece in tables.nodes for key in piece.table["key"].to_pylist()] == ["p1", "p2", "c1"]
+    related = read_sources([shop / name for name in ("people.csv", "cities.csv")])
+    assert [key for piece in related.nodes for key in piece.table["key"].to_pylist()][-1] == "cities/c1"
+
+
+def test_an_empty_cell_refers_to_nothing(shop):
+    (shop / "products.csv").write_text(FILES["products.csv"] + "4,Chartreuse,,18.0\n")
+    clew.build([shop / "products.csv", shop / "categories.csv"], shop / "some.kb")
+    assert clew.open(shop / "some.kb").neighbours("products/4")["edges"] == []
+
+
+def test_a_first_column_called_like_a_key_is_one(shop):
+    (shop / "People.csv").write_text("playerID,nameFirst,nameLast\naaronha01,Hank,Aaron\nruthba01,Babe,Ruth\n")
+    (shop / "Awards.csv").write_text("playerID,award,year\nruthba01,MVP,1923\naaronha01,MVP,1957\nruthba01,HOF,1936\n")
+    tables = read_sources([shop / "People.csv", shop / "Awards.csv"])
+    (edges,) = tables.edges
+    assert edges.table["tail"].to_pylist() == ["People/ruthba01", "People/aaronha01", "People/ruthba01"]
+    assert (edges.file, edges.line(0)) == (str(shop / "Awards.csv"), 2)
+
+
+def test_years_of_one_kind_of_file_do_not_refer_to_each_other(shop):
+    for year in (2001, 2002):
+        (shop / f"films{year}.jsonl").write_text(
+            f'{{"title": "Film of {year}", "country": "UK", "tag_id": ["a", "b"]}}\n'
+        )
+    tables = read_sources([shop / "films2001.jsonl", shop / "films2002.jsonl"])
+    assert not tables.edges
+    assert len(tables.nodes) == 2
+
+
+FAMILY = {
+    "places.csv": "place_id,name,part_of_place_id\n1,Ottawa,3\n2,Worthington,3\n3,Ontario,\n",
+    "people.csv": "person_id,name,birth_place_id,father_id\nI1,Ann Webb,1,I2\nI2,Bob Webb,2,I3\nI3,Carl Webb,2,\n",
+    "marriages.csv": "marriage_id,husband_id,wife_id,date\nF1,I2,I1,1879-07-25\nF2,I3,I1,1868-08\n",
+}
+
+
+def read(folder, files, **options):
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return read_sources([folder / name for name in files], SourceOptions(**options))
+
+
+def relations(tables):
+    found = {}
+    for piece in tables.edges:
+        rows = piece.table.select(["head", "relation", "tail"]).to_pylist()
+        found |= {row["relation"]: (row["head"].partition("/")[0], row["tail"].partition("/")[0]) for row in rows}
+    return found
+
+
+def named(tables):
+    return [name for piece in tables.nodes for name in piece.table["name"].to_pylist()]
+
+
+def test_columns_refer_to_the_key_that_their_names_end_with_or_that_their_texts_are(tmp_path):
+    tables = read(tmp_path, FAMILY)
+    assert relations(tables) == {
+        "part_of_place": ("places", "places"),
+        "birth_place": ("people", "places"),
+        "father": ("people", "people"),
+        "husband": ("marriages", "people"),
+        "wife": ("marriages", "people"),
+    }
+    assert sum(piece.table.num_rows for piece in tables.edges) == 11
+    assert "people.father_id → people" in " ".join(tables.notes)
+
+
+def test_numbers_whose_column_names_no_table_refer_to_nothing_and_a_note_says_so(tmp_path):
+    numbers = {name: text.replace("I", "").replace("F", "") for name, text in FAMILY.items()}
+    tables = read(tmp_path, numbers)
+    assert set(relations(tables)) == {"part_of_place", "birth_place"}
+    (note,) = [one for one in tables.notes if "Called like keys" in one]
+    assert "people.father_id, marriages.husband_id, marriages.wife_id" in note
+    (note,) = read(tmp_path, {name: numbers[name] for name in ("people.csv", "marriages.csv")}).notes
+    assert "people.birth_place_id, people.father_id, marriages.husband_id" in note
+
+
+def test_texts_that_are_keys_of_two_files_or_of_none_refer_to_nothing(tmp_path):
+    cats = {"cats.csv": "cat_id,name\nI1,Tom\nI2,Puss\nI3,Felix\n"}
+    assert "father" not in relations(read(tmp_path, FAMILY | cats))
+    strange = {"people.csv": FAMILY["people.csv"].replace(",I3", ",X9")}
+    assert "father" not in relations(read(tmp_path, FAMILY | strange))
+
+
+def test_a_second_spelling_of_the_own_key_refers_to_nothing(tmp_path):
+    people = {"people.csv": "person_id,name,site_id\nI1,Ann Webb,I1\nI2,Bob Webb,I2\nI3,Carl Webb,I2\n"}
+    tables = read(tmp_path, FAMILY | people)
+    assert "site" not in relations(tables)
+    assert "husband" in relations(tables)
+
+
+LINKS = {
+    "hops.csv": "hop_id,name\n1,Cascade\n2,Citra\n",
+    "recipes.csv": "recipe_id,name\n1,Pale Ale\n2,Porter\n",
+}
+
+
+def test_rows_with_nothing_but_two_references_and_a_number_are_edges(tmp_path):
+    link = {"hop_in_recipe.csv": "id,hop_id,recipe_id\n1,1,1\n2,1,1\n3,2,1\n4,2,2\n"}
+    tables = read(tmp_path, LINKS | link)
+    assert relations(tables) == {"hop_in_recipe": ("hops", "recipes")}
+    assert len(named(tables)) == 4
+
+
+@pytest.mark.parametrize(
+    "link", ["id,hop_id,recipe_id,grams\n1,1,1,20\n2,1,1,5\n", "id,hop_id,recipe_id\nFirst wort,1,1\nDry hop,1,1\n"]
+)
+def test_rows_between_two_others_with_more_to_ask_for_are_nodes_and_a_relation(tmp_path, link):
+    tables = read(tmp_path, LINKS | {"hop_in_recipe.csv": link})
+    own = {"hop": ("hop_in_recipe", "hops"), "recipe": ("hop_in_recipe", "recipes")}
+    assert relations(tables) == own | {"hop_in_recipe": ("hops", "recipes")}
+    things = {"brews.csv": "id,hop_id,recipe_id,day\n1,1,1,2021-03-05\n2,1,1,2021-03-06\n"}
+    assert relations(read(tmp_path, LINKS | things)) == {"hop": ("brews", "hops"), "recipe": ("brews", "recipes")}
+
+
+def test_a_link_within_a_table_is_called_after_its_second_column_where_that_says_more(tmp_path):
+    mounts = {"mounts.csv": "mount_id,name\nM1,Fujifilm X\nM2,M42\n"}
+    accepts = {"mount_compatibility.csv": "mount_id,accepts_mount_id\nM1,M2\n"}
+    tables = read(tmp_path, mounts | accepts)
+    assert relations(tables) == {"accepts_mount": ("mounts", "mounts")}
+
+
+LENSES = {
+    "makers.csv": "maker_id,name\nK1,Mamiya\n",
+    "lenses.csv": "lens_id,serial,model,maker_id\nL1,X77,35mm f/3.5,K1\nL2,X78,80mm f/2.8,K1\n",
+}
+
+
+def test_a_column_of_short_texts_names_the_rows_and_not_their_codes(tmp_path):
+    assert named(read(tmp_path, LENSES)) == ["Mamiya", "35mm f/3.5", "80mm f/2.8"]
+
+
+def test_a_mapped_name_holds_where_the_column_is(tmp_path):
+    tables = read(tmp_path, LENSES, columns={"name": "serial"})
+    assert named(tables) == ["Mamiya", "X77", "X78"]
+    assert relations(tables) == {"maker": ("lenses", "makers")}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        ["https://a.example/x", "www.b.example/y"],
+        ["img/one.png", "two.jpeg"],
+        ["ann@mail.example", "bob@mail.example"],
+        ["2021-03-05T10:00", "2021-04-05T11:00"],
+        ["Mar 5, 2021", "April 12, 2021"],
+        ["A lens for portraits.", "It is good for sport."],
+        ["9f86d081", "a1f0c6e8"],
+        ["JFK", "LAX"],
+    ],
+)
+def test_what_each_row_has_of_its_own_need_not_be_its_name(others):
+    held = {"other": others, "model": ["EOS 90D", "Z 7"]}
+    assert names_of_rows("camera", (), held) == (["EOS 90D", "Z 7"], "model")
+
+
+def test_a_code_names_rows_where_nothing_else_does():
+    assert names_of_rows("airport", (), {"code": ["JFK", "LAX"], "size": [1, 2]}) == (["JFK", "LAX"], "code")
+    assert names_of_rows("page", (), {"file": ["a.html", "b.html"]}) == (["page 1", "page 2"], "")
