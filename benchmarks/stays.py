@@ -22,8 +22,8 @@ from clew import cli
 
 LIBRARIES = ("core/", "models/", "store/")
 LIBRARIES += tuple(f"answering/{part}/" for part in ("queries", "reading", "roles", "conversation"))
-SHARED = ("cli/__init__.py", "cli/options.py", "cli/output.py", "methods/__init__.py", "methods/protocol.py")
-SHARED += ("methods/role_choice.py", "methods/answering.py")
+SHARED = ("cli/__init__.py", "cli/options.py", "cli/output.py")
+SHARED += tuple(f"answering/methods/{name}.py" for name in ("__init__", "protocol", "role_choice", "answering"))
 
 
 def files_run(arguments: list[str]) -> list[str]:
