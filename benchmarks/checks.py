@@ -24,9 +24,9 @@ from clew.lab.synthesis.benchmark import Wanted, make_benchmark
 from clew.store.building import build
 from clew.store.graph import adjacency, arrays
 from clew.store.index.vector_store import VectorStore
+from clew.store.open_base import OpenBase
 from clew.store.sources.files import SourceOptions
 from clew.store.sources.read import read_sources
-from clew.store.toolbox import Toolbox
 
 METHODS = ("bm25", "focus_plus", "vector_search")
 MOST_MILLISECONDS, MOST_SLOWER = 60, 0.03
@@ -48,10 +48,10 @@ def main() -> None:
         base = given.base or Path(scratch) / "base.kb"
         if given.base is None:
             build(read_sources(given.sources, SourceOptions()), base)
-            Toolbox.switch_embedder(base, "hash")
+            OpenBase.switch_embedder(base, "hash")
         if not base.with_name("tiny.kb").exists():
             build(clew.from_tables([{"id": "a", "type": "thing", "name": "a name"}]), base.with_name("tiny.kb"))
-        made = make_benchmark(Toolbox.open(base), Path(scratch) / "questions", Wanted(given.questions, seed=7))
+        made = make_benchmark(OpenBase.open(base), Path(scratch) / "questions", Wanted(given.questions, seed=7))
         questions = [str(row["question"]) for row in made.rows]
         print(json.dumps(measured(base, questions, given.times), indent=1))
 

@@ -40,7 +40,7 @@ from clew.lab.datasets.load import load_dataset
 from clew.lab.evaluation.benchmark import Benchmark
 from clew.lab.evaluation.comparison import bootstrap, by_type
 from clew.store.building import build
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 NEIGHBOURS = (1, 5, 20, 50)
 METHOD = KnowledgeGraphPrompting()
@@ -88,7 +88,7 @@ def speed(count: int) -> None:
         build(tables, Path(folder) / "kb")
         seconds = time.process_time() - worked
         print(f"base: {time.perf_counter() - begun:.1f} s, {seconds:.1f} s of processor time, {peak():.2f} GB at most")
-        tools = Toolbox.open(Path(folder) / "kb", embedder="hash")
+        tools = OpenBase.open(Path(folder) / "kb", embedder="hash")
         tools.vectors.embed_all()
         chance = random.Random(1)
         asked = []
@@ -105,7 +105,7 @@ def speed(count: int) -> None:
             )
 
 
-def timed(work, question: str, tools: Toolbox) -> tuple[float, float]:
+def timed(work, question: str, tools: OpenBase) -> tuple[float, float]:
     begun, worked = time.perf_counter(), time.process_time()
     work(question, tools)
     return time.perf_counter() - begun, time.process_time() - worked
@@ -140,11 +140,11 @@ def density_curve(spec: str, svg: Path, limit: int | None) -> None:
     )
 
 
-def nearest(tools: Toolbox, count: int, passages: NodeSet, node: int) -> Ranking:
+def nearest(tools: OpenBase, count: int, passages: NodeSet, node: int) -> Ranking:
     return tools.vectors.nearest(node, count, passages)
 
 
-def tools_for(dataset, edges: EdgeOptions) -> Toolbox:
+def tools_for(dataset, edges: EdgeOptions) -> OpenBase:
     plain = Benchmark(dataset).tools  # its vectors serve every graph over the same passages
     tools = Benchmark(dataset, edges=edges).tools
     if not tools.vectors.is_complete:
@@ -154,12 +154,12 @@ def tools_for(dataset, edges: EdgeOptions) -> Toolbox:
                 place = target / file.relative_to(source)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(file.read_bytes())
-        tools = Toolbox.open(tools.local.folder)
+        tools = OpenBase.open(tools.local.folder)
         tools.vectors.embed_all()
     return tools
 
 
-def measured(tools: Toolbox, graph: PassageGraph, dataset) -> tuple[float, float, float]:
+def measured(tools: OpenBase, graph: PassageGraph, dataset) -> tuple[float, float, float]:
     kb, search = tools.kb, search_of(tools)
     pairs = sum(len(graph.ties(node).nodes) for node in range(len(kb))) / 2
     recalls, times = [], []
@@ -198,12 +198,12 @@ def neighbours_of_seeds(spec: str, limit: int | None) -> None:
             )
 
 
-def opened_for(dataset, edges: EdgeOptions, question) -> Toolbox:
-    return Toolbox.open(question_base(dataset, question.id, edges))
+def opened_for(dataset, edges: EdgeOptions, question) -> OpenBase:
+    return OpenBase.open(question_base(dataset, question.id, edges))
 
 
 def structure(folder: str, count: int) -> None:
-    tools = Toolbox.open(folder)
+    tools = OpenBase.open(folder)
     dataset = structural_questions(tools.local, count)
     for name in ("knowledge_graph_prompting", "tf_idf"):
         run = Benchmark(dataset, given=tools).run(create(name))

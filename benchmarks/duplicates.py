@@ -13,14 +13,14 @@ from collections import Counter
 from pathlib import Path
 
 from clew.store.curation.duplicates import find_duplicates
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 JUDGED = Path(__file__).parent / "data" / "duplicates" / "hpo_judged.tsv"
 
 
 def main(folder: str) -> None:
     begun = time.perf_counter()
-    pairs = find_duplicates(Toolbox.open(folder))
+    pairs = find_duplicates(OpenBase.open(folder))
     seconds = time.perf_counter() - begun
     found = {(pair.first.key, pair.second.key) for pair in pairs}
     sources = Counter("/".join(sorted(key.partition(":")[0] for key in pair)) for pair in found)

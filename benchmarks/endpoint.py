@@ -32,11 +32,11 @@ import clew
 from clew.answering.methods.catalog import create
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.rdf_export import write_ntriples
+from clew.store.open_base import OpenBase, OpenRemoteBase
 from clew.store.remote.sparql import SparqlKnowledgeBase
 from clew.store.remote.sparql_endpoint import Politeness, SparqlEndpoint
 from clew.store.remote.sparql_schema import Reading
 from clew.store.remote_bases import described_nodes, open_stored
-from clew.store.toolbox import RemoteToolbox, Toolbox
 
 METHODS = ("focus_plus", "four_step_focus", "subgraph_reranking", "aligned_paths")
 TEXT_METHODS = {name: {"with_relations": "false"} for name in ("bm25", "vector_search", "hybrid")}
@@ -76,8 +76,8 @@ def main() -> None:
                 nodes = None if given.lookup else described_nodes(endpoint, Reading(), folder / "endpoints")
             result: dict[str, Any] = {"base": given.which, "seconds_to_read": round(time.perf_counter() - begun, 1)}
             tools = (
-                Toolbox.open(folder / "rdf.kb"),
-                RemoteToolbox(SparqlKnowledgeBase(endpoint, describe=lambda: nodes)),
+                OpenBase.open(folder / "rdf.kb"),
+                OpenRemoteBase(SparqlKnowledgeBase(endpoint, describe=lambda: nodes)),
             )
             asked = questions[:: max(1, len(questions) // given.limit)][: given.limit]
             if given.texts:
@@ -111,7 +111,7 @@ def oxigraph(folder: Path):
             running.terminate()
 
 
-def compare(name: str, tools: tuple[Toolbox, Toolbox], endpoint: Any, questions: list[str]) -> dict:
+def compare(name: str, tools: tuple[OpenBase, OpenBase], endpoint: Any, questions: list[str]) -> dict:
     method, times, queries = create(name, TEXT_METHODS.get(name)), ([], []), []
     ask = endpoint._ask
     sent: list[str] = []

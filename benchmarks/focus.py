@@ -30,7 +30,7 @@ from clew.answering.queries.solutions import solve
 from clew.core.types import NodeSet
 from clew.store.building import build
 from clew.store.graph.arrays import ArrayKnowledgeBase
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 HUB = "0"
 SAMPLED = 3
@@ -89,8 +89,10 @@ def main() -> None:
         base = options.base or Path(folder) / "synthetic.kb"
         if not base.exists():
             build(tables(scale, texts=True), base)
-        Toolbox.open(base, embedder="hash").vectors.embed_all()  # the base has vectors; which ones does not matter here
-        toolbox = Toolbox.open(base, embedder="hash")
+        OpenBase.open(
+            base, embedder="hash"
+        ).vectors.embed_all()  # the base has vectors; which ones does not matter here
+        toolbox = OpenBase.open(base, embedder="hash")
         kb = toolbox.local
         hub = NodeSet.of([kb.find(HUB)])
         random = np.random.default_rng(0)

@@ -28,7 +28,7 @@ from postgres import hpo
 import clew
 from bolt_server import PASSWORD, USER, graph_server
 from clew.store.graph.arrays import ArrayKnowledgeBase
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 
 def main() -> None:
@@ -50,11 +50,11 @@ def main() -> None:
             result: dict[str, Any] = {"seconds_to_build": round(time.perf_counter() - begun, 1)}
             result["same_base"] = are_same(ArrayKnowledgeBase.open(kb), ArrayKnowledgeBase.open(folder / "by_bolt.kb"))
             begun = time.perf_counter()
-            Toolbox.open(address).kb.nodes()
+            OpenBase.open(address).kb.nodes()
             result["seconds_to_read"] = round(time.perf_counter() - begun, 1)
             asked = questions[:: max(1, len(questions) // given.limit)][: given.limit]
             for method in given.method or METHODS:
-                tools = Toolbox.open(kb), Toolbox.open(address)  # anew: what one method has asked for is kept
+                tools = OpenBase.open(kb), OpenBase.open(address)  # anew: what one method has asked for is kept
                 result[method] = compare(method, tools, tools[1].kb.server, asked)
                 print(json.dumps({method: result[method]}), file=sys.stderr, flush=True)
     print(json.dumps(result, indent=1))

@@ -16,7 +16,7 @@ from clew.answering.methods.catalog import create
 from clew.answering.methods.stark import retrievers
 from clew.core.types import NodeSet
 from clew.lab.evaluation.comparison import bootstrap
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 QUESTIONS = Path(__file__).parent / "data" / "hpo_questions.jsonl"
 METHODS = ("bm25", "vector_search", "hybrid", "multi_vector_search")
@@ -54,7 +54,7 @@ def main():
     options.add_argument("--random", type=int, default=4000)
     options.add_argument("--multi", type=int, default=100, help="questions put to multi_vector_search")
     given = options.parse_args()
-    tools = Toolbox.open(given.kb)
+    tools = OpenBase.open(given.kb)
     questions = [json.loads(line) for line in given.questions.read_text().splitlines()]
     chosen = candidates(tools, questions, given.random)
     print(f"{len(chosen)} candidates of {len(tools.kb)} nodes", flush=True)

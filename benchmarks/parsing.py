@@ -22,7 +22,7 @@ from clew.answering.methods.role_choice import reader_parser
 from clew.answering.queries.grounding import ground
 from clew.core.query import Constant, Term, TripletQuery, Variable
 from clew.lab.datasets.load import load_dataset
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 Edge = tuple[bool, str, str | None, str]
 TARGET = "?"
@@ -43,7 +43,7 @@ def canonical(edges: Iterable[Edge]) -> tuple[Edge, ...]:
     return min(forms)
 
 
-def edges_of(query: TripletQuery, toolbox: Toolbox) -> tuple[Edge, ...]:
+def edges_of(query: TripletQuery, toolbox: OpenBase) -> tuple[Edge, ...]:
     """A parsed query with its constants as the keys of the nodes they stand for."""
     groundings = ground(query, toolbox.names)
 
@@ -74,7 +74,7 @@ def requires_more(query: TripletQuery) -> bool:
     return bool(query.conditions or query.among or query.best or query.either)
 
 
-def is_right(query: TripletQuery, record: Mapping[str, Any], toolbox: Toolbox) -> bool:
+def is_right(query: TripletQuery, record: Mapping[str, Any], toolbox: OpenBase) -> bool:
     """Whether a parse equals a gold query of the HPO file."""
     counts = [[c.variable, c.of, c.comparison, c.value] for c in query.counts]
     return (
@@ -113,7 +113,7 @@ def main() -> None:
     )
     parser.add_argument("--limit", type=int)
     options = parser.parse_args()
-    toolbox = Toolbox.open(options.base)
+    toolbox = OpenBase.open(options.base)
     reader = reader_parser(toolbox)
 
     def measured(name: str, questions: list[tuple[str, Any]], right: Any) -> None:

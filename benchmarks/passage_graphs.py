@@ -22,7 +22,7 @@ from clew.core.types import NodeSet
 from clew.documents.graph.edges import density
 from clew.lab.datasets.questions import Dataset, Question
 from clew.store.graph.arrays import ArrayKnowledgeBase
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 SEEDS = 10
 
@@ -41,7 +41,7 @@ class Neighbourhood:
 
 
 def seed_neighbours(
-    questions: Sequence[Question], tools_for: Callable[[Question], Toolbox], kinds: Sequence[str], seeds: int = SEEDS
+    questions: Sequence[Question], tools_for: Callable[[Question], OpenBase], kinds: Sequence[str], seeds: int = SEEDS
 ) -> Neighbourhood:
     """Over the graph of each question; seeds by TF-IDF, as in the paper."""
     measured = [_measured(question, tools_for(question), kinds, seeds) for question in questions]
@@ -49,7 +49,7 @@ def seed_neighbours(
     return Neighbourhood(len(measured), *columns)
 
 
-def _measured(question: Question, tools: Toolbox, kinds: Sequence[str], seeds: int) -> tuple[float, ...]:
+def _measured(question: Question, tools: OpenBase, kinds: Sequence[str], seeds: int) -> tuple[float, ...]:
     kb = tools.local
     graph = PassageGraph(kb, kinds)
     passages = readable_nodes(kb)

@@ -20,10 +20,10 @@ from clew.store.graph.tables import Piece, Tables
 
 def questions(folder: str, count: int) -> None:
     from clew.answering.methods.catalog import ask, create
-    from clew.store.toolbox import Toolbox
+    from clew.store.open_base import OpenBase
 
     dataset = load_dataset(f"metaqa:{folder}:3-hop-dev").sample(count)
-    method, tools = create("aligned_paths"), Toolbox.open(dataset_base(dataset))
+    method, tools = create("aligned_paths"), OpenBase.open(dataset_base(dataset))
     for round_ in ("first", "warm"):
         begun = time.process_time()
         for question in dataset.questions:

@@ -24,10 +24,10 @@ import numpy as np
 import clew
 from clew.lab.datasets.load import load_dataset
 from clew.store.building import build
+from clew.store.open_base import OpenBase
 from clew.store.postgres.connection import Address
 from clew.store.postgres.loading import publish
 from clew.store.sources.read import read_sources
-from clew.store.toolbox import Toolbox
 
 HPO_QUESTIONS = Path(__file__).parent / "data" / "hpo_questions.jsonl"
 METAQA = {"1-hop-dev": 67, "2-hop-dev": 67, "3-hop-dev": 66}
@@ -67,7 +67,7 @@ def ask_all(base: clew.Base, questions: list[str]) -> tuple[list[dict[str, Any]]
     return answers, times
 
 
-def share_vectors(embedded: Toolbox, database: Toolbox) -> None:
+def share_vectors(embedded: OpenBase, database: OpenBase) -> None:
     """Give the one the vectors that the other has computed."""
     source, target = embedded.vectors.store, database.vectors.store
     hashes = np.ascontiguousarray(source._keys()["hash"])

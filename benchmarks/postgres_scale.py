@@ -31,11 +31,11 @@ from clew.models.embedding.opening import HashEmbedder
 from clew.store.building import build
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.tables import Piece, Tables
+from clew.store.open_base import OpenBase
 from clew.store.postgres.connection import Address, connect
 from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
 from clew.store.postgres.loading import publish
 from clew.store.postgres.vectors import PostgresVectorStore
-from clew.store.toolbox import Toolbox
 
 WORDS = 200_000
 SYLLABLES = np.array([first + second for first in "bdklmn" for second in "aeiou"])
@@ -94,7 +94,7 @@ def load_vectors(kb: PostgresKnowledgeBase, count: int) -> None:
         connection.execute(f"ANALYZE vector_rows, {store.table}")
 
 
-def calls(tools: Toolbox, relation: str) -> dict[str, Callable[[], object]]:
+def calls(tools: OpenBase, relation: str) -> dict[str, Callable[[], object]]:
     """What is timed: names, hops, words, values, whole questions."""
     kb = tools.stored
     refs = kb.refs([kb.find("0"), kb.find(str(kb.count // 2))])
@@ -163,10 +163,10 @@ def main() -> None:
         load_vectors(kb, vectors)
         say(f"{vectors} vectors s", round(time.perf_counter() - begun, 1))
     begun = time.perf_counter()
-    database = Toolbox.open(address.url, embedder=HashEmbedder(DIMENSION))
+    database = OpenBase.open(address.url, embedder=HashEmbedder(DIMENSION))
     _ = database.names, database.lexical
     say("open ms", round((time.perf_counter() - begun) * 1000))
-    embedded = Toolbox.open(folder, embedder=HashEmbedder(DIMENSION))
+    embedded = OpenBase.open(folder, embedder=HashEmbedder(DIMENSION))
     assert isinstance(embedded.stored, ArrayKnowledgeBase)
     relation = kb.schema.relation_names[0]
     mine, theirs = calls(embedded, relation), calls(database, relation)

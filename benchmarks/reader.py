@@ -27,7 +27,7 @@ from clew.core.roles import Reading, Source
 from clew.lab.datasets.load import load_dataset
 from clew.lab.evaluation.benchmark import Benchmark
 from clew.lab.evaluation.metrics import text_exact, text_f1
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 FOLDS = 5
 L2 = 1.0
@@ -50,7 +50,7 @@ def examples(spec: str) -> list[Example]:
     return [example(tools, question.text, question.answers) for question in dataset.questions]
 
 
-def example(tools: Toolbox, question: str, answers: tuple[str, ...]) -> Example:
+def example(tools: OpenBase, question: str, answers: tuple[str, ...]) -> Example:
     method = KnowledgeGraphPrompting()
     nodes = [tools.kb.node(int(node)) for node in method.rank(question, tools).nodes[: method.read]]
     reading = Reading(question, tuple(Source(node.text, node.name) for node in nodes))

@@ -21,7 +21,7 @@ from clew.core.types import NodeSet
 from clew.lab.datasets.base import dataset_base
 from clew.lab.datasets.load import load_dataset
 from clew.store.graph.protocol import KnowledgeBase
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 TAKEN = 400
 WIDEST = 3000
@@ -70,7 +70,7 @@ def existing(kb: KnowledgeBase, known: Vocabulary, node: int, depth: int) -> Ite
 
 def taught(spec: str, depth: int, *, least: float) -> tuple[KnowledgeBase, Vocabulary, list[Taught]]:
     dataset = load_dataset(spec)
-    tools = Toolbox.open(dataset_base(dataset))
+    tools = OpenBase.open(dataset_base(dataset))
     kb, known = tools.kb, Vocabulary(tools.kb.schema)
     questions = [one for one in dataset.questions if is_taught(one.text)]
     random.Random(0).shuffle(questions)

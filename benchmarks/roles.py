@@ -40,7 +40,7 @@ from clew.lab.evaluation.metrics import normalise_text, text_exact, text_f1
 from clew.models.embedding.onnx import OnnxEmbedder
 from clew.models.opening import open_model
 from clew.models.protocol import Embedder, LanguageModel
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 
 @dataclass
@@ -95,7 +95,7 @@ def measure(role: str, player: str, n: int, play: Callable[[], dict[str, list[fl
 def parsing(n: int, model: LanguageModel | None, base: Path):
     cases = parse_cases(n)
     metaqa_base(base)
-    tools = Toolbox.open(base)
+    tools = OpenBase.open(base)
 
     def judge(parses) -> dict[str, list[float]]:
         exact, relations = [], []

@@ -29,7 +29,7 @@ from clew.lab.evaluation.benchmark import Benchmark
 from clew.lab.evaluation.rows import Row
 from clew.store.index.disk_vectors import DiskVectors
 from clew.store.index.vector_store import VectorStore
-from clew.store.toolbox import Toolbox, embedding_by
+from clew.store.open_base import OpenBase, embedding_by
 
 TICKS = os.sysconf("SC_CLK_TCK")
 Work = Callable[[str | None, Path], None]
@@ -55,7 +55,7 @@ def worker_processes() -> dict[int, float]:
 
 def embed(kb: str, nodes: int, address: str | None, out: Path) -> None:
     """The vectors of the first nodes of a base."""
-    tools = Toolbox.open(kb)
+    tools = OpenBase.open(kb)
     store = VectorStore.open(out, tools.embedder)
     with hired(address) as workers:
         by = embedding_by(workers, tools.remembered_embedder or "minilm", tools.embedder.name)

@@ -21,7 +21,7 @@ ROOMS = {
         {"postgres"},
         {"building", "confirmed"},
         {"remote_bases"},
-        {"toolbox"},
+        {"open_base"},
         {"group_views", "curation", "base_union"},
     ],
     "documents": [],

@@ -21,7 +21,7 @@ from clew.core.errors import InputError
 from clew.core.trace import Recorder, Span
 from clew.core.types import Answer, Direction
 from clew.models.budget import Budget, Ledger
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 if TYPE_CHECKING:  # imported where they are used: most programs ask one kind of thing
     from clew.answering.conversation import Conversation
@@ -51,7 +51,7 @@ class Base:
     >>> print(base.ask("Which genes cause Marfan syndrome?"))                    # doctest: +SKIP
     """
 
-    tools: Toolbox
+    tools: OpenBase
     ledger: Ledger
     """What its model has cost so far."""
     is_view: bool = False
@@ -161,7 +161,7 @@ class Base:
         view = view_for(self.tools.described, groups)
         if view is None:
             return self
-        tools = Toolbox.open(self.tools.opens(view), model=self.tools.model, embedder=self.tools.embedder_given)
+        tools = OpenBase.open(self.tools.opens(view), model=self.tools.model, embedder=self.tools.embedder_given)
         return replace(self, tools=tools, is_view=True)
 
     def find(self, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
@@ -245,7 +245,7 @@ class Base:
             delete_edges=[Path(file) for file in delete_edges],
         )
         update(place, delta, skip_bad=skip_bad, widen=widen)
-        return replace(self, tools=Toolbox.open(place, model=self.tools.model, embedder=self.tools.embedder_given))
+        return replace(self, tools=OpenBase.open(place, model=self.tools.model, embedder=self.tools.embedder_given))
 
     def verify(self) -> list[str]:
         """Everything that is wrong with its files, or its tables; empty when all is well."""
@@ -278,7 +278,7 @@ def open(
         from clew.store.base_union import joined_base
 
         base = joined_base([Path(one) for one in base], groups) if len(base) != 1 else base[0]
-    opened = Base(Toolbox.open(base, model=_opened(model, ledger), embedder=embedder), ledger)
+    opened = Base(OpenBase.open(base, model=_opened(model, ledger), embedder=embedder), ledger)
     return opened if groups is None else opened.for_groups(groups)
 
 

@@ -10,7 +10,7 @@ import formats_made
 from clew.documents.building import build_documents
 from clew.store.building import build
 from clew.store.graph.manifest import LOCK, read_manifest
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import tables
 
 OWN = {LOCK, "manifest.json", "vectors", "extracted"}
@@ -19,7 +19,7 @@ OWN = {LOCK, "manifest.json", "vectors", "extracted"}
 def graph_base(folder: Path) -> Path:
     """The tiny graph, every node with its vector."""
     build(tables(), folder)
-    Toolbox.switch_embedder(folder, "hash")
+    OpenBase.switch_embedder(folder, "hash")
     return folder
 
 
@@ -34,7 +34,7 @@ def document_files(folder: Path) -> Path:
 def document_base(folder: Path, files: Path) -> Path:
     """The base of these files, every passage with its vector."""
     build_documents([files], folder, jobs=1)
-    Toolbox.switch_embedder(folder, "hash")
+    OpenBase.switch_embedder(folder, "hash")
     return folder
 
 

@@ -36,8 +36,8 @@ from clew.store.building import build, check, update
 from clew.store.confirmed import Confirmed, keep_confirmed, read_confirmed
 from clew.store.graph.manifest import BESIDE, read_manifest
 from clew.store.index.build import vectors_are_behind
+from clew.store.open_base import OpenBase
 from clew.store.sources.delta import Delta
-from clew.store.toolbox import Toolbox
 from conftest import EDGES, NODES, tables
 
 NEW = Delta(tables([("N1", "gene", "NEW1", [], "A new gene.")], [("N1", "associated_with", "MFS", None)]))
@@ -128,7 +128,7 @@ class Writers:
         (self.damaged / read_manifest(self.damaged).generation / "by_type.npy").write_bytes(b"damaged")
         self.twice = place / "twice.kb"
         build(tables(TWICE), self.twice)
-        Toolbox.switch_embedder(self.twice, "hash")
+        OpenBase.switch_embedder(self.twice, "hash")
         self.merged = copied(self.twice, place / "merged.kb")
         _merge(self.merged)
         self.confirmed = copied(self.graph, place / "confirmed.kb")
@@ -157,8 +157,8 @@ class Writers:
             "build": Command(lambda folder: build(tables(), folder)),
             "build anew": Command(lambda folder: build(tables(NODES[:4], EDGES[:2]), folder), self.graph),
             "update": Command(lambda folder: update(folder, NEW), self.graph, faults=changed_faults),
-            "embed": Command(lambda folder: Toolbox.switch_embedder(folder, "hash"), self.bare),
-            "embed otherwise": Command(lambda folder: Toolbox.switch_embedder(folder, "minilm"), self.graph),
+            "embed": Command(lambda folder: OpenBase.switch_embedder(folder, "hash"), self.bare),
+            "embed otherwise": Command(lambda folder: OpenBase.switch_embedder(folder, "minilm"), self.graph),
             "documents": Command(lambda folder: build_documents([self.files / "harbour.md"], folder, jobs=1)),
             "documents anew": Command(lambda folder: build_documents([self.files], folder, jobs=1), self.documents),
             "repair": Command(repair, self.damaged, is_sound=False),
@@ -166,7 +166,7 @@ class Writers:
                 lambda folder: _confirm(folder, question), self.confirmed, taught_state, taught_state, beside=beside
             ),
             "feedback --learn": Command(
-                lambda folder: learn(Toolbox.open(folder)), self.confirmed, taught_state, taught_state, beside=beside
+                lambda folder: learn(OpenBase.open(folder)), self.confirmed, taught_state, taught_state, beside=beside
             ),
             "tune": Command(
                 lambda folder: keep_tuned(folder, CHOSEN), self.confirmed, taught_state, taught_state, beside=beside

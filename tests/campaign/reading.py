@@ -28,11 +28,11 @@ from clew.server.app import create_app
 from clew.server.settings import Limits, ServerSettings, named_bases
 from clew.store.building import build, check, update
 from clew.store.graph.manifest import LOCK
+from clew.store.open_base import OpenRemoteBase
 from clew.store.remote.sparql import SparqlKnowledgeBase
 from clew.store.remote.sparql_endpoint import Politeness, SparqlEndpoint
 from clew.store.sources.files import SourceOptions
 from clew.store.sources.read import read_sources
-from clew.store.toolbox import RemoteToolbox
 from conftest import tables
 
 ASKED = {"graph": ("Which disease has long fingers?", "bm25", "focus_plus", "vector_search"),
@@ -214,7 +214,7 @@ def endpoint_replies(seed: int, _: Path) -> list[str]:
     def ask() -> str | None:
         endpoint = SparqlEndpoint("http://endpoint.invalid/", politeness=Politeness(attempts=1, per_second=1e6, page=4))
         endpoint._client = httpx.Client(transport=httpx.MockTransport(answer))
-        tools = RemoteToolbox(SparqlKnowledgeBase(endpoint), None, "hash")
+        tools = OpenRemoteBase(SparqlKnowledgeBase(endpoint), None, "hash")
         clew.Base(tools, None).ask(hostile.question(pick) or "x")  # type: ignore[arg-type]
         return None
 

@@ -17,8 +17,8 @@ from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import read_manifest
 from clew.store.graph.tables import Piece, Tables
 from clew.store.index.build import have_all_vectors
+from clew.store.open_base import OpenBase
 from clew.store.sources.delta import Delta
-from clew.store.toolbox import Toolbox
 from conftest import tables
 
 HISTORY = 10
@@ -127,7 +127,7 @@ def _history(pick: random.Random, place: Path) -> list[str]:
     build(_tables(nodes, edges), folder)
     has_vectors = pick.random() < 0.2
     if has_vectors:
-        Toolbox.switch_embedder(folder, "hash")
+        OpenBase.switch_embedder(folder, "hash")
     for number in range(HISTORY):
         gone = {key for key in nodes if pick.random() < 0.15}
         kept = {key: row for key, row in nodes.items() if key not in gone}

@@ -22,8 +22,8 @@ from clew.store.building import build, check, update
 from clew.store.confirmed import Confirmed, keep_confirmed
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.index.vector_store import VectorStore
+from clew.store.open_base import OpenBase
 from clew.store.sources.delta import Delta
-from clew.store.toolbox import Toolbox
 from conftest import NODES, tables
 
 KEY = "sk-the-users-own-key"
@@ -110,7 +110,7 @@ def test_a_paid_service_or_a_folder_that_only_the_base_names_is_not_opened(tmp_p
     (tmp_path / "folder" / "model.onnx").write_bytes(b"not to be opened")
     base = poisoned(tmp_path / "kb", spec.format(folder=tmp_path / "folder"))
     with pytest.raises(UntrustedEmbedder):
-        _ = Toolbox.open(base).vectors
+        _ = OpenBase.open(base).vectors
 
 
 def test_info_and_verify_show_what_a_base_wants(tmp_path, stranger):
@@ -158,7 +158,7 @@ def test_a_link_in_the_place_of_a_draft_is_not_written_through(tmp_path):
     victim, folder = tmp_path / "victim", tmp_path / "kb"
     victim.write_text("mine")
     build(tables(), folder)
-    Toolbox.switch_embedder(folder, "hash")
+    OpenBase.switch_embedder(folder, "hash")
     (store,) = (place for place in (folder / "vectors").iterdir() if place.is_dir())
     for name in (".manifest.json", ".feedback_paths.json", "vectors/.embedder.json"):
         (folder / name).symlink_to(victim)
@@ -166,7 +166,7 @@ def test_a_link_in_the_place_of_a_draft_is_not_written_through(tmp_path):
         (store / f".{file.name}").symlink_to(victim)
         file.unlink()
     keep_taught(folder, [Taught("q", (Move("has_phenotype", "in"),))])
-    Toolbox.switch_embedder(folder, "hash")
+    OpenBase.switch_embedder(folder, "hash")
     update(folder, Delta(tables([("N", "gene", "new", [], "text")], [])))
     assert check(folder) == []
     assert victim.read_text() == "mine"
@@ -181,7 +181,7 @@ def test_a_folder_of_a_base_that_leads_elsewhere_is_refused_and_nothing_is_put_t
     shutil.rmtree(tmp_path / "kb" / name, ignore_errors=True)
     (tmp_path / "kb" / name).symlink_to(tmp_path / "home")
     with pytest.raises(CorruptError, match="is a link"):
-        Toolbox.switch_embedder(tmp_path / "kb", "hash") if name == "vectors" else build_documents(
+        OpenBase.switch_embedder(tmp_path / "kb", "hash") if name == "vectors" else build_documents(
             [tmp_path / "notes"], tmp_path / "kb", jobs=1
         )
     assert list((tmp_path / "home").iterdir()) == []

@@ -21,7 +21,7 @@ from clew.documents.building import build_documents, read_folder
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
 from clew.models.scripted import ScriptedModel
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import ROOT, tables
 
 sys.path.append(str(ROOT / "benchmarks"))
@@ -208,13 +208,13 @@ def test_vectors_are_the_same_byte_for_byte_also_where_a_worker_is_killed(worker
             os.kill(killed[0], signal.SIGKILL)
 
     computed = [
-        Toolbox.switch_embedder(tmp_path / "here", "hash"),
-        Toolbox.switch_embedder(tmp_path / "shared", "hash", kill, workers=workers),
+        OpenBase.switch_embedder(tmp_path / "here", "hash"),
+        OpenBase.switch_embedder(tmp_path / "shared", "hash", kill, workers=workers),
     ]
     assert killed
     assert computed[0] == computed[1] > 0
     assert vectors(tmp_path / "here" / "vectors") == vectors(tmp_path / "shared" / "vectors") != []
-    tools = Toolbox.open(tmp_path / "shared", embedder="hash")
+    tools = OpenBase.open(tmp_path / "shared", embedder="hash")
     assert tools.vectors.is_complete
     assert tools.embed_all(workers=workers) == 0
 
@@ -222,7 +222,7 @@ def test_vectors_are_the_same_byte_for_byte_also_where_a_worker_is_killed(worker
 def test_a_server_that_embeds_is_asked_from_here_alone(workers, tmp_path):
     clew.build(many(3), tmp_path / "kb")
     with pytest.raises(InputError, match="asked by this machine alone"):
-        Toolbox.open(tmp_path / "kb", embedder="http://127.0.0.1:9/v1#m").embed_all(workers=workers)
+        OpenBase.open(tmp_path / "kb", embedder="http://127.0.0.1:9/v1#m").embed_all(workers=workers)
 
 
 def test_documents_are_read_the_same(workers, tmp_path, monkeypatch):
@@ -272,7 +272,7 @@ def command(*given: object) -> list[str]:
 
 def test_a_run_is_the_same_also_where_a_worker_is_killed(cluster, tmp_path):
     clew.build(tables(), tmp_path / "kb")
-    Toolbox.open(tmp_path / "kb").embed_all()  # the trace tells how many vectors there were before
+    OpenBase.open(tmp_path / "kb").embed_all()  # the trace tells how many vectors there were before
     asked = ["eval", "-q", questions(tmp_path), "--kb", tmp_path / "kb", "-m", "focus_plus", "--out"]
     subprocess.run(command(*asked, tmp_path / "here"), check=True, env=environment(), stdout=subprocess.DEVNULL)
     with subprocess.Popen(

@@ -19,7 +19,7 @@ from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
 from clew.store.building import build
 from clew.store.graph.storage import read_manifest
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def folder(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def built(folder, tmp_path_factory):
     place = tmp_path_factory.mktemp("built") / "kb"
-    return build_documents([folder], place), Toolbox.open(place, embedder="hash")
+    return build_documents([folder], place), OpenBase.open(place, embedder="hash")
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_add_change_and_delete_a_file_equals_a_fresh_build(folder, tmp_path):
 def test_unchanged_files_are_not_read_again_and_their_vectors_are_kept(folder, tmp_path, monkeypatch):
     source = shutil.copytree(folder, tmp_path / "source")
     build_documents([source], tmp_path / "kb")
-    Toolbox.open(tmp_path / "kb", embedder="hash").vectors.embed_all()
+    OpenBase.open(tmp_path / "kb", embedder="hash").vectors.embed_all()
     read = []
     kept = folder_module.ExtractedCache.put
     monkeypatch.setattr(folder_module, "from_reply", lambda reply: (read.append(reply), from_reply(reply))[1])
@@ -130,7 +130,7 @@ def test_unchanged_files_are_not_read_again_and_their_vectors_are_kept(folder, t
     build_documents([source], tmp_path / "kb")
     assert len(read) == 5  # three files that cannot be read, one that is new and kept
     assert read.count("kept") == 1
-    vectors = Toolbox.open(tmp_path / "kb", embedder="hash").vectors
+    vectors = OpenBase.open(tmp_path / "kb", embedder="hash").vectors
     assert vectors.embed_all() <= 3  # the new document, its section and its passage
 
 
@@ -184,7 +184,7 @@ def test_passages_link_to_the_nodes_of_an_existing_base(tiny_tables, tmp_path):
     (tmp_path / "b.md").write_text("# Report\n\nMarfan syndrome with long fingers.\n", "utf-8")
     options = DocumentOptions(entities=tmp_path / "genes")
     build_documents([tmp_path / "a.md", tmp_path / "b.md"], tmp_path / "kb", options)
-    kb = Toolbox.open(tmp_path / "kb").kb
+    kb = OpenBase.open(tmp_path / "kb").kb
     named = {triple.tail for triple in kb.triples(kb.find("a.md#passage=000001")) if triple.relation == "mentions"}
     assert {ref.key for ref in kb.refs(sorted(named))} == {"P1", "P2"}
     assert any(triple.relation == "has_phenotype" for triple in kb.triples(kb.find("MFS")))
@@ -198,7 +198,7 @@ def test_a_folder_without_any_text_says_so(tmp_path):
 
 def test_nearest_neighbours_are_edges_where_they_are_asked_for(folder, tmp_path):
     build_documents([folder], tmp_path / "kb", DocumentOptions(edges=EdgeOptions(("knn", "mdr"), nearest=2)))
-    kb = Toolbox.open(tmp_path / "kb").local
+    kb = OpenBase.open(tmp_path / "kb").local
     assert "tfidf" not in kb.schema.relation_names
     near, following = (
         {(head, tail) for head, tail in zip(edges.heads.tolist(), edges.tails.tolist(), strict=True)}

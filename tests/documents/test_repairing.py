@@ -24,8 +24,8 @@ from clew.store.graph.manifest import BESIDE, CONFIRMED, FITTED, LEARNED, LOCK, 
 from clew.store.graph.schema_file import parse_schema
 from clew.store.index.build import vectors_are_behind
 from clew.store.index.disk_vectors import rows_files
+from clew.store.open_base import OpenBase
 from clew.store.sources.delta import Delta
-from clew.store.toolbox import Toolbox
 from conftest import NODES, tables
 
 DATA = ("nodes.arrow", "edges.arrow", "types.npy", "graph/out_")
@@ -35,7 +35,7 @@ DATA = ("nodes.arrow", "edges.arrow", "types.npy", "graph/out_")
 def folder(tmp_path: Path) -> Path:
     edits = parse_schema('[types.gene]\ndescription = "makes a protein"')
     build(tables(), tmp_path / "kb", edits=edits)
-    Toolbox.switch_embedder(tmp_path / "kb", "hash")
+    OpenBase.switch_embedder(tmp_path / "kb", "hash")
     return tmp_path / "kb"
 
 
@@ -64,13 +64,13 @@ def test_every_part_that_follows_from_the_data_is_restored_byte_for_byte(folder)
     names = {path.name for path in folder.iterdir()}
     assert names == {LOCK, "manifest.json", "vectors", read_manifest(folder).generation}
     assert ArrayKnowledgeBase.open(folder).schema.node_type("gene").description == "makes a protein"
-    assert Toolbox.open(folder).vectors.is_complete
+    assert OpenBase.open(folder).vectors.is_complete
 
 
 @pytest.mark.parametrize("name", ["keys.bin", "vectors.bin", "rows", "embedder.json"])
 @pytest.mark.parametrize("cut", [True, False], ids=["cut", "altered"])
 def test_vectors_are_computed_anew(folder, name, cut):
-    store = Toolbox.open(folder).vectors.store
+    store = OpenBase.open(folder).vectors.store
     said = clew.open(folder).ask("long fingers", "vector_search", with_relations=False).candidates
     (rows,) = rows_files(store.place)
     file = {"rows": rows, "embedder.json": folder / "vectors" / name}.get(name, store.place / name)
@@ -191,7 +191,7 @@ def test_what_a_killed_repair_left_is_removed_by_the_next_one(folder):
 
 
 def test_a_repair_that_was_killed_before_the_vectors_is_finished_by_the_next_one(folder):
-    Toolbox.switch_embedder(folder, "hash")
+    OpenBase.switch_embedder(folder, "hash")
     before, (rows,) = content(folder), (folder / "vectors").rglob("rows-*")
     rows.rename(rows.with_name("rows-clew-data-0123456789abcdef.npy"))
     assert vectors_are_behind(folder)

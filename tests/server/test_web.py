@@ -78,9 +78,9 @@ def test_nodes_names_neighbours_and_subgraphs_are_served(settings):
 
 
 def test_a_fixed_name_is_used_and_an_excluded_one_is_not(settings):
-    from clew.store.toolbox import Toolbox
+    from clew.store.open_base import OpenBase
 
-    tools = Toolbox.open(settings.bases["tiny"])
+    tools = OpenBase.open(settings.bases["tiny"])
     fixed = tools.corrected({"Extra Fingers": ("MFS",), "BBS": ()})
     assert [tools.kb.node(link.node).key for link in fixed.names.link("extra fingers")] == ["MFS"]
     assert fixed.names.link("BBS") == ()

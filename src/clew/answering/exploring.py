@@ -18,7 +18,7 @@ from clew.store.graph.description import node_page
 from clew.store.graph.paths import PathLimits
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.protocol import Link
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 MOST_NODES = 500
 LIMITS = PathLimits(most_hops=4, most_paths=50)
@@ -67,7 +67,7 @@ class ShownSubgraph:
         return self.svg
 
 
-def find(tools: Toolbox, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
+def find(tools: OpenBase, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
     """Nodes by name, or by the words of their documents."""
     text = asked_text(text, "name").strip()
     if type is not None:
@@ -81,7 +81,7 @@ def find(tools: Toolbox, text: str, type: str | None = None, k: int = 10, *, in_
     return _found(tools, tools.names.link(text, type=type, k=k))
 
 
-def mentions(tools: Toolbox, text: str) -> list[dict[str, Any]]:
+def mentions(tools: OpenBase, text: str) -> list[dict[str, Any]]:
     """The names in a text with the nodes they may stand for."""
     return [
         {"start": one.start, "end": one.end, "text": one.text, "nodes": [*map(asdict, _found(tools, one.links))]}
@@ -89,7 +89,7 @@ def mentions(tools: Toolbox, text: str) -> list[dict[str, Any]]:
     ]
 
 
-def show(tools: Toolbox, key: str, most: int = 10) -> dict[str, Any]:
+def show(tools: OpenBase, key: str, most: int = 10) -> dict[str, Any]:
     """One node with its document and its first neighbours by relation."""
     page = node_page(tools.kb, tools.find_node(key), most)
     for group in page["neighbors"]:
@@ -100,7 +100,7 @@ def show(tools: Toolbox, key: str, most: int = 10) -> dict[str, Any]:
 
 
 def neighbours(
-    tools: Toolbox, key: str, relation: str | None = None, direction: Direction = "any", k: int = 20
+    tools: OpenBase, key: str, relation: str | None = None, direction: Direction = "any", k: int = 20
 ) -> dict[str, Any]:
     """A node, the first of its neighbours by each relation in turn, and the edges to them."""
     kb = tools.kb
@@ -131,7 +131,7 @@ def neighbours(
     }
 
 
-def between(tools: Toolbox, entities: Sequence[str], hops: int = 4, *, write: bool = False) -> ShownSubgraph:
+def between(tools: OpenBase, entities: Sequence[str], hops: int = 4, *, write: bool = False) -> ShownSubgraph:
     """All shortest paths from each entity to the last one, and the edges among them; `write` has the model tell it."""
     found = [tools.find_node(text) for text in entities]
     if len(set(found)) < 2:
@@ -144,14 +144,14 @@ def between(tools: Toolbox, entities: Sequence[str], hops: int = 4, *, write: bo
     return ShownSubgraph(tools.kb, subgraph, written)
 
 
-def documents(tools: Toolbox) -> dict[str, str]:
+def documents(tools: OpenBase) -> dict[str, str]:
     """The files that a base was read from, each with its title."""
     if "document" not in tools.kb.schema.type_names:
         return {}
     return {ref.key: ref.name for ref in tools.kb.refs(tools.kb.nodes("document").array.tolist())}
 
 
-def document(tools: Toolbox, name: str) -> dict[str, Any]:
+def document(tools: OpenBase, name: str) -> dict[str, Any]:
     """A file as it was read: its passages and tables in reading order, with their pages."""
     kb = tools.kb
     node = kb.find(name)
@@ -191,7 +191,7 @@ class PrintedPage:
 
 
 def printed_page(
-    tools: Toolbox, key: str, files: Path | None = None, boxes: Iterable[Box] | None = None
+    tools: OpenBase, key: str, files: Path | None = None, boxes: Iterable[Box] | None = None
 ) -> PrintedPage:
     """Where a passage, table or page is printed: its file as it was read, its page and the boxes of its lines.
 
@@ -214,7 +214,7 @@ def printed_page(
     return PrintedPage(found, page, own)
 
 
-def _found(tools: Toolbox, links: Sequence[Link]) -> list[Found]:
+def _found(tools: OpenBase, links: Sequence[Link]) -> list[Found]:
     refs = tools.kb.refs([link.node for link in links])
     return [
         Found(ref.key, ref.name, ref.type, link.how, round(float(link.score), 4), link.alias)

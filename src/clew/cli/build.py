@@ -35,15 +35,15 @@ def embed(
     from clew.core.workers import hired
     from clew.models.embedding.opening import SHIPPED
     from clew.models.settings import Settings
+    from clew.store.open_base import OpenBase
     from clew.store.remote_bases import shown_place
-    from clew.store.toolbox import Toolbox
 
     with hired(ray) as workers, progress_bar("embedding") as move:
         if embedder is None:
-            count = Toolbox.open(base).embed_all(move, relations=relations, workers=workers)
+            count = OpenBase.open(base).embed_all(move, relations=relations, workers=workers)
         else:
-            count = Toolbox.switch_embedder(base, embedder, move, relations=relations, workers=workers)
-    name = Toolbox.open(base, embedder=embedder).embedder.name
+            count = OpenBase.switch_embedder(base, embedder, move, relations=relations, workers=workers)
+    name = OpenBase.open(base, embedder=embedder).embedder.name
     told = {"base": shown_place(base), "embedder": name, "vectors": count}
     lines = [f"{shown_place(base)}: {count:,} vectors by {name}"]
     if embedder is not None and embedder not in SHIPPED | Settings.load().embedders:
@@ -202,11 +202,11 @@ def finish(
 ) -> None:
     """Compute the vectors where that is wanted, and show what was built."""
 
-    from clew.store.toolbox import Toolbox
+    from clew.store.open_base import OpenBase
 
     if embed == "all":
         with progress_bar("embedding") as move:
-            Toolbox.open(output).embed_all(move, workers=workers)
+            OpenBase.open(output).embed_all(move, workers=workers)
     show_report(report, as_json)
 
 

@@ -13,7 +13,7 @@ from clew.cli.output import out, print_json, print_plain, print_table, stages, t
 from clew.core.errors import CorruptError, InputError
 
 if TYPE_CHECKING:
-    from clew.api import Base as OpenBase
+    from clew.api import Base as PublicBase
 
 KINDS = {
     "folder": "a base in a folder",
@@ -131,7 +131,7 @@ def show(
         out.line(f"{arrow} {group['relation']} ({group['count']}): {names}{ending}")
 
 
-def write_page(base: OpenBase, node: str, target: Path, files: Path | None, as_json: bool) -> None:
+def write_page(base: PublicBase, node: str, target: Path, files: Path | None, as_json: bool) -> None:
     """The page of a node as a picture in a file."""
     if target.suffix.lower() != ".png":
         raise InputError(f"{target}: the picture is a PNG, name a file that ends in .png")
@@ -147,11 +147,11 @@ def verify(base: AnyBase, as_json: AsJson = False) -> None:
     """Check every file of a knowledge base against its checksums, and that it fits together."""
 
     from clew.store.building import check as check_files
+    from clew.store.open_base import OpenBase
     from clew.store.remote_bases import shown_place
-    from clew.store.toolbox import Toolbox
 
     problems = check_files(base)
-    embedder = None if problems else Toolbox.open(base).remembered_embedder
+    embedder = None if problems else OpenBase.open(base).remembered_embedder
     if as_json:
         print_json({"base": shown_place(base), "sound": not problems, "problems": problems, "embedder": embedder})
     elif not problems:

@@ -168,9 +168,9 @@ def _fit_reader(base: Path, model: str, *, undo: bool, as_json: bool) -> None:
     from clew.answering.reading.fitted import forget
     from clew.lab.training.own_base import fit_to_base
     from clew.models.opening import open_model
-    from clew.store.toolbox import Toolbox
+    from clew.store.open_base import OpenBase
 
-    tools = Toolbox.open(base)
+    tools = OpenBase.open(base)
     if undo:
         told = "undone: the reader is as shipped" if forget(tools.local.folder) else "nothing to undo"
         tell(as_json, {"undone": told.startswith("undone")}, told)
@@ -216,11 +216,11 @@ def dense_retriever(
     from clew.lab.synthesis.benchmark import Wanted, make_benchmark
     from clew.lab.training.dense_retriever import DenseSettings
     from clew.lab.training.networks import open_torch
-    from clew.store.toolbox import Toolbox
+    from clew.store.open_base import OpenBase
 
     open_torch()  # what is missing is said before anything is made
     refuse_foreign(output, ("card.json", "synthetic"), "the weights of a dense retriever")
-    tools = Toolbox.open(base)
+    tools = OpenBase.open(base)
     if questions is None:
         with progress_bar("questions") as move:
             make_benchmark(tools, output / "synthetic", Wanted(seed=seed), progress=move)
@@ -271,7 +271,7 @@ def qa_gnn(
     from clew.lab.evaluation.lessons import graph_lessons
     from clew.lab.training.networks import open_torch
     from clew.lab.training.qa_gnn import GraphSettings, train_graph_network
-    from clew.store.toolbox import Toolbox
+    from clew.store.open_base import OpenBase
 
     open_torch()  # what is missing is said before anything is read
     refuse_foreign(output, ("card.json",), "the weights of a graph network")
@@ -279,7 +279,7 @@ def qa_gnn(
     for source in sources:
         questions, at, base = source.rpartition("@")
         dataset = load_dataset(questions if at else source).sample(limit, seed)
-        tools = Toolbox.open(Path(base)) if at else Toolbox.open(dataset_base(dataset))
+        tools = OpenBase.open(Path(base)) if at else OpenBase.open(dataset_base(dataset))
         lessons.append(graph_lessons(tools, source, dataset.questions, kept, seed))
         err.line(f"{source}: {len(lessons[-1].taught)} questions to learn from")
     seconds = 60 * minutes if minutes else float("inf")
@@ -309,11 +309,11 @@ def feedback(
 
     from clew.lab.training.feedback import confirm
     from clew.lab.training.feedback import learn as learn_from_confirmed
-    from clew.store.toolbox import Toolbox
+    from clew.store.open_base import OpenBase
 
     if question is None and not learn:
         raise InputError("give --question with --answer, or --learn")
-    tools = Toolbox.open(base)
+    tools = OpenBase.open(base)
     told: dict[str, int] = {}
     if question is not None:
         told["confirmed"] = confirm(tools, question, answer or [])

@@ -30,11 +30,11 @@ def tune(
     from clew.answering.methods.tuned import forget_tuned, keep_tuned, read_tuned
     from clew.lab.evaluation.tuning import questions_of
     from clew.lab.evaluation.tuning import tune as find_best
-    from clew.store.toolbox import Toolbox
+    from clew.store.open_base import OpenBase
 
     if undo and (dry_run or questions):
         raise InputError("--undo stands alone: it only forgets what was chosen")
-    tools = Toolbox.open(base)
+    tools = OpenBase.open(base)
     folder = tools.local.folder
     if undo:
         was = forget_tuned(folder)

@@ -10,7 +10,7 @@ from itertools import chain, islice, zip_longest
 from clew.answering.queries.wording import asking, kind_in_words
 from clew.core.nouns import plural
 from clew.core.types import NodeSet
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 PATH = " › "
 """Between the title of a document and its headings in the name of a passage."""
@@ -20,13 +20,13 @@ LOOKED_AT = 2000
 """Passages whose headings are tried."""
 
 
-def examples(tools: Toolbox, most: int = 4) -> tuple[str, ...]:
+def examples(tools: OpenBase, most: int = 4) -> tuple[str, ...]:
     """Questions that fit the base."""
     is_text = tools.kb.schema.holds_passages
     return tuple(_about_documents(tools, most) if is_text else _about_relations(tools, most))
 
 
-def _about_documents(tools: Toolbox, most: int) -> list[str]:
+def _about_documents(tools: OpenBase, most: int) -> list[str]:
     """Made of headings, those that are questions first, of one document after the other."""
     kb = tools.kb
     passages = kb.nodes("passage").array.tolist() if "passage" in kb.schema.type_names else []
@@ -55,7 +55,7 @@ def _plain(heading: str) -> str:
     return NUMBER.sub("", heading).rstrip(" .:!")
 
 
-def _about_relations(tools: Toolbox, most: int) -> list[str]:
+def _about_relations(tools: OpenBase, most: int) -> list[str]:
     """Made of relations and the names of nodes."""
     kb, seed = tools.kb, random.Random(7)
     rows = sorted(kb.schema.relations, key=lambda row: -row.count)

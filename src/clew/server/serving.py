@@ -28,8 +28,8 @@ from clew.server.store import Actor
 from clew.server.wire import AskRequest
 from clew.store.graph.manifest import MANIFEST
 from clew.store.graph.visibility import Rules, rule_audience
+from clew.store.open_base import OpenBase
 from clew.store.postgres import is_address
-from clew.store.toolbox import Toolbox
 
 if TYPE_CHECKING:  # an extra
     from clew.store.postgres.catalog import Watched
@@ -323,7 +323,7 @@ def checked_method(name: str | None, given: Mapping[str, str | int | float | boo
     return kind(**parsed)
 
 
-def runnable(tools: Toolbox, models: Collection[str]) -> tuple[str, ...]:
+def runnable(tools: OpenBase, models: Collection[str]) -> tuple[str, ...]:
     """The methods that make sense of this base: passages need documents, queries and paths need a graph."""
     schema = tools.kb.schema
     of_graphs, of_texts = ("focus", "paths", "subgraph_reranking"), ("knowledge_graph_prompting",)

@@ -12,7 +12,7 @@ from clew.core.query import Best, Condition, Constant, Triplet, TripletQuery, Va
 from clew.core.roles import Parse
 from clew.core.types import NodeSet
 from clew.store.building import build
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import EDGES, NODES, ROOT, tables
 
 pytest.importorskip("kuzu")
@@ -27,7 +27,7 @@ GENE, DISEASE = Variable("", "gene"), Variable("some disease", "disease")  # par
 def toolbox(tmp_path_factory):
     folder = tmp_path_factory.mktemp("answers") / "tiny.kb"
     build(tables(), folder)
-    return Toolbox.open(folder)
+    return OpenBase.open(folder)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ MORE = [
     [("aligned_paths", {}), ("tournament_on_path", {}), ("tournament_on_path", {"system": 1, "explore": "paths"})],
 )
 def test_three_topics_are_one_query_and_it_gives_the_matches(tmp_path, method, options):
-    tools = Toolbox.open(build(tables(SIGNS, MORE), tmp_path / "three.kb").folder)
+    tools = OpenBase.open(build(tables(SIGNS, MORE), tmp_path / "three.kb").folder)
     asked = "which disease has [Polydactyly] and [Rod-cone dystrophy] and [Arachnodactyly]?"
     answer = ask(create(method, {**options, "depth": 1}), asked, tools)
     query = answer.query["sparql"]
@@ -124,7 +124,7 @@ def people(tmp_path_factory):
         "head,relation,tail\na,plays_for,t\nb,plays_for,t\nc,plays_for,t\na,citizen_of,n\nb,citizen_of,s\nc,citizen_of,n\n"
     )
     clew.build([folder / "nodes.csv", folder / "edges.csv"], folder / "people.kb")
-    return Toolbox.open(folder / "people.kb")
+    return OpenBase.open(folder / "people.kb")
 
 
 def path_from(kb, topic, *moves):

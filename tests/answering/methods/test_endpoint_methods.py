@@ -15,12 +15,12 @@ from clew.core.errors import InputError, StorageError
 from clew.core.trace import recording
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.rdf_export import write_ntriples
+from clew.store.open_base import OpenBase, OpenRemoteBase
 from clew.store.remote import sparql_schema
 from clew.store.remote.sparql import SparqlKnowledgeBase
 from clew.store.remote.sparql_endpoint import Politeness, SparqlEndpoint
 from clew.store.remote.sparql_schema import Reading
 from clew.store.remote_bases import described_nodes
-from clew.store.toolbox import RemoteToolbox, Toolbox
 from films import FILMS, QUESTIONS, told
 from sparql_server import FAST, Listening, serving
 
@@ -36,12 +36,12 @@ def films(tmp_path_factory):
     (folder / "films.ttl").write_text(FILMS, "utf-8")
     clew.build([folder / "films.ttl"], folder / "films.kb")
     with serving(folder / "films.ttl") as address:
-        yield Toolbox.open(folder / "films.kb"), address
+        yield OpenBase.open(folder / "films.kb"), address
 
 
-def opened(address: str, folder, politeness: Politeness = FAST) -> RemoteToolbox:
+def opened(address: str, folder, politeness: Politeness = FAST) -> OpenRemoteBase:
     endpoint = Listening(address, politeness)
-    return RemoteToolbox(SparqlKnowledgeBase(endpoint, describe=lambda: described_nodes(endpoint, Reading(), folder)))
+    return OpenRemoteBase(SparqlKnowledgeBase(endpoint, describe=lambda: described_nodes(endpoint, Reading(), folder)))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -162,7 +162,7 @@ def test_a_query_that_takes_too_long_is_given_up_in_plain_words(stalling, tmp_pa
     nodes = opened(stalling, tmp_path).remote.described
     hasty = SparqlEndpoint(stalling, politeness=Politeness(per_second=1000, timeout=5.0))
     with pytest.raises(StorageError, match=r"did not answer .*no whole reply within 5 seconds"):
-        create("focus_plus").answer(QUESTIONS[1], RemoteToolbox(SparqlKnowledgeBase(hasty, describe=lambda: nodes)))
+        create("focus_plus").answer(QUESTIONS[1], OpenRemoteBase(SparqlKnowledgeBase(hasty, describe=lambda: nodes)))
 
 
 def test_an_endpoint_that_cannot_be_read_is_asked_name_by_name(films, tmp_path):
@@ -178,9 +178,9 @@ def test_answers_over_a_real_graph_are_those_of_the_embedded_base(data, tmp_path
     clew.build([tmp_path / "mini.nt"], tmp_path / "rdf.kb")
     lines = (mini / "queries.jsonl").read_text("utf-8").splitlines()
     questions = [json.loads(line)["query"] for line in lines[::150]]
-    here = Toolbox.open(tmp_path / "rdf.kb", embedder="hash")
+    here = OpenBase.open(tmp_path / "rdf.kb", embedder="hash")
     with serving(tmp_path / "mini.nt") as address:
-        there = RemoteToolbox(opened(address, tmp_path / "endpoints").kb, embedder_given="hash")
+        there = OpenRemoteBase(opened(address, tmp_path / "endpoints").kb, embedder_given="hash")
         for question in questions:
             for method in ("focus_plus", "subgraph_reranking"):
                 mine, theirs = (create(method).answer(question, tools) for tools in (here, there))

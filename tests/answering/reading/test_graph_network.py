@@ -25,7 +25,7 @@ from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.errors import ModelError
 from clew.core.types import NodeSet
 from clew.lab.training.feedback import confirm, learn
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 PEOPLE = ("Ada", "Ben", "Cleo", "Dan")
 FILMS = ("North Wind", "Salt Road", "Tin Moon", "Quiet Harbour")
@@ -56,7 +56,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("layers", [1, 2, 3])
 @pytest.mark.parametrize("topic", PEOPLE + FILMS)
 def test_surroundings_are_what_lies_within_so_many_hops(base: Path, topic: str, layers: int) -> None:
-    kb = Toolbox.open(base).kb
+    kb = OpenBase.open(base).kb
     vocabulary = Vocabulary(kb.schema)
     around = surroundings(kb, HopPlaces(vocabulary), NodeSet.of([kb.find(topic)]), layers)
     walked = {(head, relation, "out", tail) for head, relation, tail in EDGES}
@@ -156,13 +156,13 @@ def test_auto_picks_it_over_bare_facts_unless_answers_were_confirmed(
     monkeypatch.setattr(auto, "SURE", 1.1)
     own = tmp_path / "films.kb"
     shutil.copytree(base, own)
-    tools = Toolbox.open(own)
+    tools = OpenBase.open(own)
     assert auto.choose("Who directed Tin Moon?", tools)[0] == "qa_gnn"
     assert auto.choose("How many films did Ada direct?", tools)[0] == "focus_plus"
     assert auto.choose("Wer hat bei Tin Moon Regie geführt?", tools)[0] == "focus_plus"  # it knows English alone
     confirm(tools, "Who directed [Tin Moon]?", ["Ben"])
     learn(tools)
-    assert auto.choose("Who directed Tin Moon?", Toolbox.open(own))[0] == "aligned_paths"
+    assert auto.choose("Who directed Tin Moon?", OpenBase.open(own))[0] == "aligned_paths"
 
 
 def test_without_a_topic_nothing_is_put_forward(base: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_folder_without_weights_and_altered_weights_are_refused(base: Path, tm
 
 
 def test_other_weights_are_another_run(base: Path, tmp_path: Path) -> None:
-    tools = Toolbox.open(base)
+    tools = OpenBase.open(base)
     assert QaGnn().learned(tools) == {"graph network": GraphNetwork(SHIPPED_GRAPH).version}
     shutil.copytree(SHIPPED_GRAPH, tmp_path / "other")
     card = json.loads((tmp_path / "other" / "card.json").read_text("utf-8"))

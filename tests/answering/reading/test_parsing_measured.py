@@ -7,8 +7,8 @@ import pytest
 
 from clew.answering.methods.role_choice import reader_parser
 from clew.store.building import build
+from clew.store.open_base import OpenBase
 from clew.store.sources.read import read_sources
-from clew.store.toolbox import Toolbox
 from conftest import ROOT, TESTS
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -21,7 +21,7 @@ def test_most_hand_written_questions_are_read_exactly_right(data, tmp_path):
     if not (data / "hpo").is_dir():
         pytest.skip("no Human Phenotype Ontology among the data sets")
     build(read_sources([data / "hpo"]), tmp_path / "hpo.kb")
-    toolbox = Toolbox.open(tmp_path / "hpo.kb")
+    toolbox = OpenBase.open(tmp_path / "hpo.kb")
     parser = reader_parser(toolbox)
     records = [json.loads(line) for line in QUERIES.read_text("utf-8").splitlines()]
     right = [is_right(parser.parse(r["question"], toolbox.kb.schema).query, r, toolbox) for r in records]

@@ -8,7 +8,7 @@ from clew.answering.queries.relation_paths import Move
 from clew.answering.reading.path_ranker import PathRanker, Taught
 from clew.core.types import EMPTY, NodeSet
 from clew.store.building import build
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import NODES, tables
 
 HAS, CAUSES = Move("has_phenotype", "out"), Move("associated_with", "out")
@@ -16,7 +16,7 @@ HAS, CAUSES = Move("has_phenotype", "out"), Move("associated_with", "out")
 
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory):
-    return Toolbox.open(build(tables(), tmp_path_factory.mktemp("ranked") / "base.kb").folder)
+    return OpenBase.open(build(tables(), tmp_path_factory.mktemp("ranked") / "base.kb").folder)
 
 
 def node(tools, key):
@@ -43,7 +43,7 @@ def test_nothing_leaves_no_topic(tools):
 
 
 def test_a_base_without_edges_has_no_paths(tmp_path):
-    bare = Toolbox.open(build(tables(NODES, []), tmp_path / "bare.kb").folder)
+    bare = OpenBase.open(build(tables(NODES, []), tmp_path / "bare.kb").folder)
     assert PathRanker(bare.kb).rank("what about [] ?", node(bare, "BBS2")) == []
 
 

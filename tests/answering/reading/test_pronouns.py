@@ -6,7 +6,7 @@ from clew.answering.methods import catalog
 from clew.answering.reading.pronouns import with_names
 from clew.models.scripted import ScriptedModel
 from clew.store.building import build
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import tables
 
 
@@ -14,7 +14,7 @@ from conftest import tables
 def tools(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pronouns") / "tiny.kb"
     build(tables(), folder)
-    return Toolbox.open(folder, embedder="hash")
+    return OpenBase.open(folder, embedder="hash")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from clew.lab.datasets.questions import Question
 from clew.lab.evaluation.benchmark import Benchmark
 from clew.lab.evaluation.judging import structures_in
 from clew.store.building import build
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import ROOT, tables
 
 sys.path.append(str(ROOT / "benchmarks"))
@@ -36,7 +36,7 @@ def test_neighbours_of_the_seeds_hold_the_gold_passages_or_not(tmp_path):
         Text("Bo Ray", "Bo Ray was born in Kiel."),
     ]
     build(corpus_tables(texts, EdgeOptions(("mentions",))), tmp_path / "kb")
-    tools = Toolbox.open(tmp_path / "kb", embedder="hash")
+    tools = OpenBase.open(tmp_path / "kb", embedder="hash")
     asked = "Who wrote the Blue Song?"
 
     def measured(*gold):
@@ -69,7 +69,7 @@ def documents(tmp_path_factory):
         story = [part for text in pages for part in (Paragraph(text, style), PageBreak())][:-1]
         SimpleDocTemplate(str(folder / name), title=f"The {subject} log").build(story)
     clew.build([folder], folder / "docs.kb")
-    return Toolbox.open(folder / "docs.kb")
+    return OpenBase.open(folder / "docs.kb")
 
 
 def test_structural_questions_are_made_from_pages_and_struct_em_tells_who_finds_them(documents):
@@ -86,4 +86,4 @@ def test_structural_questions_are_made_from_pages_and_struct_em_tells_who_finds_
 def test_a_base_without_pages_is_refused(tmp_path):
     build(tables(), tmp_path / "kb")
     with pytest.raises(InputError, match="no pages"):
-        structural_questions(Toolbox.open(tmp_path / "kb").local, 3)
+        structural_questions(OpenBase.open(tmp_path / "kb").local, 3)

@@ -37,7 +37,7 @@ from clew.lab.evaluation.rows import Row
 from clew.lab.evaluation.run_folder import ANSWERS, Setup, identity, open_run, read_rows
 from clew.lab.evaluation.runs import evaluate
 from clew.store.building import build
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import TESTS, tables
 from repeats import repeats
 
@@ -231,15 +231,15 @@ def test_a_row_survives_the_way_to_disk_and_back():
 def test_a_run_is_not_resumed_after_weights_embedder_or_reader_have_changed(tmp_path):
     """Whatever can change an answer is part of what a run is."""
     build(tables(), tmp_path / "kb")
-    tools = Toolbox.open(tmp_path / "kb", embedder="hash")
+    tools = OpenBase.open(tmp_path / "kb", embedder="hash")
     method = create("aligned_paths")
     before = identity(method, tools)
-    assert before == identity(method, Toolbox.open(tmp_path / "kb", embedder="hash"))
+    assert before == identity(method, OpenBase.open(tmp_path / "kb", embedder="hash"))
     keep_taught(tmp_path / "kb", [Taught("who has § disease §", (Move("has_phenotype", "in"),))])
     changed = [
         identity(method, tools),
         identity(create("aligned_paths", {"depth": "2"}), tools),
-        identity(method, Toolbox.open(tmp_path / "kb", embedder="minilm")),
+        identity(method, OpenBase.open(tmp_path / "kb", embedder="minilm")),
     ]
     assert all(other != before for other in changed)
     with open_run(tmp_path / "run", Setup.of(DATASET, "aligned_paths", before)):

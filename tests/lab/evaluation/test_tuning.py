@@ -18,7 +18,7 @@ from clew.lab.evaluation import tuning
 from clew.lab.evaluation.tuning import AUTO, questions_of, tune
 from clew.lab.evaluation.tuning import Candidate as Tried
 from clew.store.building import build
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import tables
 
 
@@ -55,7 +55,7 @@ def questions(count=20):
 
 
 def test_the_better_candidate_is_found_and_judged_on_questions_that_did_not_choose_it(base):
-    found = tune(Toolbox.open(base), questions(), 60, (AUTO, Tried.of("named", right=True), Tried.of("named")))
+    found = tune(OpenBase.open(base), questions(), 60, (AUTO, Tried.of("named", right=True), Tried.of("named")))
     assert found.chosen == Tried.of("named", right=True)
     assert (found.after, found.judged, found.is_better) == (1.0, 10, True)
     assert found.before < 1.0
@@ -63,12 +63,12 @@ def test_the_better_candidate_is_found_and_judged_on_questions_that_did_not_choo
 
 
 def test_nothing_is_taken_where_nothing_is_better(base):
-    found = tune(Toolbox.open(base), questions(), 60, (AUTO, Tried.of("named")))
+    found = tune(OpenBase.open(base), questions(), 60, (AUTO, Tried.of("named")))
     assert not found.is_better
 
 
 def test_the_time_ends_the_choice_but_not_the_judging(base):
-    found = tune(Toolbox.open(base), questions(), 0.001, (AUTO, Tried.of("named", right=True)))
+    found = tune(OpenBase.open(base), questions(), 0.001, (AUTO, Tried.of("named", right=True)))
     assert found.ran_out
     assert found.judged == 10
 
@@ -115,7 +115,7 @@ def test_the_command_makes_questions_and_says_what_was_gained(base, monkeypatch,
 
 
 def test_too_few_questions_are_refused(base):
-    tools = Toolbox.open(base)
+    tools = OpenBase.open(base)
     tools.local.edge_count = 0  # nothing to make questions from
     with pytest.raises(InputError, match="at least 8"):
         questions_of(tools)

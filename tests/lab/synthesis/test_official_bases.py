@@ -15,10 +15,10 @@ from clew.lab.synthesis.textual import Property, TextualRequirement, fields
 from clew.models.protocol import Completion
 from clew.models.scripted import ScriptedModel
 from clew.store.building import build, update
+from clew.store.open_base import OpenBase
 from clew.store.sources.delta import Delta
 from clew.store.sources.files import SourceOptions
 from clew.store.sources.read import read_sources
-from clew.store.toolbox import Toolbox
 from conftest import tables
 from official_stark import BASES
 
@@ -35,10 +35,10 @@ def official(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bases(official: Path) -> dict[str, Toolbox]:
+def bases(official: Path) -> dict[str, OpenBase]:
     for name in BASES:
         build(read_sources([official / name], SourceOptions(trust=True)), official / f"{name}.kb")
-    return {name: Toolbox.open(official / f"{name}.kb", embedder="hash") for name in BASES}
+    return {name: OpenBase.open(official / f"{name}.kb", embedder="hash") for name in BASES}
 
 
 @pytest.mark.parametrize("name", BASES)
@@ -51,7 +51,7 @@ def test_an_update_keeps_the_candidate_types(official, bases, tmp_path):
     folder = tmp_path / "mag.kb"
     build(read_sources([official / "mag"], SourceOptions(trust=True)), folder)
     update(folder, Delta(tables([("new", "paper", "A new paper", [], "")], [])))
-    assert Toolbox.open(folder).kb.schema.answer_types == ("paper",)
+    assert OpenBase.open(folder).kb.schema.answer_types == ("paper",)
 
 
 @pytest.mark.parametrize("name", BASES)

@@ -11,9 +11,9 @@ from clew.answering.roles.write import ModelWriter
 from clew.lab.synthesis.benchmark import Wanted, Writers, make_benchmark
 from clew.models.scripted import ScriptedModel
 from clew.store.building import build
+from clew.store.open_base import OpenBase
 from clew.store.sources.files import SourceOptions
 from clew.store.sources.read import read_sources
-from clew.store.toolbox import Toolbox
 from conftest import tables
 from official_stark import BASES
 from prompts_sent import GOLDEN, matches_golden, shown
@@ -26,7 +26,7 @@ def sent(tmp_path_factory) -> dict[str, str]:
     """Every prompt by name, as it leaves for the model."""
     folder = tmp_path_factory.mktemp("prompts")
     build(tables(), folder / "tiny.kb")
-    tools = Toolbox.open(folder / "tiny.kb", embedder="hash")
+    tools = OpenBase.open(folder / "tiny.kb", embedder="hash")
     found: dict[str, str] = {}
 
     def first(name: str, ask) -> None:
@@ -50,7 +50,7 @@ def sent(tmp_path_factory) -> dict[str, str]:
         BASES[base](folder / base)
         build(read_sources([folder / base], SourceOptions(trust=True)), folder / f"{base}.kb")
         model = ScriptedModel(reply)
-        official = Toolbox.open(folder / f"{base}.kb", embedder="hash")
+        official = OpenBase.open(folder / f"{base}.kb", embedder="hash")
         make_benchmark(official, folder / f"{base}-questions", Wanted(6, templates=base), Writers(model))
         for told in sorted(map(shown, model.asked)):  # several are asked at once, in any order
             found.setdefault(f"synthesis/{prefix}_{_role(told)}", told)

@@ -15,7 +15,7 @@ from clew.lab.synthesis.records import violations
 from clew.lab.synthesis.requirement import query_from_json
 from clew.lab.synthesis.templates import load_templates, parse_templates
 from clew.store.building import build
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import tables
 
 MAG = [
@@ -117,7 +117,7 @@ def test_every_wording_of_a_template_names_its_entities():
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory) -> Toolbox:
+def small(tmp_path_factory) -> OpenBase:
     """A base with every kind of question: diseases share genes and signs, signs have texts."""
     rng = random.Random(7)
     words = [
@@ -146,7 +146,7 @@ def small(tmp_path_factory) -> Toolbox:
     edges += [(tail, "sign_of", head, None) for head, name, tail, _ in edges if name == "has_sign"]
     folder = tmp_path_factory.mktemp("synth") / "small.kb"
     build(tables(nodes, edges), folder)
-    return Toolbox.open(folder, embedder="hash")
+    return OpenBase.open(folder, embedder="hash")
 
 
 def read_all(folder: Path) -> dict[str, bytes]:
@@ -154,7 +154,7 @@ def read_all(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
-def test_a_benchmark_passes_its_gates_and_is_the_same_for_a_seed(small: Toolbox, tmp_path: Path):
+def test_a_benchmark_passes_its_gates_and_is_the_same_for_a_seed(small: OpenBase, tmp_path: Path):
     report = make_benchmark(small, tmp_path / "a", Wanted(60, seed=3))
     make_benchmark(small, tmp_path / "b", Wanted(60, seed=3))
     make_benchmark(small, tmp_path / "c", Wanted(60, seed=4))
@@ -192,14 +192,14 @@ def naive(kb, row) -> set[str]:
     return {kb.refs([node])[0].key for node in found}
 
 
-def test_gold_sets_are_what_a_walk_over_all_triples_gives(small: Toolbox, tmp_path: Path):
+def test_gold_sets_are_what_a_walk_over_all_triples_gives(small: OpenBase, tmp_path: Path):
     make_benchmark(small, tmp_path, Wanted(60, seed=5))
     for line in (tmp_path / "questions.jsonl").read_text().splitlines():
         row = json.loads(line)
         assert naive(small.kb, row) == set(row["relational_set"]), row["metapath"]
 
 
-def test_templates_of_a_file_are_asked_in_its_words_and_with_its_constants(small: Toolbox, tmp_path: Path):
+def test_templates_of_a_file_are_asked_in_its_words_and_with_its_constants(small: OpenBase, tmp_path: Path):
     file = tmp_path / "mine.toml"
     file.write_text(
         """[[template]]
@@ -214,7 +214,7 @@ def test_templates_of_a_file_are_asked_in_its_words_and_with_its_constants(small
     assert all(row["question"].endswith("beside Sign 3?") and "Sign 3" in row["topics"] for row in rows)
 
 
-def test_the_gates_catch_what_they_are_for(small: Toolbox, tmp_path: Path):
+def test_the_gates_catch_what_they_are_for(small: OpenBase, tmp_path: Path):
     make_benchmark(small, tmp_path, Wanted(6))
     rows = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text().splitlines()]
     name = small.kb.node(small.kb.find(rows[0]["answers"][0])).name
@@ -230,7 +230,7 @@ def test_the_gates_catch_what_they_are_for(small: Toolbox, tmp_path: Path):
     assert all(found[place] for place in (0, 2, 3, 4))
 
 
-def test_splits_share_no_template_and_no_entity(small: Toolbox, tmp_path: Path):
+def test_splits_share_no_template_and_no_entity(small: OpenBase, tmp_path: Path):
     make_benchmark(small, tmp_path, Wanted(60))
     rows = {row["id"]: row for row in map(json.loads, (tmp_path / "questions.jsonl").read_text().splitlines())}
     for folder, members in (
@@ -246,7 +246,7 @@ def test_splits_share_no_template_and_no_entity(small: Toolbox, tmp_path: Path):
         assert not owned[1] & owned[2]
 
 
-def test_a_relation_and_its_stored_inverse_are_one(small: Toolbox):
+def test_a_relation_and_its_stored_inverse_are_one(small: OpenBase):
     steps = [step for _, step in distinct_steps(small.kb)]
     between = {(step.source, step.target) for step in steps}
     assert len(steps) == len(between) == 4

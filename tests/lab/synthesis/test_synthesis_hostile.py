@@ -18,7 +18,7 @@ from clew.lab.synthesis.benchmark import Wanted, make_benchmark
 from clew.lab.synthesis.records import violations
 from clew.store.building import build
 from clew.store.graph.tables import Piece, Tables
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import tables
 from repeats import repeats
 
@@ -27,7 +27,7 @@ KILLS = repeats(2, 20)
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory) -> Toolbox:
+def hostile(tmp_path_factory) -> OpenBase:
     """Names in any script, names that are no names, types with one node, a relation with very many edges, no texts."""
     rng = random.Random(0)
     people = 4000
@@ -48,7 +48,7 @@ def hostile(tmp_path_factory) -> Toolbox:
     few = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in edges])
     folder = tmp_path_factory.mktemp("hostile") / "hostile.kb"
     build(Tables(nodes, (Piece(few, "few.tsv"), Piece(large, "large.tsv"))), folder)
-    return Toolbox.open(folder, embedder="hash")
+    return OpenBase.open(folder, embedder="hash")
 
 
 _ODD = [
@@ -58,7 +58,7 @@ _ODD = [
 ]  # fmt: skip
 
 
-def test_a_hostile_base_gives_sound_questions_or_a_clear_message(hostile: Toolbox, tmp_path: Path):
+def test_a_hostile_base_gives_sound_questions_or_a_clear_message(hostile: OpenBase, tmp_path: Path):
     make_benchmark(hostile, tmp_path / "all", Wanted(40))
     rows = [json.loads(line) for line in (tmp_path / "all/questions.jsonl").read_text("utf-8").splitlines()]
     assert rows
@@ -81,7 +81,7 @@ def _only_the_one(folder: Path) -> str:
 
 def test_more_questions_than_a_base_has_gives_those_it_has(tmp_path: Path):
     build(tables(), tmp_path / "tiny.kb")
-    report = make_benchmark(Toolbox.open(tmp_path / "tiny.kb", embedder="hash"), tmp_path / "out", Wanted(1000))
+    report = make_benchmark(OpenBase.open(tmp_path / "tiny.kb", embedder="hash"), tmp_path / "out", Wanted(1000))
     assert 0 < len(report.rows) < 1000
     assert any("1000 questions were asked for" in remark for remark in report.remarks)
 
@@ -89,19 +89,19 @@ def test_more_questions_than_a_base_has_gives_those_it_has(tmp_path: Path):
 def test_a_base_without_edges_is_refused(tmp_path: Path):
     build(tables(edges=[]), tmp_path / "bare.kb")
     with pytest.raises(InputError, match="no edges"):
-        make_benchmark(Toolbox.open(tmp_path / "bare.kb", embedder="hash"), tmp_path / "out", Wanted(5))
+        make_benchmark(OpenBase.open(tmp_path / "bare.kb", embedder="hash"), tmp_path / "out", Wanted(5))
 
 
 @pytest.mark.long
-def test_killed_at_random_moments_it_ends_with_the_same_files(small: Toolbox, tmp_path: Path):  # noqa: F811
+def test_killed_at_random_moments_it_ends_with_the_same_files(small: OpenBase, tmp_path: Path):  # noqa: F811
     wanted = Wanted(30, kinds=("1-hop", "textual"))
     begun = time.monotonic()
     make_benchmark(small, tmp_path / "whole", wanted)
     script = (
-        "import sys; from pathlib import Path; from clew.store.toolbox import Toolbox\n"
+        "import sys; from pathlib import Path; from clew.store.open_base import OpenBase\n"
         "import clew.lab.synthesis.pipeline as p\n"
         "from clew.lab.synthesis.benchmark import *; p.CHUNK = 2; print('ready', flush=True)\n"
-        "tools = Toolbox.open(sys.argv[1], embedder='hash')\n"
+        "tools = OpenBase.open(sys.argv[1], embedder='hash')\n"
         f"make_benchmark(tools, Path(sys.argv[2]), Wanted({wanted.count}, kinds={wanted.kinds}))"
     )
     longest = max(0.3, time.monotonic() - begun)

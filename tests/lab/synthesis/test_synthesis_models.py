@@ -16,7 +16,7 @@ from clew.models.prices import EstimatingModel
 from clew.models.protocol import Completion
 from clew.models.scripted import ScriptedModel
 from clew.models.wrappers import Budgeted
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 
 def reply(request) -> str:
@@ -44,7 +44,7 @@ def rows_of(folder: Path):
     return [json.loads(line) for line in (folder / "questions.jsonl").read_text().splitlines()]
 
 
-def test_models_extract_write_and_judge_and_the_output_says_so(small: Toolbox, tmp_path: Path):  # noqa: F811
+def test_models_extract_write_and_judge_and_the_output_says_so(small: OpenBase, tmp_path: Path):  # noqa: F811
     report = make_benchmark(small, tmp_path, WANTED, Writers(ScriptedModel(reply)))
     rows = rows_of(tmp_path)
     assert len(rows) == 24
@@ -60,7 +60,7 @@ def test_models_extract_write_and_judge_and_the_output_says_so(small: Toolbox, t
     assert report.acceptance["gold nodes that passed"] == report.acceptance["gold nodes put to the judges"]
 
 
-def test_a_wording_that_loses_a_requirement_falls_back_to_the_grammar(small: Toolbox, tmp_path: Path):  # noqa: F811
+def test_a_wording_that_loses_a_requirement_falls_back_to_the_grammar(small: OpenBase, tmp_path: Path):  # noqa: F811
     def forgetful(request) -> str:
         return "no" if "says everything" in request.messages[0].content else reply(request)
 
@@ -69,7 +69,7 @@ def test_a_wording_that_loses_a_requirement_falls_back_to_the_grammar(small: Too
     assert all(row["wording"]["problem"] == "a requirement was lost" for row in rows_of(tmp_path))
 
 
-def test_a_batch_gives_what_a_model_at_hand_gives(small: Toolbox, tmp_path: Path):  # noqa: F811
+def test_a_batch_gives_what_a_model_at_hand_gives(small: OpenBase, tmp_path: Path):  # noqa: F811
     make_benchmark(small, tmp_path / "at hand", WANTED, Writers(ScriptedModel(reply, name="batch:local")))
     model = ScriptedModel(reply)
     for _ in range(12):
@@ -96,7 +96,7 @@ def answer(folder: Path, model: ScriptedModel) -> None:
             file.write(json.dumps({"custom_id": line["custom_id"], "response": response}) + "\n")
 
 
-def test_a_spent_budget_stops_the_run_and_more_of_it_goes_on(small: Toolbox, tmp_path: Path):  # noqa: F811
+def test_a_spent_budget_stops_the_run_and_more_of_it_goes_on(small: OpenBase, tmp_path: Path):  # noqa: F811
     def run(calls: int | None) -> int:
         model, ledger = ScriptedModel(reply), Ledger(Budget(calls=calls))
         make_benchmark(small, tmp_path / "cut", WANTED, Writers(Budgeted(model, ledger), ledger=ledger))
@@ -110,7 +110,7 @@ def test_a_spent_budget_stops_the_run_and_more_of_it_goes_on(small: Toolbox, tmp
     assert rest < len(whole.asked)
 
 
-def test_a_server_that_goes_away_stops_the_run_and_turns_no_question_down(small: Toolbox, tmp_path: Path):  # noqa: F811
+def test_a_server_that_goes_away_stops_the_run_and_turns_no_question_down(small: OpenBase, tmp_path: Path):  # noqa: F811
     class Leaving(ScriptedModel):
         def complete(self, requests):
             if len(self.asked) > 150:
@@ -125,6 +125,6 @@ def test_a_server_that_goes_away_stops_the_run_and_turns_no_question_down(small:
     assert read_all(tmp_path / "cut") == read_all(tmp_path / "whole")
 
 
-def test_an_estimate_counts_every_part_and_spends_nothing(small: Toolbox):  # noqa: F811
+def test_an_estimate_counts_every_part_and_spends_nothing(small: OpenBase):  # noqa: F811
     estimate = estimate_benchmark(small, WANTED, EstimatingModel("any"))
     assert estimate.calls > 3 * 24

@@ -11,7 +11,7 @@ from clew.lab.evaluation.lessons import Trial, judged, train_dense
 from clew.lab.training.dense_retriever import DenseSettings
 from clew.models.embedding.opening import HashEmbedder
 from clew.store.building import build
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import EDGES, NODES, tables
 
 COLOURS = ("amber", "beige", "coral", "denim", "ebony", "fawn", "gold", "hazel")
@@ -29,7 +29,7 @@ def garden(tmp_path_factory):
         for way in ("Which one", "What", "Name what", "Which flower", "Tell me what")
     ]
     (folder / "asked.jsonl").write_text("\n".join(map(json.dumps, asked)), "utf-8")
-    return Toolbox.open(folder / "garden.kb", embedder=HashEmbedder()), load_dataset(str(folder / "asked.jsonl"))
+    return OpenBase.open(folder / "garden.kb", embedder=HashEmbedder()), load_dataset(str(folder / "asked.jsonl"))
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_weights_that_do_not_fit_are_refused_with_the_reason(garden, trained, tm
 
     build(tables(NODES, EDGES), tmp_path / "tiny.kb")
     with pytest.raises(SchemaError, match=r"another schema .*node type flower is missing"):
-        ask(Toolbox.open(tmp_path / "tiny.kb", embedder=HashEmbedder()))
+        ask(OpenBase.open(tmp_path / "tiny.kb", embedder=HashEmbedder()))
     with pytest.raises(InputError, match="with_relations=true"):
         ask(with_relations=False)
     with pytest.raises(NotFoundError, match="clew train dense_retriever"):
@@ -79,7 +79,7 @@ def test_weights_that_do_not_fit_are_refused_with_the_reason(garden, trained, tm
     ):
         (weights / "card.json").write_text(json.dumps(card | changed), "utf-8")
         with pytest.raises(error, match=told):
-            ask(Toolbox.open(tools.place, embedder=HashEmbedder()))
+            ask(OpenBase.open(tools.place, embedder=HashEmbedder()))
     (weights / "card.json").write_text(json.dumps(card), "utf-8")
 
 

@@ -14,13 +14,13 @@ from clew.core.errors import InputError
 from clew.core.types import NodeSet
 from clew.lab.datasets.questions import Question
 from clew.lab.evaluation.lessons import graph_base, graph_lessons, graph_questions
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 COUNT = 24
 
 
 @pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
+def tools(tmp_path_factory: pytest.TempPathFactory) -> OpenBase:
     """Makers and their makes, each with a colour: one relation there, one from there."""
     folder = tmp_path_factory.mktemp("makes")
     nodes, edges = [], ["head\trelation\ttail"]
@@ -32,7 +32,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
     (folder / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in nodes), "utf-8")
     (folder / "edges.tsv").write_text("\n".join(edges) + "\n", "utf-8")
     clew.build([folder / "nodes.jsonl", folder / "edges.tsv"], folder / "makes.kb")
-    return Toolbox.open(folder / "makes.kb")
+    return OpenBase.open(folder / "makes.kb")
 
 
 def asked() -> list[Question]:
@@ -44,7 +44,7 @@ def asked() -> list[Question]:
     ]
 
 
-def test_lessons_hold_both_ways_of_every_edge_and_masked_questions(tools: Toolbox) -> None:
+def test_lessons_hold_both_ways_of_every_edge_and_masked_questions(tools: OpenBase) -> None:
     base = graph_base(tools.local, "makes")
     assert len(base.sources) == 4 * COUNT
     assert len(base.hop_texts) == 4
@@ -63,7 +63,7 @@ def test_lessons_hold_both_ways_of_every_edge_and_masked_questions(tools: Toolbo
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_what_is_trained_in_seconds_answers_and_numpy_says_what_torch_says(tools: Toolbox, tmp_path: Path) -> None:
+def test_what_is_trained_in_seconds_answers_and_numpy_says_what_torch_says(tools: OpenBase, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the extra `train` is not installed")
     pytest.importorskip("onnx", reason="the extra `train` is not installed")
     from clew.lab.training.networks import EncoderSize
@@ -96,7 +96,7 @@ def test_what_is_trained_in_seconds_answers_and_numpy_says_what_torch_says(tools
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_nothing_to_learn_from_is_said(tools: Toolbox, tmp_path: Path) -> None:
+def test_nothing_to_learn_from_is_said(tools: OpenBase, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the extra `train` is not installed")
     pytest.importorskip("onnx", reason="the extra `train` is not installed")
     from clew.lab.training.networks import EncoderSize

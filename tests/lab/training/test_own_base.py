@@ -14,7 +14,7 @@ from clew.lab.training.feedback import confirm, learn
 from clew.lab.training.own_base import ASKED, fit_to_base, lessons_of, read_asked, wanted_of
 from clew.models.protocol import Completion
 from clew.store.graph.manifest import FITTED, altered_texts
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 NODES = "id,type,name,zorp,quill\nW1,work,Emma,3,7\nW2,work,Lucky,5,2\nP1,person,Ann Lee,,\nP2,person,Bo Ray,,\n"
 EDGES = "head,relation,tail\nW1,blick,P1\nW2,blick,P2\nW1,frand,P2\nW2,frand,P1\nW2,drell,P1\nW1,drell,P2\n"
@@ -59,11 +59,11 @@ class Words:
 
 
 def first_path(folder, question):
-    return reader_of(Toolbox.open(folder)).read(question).meanings[0].text
+    return reader_of(OpenBase.open(folder)).read(question).meanings[0].text
 
 
 def test_a_models_words_are_kept_learned_and_used_by_every_reading(base):
-    tools = Toolbox.open(base)
+    tools = OpenBase.open(base)
     before = identity(create("auto"), tools)
     found = fit_to_base(tools, Words())
     assert found.taken
@@ -74,15 +74,15 @@ def test_a_models_words_are_kept_learned_and_used_by_every_reading(base):
     assert all("no name in this one" not in line.questions for line in read_asked(base))
     assert "blick" in first_path(base, "who is the author of Emma")
     assert "drell" in first_path(base, "who is the printer of Emma")
-    assert identity(create("auto"), Toolbox.open(base)) != before
+    assert identity(create("auto"), OpenBase.open(base)) != before
 
 
 def test_what_is_known_is_not_asked_for_again(base):
-    tools, model = Toolbox.open(base), Words()
+    tools, model = OpenBase.open(base), Words()
     fit_to_base(tools, model)
     known = len(read_asked(base))
     again = Words()
-    fit_to_base(Toolbox.open(base), again)
+    fit_to_base(OpenBase.open(base), again)
     listed = sum(line.partition(". ")[0].isdigit() for content in again.asked for line in content.splitlines())
     assert listed == len(wanted_of(reader_of(tools).vocabulary)) - known
 
@@ -92,7 +92,7 @@ def test_what_is_known_is_not_asked_for_again(base):
 )
 def test_replies_that_cannot_be_used_change_nothing(base, reply):
     with pytest.raises((InputError, ModelError), match=r"how people ask|words worded no question"):
-        fit_to_base(Toolbox.open(base), Words(reply))
+        fit_to_base(OpenBase.open(base), Words(reply))
     assert not {FITTED, ASKED} & {file.name for file in base.iterdir()}
 
 
@@ -133,20 +133,20 @@ def test_questions_that_say_nothing_new_are_not_taken_into_use(base):
         {"about": f"work → {name} → person", "way": "reached", "questions": [f"{name} of []"] * 2} for name in WORDS
     ]
     (base / ASKED).write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = fit_to_base(Toolbox.open(base), None)
+    found = fit_to_base(OpenBase.open(base), None)
     assert not found.taken
     assert not (base / FITTED).exists()
 
 
 def test_a_damaged_or_foreign_fit_is_named_with_its_remedy(base):
-    fit_to_base(Toolbox.open(base), Words())
+    fit_to_base(OpenBase.open(base), Words())
     content = (base / FITTED).read_bytes()
     (base / FITTED).write_bytes(content.replace(b"work", b"worm", 1))
     assert altered_texts(base) == [base / FITTED]
     with pytest.raises(CorruptError, match="--undo"):
         first_path(base, "who wrote Emma")
     (base / FITTED).write_bytes(content)
-    reader = reader_of(Toolbox.open(base))
+    reader = reader_of(OpenBase.open(base))
     reader.encoders.__dict__["version"] = "of another time"
     try:
         with pytest.raises(ModelError, match="fit it again"):
@@ -155,11 +155,11 @@ def test_a_damaged_or_foreign_fit_is_named_with_its_remedy(base):
         del reader.encoders.__dict__["version"]
     (base / ASKED).write_text('{"about": 1}\n')
     with pytest.raises(CorruptError, match=r"line 1 is not of the form"):
-        fit_to_base(Toolbox.open(base), None)
+        fit_to_base(OpenBase.open(base), None)
 
 
 def test_confirmed_answers_teach_every_reading(base):
-    tools = Toolbox.open(base)
+    tools = OpenBase.open(base)
     for name, person in (("Emma", "Bo Ray"), ("Lucky", "Ann Lee")):
         for words in ("who translated [{}]", "the translator of [{}]", "[{}] was translated by whom"):
             confirm(tools, words.format(name), [person])
@@ -168,7 +168,7 @@ def test_confirmed_answers_teach_every_reading(base):
     lessons = lessons_of(Labels(reader_of(tools).vocabulary, reader_of(tools).encoders), [], taught)
     assert lessons is not None
     assert set(lessons.ways) == {"reached"}
-    assert (base / FITTED).exists() == fit_to_base(Toolbox.open(base), None).taken
+    assert (base / FITTED).exists() == fit_to_base(OpenBase.open(base), None).taken
 
 
 def test_options_of_the_two_trainings_are_not_mixed(base, run, tmp_path):

@@ -16,8 +16,8 @@ from clew.store.graph import storage
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import MANIFEST, read_manifest, seal
 from clew.store.graph.tables import GROUPS, Piece, Tables
+from clew.store.open_base import OpenBase
 from clew.store.sources.delta import read_delta
-from clew.store.toolbox import Toolbox
 
 NO_EDGES = Piece(pa.table({name: pa.array([], pa.string()) for name in ("head", "relation", "tail")}), "e")
 NODES = [
@@ -58,7 +58,7 @@ def bytes_of(folder):
 
 
 def found(folder, **options):
-    return {(pair.first.key, pair.second.key): pair for pair in find_duplicates(Toolbox.open(folder), **options)}
+    return {(pair.first.key, pair.second.key): pair for pair in find_duplicates(OpenBase.open(folder), **options)}
 
 
 def test_pairs_are_found_by_names_and_neighbours_with_reasons(folder):
@@ -104,13 +104,13 @@ def test_close_documents_make_a_pair_where_all_vectors_are_there(tmp_path):
     ]
     clew.build(clew.from_tables(nodes), tmp_path / "texts.kb")
     assert not found(tmp_path / "texts.kb", least=0.0)
-    Toolbox.open(tmp_path / "texts.kb").vectors.embed_all()
+    OpenBase.open(tmp_path / "texts.kb").vectors.embed_all()
     (pair,) = found(tmp_path / "texts.kb", least=0.0).values()
     assert pair.evidence[0].startswith("documents close in meaning: ")
 
 
 def test_a_merge_unites_names_texts_values_and_edges(folder):
-    tools = Toolbox.open(folder)
+    tools = OpenBase.open(folder)
     (twins, _) = groups(tools.local, find_duplicates(tools))
     assert [node.key for node in twins] == ["OMIM:1", "ORPHA:1"]
     report = merge(folder, [twins])
@@ -148,7 +148,7 @@ def test_nodes_for_different_groups_are_listed_and_never_merged(tmp_path):
     folder = tmp_path / "people.kb"
     clew.build(tables, folder)
     before = {groups: seen(folder, groups) for groups in ((), ("hr",), ("legal",), ("board",), ("board", "hr"))}
-    tools = Toolbox.open(folder)
+    tools = OpenBase.open(folder)
     pairs = found(folder, least=0.0)
     assert pairs["B", "C"].obstacle is None
     assert pairs["A", "B"].obstacle == "their groups differ: board and hr, legal"
@@ -182,11 +182,11 @@ def test_a_merge_across_groups_is_refused_and_the_last_merge_can_still_be_undone
     folder = tmp_path / "people.kb"
     clew.build(Tables((Piece(pa.Table.from_pylist(twins), "n"),), (NO_EDGES,)), folder)
     before = bytes_of(folder)
-    refs = Toolbox.open(folder).local.refs
+    refs = OpenBase.open(folder).local.refs
     merge(folder, [refs([0, 1])])
     after = bytes_of(folder)
     with pytest.raises(InputError, match="'A' and 'C' are for different groups"):
-        merge(folder, [Toolbox.open(folder).local.refs([0, 1])])
+        merge(folder, [OpenBase.open(folder).local.refs([0, 1])])
     assert bytes_of(folder) == after
     undo(folder)
     assert bytes_of(folder) == before
@@ -196,16 +196,16 @@ def test_public_nodes_of_a_base_with_groups_are_merged(tmp_path):
     """The rows that are merged have no list in the column of groups."""
     nodes = [{"key": key, "type": "person", "name": "Ada", GROUPS: ["x"] if key == "C" else None} for key in "ABC"]
     clew.build(Tables((Piece(pa.Table.from_pylist(nodes), "n"),), (NO_EDGES,)), tmp_path / "people.kb")
-    assert merge(tmp_path / "people.kb", [Toolbox.open(tmp_path / "people.kb").local.refs([0, 1])]).nodes == 2
+    assert merge(tmp_path / "people.kb", [OpenBase.open(tmp_path / "people.kb").local.refs([0, 1])]).nodes == 2
 
 
 @pytest.mark.parametrize("with_vectors", [False, True])
 def test_undo_restores_the_bytes(folder, with_vectors):
     if with_vectors:
-        Toolbox.open(folder).vectors.embed_all()
+        OpenBase.open(folder).vectors.embed_all()
     (folder / "notes of the owner.txt").write_text("mine")
     before = bytes_of(folder)
-    tools = Toolbox.open(folder)
+    tools = OpenBase.open(folder)
     merge(folder, groups(tools.local, find_duplicates(tools)))
     assert clew.open(folder).verify() == []
     (folder / "another.txt").write_text("mine too")
@@ -224,7 +224,7 @@ def killed(*_given, **_named):
 
 
 def test_a_merge_of_an_earlier_version_can_be_undone(folder, tmp_path):
-    tools = Toolbox.open(folder, embedder="hash")
+    tools = OpenBase.open(folder, embedder="hash")
     tools.vectors.embed_all()
     before = {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
     shutil.copytree(folder, tmp_path / "kept")
@@ -239,13 +239,13 @@ def test_a_merge_of_an_earlier_version_can_be_undone(folder, tmp_path):
     after = {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
     ours = {name for name in before if "vectors" not in name.parts and name.name != ".clew-lock"}
     assert {name: after.get(name) for name in ours} == {name: before[name] for name in ours}
-    assert Toolbox.open(folder, embedder="hash").vectors.is_complete
+    assert OpenBase.open(folder, embedder="hash").vectors.is_complete
     assert not (folder / ".clew-undo").exists()
 
 
 def test_a_merge_that_is_killed_once_it_is_in_use_can_still_be_undone(folder, monkeypatch):
     before = bytes_of(folder)
-    tools = Toolbox.open(folder)
+    tools = OpenBase.open(folder)
     twins = groups(tools.local, find_duplicates(tools))
     tools.local.release()
     with monkeypatch.context() as patch:
@@ -259,7 +259,7 @@ def test_a_merge_that_is_killed_once_it_is_in_use_can_still_be_undone(folder, mo
 
 def test_an_undo_that_is_killed_at_its_end_leaves_nothing_to_the_next_one(folder, monkeypatch):
     before = bytes_of(folder)
-    tools = Toolbox.open(folder)
+    tools = OpenBase.open(folder)
     merge(folder, groups(tools.local, find_duplicates(tools)))
     tools.local.release()
     with monkeypatch.context() as patch:
@@ -273,7 +273,7 @@ def test_an_undo_that_is_killed_at_its_end_leaves_nothing_to_the_next_one(folder
 
 def test_an_undo_that_is_killed_once_it_is_in_use_leaves_nothing_to_the_next_one(folder, monkeypatch):
     before = bytes_of(folder)
-    tools = Toolbox.open(folder)
+    tools = OpenBase.open(folder)
     merge(folder, groups(tools.local, find_duplicates(tools)))
     tools.local.release()
     with monkeypatch.context() as patch:
@@ -286,7 +286,7 @@ def test_an_undo_that_is_killed_once_it_is_in_use_leaves_nothing_to_the_next_one
 
 
 def test_a_merge_that_is_killed_before_it_is_in_use_leaves_nothing_to_undo(folder, monkeypatch):
-    tools = Toolbox.open(folder)
+    tools = OpenBase.open(folder)
     twins = groups(tools.local, find_duplicates(tools))
     with monkeypatch.context() as patch:
         patch.setattr(storage.Manifest, "to_json", killed)
@@ -307,7 +307,7 @@ def test_a_manifest_that_misdescribes_what_to_undo_is_refused(folder, damage):
 
 
 def test_an_undo_writes_through_no_link_that_a_stranger_put_into_a_base(folder, tmp_path):
-    tools = Toolbox.open(folder)
+    tools = OpenBase.open(folder)
     merge(folder, groups(tools.local, find_duplicates(tools)))
     tools.local.release()
     generation = read_manifest(folder).previous.generation
@@ -320,7 +320,7 @@ def test_an_undo_writes_through_no_link_that_a_stranger_put_into_a_base(folder, 
 
 
 def test_a_later_change_is_never_lost_by_undo(folder):
-    tools = Toolbox.open(folder)
+    tools = OpenBase.open(folder)
     twins = groups(tools.local, find_duplicates(tools))
     tools.local.release()
     merge(folder, twins)
@@ -332,7 +332,7 @@ def test_a_later_change_is_never_lost_by_undo(folder):
 
 
 def test_a_damaged_state_before_a_merge_is_named_and_never_put_back(folder):
-    tools = Toolbox.open(folder)
+    tools = OpenBase.open(folder)
     merge(folder, groups(tools.local, find_duplicates(tools)))
     file = folder / read_manifest(folder).previous.generation / "nodes.arrow"
     file.write_bytes(file.read_bytes()[:-1])

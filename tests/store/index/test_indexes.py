@@ -24,8 +24,8 @@ from clew.store.index.build import (
 )
 from clew.store.index.disk_vectors import rows_files
 from clew.store.index.vectors import VectorIndex
+from clew.store.open_base import OpenBase
 from clew.store.sources.delta import Delta
-from clew.store.toolbox import Toolbox
 from conftest import NODES, tables
 
 
@@ -94,7 +94,7 @@ def test_verify_names_altered_vectors_and_rows_and_nothing_is_found_by_them(tmp_
 def test_an_update_that_is_stopped_at_its_vectors_leaves_the_old_base_with_its_vectors(tmp_path: Path, monkeypatch):
     folder = tmp_path / "kb"
     build(tables(), folder)
-    Toolbox.switch_embedder(folder, "hash", relations=True)
+    OpenBase.switch_embedder(folder, "hash", relations=True)
     more = Delta(tables([("MFS2", "disease", "Marfan syndrome type 2", [], "A ciliopathy.")], []))
 
     class Killed(BaseException):
@@ -110,11 +110,11 @@ def test_an_update_that_is_stopped_at_its_vectors_leaves_the_old_base_with_its_v
     assert check(folder) == []
     for with_relations in (False, True):
         asked = VectorSearch(with_relations=with_relations)
-        stopped = Base(Toolbox.open(folder), Ledger(Budget())).ask("ciliopathy", asked)
+        stopped = Base(OpenBase.open(folder), Ledger(Budget())).ask("ciliopathy", asked)
         assert not stopped.fallbacks
         assert "MFS2" not in {candidate.node.key for candidate in stopped.candidates}
     update(folder, more)
-    tools = Toolbox.open(folder)
+    tools = OpenBase.open(folder)
     assert tools.vectors.is_complete
     assert tools.vectors_with_relations.is_complete
     rows = [f"rows-{tools.identity}-relations.npy", f"rows-{tools.identity}.npy"]
@@ -122,4 +122,4 @@ def test_an_update_that_is_stopped_at_its_vectors_leaves_the_old_base_with_its_v
     tools.local.release()
     build(tables(NODES[:2], []), folder)
     assert rows_files(tools.vectors.store.place) == []
-    assert not Toolbox.open(folder).vectors.is_complete
+    assert not OpenBase.open(folder).vectors.is_complete

@@ -21,7 +21,7 @@ from clew.store.index.fusion import min_max_sum, reciprocal_rank_fusion
 from clew.store.index.lexical import LexicalIndex
 from clew.store.index.vector_store import VectorStore, hashes_of, remembered_embedder
 from clew.store.index.vectors import MultiVectorIndex, VectorIndex, aggregate, chunks
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import tables
 
 TEXTS = [f"{word} {'eye' if number % 3 else 'lens'} {number}" for number, word in enumerate(["long", "short"] * 200)]
@@ -241,26 +241,26 @@ def test_another_embedder_is_refused_until_the_base_is_switched(tmp_path: Path):
 
 SWITCH = """
 import os, signal, sys
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 def kill_halfway(done, total):
     if done:
         os.kill(os.getpid(), signal.SIGKILL)
 
-Toolbox.switch_embedder(sys.argv[1], "hash", kill_halfway if sys.argv[2] == "kill" else lambda *_: None)
+OpenBase.switch_embedder(sys.argv[1], "hash", kill_halfway if sys.argv[2] == "kill" else lambda *_: None)
 """
 
 
 def test_a_switch_of_embedders_that_was_killed_leaves_the_old_vectors_in_use(tmp_path: Path):
     base = tmp_path / "tiny.kb"
     build(tables(), base)
-    old = Toolbox.open(base)
+    old = OpenBase.open(base)
     before = old.vectors.search("extra fingers", 3)
     for how, embedder in (("kill", "all-MiniLM-L6-v2-int8"), ("finish", "hash-64")):
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         done = subprocess.run([sys.executable, "-c", SWITCH, str(base), how], env=environment, check=False)
         assert done.returncode == (-9 if how == "kill" else 0)
-        tools = Toolbox.open(base)
+        tools = OpenBase.open(base)
         assert tools.embedder.name == embedder
         if how == "kill":
             assert tools.vectors.search("extra fingers", 3).nodes.tolist() == before.nodes.tolist()

@@ -15,9 +15,9 @@ from clew.store.building import build
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.rdf_export import write_ntriples
 from clew.store.graph.tables import Piece, Tables
+from clew.store.open_base import OpenBase
 from clew.store.remote import sparql_schema
 from clew.store.remote_bases import RemoteAddress, shown_place
-from clew.store.toolbox import Toolbox
 from films import FILMS, QUESTIONS, told
 from repeats import repeats
 from sparql_server import serving
@@ -44,7 +44,7 @@ def cache(monkeypatch, tmp_path):
 def test_methods_answer_as_over_the_base_in_a_folder(films, address, method):
     folder, endpoint = films
     clew.build([endpoint], address, nodes_only=True)
-    here, there = Toolbox.open(folder), Toolbox.open(f"{endpoint}#texts={address}")
+    here, there = OpenBase.open(folder), OpenBase.open(f"{endpoint}#texts={address}")
     assert there.described.edge_count == 0
     options = {"with_relations": "false"} if method in ("bm25", "vector_search", "hybrid") else {}
     answered = 0
@@ -61,7 +61,7 @@ def test_the_command_line_fills_embeds_and_asks(films, address, run):
     assert run("build", endpoint, "--nodes-only", "-o", address)[0] == 0
     assert json.loads(run("embed", both, "--json")[1])["vectors"] > 0
     assert json.loads(run("embed", both, "--json")[1])["vectors"] == 0
-    assert Toolbox.open(both).vectors.is_complete
+    assert OpenBase.open(both).vectors.is_complete
     found = json.loads(run("ask", both, QUESTIONS[1], "--json")[1])["answers"]
     assert {one["name"] for one in found[:2]} == {"Notorious", "Suspicion"}
     facts = json.loads(run("info", both, "--json")[1])
@@ -102,8 +102,8 @@ def test_vectors_under_a_filter_are_exact_whatever_the_planner_prefers(address, 
     rows = [{"key": f"N{place:05d}", "name": " ".join(rng.choices("abcdefghij", k=6))} for place in range(2_500)]
     for place in (address, tmp_path / "kb"):
         clew.build(Tables((Piece(pa.Table.from_pylist(rows), "n"),), ()), place)
-        Toolbox.open(place, embedder="hash").embed_all()
-    there = Toolbox.open(address, embedder="hash")
+        OpenBase.open(place, embedder="hash").embed_all()
+    there = OpenBase.open(address, embedder="hash")
     table = there.vectors._table.table
 
     def work(connection):
@@ -112,7 +112,7 @@ def test_vectors_under_a_filter_are_exact_whatever_the_planner_prefers(address, 
         connection.execute("SET enable_sort = off")  # rather by the index, which gives forty at most
 
     there.database.database.do(work)
-    here = Toolbox.open(tmp_path / "kb", embedder="hash")
+    here = OpenBase.open(tmp_path / "kb", embedder="hash")
     for some in (range(0, 2_500, 2), range(1_200)):
         one, other = (tools.vectors.search("a b c d e f", 50, among=NodeSet.of(list(some))) for tools in (here, there))
         assert one.nodes.tolist() == other.nodes.tolist()
@@ -211,7 +211,7 @@ def test_a_graph_database_with_texts_in_postgresql_answers_as_the_base_in_a_fold
 ):
     graph = graphs.load(ArrayKnowledgeBase.open(films[0]), database)
     clew.build([graph], address, nodes_only=True)
-    here, there = Toolbox.open(films[0]), Toolbox.open(f"{graph}#texts={address}")
+    here, there = OpenBase.open(films[0]), OpenBase.open(f"{graph}#texts={address}")
     options = {"with_relations": "false"} if method == "vector_search" else {}
     for question in QUESTIONS:
         mine, theirs = (create(method, options).answer(question, tools) for tools in (here, there))

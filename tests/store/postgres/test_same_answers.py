@@ -13,7 +13,7 @@ from clew.core.errors import NotFoundError
 from clew.core.types import NodeSet
 from clew.store.building import build, into
 from clew.store.graph.tables import Piece, Tables
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 WORDS = [
     *[
@@ -89,7 +89,7 @@ def test_the_graph_is_the_same(tmp_path, address, seed):
     source = random_tables(seed, odd="\0")
     build(source, tmp_path / "kb")
     into(address, lambda folder: build(source, folder))
-    one, other = Toolbox.open(tmp_path / "kb").stored, Toolbox.open(address).stored
+    one, other = OpenBase.open(tmp_path / "kb").stored, OpenBase.open(address).stored
     assert (one.schema, one.count, one.edge_count, one.identity) == (
         other.schema, other.count, other.edge_count, other.identity,
     )  # fmt: skip
@@ -142,7 +142,7 @@ def test_names_words_and_vectors_are_the_same(tmp_path, address, seed):
     source = random_tables(seed)
     build(source, tmp_path / "kb")
     into(address, lambda folder: build(source, folder))
-    one, other = (Toolbox.open(place, embedder="hash") for place in (tmp_path / "kb", address))
+    one, other = (OpenBase.open(place, embedder="hash") for place in (tmp_path / "kb", address))
     rng = random.Random(seed)
     texts = ["", "?", "Émile", "marfan syndorme", "the Rods of 東京", "RLF", "N001", "\0", "reddish polydactily " * 30]
     texts += [
@@ -164,7 +164,7 @@ def test_names_words_and_vectors_are_the_same(tmp_path, address, seed):
             other.vectors.embed_all()
             assert other.vectors.embed_all() == 0
             one.vectors.embed_all()
-            other = Toolbox.open(address, embedder="hash")
+            other = OpenBase.open(address, embedder="hash")
             assert other.vectors.is_complete
 
 

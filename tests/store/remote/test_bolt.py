@@ -14,11 +14,11 @@ from clew.core.errors import InputError, NotFoundError, QueryRefusedError, Schem
 from clew.core.types import NodeSet
 from clew.models.settings import Settings
 from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.open_base import OpenBase
 from clew.store.remote import cypher
 from clew.store.remote.bolt import BoltServer, GraphAddress, Limits, is_graph_address
 from clew.store.remote_bases import described_graph
 from clew.store.sources.bolt import plain_value
-from clew.store.toolbox import Toolbox
 from films import QUESTIONS, told
 
 NODES = [
@@ -74,7 +74,7 @@ def login(monkeypatch, tmp_path):
 
 
 def remote(address):
-    return Toolbox.open(address).kb
+    return OpenBase.open(address).kb
 
 
 def test_every_part_of_the_graph_is_that_of_the_embedded_base(films):
@@ -280,7 +280,7 @@ def test_the_password_is_nowhere_to_be_seen(films, run, tmp_path):
     assert PASSWORD in GraphAddress(kb.place).parts.password.replace("%20", " ").replace("%2F", "/").replace(
         "%40", "@"
     ).replace("%3A", ":")
-    shown = [repr(kb), str(kb.server.address), repr(kb.server.address), repr(Toolbox.open(films[1]))]
+    shown = [repr(kb), str(kb.server.address), repr(kb.server.address), repr(OpenBase.open(films[1]))]
     trace = tmp_path / "trace.jsonl"
     run("ask", films[1], "Who directed Casablanca?", "--trace", trace)
     shown.append(trace.read_text("utf-8"))

@@ -18,9 +18,9 @@ from clew.core.errors import ClewError, StorageError
 from clew.core.kept_texts import KeptTexts
 from clew.models.protocol import Completion
 from clew.models.reply_store import ReplyStore
+from clew.store.open_base import OpenRemoteBase
 from clew.store.remote.sparql import SparqlKnowledgeBase
 from clew.store.remote.sparql_endpoint import Politeness, SparqlEndpoint
-from clew.store.toolbox import RemoteToolbox
 
 Reply = Callable[[BaseHTTPRequestHandler, str], None]
 QUERY = "SELECT ?s WHERE { ?s ?p ?o }"
@@ -154,7 +154,7 @@ def test_whatever_an_endpoint_says_is_an_answer_or_an_error_of_clew(serve):
         haste = Politeness(timeout=2.0, attempts=1, per_second=10_000, page=4, seconds=5.0)
         kb = SparqlKnowledgeBase(SparqlEndpoint(address, politeness=haste))
         with suppress(ClewError):
-            ask(create("auto"), "Which phenotype does [Marfan syndrome] have?", RemoteToolbox(kb, None, "hash"))
+            ask(create("auto"), "Which phenotype does [Marfan syndrome] have?", OpenRemoteBase(kb, None, "hash"))
 
 
 @pytest.mark.parametrize("kind", ["texts", "replies"])

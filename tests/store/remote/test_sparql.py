@@ -7,9 +7,9 @@ from clew.core.errors import NotFoundError, SchemaError, StorageError
 from clew.core.types import NodeSet
 from clew.store.graph.rdf_export import write_ntriples
 from clew.store.index.other_names import RemoteNames
+from clew.store.open_base import OpenBase
 from clew.store.remote.sparql import SparqlKnowledgeBase
 from clew.store.remote.sparql_endpoint import Politeness, SparqlEndpoint, content, literal
-from clew.store.toolbox import Toolbox
 from conftest import build_graph, tables
 from sparql_server import serving
 
@@ -100,7 +100,7 @@ def _triples(kb, triples):
 
 def test_an_endpoint_can_be_asked_where_a_base_can(served, tmp_path, monkeypatch):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
-    tools = Toolbox.open(f"sparql+{served[1]}")
+    tools = OpenBase.open(f"sparql+{served[1]}")
     answer = ask(create("auto"), "Which phenotype does [Marfan syndrome] have?", tools)
     assert answer.notes[0] == "picked focus_plus: the base is a graph"
     assert answer.candidates[0].node.name == "Arachnodactyly"

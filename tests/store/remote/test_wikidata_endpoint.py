@@ -7,9 +7,9 @@ import pytest
 import clew
 from clew.core.errors import InputError
 from clew.models.scripted import ScriptedModel
+from clew.store.open_base import OpenBase
 from clew.store.remote.sparql import SparqlKnowledgeBase
 from clew.store.remote.sparql_schema import WIKIDATA
-from clew.store.toolbox import Toolbox
 from sparql_server import Listening, serving
 
 ENTITIES = {
@@ -72,10 +72,10 @@ def test_relations_are_called_by_their_labels_and_identifiers_are_left_out(addre
 
 def test_labels_of_another_language_are_taken_where_it_is_asked_for(address, tmp_path, monkeypatch):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
-    tools = Toolbox.open(f"sparql+{address}#shape=wikidata&language=de")
+    tools = OpenBase.open(f"sparql+{address}#shape=wikidata&language=de")
     assert "director auf Deutsch" in tools.kb.schema.relation_names
     with pytest.raises(InputError, match="no shape 'dbpedia'; there are: wikidata"):
-        Toolbox.open(f"sparql+{address}#shape=dbpedia")
+        OpenBase.open(f"sparql+{address}#shape=dbpedia")
 
 
 def test_questions_of_mintaka_run_over_an_endpoint_of_its_shape(address, tmp_path, monkeypatch):

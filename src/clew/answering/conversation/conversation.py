@@ -28,7 +28,7 @@ from clew.core.schema import Schema
 from clew.core.texts import asked_text
 from clew.core.trace import Recorder, recording
 from clew.core.types import Answer, Judgement
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 SURE = 0.6
 """A reading at least this certain is not given to a model to rewrite."""
@@ -47,7 +47,7 @@ class Conversation:
     >>> conversation.ask("Which of them have more than 20 million people?")      # doctest: +SKIP
     """
 
-    tools: Toolbox
+    tools: OpenBase
     method: Method
     turns: list[Turn] = field(default_factory=list)
     fixes: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from clew.core.schema import Schema
 from clew.core.types import Answer, NodeSet
 from clew.store.graph.protocol import StoredKnowledgeBase
 from clew.store.index.protocol import Link
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ SHORT = 3
 class FollowUps:
     """Reads questions in the light of the turns before them."""
 
-    tools: Toolbox
+    tools: OpenBase
     turns: Sequence[Turn]
 
     def leans(self, question: str) -> bool:

@@ -17,7 +17,7 @@ from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.lexical import LexicalIndex
 from clew.store.index.tokens import terms
 from clew.store.index.vectors import VectorIndex
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))+[.!?]*")
 """To the end of the line, or to a dot that no letter or digit follows: "7.8" is one word."""
@@ -37,18 +37,18 @@ def nodes_of_type(kb: KnowledgeBase, kind: str | None) -> NodeSet | None:
     return answer_nodes(kb) if kind is None else kb.nodes(kind)
 
 
-def words_of(tools: Toolbox, relations: bool) -> LexicalIndex:
+def words_of(tools: OpenBase, relations: bool) -> LexicalIndex:
     """The words of the node documents, with or without their relations."""
     return tools.lexical_with_relations if relations else tools.lexical
 
 
-def vectors_of(tools: Toolbox, relations: bool) -> VectorIndex:
+def vectors_of(tools: OpenBase, relations: bool) -> VectorIndex:
     """The vectors of the node documents, with or without their relations."""
     return tools.vectors_with_relations if relations else tools.vectors
 
 
 def nearest(
-    tools: Toolbox,
+    tools: OpenBase,
     question: str,
     k: int,
     among: NodeSet | None,

@@ -20,7 +20,7 @@ from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import TUNED
 from clew.store.graph.protocol import StoredKnowledgeBase
 from clew.store.index.tokens import ENGLISH, language_of
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 SURE = 0.9
 """Over bare facts a reading less certain than this is left to the graph network or the ranking of paths."""
@@ -32,9 +32,9 @@ class Auto(Method):
 
     name = "auto"
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """The answer of the chosen method, with a note that says which it is."""
-        method, why = tools.keep("tuned", lambda: tuned_for(tools)), "`clew tune` chose it for this base"
+        method, why = tools.get_or_create("tuned", lambda: tuned_for(tools)), "`clew tune` chose it for this base"
         if method is None:
             name, why = choose(question, tools)
             options = {"with_relations": False} if name == "hybrid" else {}  # what a node itself is called and says
@@ -43,7 +43,7 @@ class Auto(Method):
         return replace(answer, method=method.name, notes=(f"picked {method.name}: {why}", *answer.notes))
 
 
-def tuned_for(tools: Toolbox) -> Method | None:
+def tuned_for(tools: OpenBase) -> Method | None:
     """What `clew tune` chose for this base; None where it chose nothing."""
     if not isinstance(tools.kb, ArrayKnowledgeBase) or not (tools.kb.folder / TUNED).exists():
         return None
@@ -53,7 +53,7 @@ def tuned_for(tools: Toolbox) -> Method | None:
     return None if tuned is None else tuned.create()
 
 
-def choose(question: str, tools: Toolbox) -> tuple[str, str]:
+def choose(question: str, tools: OpenBase) -> tuple[str, str]:
     """A method by what the base consists of and how sure the question was read, and why."""
     schema = tools.kb.schema
     if schema.holds_passages:

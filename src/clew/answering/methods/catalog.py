@@ -16,7 +16,7 @@ from clew.core.errors import InputError, NotFoundError
 from clew.core.texts import asked_text
 from clew.core.trace import Recorder, recording
 from clew.core.types import Answer
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -84,7 +84,7 @@ def describe(name: str) -> tuple[str, dict[str, str]]:
     return (inspect.getdoc(kind) or "").split("\n")[0], describe_options(kind)
 
 
-def ask(method: Method, question: str, tools: Toolbox, recorder: Recorder | None = None) -> Answer:
+def ask(method: Method, question: str, tools: OpenBase, recorder: Recorder | None = None) -> Answer:
     """Answer one question, with the time it took and the fallbacks on the way."""
     question = asked_text(question).strip()
     if not question:

@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type
 
 from clew.core.errors import InputError
 from clew.core.types import Answer
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 WITHOUT_MODEL = "without a language model (--model)"
 
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """Answers questions; what is costly to make for a base is made once (`Toolbox.keep`)."""
+    """Answers questions; what is costly to make for a base is made once (`OpenBase.keep`)."""
 
     name: ClassVar[str]
     """How it is called on the command line and in answers."""
@@ -35,10 +35,10 @@ class Method(ABC):
                 raise InputError(f"{self.name}: {option}={given} has no effect {where}: leave it out, or change that")
 
     @abstractmethod
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """Ranked candidates with their evidence."""
 
-    def learned(self, tools: Toolbox) -> Mapping[str, Any]:  # noqa: ARG002 - most have learned nothing
+    def learned(self, tools: OpenBase) -> Mapping[str, Any]:  # noqa: ARG002 - most have learned nothing
         """What can change an answer beside the options, the model and the base: weights, files."""
         return {}
 

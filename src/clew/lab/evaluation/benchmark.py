@@ -24,7 +24,7 @@ from clew.lab.evaluation.run_folder import Setup, identity
 from clew.lab.evaluation.runs import Answering, Run, evaluate, judged
 from clew.models.protocol import LanguageModel
 from clew.store.graph.protocol import KnowledgeBase
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 WITH_A_MODEL = 8
 """Questions under way at once where a model answers; without one they go one by one, so that latencies are a user's."""
@@ -45,7 +45,7 @@ class GoldenPassages(Method):
         """Those of a data set."""
         return cls({question.text: question.passages for question in dataset.questions})
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """The gold passages, in their order, read."""
         nodes = [tools.kb.find(key) for key in self.gold.get(question, ())]
         ranking = Ranking.of(nodes, list(range(len(nodes), 0, -1)))
@@ -59,7 +59,7 @@ class Benchmark:
     dataset: Dataset
     kb: str | Path | None = None
     """None means the base the data set brings."""
-    given: Toolbox | None = field(default=None, repr=False)
+    given: OpenBase | None = field(default=None, repr=False)
     """A base that is open already."""
     model: LanguageModel | None = None
     embedder: str | None = None
@@ -76,12 +76,12 @@ class Benchmark:
     """Told why a base in the cache is built again."""
 
     @cached_property
-    def tools(self) -> Toolbox:
+    def tools(self) -> OpenBase:
         """Over the whole base."""
         if self.given is not None:
             return self.given
         base = self.kb or dataset_base(self.dataset, self.edges, self.say, self.note)
-        return Toolbox.open(base, model=self.model, embedder=self.embedder)
+        return OpenBase.open(base, model=self.model, embedder=self.embedder)
 
     @cached_property
     def rule(self) -> Match:
@@ -155,10 +155,10 @@ class Benchmark:
         """A method by name; perfect retrieval is told what to retrieve, which no other method ever is."""
         return GoldenPassages.of(self.dataset) if name == GoldenPassages.name else create(name, options)
 
-    def _tools_for(self, question: Question) -> Toolbox:
+    def _tools_for(self, question: Question) -> OpenBase:
         if not self.per_question:
             return self.tools
-        return Toolbox.open(question_base(self.dataset, question.id, self.edges), model=self.tools.model)
+        return OpenBase.open(question_base(self.dataset, question.id, self.edges), model=self.tools.model)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from clew.lab.training.qa_gnn import GraphBase, GraphQuestion, Lessons
 from clew.models.model_card import write_card
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.index.vectors import VectorIndex
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 SEEN = 20
 """Places of a ranking that are judged."""
@@ -42,7 +42,7 @@ LICENCE = "start: Apache-2.0; what was learned: as the questions and the texts o
 class Trial:
     """What a dense retriever is trained on and how."""
 
-    tools: Toolbox
+    tools: OpenBase
     dataset: Dataset
     settings: DenseSettings
     left_out: str = "0/5"
@@ -164,7 +164,7 @@ def graph_base(kb: ArrayKnowledgeBase, name: str) -> GraphBase:
     )
 
 
-def graph_questions(tools: Toolbox, questions: Sequence[Question]) -> list[GraphQuestion]:
+def graph_questions(tools: OpenBase, questions: Sequence[Question]) -> list[GraphQuestion]:
     """Those questions that start from a node of the base and ask for others."""
     kb, vocabulary = tools.kb, Vocabulary(tools.kb.schema)
     named: defaultdict[str, list[int]] = defaultdict(list)
@@ -185,7 +185,7 @@ def graph_questions(tools: Toolbox, questions: Sequence[Question]) -> list[Graph
     return made
 
 
-def graph_lessons(tools: Toolbox, name: str, questions: Sequence[Question], kept: float, seed: int) -> Lessons:
+def graph_lessons(tools: OpenBase, name: str, questions: Sequence[Question], kept: float, seed: int) -> Lessons:
     """A base with its questions, a share of which is kept back."""
     if not isinstance(tools.kb, ArrayKnowledgeBase):
         raise InputError(f"{name}: only an embedded base can be learned from")

@@ -22,7 +22,7 @@ from clew.lab.datasets.questions import Dataset, Kind, Match
 from clew.lab.evaluation.rows import Row
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import learned_digests
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Setup:
             )
 
 
-def identity(method: Method, tools: Toolbox) -> dict[str, Any]:
+def identity(method: Method, tools: OpenBase) -> dict[str, Any]:
     """Everything beside the questions, the base and the model that can change an answer of a method."""
     options = {part.name: getattr(method, part.name) for part in fields(method) if part.repr}
     taught = learned_digests(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else {}

@@ -24,7 +24,7 @@ from clew.lab.evaluation.comparison import Interval, bootstrap
 from clew.lab.evaluation.judging import PRIMARY
 from clew.lab.synthesis.benchmark import Wanted, make_benchmark
 from clew.store.confirmed import read_confirmed
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 FEWEST, FIRST, SYNTHETIC = 8, 6, 60
 """Questions without which nothing is tuned, those of the first round, and how many are made."""
@@ -103,7 +103,7 @@ class Tuning:
         )
 
 
-def questions_of(tools: Toolbox, given: str | None = None, seed: int = 0) -> Dataset:
+def questions_of(tools: OpenBase, given: str | None = None, seed: int = 0) -> Dataset:
     """What a base is tuned by: its confirmed questions and those of a file; where they are few, synthetic ones, too."""
     folder = tools.local.folder
     confirmed = [
@@ -124,13 +124,13 @@ def questions_of(tools: Toolbox, given: str | None = None, seed: int = 0) -> Dat
     return replace(dataset, questions=tuple(own))
 
 
-def is_documents(tools: Toolbox) -> bool:
+def is_documents(tools: OpenBase) -> bool:
     """Whether a base is made of documents: no questions can be made from its edges."""
     return tools.kb.schema.holds_passages
 
 
 def tune(
-    tools: Toolbox,
+    tools: OpenBase,
     dataset: Dataset,
     seconds: float,
     candidates: Sequence[Candidate] | None = None,

@@ -22,7 +22,7 @@ from clew.lab.synthesis.templates import KINDS, SHIPPED, Kind, Template, load_te
 from clew.models.budget import Ledger
 from clew.models.prices import Estimate, EstimatingModel
 from clew.models.protocol import LanguageModel
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 LOG = "progress.jsonl"
 SPARE, SPARE_WITH_A_MODEL = 0.1, 0.2
@@ -69,7 +69,7 @@ class Writers:
 
 
 def make_benchmark(
-    tools: Toolbox,
+    tools: OpenBase,
     folder: Path,
     wanted: Wanted,
     writers: Writers | None = None,
@@ -95,7 +95,7 @@ def make_benchmark(
     return made
 
 
-def prepare(tools: Toolbox, wanted: Wanted, writers: Writers) -> tuple[Plan, Steps, list[str]]:
+def prepare(tools: OpenBase, wanted: Wanted, writers: Writers) -> tuple[Plan, Steps, list[str]]:
     """What will be done, by whom, and what cannot be done as asked."""
     kb = tools.local
     if wanted.count < 1:
@@ -114,7 +114,7 @@ def prepare(tools: Toolbox, wanted: Wanted, writers: Writers) -> tuple[Plan, Ste
     return plan, model_steps(tools, sampler, writers, of_products=wanted.of_products), remarks
 
 
-def estimate_benchmark(tools: Toolbox, wanted: Wanted, model: EstimatingModel) -> Estimate:
+def estimate_benchmark(tools: OpenBase, wanted: Wanted, model: EstimatingModel) -> Estimate:
     """What the models would be asked and paid: one round with replies that cost nothing."""
     plan, steps, _ = prepare(tools, wanted, Writers(model, trusting=True))
     drafts = [draft for _, draft in zip(range(plan.first_round), draw_all(steps, plan, Synthesis()), strict=False)]
@@ -136,7 +136,7 @@ def _model_check(ledger: Ledger | None) -> Callable[[], None]:
 
 
 def choose_templates(
-    tools: Toolbox, wanted: Wanted, kinds: Sequence[Kind], sampler: Sampler
+    tools: OpenBase, wanted: Wanted, kinds: Sequence[Kind], sampler: Sampler
 ) -> dict[Kind, tuple[Template, ...]]:
     """Those of a file, or the useful ones of the schema, by kind."""
     if wanted.templates is None:
@@ -146,14 +146,14 @@ def choose_templates(
     return {kind: tuple(template for template in found if template.kind == kind) for kind in kinds}
 
 
-def model_free_steps(tools: Toolbox, sampler: Sampler) -> Steps:
+def model_free_steps(tools: OpenBase, sampler: Sampler) -> Steps:
     """Distinctive phrases, a grammar, and judges by phrase, words and meaning."""
     kb, lexical = tools.local, tools.lexical
     judges: tuple[Judge, ...] = (PhraseJudge(kb), WordJudge(kb, lexical), MeaningJudge(tools.vectors))
     return Steps(kb, sampler, PhraseExtractor(kb, lexical), GrammarFuser(kb.schema), judges)
 
 
-def model_steps(tools: Toolbox, sampler: Sampler, writers: Writers, *, of_products: bool) -> Steps:
+def model_steps(tools: OpenBase, sampler: Sampler, writers: Writers, *, of_products: bool) -> Steps:
     """A model extracts and drafts, one rewrites, several judge.
 
     For products: hard and soft requirements, less what buyers contradict, filtered one by one.
@@ -173,7 +173,7 @@ def model_steps(tools: Toolbox, sampler: Sampler, writers: Writers, *, of_produc
 
 
 def _made(
-    tools: Toolbox,
+    tools: OpenBase,
     folder: Path,
     wanted: Wanted,
     done: Synthesis,

@@ -33,7 +33,7 @@ from clew.lab.training.descent import Doubles, minimize
 from clew.models.protocol import LanguageModel
 from clew.store.graph.manifest import ASKED, sealed_text, unsealed_or_older
 from clew.store.graph.storage import change_file
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 MOST = 400
 """Relations and attributes that a model is asked about, the most frequent first."""
@@ -91,7 +91,7 @@ class Outcome:
 
 
 def fit_to_base(
-    tools: Toolbox, model: LanguageModel | None, progress: Callable[[int, int], None] = lambda _done, _total: None
+    tools: OpenBase, model: LanguageModel | None, progress: Callable[[int, int], None] = lambda _done, _total: None
 ) -> Outcome:
     """Fit the reader to a base by what a model, its users and their feedback say how things are asked for there."""
     folder, reader = tools.local.folder, reader_of(tools)

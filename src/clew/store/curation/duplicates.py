@@ -26,7 +26,7 @@ from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.tables import GROUPS
 from clew.store.graph.visibility import audience, audience_text
 from clew.store.index.vectors import VectorIndex
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 PRIOR = -3.0
 SAME_NAME, SAME_FORM, NAME_IS_ALIAS, MISSPELT, NEAR, SAME_ALIAS = 5.0, 4.0, 3.5, 2.0, 1.0, 0.0
@@ -63,7 +63,7 @@ class Pair:
         return shown | {"certainty": self.certainty, "evidence": list(self.evidence), "obstacle": self.obstacle}
 
 
-def find_duplicates(tools: Toolbox, type: str | None = None, *, least: float = LEAST) -> list[Pair]:
+def find_duplicates(tools: OpenBase, type: str | None = None, *, least: float = LEAST) -> list[Pair]:
     """Every pair of nodes of one type that is likely enough the same thing, the surest first."""
     kb = tools.local
     candidates: Candidates = {}

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from clew.store.graph.arrays import ArrayKnowledgeBase
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 SHARED, NOTHING_SHARED, FEWEST = 4.0, -4.0, 2
 """Log odds of neighbours that are all shared, and of none where both have more than a few."""
@@ -132,7 +132,7 @@ class Likeness:
         return bool(len(self.kb.distinct(attribute)) <= CATEGORY * present)
 
 
-def alike(tools: Toolbox, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Sign]:
+def alike(tools: OpenBase, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Sign]:
     """How close what is written about the two of each pair is, where something is written about both.
 
     Kept vectors are used where every node has one, and others are not kept: looking for duplicates writes nothing.

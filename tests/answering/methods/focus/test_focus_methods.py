@@ -13,7 +13,7 @@ from clew.core.roles import Chosen, Score
 from clew.core.types import Judgement, Path
 from clew.models.scripted import ScriptedModel
 from clew.store.building import build
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import EDGES, tables
 
 BOTH = "Which genes are associated with diseases that present with both polydactyly and rod-cone dystrophy?"
@@ -23,7 +23,7 @@ BOTH = "Which genes are associated with diseases that present with both polydact
 def toolbox(tmp_path_factory):
     folder = tmp_path_factory.mktemp("focus") / "tiny.kb"
     build(tables(), folder)
-    return Toolbox.open(folder)
+    return OpenBase.open(folder)
 
 
 def keys(answer):
@@ -185,7 +185,7 @@ def test_lists_in_windows_and_pairs_agree_with_the_chooser(toolbox):
 @pytest.mark.parametrize(("left", "levels"), [("affects connective tissue", [0, 0]), ("seen", [0, 1])])
 def test_what_lies_below_a_name_is_ranked_with_it_where_the_text_has_to_decide(tmp_path, left, levels):
     build(tables(edges=[*EDGES, ("BBS", "has_phenotype", "P4", None)]), tmp_path / "more.kb")
-    toolbox = Toolbox.open(tmp_path / "more.kb")
+    toolbox = OpenBase.open(tmp_path / "more.kb")
     disease, finger = Variable("disease", "disease"), Constant("Abnormal finger", "phenotype")
     query = TripletQuery((Triplet(disease, "has_phenotype", finger),), disease, unexplained=(left,))
     found = list(tiers(toolbox.kb, toolbox.names, [query], enough=2))
@@ -195,7 +195,7 @@ def test_what_lies_below_a_name_is_ranked_with_it_where_the_text_has_to_decide(t
 
 def test_what_follows_from_a_hierarchy_comes_after_its_own_edges(tmp_path):
     build(tables(edges=[*EDGES, ("P4", "is_a", "P2", None)]), tmp_path / "deep.kb")
-    toolbox = Toolbox.open(tmp_path / "deep.kb")
+    toolbox = OpenBase.open(tmp_path / "deep.kb")
     phenotype = Variable("phenotype", "phenotype")
     query = TripletQuery(
         (Triplet(phenotype, "is_a", Constant("Rod-cone dystrophy", "phenotype")),),

@@ -10,7 +10,7 @@ from clew.answering.reading.documents.close_reading import LONGEST_QUOTE
 from clew.cli.ask import show_answer
 from clew.documents.building import build_documents
 from clew.documents.rows import DocumentOptions
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 SENTENCES = [f"Sentence number {number} tells of pump {number} and of nothing else at all." for number in range(12)]
 
@@ -22,7 +22,7 @@ def passages(tmp_path_factory):
     (folder / "docs" / "pumps.txt").write_text("\n\n".join(SENTENCES), "utf-8")
     (folder / "docs" / "other.txt").write_text("A word about valves.", "utf-8")
     build_documents([folder / "docs"], folder / "docs.kb", DocumentOptions(passage_length=80))
-    kb = Toolbox.open(folder / "docs.kb").local
+    kb = OpenBase.open(folder / "docs.kb").local
     own = [node for node in kb.nodes("passage") if kb.node(node).attributes["file"] == "pumps.txt"]
     [other] = set(kb.nodes("passage")) - set(own)
     assert len(own) >= len(SENTENCES) - 1

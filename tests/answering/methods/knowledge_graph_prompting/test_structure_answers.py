@@ -12,7 +12,7 @@ from clew.answering.reading.documents.references import asked_of_parts
 from clew.core.trace import recording
 from clew.core.types import Passage
 from clew.documents.building import build_documents
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 GUIDE = """# Lighthouse keeper's guide
 
@@ -97,7 +97,7 @@ def tools(tmp_path_factory):
     letter.add_paragraph("The pier needs new planks before the storms come.")
     letter.save(str(folder / "letter.docx"))
     build_documents([folder], folder / "kb")
-    return Toolbox.open(folder / "kb", embedder="hash")
+    return OpenBase.open(folder / "kb", embedder="hash")
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from clew.lab.evaluation.benchmark import GoldenPassages
 from clew.models.embedding.passage_embedder import asking_on
 from clew.models.protocol import Completion
 from clew.store.building import build
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 graphs = st.dictionaries(
     st.integers(0, 7), st.lists(st.tuples(st.integers(0, 7), st.floats(0, 1)), max_size=6), max_size=8
@@ -119,7 +119,7 @@ CORPUS = [
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus") / "kb"
     build(corpus_tables(CORPUS, EdgeOptions()), folder)
-    return Toolbox.open(folder, embedder="hash")
+    return OpenBase.open(folder, embedder="hash")
 
 
 def test_a_passage_that_shares_no_word_with_the_question_is_reached_through_the_one_that_names_it(corpus):
@@ -141,7 +141,7 @@ def test_mentions_tie_both_ways_and_more_strongly_forward(corpus):
 
 def test_any_graph_of_nodes_with_text_can_be_walked(tiny_tables, tmp_path):
     build(tiny_tables, tmp_path / "kb")
-    tools = Toolbox.open(tmp_path / "kb", embedder="hash")
+    tools = OpenBase.open(tmp_path / "kb", embedder="hash")
     answer = KnowledgeGraphPrompting().answer("gene of Bardet-Biedl syndrome", tools)
     assert answer.candidates
 

@@ -8,7 +8,7 @@ from clew.answering.methods.paths.think_on_graph import ThinkOnGraph
 from clew.answering.reading.topics import find_topics
 from clew.models.protocol import Completion
 from clew.store.building import build
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import tables
 
 
@@ -42,7 +42,7 @@ class Thinks:
 def tools(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tog") / "kb"
     build(tables(), folder)
-    return Toolbox.open(folder)
+    return OpenBase.open(folder)
 
 
 @pytest.mark.parametrize("prune", ["score", "choose"])

@@ -13,7 +13,7 @@ from clew.core.errors import InputError
 from clew.core.types import EMPTY, Path
 from clew.lab.training.feedback import confirm, learn
 from clew.models.protocol import Completion
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import EDGES, NODES, tables
 from prompts_sent import Sends
 
@@ -25,7 +25,7 @@ def path(*names):
 def toolbox(tmp_path, edges=EDGES):
     from clew.store.building import build  # the whole base, with its names
 
-    return Toolbox.open(build(tables(NODES, edges), tmp_path / "base.kb").folder)
+    return OpenBase.open(build(tables(NODES, edges), tmp_path / "base.kb").folder)
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,16 @@ from clew.store.building import build
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.index.build import INDEX, MOST_INDEXED, WITH_RELATIONS, open_lexical
 from clew.store.index.tokens import terms
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import EDGES, NODES, tables
 
 RETRIEVERS = ("bm25", "vector_search", "multi_vector_search", "hybrid", "llm_reranker")
 
 
 @pytest.fixture
-def tools(tmp_path: Path) -> Toolbox:
+def tools(tmp_path: Path) -> OpenBase:
     build(tables(), tmp_path / "tiny.kb")
-    return Toolbox.open(tmp_path / "tiny.kb", embedder=HashEmbedder())
+    return OpenBase.open(tmp_path / "tiny.kb", embedder=HashEmbedder())
 
 
 def keys(answer):
@@ -29,7 +29,7 @@ def keys(answer):
 
 
 @pytest.mark.parametrize("name", RETRIEVERS)
-def test_what_a_node_is_joined_to_speaks_for_it(tools: Toolbox, name: str):
+def test_what_a_node_is_joined_to_speaks_for_it(tools: OpenBase, name: str):
     def place(**options):
         found = keys(catalog.ask(catalog.create(name, {"k": 8, **options}), "Arachnodactyly", tools))
         return found.index("MFS") if "MFS" in found else len(NODES)
@@ -37,7 +37,7 @@ def test_what_a_node_is_joined_to_speaks_for_it(tools: Toolbox, name: str):
     assert place() < place(with_relations=False)
 
 
-def test_without_relations_only_what_is_written_counts(tools: Toolbox):
+def test_without_relations_only_what_is_written_counts(tools: OpenBase):
     plain = catalog.ask(catalog.create("bm25", {"with_relations": False}), "Arachnodactyly", tools)
     assert keys(plain) == ["P3"]
     related = catalog.ask(catalog.create("bm25", {}), "Arachnodactyly", tools)
@@ -45,7 +45,7 @@ def test_without_relations_only_what_is_written_counts(tools: Toolbox):
     assert shown["MFS"] == "has phenotype: {phenotype: (Arachnodactyly)}"
 
 
-def test_the_words_of_a_document_with_relations_are_those_of_its_text_and_its_neighbours(tools: Toolbox):
+def test_the_words_of_a_document_with_relations_are_those_of_its_text_and_its_neighbours(tools: OpenBase):
     plain, related = tools.lexical, tools.lexical_with_relations
     for node in tools.kb.nodes():
         names = {term for ref in tools.kb.refs(tools.kb.neighbors(_one(node)).array) for term in terms(ref.name)}
@@ -70,8 +70,8 @@ def test_a_hub_is_not_described_by_everything_it_is_joined_to(tmp_path: Path):
 
 def test_vectors_of_the_two_documents_have_rows_of_their_own(tmp_path: Path):
     build(tables(), tmp_path / "kb")
-    Toolbox.switch_embedder(tmp_path / "kb", "hash", relations=True)
-    tools = Toolbox.open(tmp_path / "kb", embedder="hash")
+    OpenBase.switch_embedder(tmp_path / "kb", "hash", relations=True)
+    tools = OpenBase.open(tmp_path / "kb", embedder="hash")
     disease = tools.kb.find("MFS")
     for vectors, relations in ((tools.vectors, False), (tools.vectors_with_relations, True)):
         assert vectors.is_complete
@@ -79,7 +79,7 @@ def test_vectors_of_the_two_documents_have_rows_of_their_own(tmp_path: Path):
         assert vectors.vectors(_one(disease).array) == pytest.approx(own)
 
 
-def test_where_words_choose_what_is_compared_the_answer_says_so(tools: Toolbox):
+def test_where_words_choose_what_is_compared_the_answer_says_so(tools: OpenBase):
     vectors = tools.vectors_with_relations
     vectors.most = 4  # as in a base too large to be embedded while somebody waits
     answer = catalog.ask(catalog.create("vector_search", {}), "Arachnodactyly", tools)
@@ -89,11 +89,11 @@ def test_where_words_choose_what_is_compared_the_answer_says_so(tools: Toolbox):
     assert not catalog.ask(catalog.create("vector_search", {}), "Arachnodactyly", tools).fallbacks
 
 
-def test_a_base_without_the_index_is_refused_with_what_to_do(tools: Toolbox):
+def test_a_base_without_the_index_is_refused_with_what_to_do(tools: OpenBase):
     folder = tools.local.generation / INDEX / WITH_RELATIONS
     for file in folder.iterdir():
         file.unlink()
     folder.rmdir()
     with pytest.raises(FormatError, match="build it again"):
-        catalog.ask(catalog.create("bm25", {}), "Arachnodactyly", Toolbox(tools.kb))
-    assert keys(catalog.ask(catalog.create("bm25", {"with_relations": False}), "Arachnodactyly", Toolbox(tools.kb)))
+        catalog.ask(catalog.create("bm25", {}), "Arachnodactyly", OpenBase(tools.kb))
+    assert keys(catalog.ask(catalog.create("bm25", {"with_relations": False}), "Arachnodactyly", OpenBase(tools.kb)))

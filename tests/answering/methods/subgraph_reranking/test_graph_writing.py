@@ -9,7 +9,7 @@ from clew.core.errors import InputError
 from clew.core.trace import recording
 from clew.models.scripted import ScriptedModel
 from clew.store.building import build
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 GOOD = "BBS2 is associated with Bardet-Biedl syndrome, which has the phenotype Polydactyly, an Abnormal finger."
 DROPS = "BBS2 is associated with Bardet-Biedl syndrome."
@@ -50,7 +50,7 @@ def test_nothing_is_asked_about_entities_without_a_path(kb):
 
 def test_a_base_tells_a_subgraph_in_sentences_where_it_is_asked_to(tmp_path, tiny_tables):
     build(tiny_tables, tmp_path / "tiny.kb")
-    tools = Toolbox.open(tmp_path / "tiny.kb", embedder="hash")
+    tools = OpenBase.open(tmp_path / "tiny.kb", embedder="hash")
     shown = between(tools.with_model(ScriptedModel.saying(GOOD)), ["BBS2", "Abnormal finger"], write=True)
     assert shown.to_dict()["written"]["text"] == GOOD
     with pytest.raises(InputError, match="--model"):

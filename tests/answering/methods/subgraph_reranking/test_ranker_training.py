@@ -19,7 +19,7 @@ from clew.lab.training.labelled import LabelledPool
 from clew.models.scripted import ScriptedModel
 from clew.store.building import build
 from clew.store.graph.tables import Piece, Tables
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import tables
 
 FILMS, PEOPLE = 36, 25
@@ -44,7 +44,7 @@ def cinema(tmp_path_factory):
     base = build(
         Tables((), (Piece(table, "films.tsv"),), implicit=True, implicit_type="film"), folder / "films.kb"
     ).folder
-    Toolbox.switch_embedder(base, "hash")
+    OpenBase.switch_embedder(base, "hash")
     file = folder / "questions.jsonl"
     file.write_text("".join(json.dumps(question) + "\n" for question in questions))
     return base, file
@@ -69,7 +69,7 @@ def test_a_ranker_is_trained_judged_saved_and_used(cinema, tmp_path):
     card = json.loads((out / "ranker.json").read_text())
     assert card["data"]["source"] == "nearby"
     method = catalog.create("subgraph_reranking", {"ranker": str(out)})
-    answer = catalog.ask(method, "who is directed_by for [Film 3]", Toolbox.open(base))
+    answer = catalog.ask(method, "who is directed_by for [Film 3]", OpenBase.open(base))
     assert "directed_by" in answer.candidates[0].evidence[0].in_words()
     table = run("train", "ranker", *arguments, "--out", out)
     assert "no topic in two of them" in table.stdout
@@ -77,7 +77,7 @@ def test_a_ranker_is_trained_judged_saved_and_used(cinema, tmp_path):
 
     other = build(tables(), tmp_path / "other.kb").folder
     with pytest.raises(SchemaError, match="another schema"):
-        catalog.ask(method, "who is it?", Toolbox.open(other))
+        catalog.ask(method, "who is it?", OpenBase.open(other))
 
 
 def test_a_ranker_worse_than_its_source_is_kept_but_not_used(cinema, tmp_path):
@@ -100,7 +100,7 @@ def test_a_ranker_worse_than_its_source_is_kept_but_not_used(cinema, tmp_path):
     assert not told["usable"]
     assert "not usable" in run("train", "ranker", *arguments, "--out", out).output
     with pytest.raises(InputError, match="worse than the source"):
-        catalog.ask(catalog.create("subgraph_reranking", {"ranker": str(out)}), "who?", Toolbox.open(base))
+        catalog.ask(catalog.create("subgraph_reranking", {"ranker": str(out)}), "who?", OpenBase.open(base))
 
 
 def scripted(tmp_path, reply):
@@ -120,9 +120,9 @@ def test_a_ranker_that_was_told_subgraphs_by_a_model_asks_one_when_it_ranks(cine
     assert json.loads((out / "ranker.json").read_text())["texts"] == "model"
     method = catalog.create("subgraph_reranking", {"ranker": str(out), "candidates": 4})
     with pytest.raises(InputError, match="--model"):
-        catalog.ask(method, "who is directed_by for [Film 3]", Toolbox.open(base))
+        catalog.ask(method, "who is directed_by for [Film 3]", OpenBase.open(base))
     told = ScriptedModel.saying("nothing that is true")
-    catalog.ask(method, "who is directed_by for [Film 3]", Toolbox.open(base).with_model(told))
+    catalog.ask(method, "who is directed_by for [Film 3]", OpenBase.open(base).with_model(told))
     assert len(told.asked) == 4
 
 

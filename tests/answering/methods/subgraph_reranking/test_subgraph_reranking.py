@@ -10,7 +10,7 @@ from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.models.scripted import ScriptedModel
 from clew.models.wrappers import Traced
 from clew.store.building import build
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 from conftest import tables
 
 QUESTION = "Which phenotype does Bardet-Biedl syndrome have?"
@@ -23,7 +23,7 @@ def base(tmp_path_factory):
 
 @pytest.fixture
 def tools(base):
-    return Toolbox.open(base, embedder="hash")
+    return OpenBase.open(base, embedder="hash")
 
 
 def names(answer):
@@ -58,13 +58,13 @@ def test_methods_that_search_the_graph_are_sources_too(tools, source):
 
 def test_answers_of_a_model_are_linked_by_name_and_strangers_are_noted(base):
     model = ScriptedModel.saying('{"answers": ["rod-cone dystrophy", "a fine day", "Polydactyly", "polydactyly"]}')
-    tools = Toolbox.open(base, model=Traced(model), embedder="hash")
+    tools = OpenBase.open(base, model=Traced(model), embedder="hash")
     answer = catalog.ask(catalog.create("subgraph_reranking", {"source": "model", "ranker": "none"}), QUESTION, tools)
     assert names(answer) == ["Rod-cone dystrophy", "Polydactyly"]
     assert answer.notes == ("no node is called a fine day",)
     assert answer.model == "scripted"
     with pytest.raises(InputError, match="--model"):
-        catalog.ask(catalog.create("subgraph_reranking", {"source": "model"}), QUESTION, Toolbox.open(base))
+        catalog.ask(catalog.create("subgraph_reranking", {"source": "model"}), QUESTION, OpenBase.open(base))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_answers_of_a_model_are_linked_by_name_and_strangers_are_noted(base):
 )
 def test_yes_no_and_numbers_are_told_apart_and_not_ranked(base, question, said, value):
     model = ScriptedModel.saying(json.dumps({"answers": said}))
-    tools = Toolbox.open(base, model=Traced(model), embedder="hash")
+    tools = OpenBase.open(base, model=Traced(model), embedder="hash")
     answer = catalog.ask(catalog.create("subgraph_reranking", {"source": "model"}), question, tools)
     assert answer.value == value
     assert type(answer.value) is type(value)
@@ -103,7 +103,7 @@ def test_candidates_come_from_a_file_with_its_question_entities(base, tools, tmp
         method.answer("Something else?", tools)
     file.write_text('{"id": "1"}\n')
     with pytest.raises(SourceError, match="line 1"):
-        catalog.ask(catalog.create("subgraph_reranking", {"source": str(file)}), QUESTION, Toolbox.open(base))
+        catalog.ask(catalog.create("subgraph_reranking", {"source": str(file)}), QUESTION, OpenBase.open(base))
     with pytest.raises(InputError, match="no source 'elsewhere'"):
         catalog.ask(catalog.create("subgraph_reranking", {"source": "elsewhere"}), QUESTION, tools)
 

@@ -26,7 +26,7 @@ from clew.answering.reading.documents.tables import AskedTable, TableReader
 from clew.answering.reading.quantities import Quantity, quantities
 from clew.documents.building import build_documents
 from clew.documents.extracted import cells_of, markdown
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 
 def table(header, *rows, title="things"):
@@ -276,7 +276,7 @@ def test_the_most_certain_of_several_tables_answers_and_its_rows_are_quoted(tmp_
     (folder / "lakes.csv").write_text(f"lake,depth (m),country\n{lakes}\n", "utf-8")
     (folder / "towers.csv").write_text("tower,height (m)\nAlta,90\nBora,120\nCima,75\n", "utf-8")
     build_documents([folder], tmp_path / "kb")
-    kb = Toolbox.open(tmp_path / "kb", embedder="hash").local
+    kb = OpenBase.open(tmp_path / "kb", embedder="hash").local
     reader, tables = TableReader(kb), list(kb.nodes("table"))
     found = reader.answer("Which lake has the greatest depth?", tables)
     deepest = depths.index(max(depths))

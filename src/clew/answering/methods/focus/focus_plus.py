@@ -35,7 +35,7 @@ from clew.core.types import Answer, Ranking
 from clew.store.index.fusion import min_max_sum, preferring
 from clew.store.index.protocol import Index
 from clew.store.index.tokens import terms
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 DESCRIBED = 3
 """So many nodes of one name are described."""
@@ -66,7 +66,7 @@ class FocusPlus(Method):
     write: bool = True
     """Whether a model that is not small writes the answer from its evidence."""
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """Ranked candidates with the tier each comes from, and the answer in words."""
         parse = self._parse(question, tools)
         answer = self._written(self._ranked(question, parse, tools), tools)
@@ -78,17 +78,17 @@ class FocusPlus(Method):
             answer = again if again.found else answer
         return answer
 
-    def _written(self, answer: Answer, tools: Toolbox) -> Answer:
+    def _written(self, answer: Answer, tools: OpenBase) -> Answer:
         is_told = answer.value is not None or answer.text is not None  # a value, or a description
         if not self.write or is_told or not answer.matches or not answer.query or not can_write(tools):
             return answer
         with trace.span("5 write"):
             return written(answer, tools)
 
-    def _reads_twice(self, tools: Toolbox) -> bool:
+    def _reads_twice(self, tools: OpenBase) -> bool:
         return self.parser == "auto" and tools.parser is None and can_write(tools)
 
-    def _parse(self, question: str, tools: Toolbox, certain: float = CERTAIN) -> Parse:
+    def _parse(self, question: str, tools: OpenBase, certain: float = CERTAIN) -> Parse:
         with trace.span("1 triplets") as span:
             if self._reads_twice(tools):
                 parse = read_twice(question, tools, certain)
@@ -98,7 +98,7 @@ class FocusPlus(Method):
             span.note(certainty=parse.certainty)
         return parse
 
-    def _ranked(self, question: str, parse: Parse, tools: Toolbox) -> Answer:
+    def _ranked(self, question: str, parse: Parse, tools: OpenBase) -> Answer:
         kb = tools.kb
         query, reranker = parse.query, self._reranker(parse, tools)
         parse = replace(parse, is_loose=parse.is_loose and reader_of(tools).is_written_about(query.target.type))
@@ -155,13 +155,13 @@ class FocusPlus(Method):
         result = united(kb, first, focus.query.best)
         return replace(with_query(answer, kb, focus, result.claim, len(result.nodes)), matched=result.nodes)
 
-    def _reranker(self, parse: Parse, tools: Toolbox) -> Reranker:
+    def _reranker(self, parse: Parse, tools: OpenBase) -> Reranker:
         if self.reranker != "auto":
             return reranker_for(tools, self.reranker)
         by_text = parse.is_loose or parse.certainty is None
         return reranker_for(tools, "listwise" if by_text and can_write(tools) else "none")
 
-    def _finished(self, question: str, parse: Parse, tools: Toolbox) -> Answer | None:
+    def _finished(self, question: str, parse: Parse, tools: OpenBase) -> Answer | None:
         """The answer to a question for a number, a truth, a value, or the most of something; None where there is none.
 
         Only the first reading counts: what other readings find says nothing about how many or whether.
@@ -192,7 +192,7 @@ class FocusPlus(Method):
             answer, value=outcome.value, certainty=parse.certainty, answer_count=count, matched=outcome.nodes
         )
 
-    def _rank_level(self, question: str, level: Sequence[Tier], tools: Toolbox) -> list[Found]:
+    def _rank_level(self, question: str, level: Sequence[Tier], tools: OpenBase) -> list[Found]:
         """By the words that no triplet accounts for, or by the whole question where all are accounted for."""
         text = " ".join(level[0].focus.query.unexplained) or question
         among = reduce(or_, (tier.nodes for tier in level))
@@ -205,7 +205,7 @@ class FocusPlus(Method):
             for node, score in list(ranked.items())[: self.matches]
         ]
 
-    def _strand(self, question: str, kind: str | None, tools: Toolbox) -> list[Found]:
+    def _strand(self, question: str, kind: str | None, tools: OpenBase) -> list[Found]:
         """Candidates by words and meaning, preferably of the target's type."""
         own, every = nodes_of_type(tools.kb, kind), answer_nodes(tools.kb)
         rankings = [index.search(question, self.depth, among=own) for index in _indexes(tools)]
@@ -229,7 +229,7 @@ class FocusPlus(Method):
         return [first, [*rest, *late][: max(0, self.k - len(first))]]
 
 
-def _indexes(tools: Toolbox) -> tuple[Index, ...]:
+def _indexes(tools: OpenBase) -> tuple[Index, ...]:
     """By words and by meaning; where nodes are but names, by words alone; at a large endpoint by neither."""
     known = tools.kb.described
     if known is None:

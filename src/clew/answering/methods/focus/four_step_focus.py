@@ -28,7 +28,7 @@ from clew.answering.roles.rerank import RerankerName
 from clew.core import trace
 from clew.core.query import TripletQuery
 from clew.core.types import Answer
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class FourStepFocus(Method):
     pronouns: bool = True
     """Whether a pronoun is read as the name it stands for, where an earlier sentence says it."""
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """Ranked candidates, those that satisfy the triplets first."""
         parser = parser_for(tools, self.parser or ("reader" if tools.model is None else "model"))
         reranker = reranker_for(tools, self.reranker)
@@ -70,7 +70,7 @@ class FourStepFocus(Method):
         claim = Claim((focus.block(tools.kb),), asks="number" if focus.query.asks == "number" else "nodes")
         return with_query(answer, tools.kb, focus, claim, matches)
 
-    def _rank(self, question: str, focus: Focus, tools: Toolbox) -> tuple[list[Found], list[Found]]:
+    def _rank(self, question: str, focus: Focus, tools: OpenBase) -> tuple[list[Found], list[Found]]:
         """The filtered candidates, and the best others to fill up with."""
         satisfying = nodes_of_type(tools.kb, focus.query.target.type) if focus.nodes is None else focus.nodes
         if satisfying is not None and not len(satisfying):
@@ -85,7 +85,7 @@ class FourStepFocus(Method):
         additional = [Found(node, score, None, "by meaning alone") for node, score in others if node not in known]
         return filtered, additional[:missing]
 
-    def _substitute(self, query: TripletQuery, tools: Toolbox) -> Focus:
+    def _substitute(self, query: TripletQuery, tools: OpenBase) -> Focus:
         groundings = ground(query, tools.names, unmatched=self.unmatched)
         problem = pose(query, groundings, tools.kb, edge_types=self.edge_types, direction=self.direction)
         solve = solver(tools.kb, query, groundings, exact=False)

@@ -13,7 +13,7 @@ from clew.answering.methods.role_choice import reader_of, reader_parser
 from clew.core import trace
 from clew.core.roles import Parse, Reading, Source
 from clew.core.types import Answer, Candidate, Evidence, Judgement, Passage, Path, Value
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 CERTAIN = 0.9
 """A reading at least this certain is not put to a model."""
@@ -27,7 +27,7 @@ STANDS = 0.6
 """A reading at least this certain stands where the model sees no answer, or finds nothing."""
 
 
-def read_twice(question: str, tools: Toolbox, certain: float = CERTAIN) -> Parse:
+def read_twice(question: str, tools: OpenBase, certain: float = CERTAIN) -> Parse:
     """The reader's parse where it is certain; otherwise the one of the two that finds something, the model's first."""
     from clew.answering.roles.parse import ModelQueryParser  # where there is a model
 
@@ -42,7 +42,7 @@ def read_twice(question: str, tools: Toolbox, certain: float = CERTAIN) -> Parse
     return decided
 
 
-def _decide(ours: Parse, theirs: Parse, tools: Toolbox) -> tuple[Parse, str]:
+def _decide(ours: Parse, theirs: Parse, tools: OpenBase) -> tuple[Parse, str]:
     sure = ours.certainty or 0.0
     if theirs.certainty == 0.0:
         return (ours if sure >= STANDS else replace(ours, certainty=0.0)), "the model sees no answer"
@@ -58,7 +58,7 @@ def _decide(ours: Parse, theirs: Parse, tools: Toolbox) -> tuple[Parse, str]:
     return replace(theirs, certainty=ALONE, alternatives=(ours.query,), is_loose=is_loose), "the model's query stands"
 
 
-def _outcome(parse: Parse, tools: Toolbox) -> tuple[frozenset[int], Value | None] | None:
+def _outcome(parse: Parse, tools: OpenBase) -> tuple[frozenset[int], Value | None] | None:
     """What a reading finds; None for nothing."""
     query = parse.query
     if not (query.triplets or query.conditions or query.among or query.best):
@@ -79,7 +79,7 @@ DOUBTED = 0.2
 """How sure at most an answer is that the model does not find in its evidence."""
 
 
-def written(answer: Answer, tools: Toolbox) -> Answer:
+def written(answer: Answer, tools: OpenBase) -> Answer:
     """The answer with the model's sentences; where the evidence does not say it to the model, it is only near."""
     from clew.answering.roles.read import ModelReader, cited_text  # where there is a model
 

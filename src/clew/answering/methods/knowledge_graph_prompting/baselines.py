@@ -33,7 +33,7 @@ from clew.models.embedding.passage_embedder import asking_on
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, Prompt, ask
 from clew.models.tokens import count_tokens, cut_to_question
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class PassageBaseline(Method):
     read: int = READ
     """Passages that are read; the paper's readers are given 30."""
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """The best passages, read."""
         ranking = self.rank(question, tools)
         return answer_from_passages(tools.stored, question, ranking, reader_for(tools), read=self.read)
 
     @abstractmethod
-    def rank(self, question: str, tools: Toolbox) -> Ranking:
+    def rank(self, question: str, tools: OpenBase) -> Ranking:
         """The passages, best first."""
 
 
@@ -60,7 +60,7 @@ class TfIdf(PassageBaseline):
 
     name = "tf_idf"
 
-    def rank(self, question: str, tools: Toolbox) -> Ranking:
+    def rank(self, question: str, tools: OpenBase) -> Ranking:
         """By cosine, among those that share most words with the question."""
         return tf_idf_ranking(tools.stored, tools.lexical, question, self.k)
 
@@ -71,7 +71,7 @@ class KnnPassages(PassageBaseline):
 
     name = "knn_passages"
 
-    def rank(self, question: str, tools: Toolbox) -> Ranking:
+    def rank(self, question: str, tools: OpenBase) -> Ranking:
         """Nearest vectors first, then the fewest edits."""
         kb, half = tools.stored, self.k // 2
         passages = readable_nodes(kb)
@@ -89,7 +89,7 @@ class DensePassages(PassageBaseline):
 
     name = "dense_passages"
 
-    def rank(self, question: str, tools: Toolbox) -> Ranking:
+    def rank(self, question: str, tools: OpenBase) -> Ranking:
         """By cosine."""
         return tools.vectors.search(question, self.k, among=readable_nodes(tools.stored))
 
@@ -104,7 +104,7 @@ class TwoHopDense(PassageBaseline):
     pairs: bool = False
     """Read pairs of passages, the best first, as the paper does."""
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """The best passages, or pairs of them, read."""
         scored = self._pairs(question, tools)
         best = list(scored)[: self.read] if self.pairs else None
@@ -112,11 +112,11 @@ class TwoHopDense(PassageBaseline):
             tools.stored, question, self._ranked(scored), reader_for(tools), read=self.read, pairs=best
         )
 
-    def rank(self, question: str, tools: Toolbox) -> Ranking:
+    def rank(self, question: str, tools: OpenBase) -> Ranking:
         """Passages by the best pair they are in."""
         return self._ranked(self._pairs(question, tools))
 
-    def _pairs(self, question: str, tools: Toolbox) -> dict[tuple[int, int], float]:
+    def _pairs(self, question: str, tools: OpenBase) -> dict[tuple[int, int], float]:
         """Pairs by the product of the scores of their two hops, best first."""
         kb, vectors = tools.stored, tools.vectors
         passages = readable_nodes(kb)
@@ -143,7 +143,7 @@ class IterativePassages(PassageBaseline):
     each: int = 5
     rounds: int = 4
 
-    def rank(self, question: str, tools: Toolbox) -> Ranking:
+    def rank(self, question: str, tools: OpenBase) -> Ranking:
         """Passages in the order in which they were found."""
         kb, model = tools.stored, tools.required_model(self.name)
         passages = readable_nodes(kb)
@@ -172,7 +172,7 @@ class NoPassages(Method):
 
     name = "no_passages"
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """The model's first answer."""
         [written] = ModelWriter(tools.required_model(self.name)).answers([question], 1)
         return Answer(question, text=written.texts[0] if written.texts else None)

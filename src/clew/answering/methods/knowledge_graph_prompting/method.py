@@ -58,7 +58,7 @@ from clew.models.opening import open_model
 from clew.models.passages import PassageNetwork
 from clew.models.protocol import LanguageModel
 from clew.store.index.tokens import ENGLISH, language_of
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 TABLES, TABLE = 3, 0.8
 """A value is taken from the first passage, or from one of so many where it is at least so certain."""
@@ -107,7 +107,7 @@ class KnowledgeGraphPrompting(Method):
         if self.traverser == "none":
             self.refuse(("graph", "seeds", "branching", "hops", "budget", "beam", "seeds_by"), "with traverser=none")
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """What is put forward, with its citations; the candidates are the passages, best first."""
         if language_of(question, default=tools.stored.language) != ENGLISH:
             return self._unread(question, tools)
@@ -138,7 +138,7 @@ class KnowledgeGraphPrompting(Method):
             return replace(told, certainty=table.certainty, answer_count=1)
         return with_reader(tools.stored, answer, first, reader_for(tools, None)) if can_write(tools) else answer
 
-    def _unread(self, question: str, tools: Toolbox) -> Answer:
+    def _unread(self, question: str, tools: OpenBase) -> Answer:
         """Of a question in another language: what fits best by words and meaning. What reads closely knows English."""
         trace.fallback("read closely", "the question is not in English", "the best passages of the search are quoted")
         fitting = search_of(tools).about(question).pool
@@ -147,18 +147,18 @@ class KnowledgeGraphPrompting(Method):
         first = [node for node, _ in close.ranking.top(self.read or READ_BY_LARGE)]
         return with_reader(tools.stored, answer, first, reader_for(tools, None)) if can_write(tools) else answer
 
-    def rank(self, question: str, tools: Toolbox) -> Ranking:
+    def rank(self, question: str, tools: OpenBase) -> Ranking:
         """The passages that the reader is given, best first."""
         asked = search_of(tools).about(question)
         return self._closely(asked, self._walked(asked, self._graph(tools), tools)[0], tools).ranking
 
-    def learned(self, tools: Toolbox) -> Mapping[str, Any]:
+    def learned(self, tools: OpenBase) -> Mapping[str, Any]:
         """The traverser's own model: its name holds the digest of what was trained."""
         return (
             {} if self.traverser_model is None else {"traverser_model": writing_model(tools, self.traverser_model).name}
         )
 
-    def _closely(self, asked: AskedPassages, ranking: Ranking, tools: Toolbox) -> CloseReading:
+    def _closely(self, asked: AskedPassages, ranking: Ranking, tools: OpenBase) -> CloseReading:
         if not self.closely:
             return CloseReading(ranking, {}, 1.0)
         if "document" not in tools.kb.schema.type_names:  # articles, joined by their titles: the walk's order stays
@@ -170,7 +170,7 @@ class KnowledgeGraphPrompting(Method):
         fitting = Ranking.of(nodes, asked.prior(nodes))
         return read_closely(tools.kb, network_of(tools), asked.question, fitting, read)
 
-    def _graph(self, tools: Toolbox) -> PassageGraph:
+    def _graph(self, tools: OpenBase) -> PassageGraph:
         search = search_of(tools)
 
         def nearest(node: int) -> Ranking:
@@ -181,9 +181,11 @@ class KnowledgeGraphPrompting(Method):
             return PassageGraph(tools.stored, self.graph or KINDS, None if self.graph is None else nearest)
 
         finds_live = self.graph is not None and tools.vectors.is_complete
-        return tools.keep(("passage graph", self.graph, finds_live), made)
+        return tools.get_or_create(("passage graph", self.graph, finds_live), made)
 
-    def _walked(self, asked: AskedPassages, graph: PassageGraph, tools: Toolbox) -> tuple[Ranking, list[ReasoningPath]]:
+    def _walked(
+        self, asked: AskedPassages, graph: PassageGraph, tools: OpenBase
+    ) -> tuple[Ranking, list[ReasoningPath]]:
         traverser = traverser_named(self.traverser, tools, self.traverser_model)
         if traverser is None:
             return fused(asked, [], self.k), []
@@ -208,49 +210,49 @@ def with_walked(found: Sequence[int], walked: Sequence[int], most: int) -> list[
     return [*first, *[node for node in walked if node not in first][: most - len(first)]]
 
 
-def network_of(tools: Toolbox) -> PassageNetwork:
+def network_of(tools: OpenBase) -> PassageNetwork:
     """The network that reads passages, opened once."""
-    return tools.keep("passage network", PassageNetwork)
+    return tools.get_or_create("passage network", PassageNetwork)
 
 
-def search_of(tools: Toolbox) -> PassageSearch:
+def search_of(tools: OpenBase) -> PassageSearch:
     """Search over the passages of a base, made once for it."""
-    return tools.keep("passage search", lambda: PassageSearch(tools.stored, tools.lexical, tools.vectors))
+    return tools.get_or_create("passage search", lambda: PassageSearch(tools.stored, tools.lexical, tools.vectors))
 
 
-def tables_of(tools: Toolbox) -> TableReader:
+def tables_of(tools: OpenBase) -> TableReader:
     """Who reads the tables of a base, made once for it."""
-    return tools.keep("table reader", lambda: TableReader(tools.stored))
+    return tools.get_or_create("table reader", lambda: TableReader(tools.stored))
 
 
-def structure_of(tools: Toolbox) -> StructureAnswers:
+def structure_of(tools: OpenBase) -> StructureAnswers:
     """Pages, sections and tables of a base, made once for it."""
 
     def made() -> StructureAnswers:
         return StructureAnswers(tools.stored, search_of(tools), tables_of(tools), network_of(tools))
 
-    return tools.keep("structure answers", made)
+    return tools.get_or_create("structure answers", made)
 
 
-def writing_model(toolbox: Toolbox, own: str | None) -> LanguageModel:
-    """Who writes the next evidence: a model of the traverser's own, opened once, or that of the toolbox."""
+def writing_model(tools: OpenBase, own: str | None) -> LanguageModel:
+    """Who writes the next evidence: a model of the traverser's own, opened once, or that of the tools."""
     if own is None:
-        return toolbox.required_model("the generative traverser")
-    model = toolbox.keep(("traverser model", own), lambda: open_model(own))
+        return tools.required_model("the generative traverser")
+    model = tools.get_or_create(("traverser model", own), lambda: open_model(own))
     if model is None:
         raise InputError("traverser_model=none is no model: name one, or leave it out")
     return model
 
 
-def traverser_named(name: Traversers, toolbox: Toolbox, model: str | None = None) -> Traverser | None:
+def traverser_named(name: Traversers, tools: OpenBase, model: str | None = None) -> Traverser | None:
     """A traverser by its name."""
 
     def text(node: int) -> str:
-        return toolbox.kb.node(node).text
+        return tools.kb.node(node).text
 
     if name == "generative":
-        writer = ModelWriter(writing_model(toolbox, model))
-        return by_written_evidence(writer, toolbox.vectors, toolbox.embedder, text)
+        writer = ModelWriter(writing_model(tools, model))
+        return by_written_evidence(writer, tools.vectors, tools.embedder, text)
     if name == "embedding":
-        return by_meaning(toolbox.vectors, toolbox.embedder, text)
+        return by_meaning(tools.vectors, tools.embedder, text)
     return {"evidence": missing_evidence, "lexical": shared_words}.get(name)

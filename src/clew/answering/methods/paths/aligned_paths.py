@@ -30,7 +30,7 @@ from clew.answering.reading.path_ranker import PathRanker
 from clew.answering.reading.topic_mask import mask_topic
 from clew.answering.reading.topics import Topic, find_topics
 from clew.core.types import Answer, NodeSet
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class AlignedPaths(Method):
         if self.explore == "paths":
             self.refuse(("filtered", "seed"), "with explore=paths")
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """The ends of the best path, all with the same score, each with the walk that leads to it."""
         ranker = path_ranker_of(tools)
         found = find_topics(question, tools.names, self.topics)  # 1

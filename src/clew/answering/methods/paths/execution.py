@@ -20,7 +20,7 @@ from clew.core.query import Best, Condition, TripletQuery
 from clew.core.types import Answer, Candidate, Direction, Fact, Judgement, NodeSet, Path, RelationUse
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.protocol import Names
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 MANY = 20
 SAMPLED = 5
@@ -244,7 +244,7 @@ class Refined:
 
 
 def answer_refined(
-    tools: Toolbox, explorer: Explorer, question: str, by: str, paths: list[RelationPath], ends: NodeSet
+    tools: OpenBase, explorer: Explorer, question: str, by: str, paths: list[RelationPath], ends: NodeSet
 ) -> Answer:
     """The ends of paths, narrowed by what the question says about attributes, where the base has any."""
     refined = Refined(paths, ends)

@@ -29,7 +29,7 @@ from clew.answering.reading.topics import find_topics
 from clew.core.roles import Parse
 from clew.core.types import Answer, Candidate
 from clew.store.graph.protocol import KnowledgeBase
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 AS_LIKELY = 0.5
 """Nodes that are at least this much as likely as the best one are answers beside it."""
@@ -50,9 +50,11 @@ class QaGnn(Method):
     weights: str = ""
     """A folder that `clew train qa_gnn` wrote; by default the weights that ship with Clew."""
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """The likeliest nodes, each with the walk that leads to it."""
-        reader = tools.keep(f"graph network {self.weights}", lambda: GraphReader(tools.kb, _folder(self.weights)))
+        reader = tools.get_or_create(
+            f"graph network {self.weights}", lambda: GraphReader(tools.kb, _folder(self.weights))
+        )
         found = find_topics(question, tools.names, self.topics)  # 1
         if not found.topics:
             return Answer(question, notes=(nothing_found(named=False),))
@@ -77,7 +79,7 @@ class QaGnn(Method):
             return replace(answer, certainty=certainty, answer_count=0, query={})
         return replace(answer, certainty=certainty)
 
-    def learned(self, tools: Toolbox) -> Mapping[str, Any]:  # noqa: ARG002 - the weights are not the base's
+    def learned(self, tools: OpenBase) -> Mapping[str, Any]:  # noqa: ARG002 - the weights are not the base's
         """Which weights answer."""
         return {"graph network": GraphNetwork(_folder(self.weights)).version}
 

@@ -29,7 +29,7 @@ from clew.core.roles import Choice, Claim, Reading, Source
 from clew.core.trace import span
 from clew.core.types import Answer, NodeSet, RelationUse
 from clew.store.graph.protocol import KnowledgeBase
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 Rated = tuple[Trail, float]
 """A trail and the score of its last relation."""
@@ -49,7 +49,7 @@ class ThinkOnGraph(Method):
     seed: int = 0
     topics: tuple[str, ...] = ()
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """The nodes that were read, then the ends of the trails."""
         if tools.model is None:
             self.refuse(("memory", "prune"), WITHOUT_MODEL)
@@ -70,7 +70,7 @@ class ThinkOnGraph(Method):
                 break
         return self._answered(question, found.question, kept, tools)  # 5
 
-    def _relations(self, question: str, trails: Sequence[Trail], rng: random.Random, tools: Toolbox) -> list[Rated]:
+    def _relations(self, question: str, trails: Sequence[Trail], rng: random.Random, tools: OpenBase) -> list[Rated]:
         kb = tools.kb
         uses = [list(kb.relations(NodeSet.of([trail.end]))) for trail in trails]
         ends = [ref.name for ref in kb.refs([trail.end for trail in trails])]
@@ -82,7 +82,7 @@ class ThinkOnGraph(Method):
         return grown
 
     def _rated_relations(
-        self, question: str, ends: Sequence[str], uses: Sequence[Sequence[RelationUse]], tools: Toolbox
+        self, question: str, ends: Sequence[str], uses: Sequence[Sequence[RelationUse]], tools: OpenBase
     ) -> list[list[float]]:
         words = [tuple(map(in_words, use)) for use in uses]
         if tools.model is not None and self.prune == "score":
@@ -94,7 +94,7 @@ class ThinkOnGraph(Method):
         chosen = chooser_for(tools).choose(choices)
         return [_as_scores(one.kept, len(options)) for one, options in zip(chosen, words, strict=True)]
 
-    def _entities(self, question: str, rated: Sequence[Rated], tools: Toolbox) -> list[Trail]:
+    def _entities(self, question: str, rated: Sequence[Rated], tools: OpenBase) -> list[Trail]:
         """The best trails in all; one alone, or no more than are kept, need no judgement."""
         trails = [trail for trail, _ in rated]
         if len(trails) <= self.width:
@@ -110,7 +110,7 @@ class ThinkOnGraph(Method):
             scores = [score.value or 0.0 for score in FusedScorer(tools.embedder).score(claims)]
         return [trails[place] for place in best_places(scores, self.width) if scores[place] > 0]
 
-    def _scored_entities(self, question: str, rated: Sequence[Rated], tools: Toolbox) -> list[float]:
+    def _scored_entities(self, question: str, rated: Sequence[Rated], tools: OpenBase) -> list[float]:
         """Relation by relation, each entity's score times that of its relation."""
         assert tools.model is not None
         groups: dict[tuple[Trail, str, str], list[int]] = {}
@@ -130,12 +130,12 @@ class ThinkOnGraph(Method):
                 scores[place] = score * rated[place][1]
         return scores
 
-    def _is_enough(self, question: str, kept: Sequence[Trail], tools: Toolbox) -> bool:
+    def _is_enough(self, question: str, kept: Sequence[Trail], tools: OpenBase) -> bool:
         if tools.model is None:
             return bool(_named_by_span(question, kept, tools))
         return is_enough(tools.model, question, _facts(tools.kb, kept), self.memory)
 
-    def _answered(self, question: str, plain: str, kept: Sequence[Trail], tools: Toolbox) -> Answer:
+    def _answered(self, question: str, plain: str, kept: Sequence[Trail], tools: OpenBase) -> Answer:
         if tools.model is None:
             read = _named_by_span(plain, kept, tools) or [tools.kb.refs([trail.end])[0].name for trail in kept[:1]]
         else:
@@ -149,7 +149,7 @@ def _facts(kb: KnowledgeBase, trails: Sequence[Trail]) -> list[str]:
     return triples(kb, trails, names.__getitem__)
 
 
-def _named_by_span(question: str, trails: Sequence[Trail], tools: Toolbox) -> list[str]:
+def _named_by_span(question: str, trails: Sequence[Trail], tools: OpenBase) -> list[str]:
     """The end of a trail that the extractive reader names, where there is no model."""
     sources = tuple(Source(path.in_words()) for path in paths(tools.kb, trails))
     [read] = reader_for(tools).read([Reading(question, sources)])

@@ -61,7 +61,7 @@ from clew.core.trace import span
 from clew.core.types import Answer, NodeSet
 from clew.models.embedding.opening import CachedEmbedder
 from clew.models.protocol import Embedder
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 CACHED = 50_000
 """Phrases whose vectors are kept for a base: a hub has thousands."""
@@ -119,7 +119,7 @@ class TournamentOnPath(Method):
         elif self.stop == "converged":
             self.refuse(("stop",), "with explore=entities")
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """The answers, all with the same score, each with the walk that leads to it."""
         if tools.model is None:
             self.refuse(("memory", "mask", "diff", "reasons", "shots"), WITHOUT_MODEL)
@@ -158,7 +158,7 @@ class TournamentOnPath(Method):
             self.seed,
         )
 
-    def _asked(self, question: str, found: Topics, topics: Sequence[Topic], tools: Toolbox) -> Asked:
+    def _asked(self, question: str, found: Topics, topics: Sequence[Topic], tools: OpenBase) -> Asked:
         model, first = tools.model, self.system == 1
         hidden = model is not None and _default(self.mask, not first)
         masked = {int(node): f"E{topic.nodes.array[0]}" for topic in topics for node in topic.nodes} if hidden else {}
@@ -171,7 +171,7 @@ class TournamentOnPath(Method):
         judge = ModelJudge(model, shown, _default(self.diff, not first), few_shot, _default(self.reasons, True))
         return Asked(shown, label, judge, lambda candidate: is_answered(model, shown, candidate))
 
-    def _paths(self, question: str, topic: Topic, asked: Asked, tools: Toolbox) -> Scored:
+    def _paths(self, question: str, topic: Topic, asked: Asked, tools: OpenBase) -> Scored:
         search, ranker, embedder = self._search, path_ranker_of(tools), phrase_embedder(tools)
         if search.filter == "aligned":
             fitting = ranker.rank(mask_topic(question, [topic.text]), topic.nodes, search.depth)
@@ -185,7 +185,7 @@ class TournamentOnPath(Method):
         )
         return [(path, 1.0 / (1 + place), ranker.explorer.execute(path)) for place, path in enumerate(kept)]
 
-    def _read(self, question: str, topics: Sequence[Topic], asked: Asked, tools: Toolbox) -> Answer:
+    def _read(self, question: str, topics: Sequence[Topic], asked: Asked, tools: OpenBase) -> Answer:
         """System 1: from all walks that were kept; without a model the ends of those most like the question."""
         kb, model, ranker = tools.kb, tools.model, path_ranker_of(tools)
         prune, enough = _prune_by_likeness(asked), None
@@ -212,12 +212,12 @@ class TournamentOnPath(Method):
         return answer_read(kb, question, self.name, trails, read, tools.names if self.memory else None)  # 7
 
 
-def phrase_embedder(tools: Toolbox) -> Embedder:
+def phrase_embedder(tools: OpenBase) -> Embedder:
     """Embeds the phrases that paths are shown in, each once for a base."""
-    return tools.keep("phrase embedder", lambda: CachedEmbedder(tools.embedder, CACHED))
+    return tools.get_or_create("phrase embedder", lambda: CachedEmbedder(tools.embedder, CACHED))
 
 
-def _labels(tools: Toolbox, masked: Mapping[int, str]) -> Callable[[int], str]:
+def _labels(tools: OpenBase, masked: Mapping[int, str]) -> Callable[[int], str]:
     """The names of nodes, those that are masked under another one."""
     return lambda node: masked[node] if node in masked else tools.kb.refs([node])[0].name
 

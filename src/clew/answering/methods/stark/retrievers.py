@@ -44,7 +44,7 @@ from clew.store.index.build import index_vectors, vector_folder
 from clew.store.index.fusion import reciprocal_rank_fusion
 from clew.store.index.vector_store import VectorStore
 from clew.store.index.vectors import Aggregation, MultiVectorIndex, VectorIndex
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Bm25(Method):
     k: int = 20
     with_relations: bool = True
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """Ranked nodes with the matching sentence of each."""
         words = words_of(tools, self.with_relations)
         ranking = words.search(question, self.k, among=answer_nodes(tools.kb))
@@ -72,16 +72,16 @@ class VectorSearch(Method):
     weights: str = ""
     """A folder of `clew train dense_retriever`: its encoders search in place of the base's embedder."""
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """Ranked nodes with the matching sentence of each."""
         relations, dense = self.with_relations, None
         if self.weights:
             opening = partial(dense_vectors, tools, Path(self.weights), relations)
-            dense = tools.keep(("dense retriever", self.weights, relations), opening)
+            dense = tools.get_or_create(("dense retriever", self.weights, relations), opening)
         ranking = nearest(tools, question, self.k, answer_nodes(tools.kb), relations=relations, vectors=dense)
         return answer_with_passages(tools.kb, question, ranking, relations=relations)
 
-    def learned(self, tools: Toolbox) -> Mapping[str, Any]:  # noqa: ARG002 - weights lie beside the base
+    def learned(self, tools: OpenBase) -> Mapping[str, Any]:  # noqa: ARG002 - weights lie beside the base
         """The digest of the card of trained encoders, which names theirs."""
         return {"weights": file_sha256(Path(self.weights) / CARD)} if self.weights else {}
 
@@ -96,7 +96,7 @@ class MultiVectorSearch(Method):
     aggregation: Aggregation = "max"
     with_relations: bool = True
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """Ranked nodes with the matching sentence of each."""
         among = answer_nodes(tools.kb)
         first = nearest(tools, question, max(self.k, self.pool), among, relations=self.with_relations)
@@ -115,7 +115,7 @@ class Hybrid(Method):
     depth: int = 100
     with_relations: bool = True
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """Ranked nodes with the matching sentence of each."""
         among = answer_nodes(tools.kb)
         words = words_of(tools, self.with_relations).search(question, self.depth, among=among)
@@ -138,7 +138,7 @@ class LlmReranker(Method):
     reranker: RerankerName = "auto"
     with_relations: bool = True
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """Ranked nodes with their scores and places before and after."""
         reranker = reranker_for(tools, self.reranker)
         ranking = nearest(tools, question, self.k, answer_nodes(tools.kb), relations=self.with_relations)  # 1
@@ -152,7 +152,7 @@ FORMAT = 1
 TRAIN = "`clew train dense_retriever` trains weights for a base"
 
 
-def dense_vectors(tools: Toolbox, weights: Path, relations: bool, *, judged: bool = True) -> VectorIndex:
+def dense_vectors(tools: OpenBase, weights: Path, relations: bool, *, judged: bool = True) -> VectorIndex:
     """The node documents as trained encoders see them, once their card fits the base and says that they are of use.
 
     Those that did worse than vector search on questions held apart are refused, unless they are about to be `judged`.

@@ -42,7 +42,7 @@ from clew.core.disk import file_sha256
 from clew.core.errors import InputError
 from clew.core.types import Answer, Candidate, Judgement
 from clew.store.graph.paths import PathLimits
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 RETRIEVERS = ("bm25", "vector_search", "hybrid")
 SOURCES = (*RETRIEVERS, "four_step_focus", "think_on_graph", "aligned_paths", "tournament_on_path")
@@ -64,12 +64,12 @@ class SubgraphReranking(Method):
     max_hops: int = 4
     max_paths: int = 50
 
-    def answer(self, question: str, tools: Toolbox) -> Answer:
+    def answer(self, question: str, tools: OpenBase) -> Answer:
         """The candidates in their new order, each with paths that connect it and the ranker's score."""
         kb = tools.kb
         key = ("source", self.source, self.candidates, tools.model_name)
-        source = tools.keep(key, lambda: open_source(tools, self.source, self.candidates))
-        ranker = tools.keep(("ranker", self.ranker), lambda: open_ranker(tools, self.ranker))
+        source = tools.get_or_create(key, lambda: open_source(tools, self.source, self.candidates))
+        ranker = tools.get_or_create(("ranker", self.ranker), lambda: open_ranker(tools, self.ranker))
         extractor = SubgraphExtractor(kb, PathLimits(most_hops=self.max_hops, most_paths=self.max_paths))
         proposal = source(question, self.candidates)  # 1, 2
         if proposal.value is not None:
@@ -89,7 +89,7 @@ class SubgraphReranking(Method):
             notes.append("the question names no node: nothing connects it with the candidates")
         return Answer(question, tuple(found), notes=tuple(notes))
 
-    def learned(self, tools: Toolbox) -> Mapping[str, Any]:  # noqa: ARG002 - files lie beside the base
+    def learned(self, tools: OpenBase) -> Mapping[str, Any]:  # noqa: ARG002 - files lie beside the base
         """The digests of a trained ranker and of a file of candidates."""
         files = {"ranker": Path(self.ranker) / MANIFEST, "source": Path(self.source)}
         return {what: file_sha256(file) for what, file in files.items() if file.is_file()}
@@ -100,38 +100,38 @@ def texts_of(ranker: str) -> Texts:
     return read_card(Path(ranker)).texts if (Path(ranker) / MANIFEST).is_file() else "facts"
 
 
-def graph_writer(toolbox: Toolbox, texts: Texts) -> Callable[[Sequence[Subgraph]], Sequence[str]] | None:
+def graph_writer(tools: OpenBase, texts: Texts) -> Callable[[Sequence[Subgraph]], Sequence[str]] | None:
     """Puts subgraphs into words as a ranker reads them; None means fact by fact."""
     if texts == "facts":
         return None
-    if toolbox.model is None:
+    if tools.model is None:
         raise InputError("subgraphs are to be told by a language model: give one with --model")
-    writer = GraphWriter(toolbox.model, toolbox.kb)
+    writer = GraphWriter(tools.model, tools.kb)
     return lambda subgraphs: [written.text for written in writer.write(subgraphs)]
 
 
-def open_source(toolbox: Toolbox, name: str, k: int) -> CandidateSource:
+def open_source(tools: OpenBase, name: str, k: int) -> CandidateSource:
     """A source of candidates by name, or a file of them."""
     if name in SOURCES:
         method = create(name, {"k": k + 5} if name in RETRIEVERS else None)  # a few more: question entities fall out
-        return partial(of_method, answer=lambda question: method.answer(question, toolbox), names=toolbox.names)
+        return partial(of_method, answer=lambda question: method.answer(question, tools), names=tools.names)
     if name == "nearby":
-        return partial(near_entities, kb=toolbox.kb, names=toolbox.names)
+        return partial(near_entities, kb=tools.kb, names=tools.names)
     if name in GENERATED:
-        if toolbox.model is None:
+        if tools.model is None:
             raise InputError(f"source={name} needs a language model: give one with --model")
-        return partial(written_answers, writer=ModelWriter(toolbox.model, GENERATED[name]), names=toolbox.names)
+        return partial(written_answers, writer=ModelWriter(tools.model, GENERATED[name]), names=tools.names)
     if Path(name).is_file():
-        return partial(of_file, lines=read_candidates(Path(name)), kb=toolbox.kb, names=toolbox.names)
+        return partial(of_file, lines=read_candidates(Path(name)), kb=tools.kb, names=tools.names)
     raise InputError(
         f"no source {name!r}: expected {', '.join((*SOURCES, 'nearby', *GENERATED))} or a file of candidates"
     )
 
 
-def open_ranker(toolbox: Toolbox, name: str) -> Ranker:
+def open_ranker(tools: OpenBase, name: str) -> Ranker:
     """A ranker by name, or from its folder."""
     if name in ("none", "random"):
         return SourceOrder() if name == "none" else RandomOrder()
     if name in ("semantic", "match"):
-        return (SemanticRanker if name == "semantic" else MatchRanker)(toolbox.embedder)
-    return load_ranker(Path(name), toolbox.kb.schema, toolbox.embedder)
+        return (SemanticRanker if name == "semantic" else MatchRanker)(tools.embedder)
+    return load_ranker(Path(name), tools.kb.schema, tools.embedder)

@@ -24,7 +24,7 @@ from clew.core.types import Node
 from clew.documents.building import build_documents
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import HEADINGS, DocumentOptions
-from clew.store.toolbox import Toolbox
+from clew.store.open_base import OpenBase
 
 Span = tuple[int, int]
 CANDIDATES = 40
@@ -140,7 +140,7 @@ def _read_folder(folder: Path, base: Path, rng: random.Random) -> Source:
         raise NotFoundError(f"{folder} holds no questions.jsonl")
     base.parent.mkdir(parents=True, exist_ok=True)
     build_documents([folder / "docs"], base, DocumentOptions(edges=EdgeOptions(kinds=())))
-    tools = Toolbox.open(base)
+    tools = OpenBase.open(base)
     tools.vectors.embed_all()
     search = PassageSearch(tools.local, tools.lexical, tools.vectors)
     nodes = [tools.kb.node(node) for node in search.passages]

@@ -1,4 +1,4 @@
-"""What methods are built from: a knowledge base, its indexes, an embedder and perhaps a language model."""
+"""An opened knowledge base: its graph, its indexes, an embedder and perhaps a language model."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Toolbox:
+class OpenBase:
     """Opened on demand: a method that needs no vectors never loads the embedder."""
 
     kb: KnowledgeBase
@@ -76,10 +76,10 @@ class Toolbox:
     @classmethod
     def open(
         cls, folder: str | Path, *, model: LanguageModel | None = None, embedder: str | Embedder | None = None
-    ) -> Toolbox:
-        """The tools for the knowledge base in a folder, or at an address: postgresql://…, sparql+http://…, bolt://…."""
+    ) -> OpenBase:
+        """Open the knowledge base in a folder, or at an address: postgresql://…, sparql+http://…, bolt://…."""
         if is_remote(folder):
-            return RemoteToolbox(open_remote(str(folder)), model, embedder)
+            return OpenRemoteBase(open_remote(str(folder)), model, embedder)
         return stored_tools(open_stored(folder), model, embedder)
 
     @property
@@ -112,8 +112,8 @@ class Toolbox:
         """The model's name, or "none"."""
         return "none" if self.model is None else self.model.name
 
-    def keep(self, what: Hashable, make: Callable[[], T]) -> T:
-        """What is costly to make for a base: made when it is first asked for, then kept with these tools."""
+    def get_or_create(self, what: Hashable, make: Callable[[], T]) -> T:
+        """Return a costly part of the opened base. It is made at the first call and cached."""
         with self._lock:
             if what not in self._kept:
                 self._kept[what] = make()
@@ -155,11 +155,11 @@ class Toolbox:
         The old vectors stay in use until all new ones are there, so that a kill in between changes nothing.
         """
         tools = cls.open(folder)
-        if isinstance(tools, RemoteToolbox):
+        if isinstance(tools, OpenRemoteBase):
             tools = tools.texts
         embedder = open_embedder(spec)
         embed = embedding_by(workers, spec, embedder.name)
-        if isinstance(tools, PostgresToolbox):
+        if isinstance(tools, OpenPostgresBase):
             from clew.store.postgres.vectors import PostgresVectors, PostgresVectorStore
 
             prepared = PostgresVectorStore(tools.database, embedder, spec, in_use=False)
@@ -247,11 +247,11 @@ class Toolbox:
             raise InputError(f"several nodes are called {text!r}, give one of their keys: {several}")
         return exact[0].node
 
-    def with_model(self, model: LanguageModel | None) -> Toolbox:
+    def with_model(self, model: LanguageModel | None) -> OpenBase:
         """The same tools with another model; what is open already is shared."""
         return self._sharing(model=model)
 
-    def corrected(self, fixes: Mapping[str, tuple[str, ...]]) -> Toolbox:
+    def corrected(self, fixes: Mapping[str, tuple[str, ...]]) -> OpenBase:
         """The same tools, where these names stand for the nodes with these keys, or for none."""
         if not fixes:
             return self
@@ -260,11 +260,11 @@ class Toolbox:
         nodes = {name: tuple(self.kb.find(key) for key in keys) for name, keys in fixes.items()}
         return self._sharing(names=CorrectedNames(self.names, nodes), _kept={})
 
-    def with_parser(self, parser: TripletParser) -> Toolbox:
+    def with_parser(self, parser: TripletParser) -> OpenBase:
         """The same tools, where this parser reads every question."""
         return self._sharing(parser=parser)
 
-    def _sharing(self, **changes: object) -> Toolbox:
+    def _sharing(self, **changes: object) -> OpenBase:
         copied = copy.copy(self)
         vars(copied).update(changes)  # a frozen dataclass of cached properties: both live in its dictionary
         return copied
@@ -291,7 +291,7 @@ WITHOUT_RELATIONS = (
 )
 
 
-class ToolboxElsewhere(Toolbox):
+class ToolboxElsewhere(OpenBase):
     """The tools for a base that is not in a folder: its documents are indexed without their relations."""
 
     @property
@@ -307,7 +307,7 @@ class ToolboxElsewhere(Toolbox):
         return self.vectors
 
 
-class PostgresToolbox(ToolboxElsewhere):
+class OpenPostgresBase(ToolboxElsewhere):
     """The tools for a base in PostgreSQL: the same indexes, in its tables."""
 
     @property
@@ -364,7 +364,7 @@ class PostgresToolbox(ToolboxElsewhere):
         return remembered_embedder(self.database)
 
 
-class RemoteToolbox(ToolboxElsewhere):
+class OpenRemoteBase(ToolboxElsewhere):
     """The tools for a graph in a store elsewhere: names, words and vectors are those of what describes its nodes."""
 
     @property
@@ -376,7 +376,7 @@ class RemoteToolbox(ToolboxElsewhere):
         return self.kb
 
     @cached_property
-    def texts(self) -> Toolbox:
+    def texts(self) -> OpenBase:
         """The tools for what describes its nodes, in a folder or in PostgreSQL."""
         if self.remote.described is None:
             raise InputError(
@@ -455,9 +455,9 @@ class RemoteToolbox(ToolboxElsewhere):
 
 def stored_tools(
     kb: StoredKnowledgeBase, model: LanguageModel | None = None, embedder: str | Embedder | None = None
-) -> Toolbox:
+) -> OpenBase:
     """The tools for a base that Clew keeps, in a folder or in PostgreSQL."""
-    return (Toolbox if isinstance(kb, ArrayKnowledgeBase) else PostgresToolbox)(kb, model, embedder)
+    return (OpenBase if isinstance(kb, ArrayKnowledgeBase) else OpenPostgresBase)(kb, model, embedder)
 
 
 @dataclass(frozen=True)
