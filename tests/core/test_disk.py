@@ -85,6 +85,7 @@ def on_windows(monkeypatch):
     monkeypatch.setitem(sys.modules, "msvcrt", types.SimpleNamespace(locking=locking, LK_NBLCK=2))
     spec = importlib.util.spec_from_file_location("clew_disk_on_windows", disk.__file__)
     module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)  # dataclasses look their module up
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "_PAUSE", 0)
     return module, calls

@@ -111,7 +111,7 @@ def test_a_base_leads_to_no_file_that_its_user_did_not_name(built):
 
 def test_what_is_remembered_is_a_hint_and_breaks_nothing(built, monkeypatch):
     remembered = built.parent / "cache" / REMEMBERED
-    assert json.loads(remembered.read_text()) == {str(built): [str(built.parent / "docs")]}
+    assert json.loads(remembered.read_text()) == {str(built): {"paths": [str(built.parent / "docs")], "visible": {}}}
     for wrong in ("", "[1]", '{"a": 3}', json.dumps({str(built): [1, "/nowhere"]})):
         remembered.write_text(wrong)
         with pytest.raises(NotFoundError):

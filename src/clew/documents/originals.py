@@ -11,7 +11,8 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import Any
+
+from pydantic import BaseModel, ValidationError
 
 from clew.core.disk import write_whole
 from clew.core.errors import InputError, NotFoundError, SourceError
@@ -26,6 +27,13 @@ MOST_REMEMBERED = 500
 """Bases; those built longest ago are forgotten."""
 
 
+class _Note(BaseModel):
+    """The sources of a base, and the rules that say which groups may see them."""
+
+    paths: list[str]
+    visible: dict[str, list[str]] = {}
+
+
 def remember_sources(base: Path, paths: Sequence[Path], rules: Rules | None = None) -> None:
     """Note for this user what a base was built from and who may see what; failing to note it fails nothing."""
     with suppress(OSError, InputError):
@@ -33,22 +41,26 @@ def remember_sources(base: Path, paths: Sequence[Path], rules: Rules | None = No
         known = _read(file)
         own = str(base.resolve())
         known.pop(own, None)
-        known[own] = {"paths": [str(path.resolve()) for path in paths], "visible": dict(rules or {})}
+        visible = {pattern: list(groups) for pattern, groups in (rules or {}).items()}
+        known[own] = _Note(paths=[str(path.resolve()) for path in paths], visible=visible)
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, json.dumps(dict([*known.items()][-MOST_REMEMBERED:]), indent=1).encode())
+        newest = {base: note.model_dump() for base, note in [*known.items()][-MOST_REMEMBERED:]}
+        write_whole(file, json.dumps(newest, indent=1).encode())
 
 
 def remembered_sources(base: Path) -> list[Path]:
     """What this user built a base from, where that is known."""
     with suppress(OSError, InputError):
-        return [Path(path) for path in _read(_remembered_file()).get(str(base.resolve()), {}).get("paths", [])]
+        if note := _read(_remembered_file()).get(str(base.resolve())):
+            return [Path(path) for path in note.paths]
     return []
 
 
 def remembered_rules(base: Path) -> Rules:
     """Return the rules by which this user built a base from documents, if that is known."""
     with suppress(OSError, InputError):
-        return dict(_read(_remembered_file()).get(str(base.resolve()), {}).get("visible", {}))
+        if note := _read(_remembered_file()).get(str(base.resolve())):
+            return note.visible
     return {}
 
 
@@ -88,12 +100,14 @@ def _remembered_file() -> Path:
     return Settings.load().cache_folder / REMEMBERED
 
 
-def _read(file: Path) -> dict[str, dict[str, Any]]:
+def _read(file: Path) -> dict[str, _Note]:
     """Read the notes. Earlier versions noted a list of paths alone."""
     try:
         raw = parse_json(file.read_text("utf-8"))
     except (FileNotFoundError, ValueError):
         return {}
-    pairs = raw.items() if isinstance(raw, dict) else ()
-    noted = {base: {"paths": entry} if isinstance(entry, list) else entry for base, entry in pairs}
-    return {base: entry for base, entry in noted.items() if isinstance(entry, dict)}
+    notes = {}
+    for base, entry in raw.items() if isinstance(raw, dict) else ():
+        with suppress(ValidationError):
+            notes[base] = _Note.model_validate({"paths": entry} if isinstance(entry, list) else entry)
+    return notes

@@ -139,7 +139,7 @@ def test_the_subgraphs_of_a_data_set_are_written_with_labels_features_and_rates(
     assert sum(row["right"] for row in rows) == told["right"] > 0
     assert told["told"]["coverage"] == 0.0
     assert {"nodes", "edges", "features", "text", "written", "question_entities"} <= rows[0].keys()
-    assert "texts that invent" in run("subgraphs", *arguments, "--out", file).stdout
+    assert "texts that invent" in run("subgraphs", *arguments, "--out", file, "--force").stdout
 
 
 def test_too_few_topics_are_told(cinema, tmp_path):

@@ -131,7 +131,7 @@ class TwoHopDense(PassageBaseline):
         best: dict[int, float] = {}
         for pair, score in scored.items():
             for place, node in enumerate(pair):
-                best[node] = max(best.get(node, 0.0), score - 1e-6 * place)  # after the passage it came from
+                best[node] = max(best.get(node, 0.0), score * (1 - 1e-4 * place))  # after the passage it came from
         return Ranking.of(list(best), list(best.values()), self.k)
 
 
