@@ -146,3 +146,13 @@ def test_work_is_counted_for_each_file_by_itself():
     with bounded_work(0):
         allow(1)
         spend(FREE_STEPS + 1)
+
+
+def test_a_mail_whose_date_has_a_day_of_many_digits_is_left_out(tmp_path):
+    file = tmp_path / "letters.mbox"
+    head = "From a@b Mon Jan  1 10:00:00 2024\nFrom: a@b\n"
+    one = head + "Date: Mon, {day} Jan 2024 10:00:00 +0000\nSubject: {name}\n\nText.\n\n"
+    file.write_text(one.format(day="9" * 30, name="Damaged") + one.format(day="1", name="Sound"))
+    text = read_document(file).text
+    assert "Sound" in text
+    assert "Damaged" not in text

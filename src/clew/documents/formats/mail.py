@@ -29,7 +29,7 @@ DESCRIBED = re.compile(rb"^content-[\w-]+:.*(?:\n[ \t].*)*", re.IGNORECASE | re.
 """A header that says what a part is, over all its lines."""
 HEADERS = ("From", "To", "Cc", "Date")
 BLANK = re.compile(r"\n[ \t>]*\n")
-MOST_DEFECTS = (MessageError, LookupError, ValueError, AttributeError, TypeError, RecursionError)
+MOST_DEFECTS = (MessageError, LookupError, ValueError, AttributeError, TypeError, RecursionError, OverflowError)
 """What the standard parser raises on headers and encodings that no mail program writes."""
 
 
