@@ -119,6 +119,8 @@ def test_a_document_is_uploaded_asked_and_opened_at_the_marked_span(page, site):
     page.locator("#upload").set_input_files(
         {"name": "labyrinth.md", "mimeType": "text/markdown", "buffer": TEXT.encode()}
     )
+    page.get_by_role("link", name="labyrinth.md").wait_for()  # other documents may have been there before
+    page.goto(f"{site}/#/ask?base=papers")
     box = page.get_by_label("Your question")
     box.wait_for()
     box.fill("Who gave Theseus the thread?")
