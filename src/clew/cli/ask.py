@@ -82,7 +82,6 @@ def ask(
 
     In a terminal, what a model writes is shown while it is written, before it is checked.
     """
-
     from clew.api import open as open_base
     from clew.core.disk import refuse_existing
     from clew.core.trace import Recorder
@@ -168,7 +167,6 @@ def show_answer(answer: Answer, k: int) -> None:
 
 def show_text(answer: Answer) -> None:
     """A written answer with its citations, or the passage that is the answer, its telling sentences in bold."""
-
     from clew.core.types import Passage
 
     first = answer.evidence[0] if answer.evidence else None
@@ -190,7 +188,6 @@ def show_text(answer: Answer) -> None:
 
 def methods(as_json: AsJson = False) -> None:
     """List the methods and their options."""
-
     from clew.answering.methods.catalog import describe, method_names
 
     rows = [(name, *describe(name)) for name in method_names()]
@@ -226,7 +223,6 @@ def chat(
 
     Questions come from the terminal or, a line each, from standard input.
     """
-
     from clew.api import open as open_base
     from clew.core.trace import Recorder
     from clew.models.budget import Budget

@@ -31,7 +31,6 @@ def embed(
 
     Another embedder is switched to at the end, when all its vectors are there.
     """
-
     from clew.core.workers import hired
     from clew.models.embedding.opening import SHIPPED
     from clew.models.settings import Settings
@@ -128,7 +127,6 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Build a knowledge base from tables, nodes and edges, triples, RDF, a database or documents."""
-
     from clew.core.workers import hired
     from clew.documents.building import build_documents, hold_documents
     from clew.documents.graph.edges import DEFAULT_KINDS, EdgeOptions
@@ -189,7 +187,6 @@ def source_options(
     follow_links: bool,
 ) -> SourceOptions:
     """How files are to be read, as the command line says it."""
-
     from clew.store.sources.files import SourceOptions, parse_columns
 
     named = parse_columns(columns or [])
@@ -201,7 +198,6 @@ def finish(
     report: BuildReport, output: str, embed: Literal["lazy", "all"], as_json: bool, workers: Workers | None
 ) -> None:
     """Compute the vectors where that is wanted, and show what was built."""
-
     from clew.store.open_base import OpenBase
 
     if embed == "all":
@@ -226,7 +222,6 @@ def update(
     as_json: AsJson = False,
 ) -> None:
     """Add, change and delete nodes and edges of a knowledge base; embeddings of unchanged texts are kept."""
-
     from clew.store.building import read_changes
     from clew.store.building import update as update_base
 

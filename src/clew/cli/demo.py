@@ -37,7 +37,6 @@ MAX_TEXT_CHARS = 200
 
 def demo_base(folder: Path, say: Say = lambda _: None) -> BuildReport:
     """Build the Human Phenotype Ontology as a knowledge base, unless it is there already."""
-
     from clew.lab.datasets.hpo import hpo_schema, load_hpo
     from clew.store.building import BuildReport, build
     from clew.store.graph.manifest import read_manifest
@@ -64,7 +63,6 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Build two small knowledge bases, a medical graph and a folder of documents, and ask them five questions."""
-
     from clew.api import open as open_base
     from clew.core.disk import refuse_foreign
     from clew.documents.building import build_documents

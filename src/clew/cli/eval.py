@@ -48,7 +48,6 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Tables, paired comparisons, plots and the worst failures of runs."""
-
     from clew.core.disk import refuse_existing
     from clew.lab.evaluation.page import report_page
     from clew.lab.evaluation.report import failure_json, load_runs, make_report, report_json, worst_failures
@@ -70,7 +69,6 @@ def report(
 
 def show_section(section: Section) -> None:
     """The tables of one set of questions."""
-
     from clew.lab.evaluation.page import comparison_table, costs, overview, type_table
 
     for table in (overview(section), costs(section), comparison_table(section), type_table(section)):
@@ -143,7 +141,6 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Put the questions of a data set to one or more methods and judge the answers."""
-
     from clew.core.workers import hired
     from clew.lab.evaluation.benchmark import Benchmark
     from clew.models.budget import Budget, Ledger
@@ -196,7 +193,6 @@ def options_of(method: str, given: dict[str, str]) -> dict[str, str]:
 
 def edge_options(graph: str | None, neighbours: int | None) -> EdgeOptions | None:
     """How the passages of a corpus are joined; None where the command line says nothing about it."""
-
     from clew.documents.graph.edges import EdgeOptions
 
     if graph is None and neighbours is None:
@@ -217,7 +213,6 @@ def prepare(
     documents: int | None = None,
 ) -> Dataset:
     """The data set of the command line, labelled for what it is."""
-
     from clew.lab.datasets.load import load_dataset
 
     dataset = load_dataset(questions)
@@ -238,7 +233,6 @@ def prepare(
 
 def show(runs: list[Run], as_json: bool) -> None:
     """The tables of the report, or JSON."""
-
     from clew.lab.evaluation.comparison import summarise
     from clew.lab.evaluation.report import make_report
 
@@ -286,7 +280,6 @@ def grade(
     as_json: AsJson = False,
 ) -> None:
     """Grade the written answers of runs by a language model, in both orders, and compare with exact match."""
-
     from clew.lab.datasets.load import load_dataset
     from clew.lab.evaluation.grading import Grading, summarise_grades
     from clew.lab.evaluation.grading import grade as graded
@@ -332,7 +325,6 @@ def reproduce_tables(
     as_json: AsJson = False,
 ) -> None:
     """Run the tables of published data sets, beside what others published on them, and write the report."""
-
     from clew.lab.evaluation.comparison import summarise
     from clew.lab.evaluation.reproducing import Reproduced, chosen_tables, reproduce, write_report
 

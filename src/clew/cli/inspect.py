@@ -25,7 +25,6 @@ KINDS = {
 
 def info(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
     """Show what a knowledge base is, its types, relations and sizes, and where its texts and vectors come from."""
-
     from clew.api import open as open_kb
     from clew.store.remote_bases import shown_place
 
@@ -77,7 +76,6 @@ def _count(number: int | None) -> str:
 
 def schema(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
     """Print the schema as TOML: edit it, and give it to `clew build --schema FILE`."""
-
     from clew.api import open as open_kb
     from clew.store.graph.schema_file import write_schema
 
@@ -105,7 +103,6 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one node: its document, aliases and neighbours by relation; or its page of a PDF."""
-
     from clew.api import open as open_kb
     from clew.core.disk import refuse_existing
     from clew.store.graph.description import node_page
@@ -145,7 +142,6 @@ def write_page(base: PublicBase, node: str, target: Path, files: Path | None, as
 
 def verify(base: AnyBase, as_json: AsJson = False) -> None:
     """Check every file of a knowledge base against its checksums, and that it fits together."""
-
     from clew.store.building import check as check_files
     from clew.store.open_base import OpenBase
     from clew.store.remote_bases import shown_place
@@ -163,7 +159,6 @@ def verify(base: AnyBase, as_json: AsJson = False) -> None:
 
 def repair(base: Base, as_json: AsJson = False) -> None:
     """Restore a damaged knowledge base: indexes and vectors from its data, its data from the documents it came from."""
-
     from clew.documents.repairing import repair as repair_base
 
     with stages("repairing") as say:
@@ -175,7 +170,6 @@ def repair(base: Base, as_json: AsJson = False) -> None:
 
 def show_wish(embedder: str | None) -> None:
     """Tell where a base would have the words of a question sent, or what it would have opened."""
-
     from clew.models.embedding.opening import SHIPPED
 
     if embedder is not None and embedder not in SHIPPED:
@@ -200,7 +194,6 @@ def find(
     as_json: AsJson = False,
 ) -> None:
     """Find nodes by name (exact, then fuzzy, then by meaning) or by their text."""
-
     from clew.api import open as open_kb
 
     opened = open_kb(base, embedder=embedder, groups=group_names(groups))
@@ -227,7 +220,6 @@ def check(
 
     The exit status is 0 where nothing was found, 3 where something was, 1 or 2 where the base cannot be read.
     """
-
     from clew.api import open as open_kb
     from clew.store.curation.checks import check_data
 
@@ -261,7 +253,6 @@ def dedup(
     as_json: AsJson = False,
 ) -> None:
     """Show which nodes are likely the same thing, and why; with --merge make them one."""
-
     from clew.api import open as open_kb
     from clew.store.curation.duplicates import find_duplicates
     from clew.store.curation.duplicates import groups as clusters

@@ -31,7 +31,6 @@ def models(
 
     Nothing is spent, unless with --try.
     """
-
     from clew.core.trace import concurrently
     from clew.models.opening import configured, probe
     from clew.models.settings import NamedModel, Settings
@@ -77,7 +76,6 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Answer the requests that wait in a folder with a model of your own, on a GPU where there is one."""
-
     from clew.models import batch_runner
     from clew.models.batch import answer_batch
     from clew.models.batch_runner import waiting
@@ -99,7 +97,6 @@ def run(
 
 def status(folder: Folder, as_json: AsJson = False) -> None:
     """Say how many requests wait in a folder and how many replies it holds."""
-
     from clew.models.batch_runner import read_lines, waiting
 
     if not folder.is_dir():
@@ -113,7 +110,6 @@ def doctor(as_json: AsJson = False) -> None:
 
     The exit status is 0 where all is well, 1 where something does not work.
     """
-
     from clew.cli.diagnosis import diagnose
 
     found = diagnose()

@@ -12,7 +12,6 @@ from clew.core.errors import InputError
 
 def _folder(given: Path) -> Path:
     """A folder, not an address: that would be shown as one that does not exist, with its password."""
-
     from clew.store.postgres import SCHEMES as POSTGRES
     from clew.store.remote.bolt import SCHEMES as GRAPHS
 

@@ -92,7 +92,6 @@ def serve(
     ] = None,
 ) -> None:
     """Serve bases: a page to ask and explore, a REST API, an OpenAI-compatible endpoint and MCP."""
-
     from clew.models.budget import Budget
 
     with needing("web"):
@@ -199,7 +198,6 @@ def users(
     as_json: AsJson = False,
 ) -> None:
     """List the users of a server, or help one who has forgotten the password; all else is done on the page."""
-
     from clew.store.postgres import is_address
 
     with needing("web"):

@@ -48,7 +48,6 @@ def subgraph(
     as_json: AsJson = False,
 ) -> None:
     """Show the subgraph between entities: all shortest paths from each to the last one, and the edges among them."""
-
     from clew.answering.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
     from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter
     from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor
@@ -88,7 +87,6 @@ def written_json(written: WrittenGraph) -> dict[str, object]:
 
 def show_subgraph(kb: KnowledgeBase, found: Subgraph) -> None:
     """Distances and counts, then one fact a line."""
-
     from clew.answering.methods.subgraph_reranking.graph_to_text import triples_in_words
 
     names = {ref.id: ref.name for ref in kb.refs([*found.entities, found.candidate])}
@@ -122,7 +120,6 @@ def subgraphs(
     as_json: AsJson = False,
 ) -> None:
     """Write a data set of subgraphs: for each candidate answer of each question what connects the two."""
-
     from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter
     from clew.answering.methods.subgraph_reranking.method import open_source
     from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor

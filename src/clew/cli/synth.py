@@ -64,7 +64,6 @@ def synth(
     as_json: AsJson = False,
 ) -> None:
     """Make a benchmark of questions with gold answers, queries and paths from any knowledge base."""
-
     from clew.api import open as open_base
     from clew.core.disk import refuse_existing
     from clew.core.trace import Recorder, recording
@@ -103,7 +102,6 @@ def synth(
 
 def show(made: Made) -> None:
     """What was made, for people."""
-
     from clew.lab.synthesis.output import statistics_table
 
     out.line(f"{made.folder}: {len(made.rows):,} questions")

@@ -54,7 +54,6 @@ def ranker(
     as_json: AsJson = False,
 ) -> None:
     """Train a ranker of candidate answers on questions with gold answers, and judge it on held-out ones."""
-
     from clew.answering.methods.subgraph_reranking.method import graph_writer, open_source
     from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor
     from clew.lab.datasets.load import load_dataset
@@ -142,7 +141,6 @@ def reader(
     as_json: AsJson = False,
 ) -> None:
     """Fit the reader to a base, in minutes; or train it on many schemas (extra `train`, hours without a GPU)."""
-
     from clew.core.disk import refuse_foreign
     from clew.store.graph.manifest import is_base
 
@@ -209,7 +207,6 @@ def dense_retriever(
     as_json: AsJson = False,
 ) -> None:
     """Train two encoders, of questions and of node documents, for a base (extra `train`; hours without a GPU)."""
-
     from clew.core.disk import refuse_foreign
     from clew.lab.datasets.load import load_dataset
     from clew.lab.evaluation.lessons import Trial, train_dense
@@ -264,7 +261,6 @@ def qa_gnn(
     as_json: AsJson = False,
 ) -> None:
     """Train the network that passes messages through a graph (extra `train`; minutes with a GPU, hours without)."""
-
     from clew.core.disk import refuse_foreign
     from clew.lab.datasets.base import dataset_base
     from clew.lab.datasets.load import load_dataset
@@ -306,7 +302,6 @@ def feedback(
     as_json: AsJson = False,
 ) -> None:
     """Confirm the answers to a question, or learn from all that were confirmed."""
-
     from clew.lab.training.feedback import confirm
     from clew.lab.training.feedback import learn as learn_from_confirmed
     from clew.store.open_base import OpenBase

@@ -35,7 +35,6 @@ def passages(
     as_json: AsJson = False,
 ) -> None:
     """Train the network that reads question, passage so far and passage (extra `train`; hours without a GPU)."""
-
     from clew.core.disk import refuse_foreign
     from clew.lab.training.passages.fitting import train_passages
 
@@ -56,7 +55,6 @@ def next_passage(
     as_json: AsJson = False,
 ) -> None:
     """Train the embedder that finds the passages of an answer (needs the extra `train`; an hour without a GPU)."""
-
     from clew.core.disk import refuse_foreign
     from clew.lab.training.next_passage import train_next_passage
 
@@ -86,7 +84,6 @@ def graph_to_text(
     as_json: AsJson = False,
 ) -> None:
     """Fine-tune a language model to tell subgraphs in sentences (extra `train`; a minute on a GPU, hours without)."""
-
     from clew.core.disk import refuse_foreign
     from clew.lab.training.fine_tuning import STEPS, Course
     from clew.lab.training.graph_to_text import train_graph_to_text
@@ -117,7 +114,6 @@ def traverser(
     as_json: AsJson = False,
 ) -> None:
     """Fine-tune a language model to write the evidence a question still needs (extra `train`; better with a GPU)."""
-
     from clew.core.disk import refuse_foreign
     from clew.lab.training.fine_tuning import STEPS, Course
     from clew.lab.training.language import Tuning

@@ -26,7 +26,6 @@ def tune(
     as_json: AsJson = False,
 ) -> None:
     """Choose the method and options that answer best over a base, by its confirmed and by synthetic questions."""
-
     from clew.answering.methods.tuned import forget_tuned, keep_tuned, read_tuned
     from clew.lab.evaluation.tuning import questions_of
     from clew.lab.evaluation.tuning import tune as find_best

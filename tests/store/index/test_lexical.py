@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.core.types import EMPTY, NodeSet
-from clew.store.index.lexical import K1, B, LexicalIndex
+from clew.store.index.lexical import K1, B, LexicalIndex, best
 from clew.store.index.tokens import normalise, normalise_column, stem, stem_all, stop_words, terms, tokenise
 
 WORDS = st.sampled_from(
@@ -159,3 +159,11 @@ def test_how_telling_a_term_is(tmp_path: Path):
 def test_an_index_of_nothing_finds_nothing(tmp_path: Path):
     assert len(built(tmp_path / "a", []).search("lens", 5)) == 0
     assert len(built(tmp_path / "b", ["", "the"]).search("lens", 5)) == 0
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5))
+def test_last_bits_do_not_decide_which_of_equal_scores_are_among_the_best(seed, k):
+    rng = np.random.default_rng(seed)
+    scores = rng.choice([0.1, 0.7, 3.1], 40)
+    noisy = scores * (1 + rng.uniform(-1e-12, 1e-12, 40))
+    assert best(noisy, k).nodes.tolist() == best(scores, k).nodes.tolist()

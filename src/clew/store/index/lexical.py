@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from clew.core.scores import SIGNIFICANT_DIGITS
 from clew.core.types import IntArray, NodeSet, Ranking
 from clew.store.graph.adjacency import map_array
 from clew.store.index.fusion import join_groups
@@ -156,8 +157,8 @@ def _terms(portions: list[Portion], language: str) -> tuple[pa.Array, list[IntAr
 K1, B = 1.2, 0.75
 SPARSE = 4
 """With fewer postings than one per this many documents, merging them beats an accumulator over all documents."""
-ROUNDING = 1 - 1e-9
-"""Sums in another order differ by less than this."""
+ROUNDING = 1 - 10.0 ** (1 - SIGNIFICANT_DIGITS)
+"""Scores from this share of another one on may tie with it once both are rounded."""
 FEW = 16
 """Looking so many nodes up takes as long as reading one posting for each."""
 
@@ -302,7 +303,7 @@ def best(scores: NDArray[np.float64], k: int, nodes: IntArray | None = None) -> 
     """The k highest positive scores; `nodes` None means that score i belongs to node i."""
     if len(scores) > 4 * k:
         least = np.partition(scores, len(scores) - k)[len(scores) - k]
-        places = np.flatnonzero((scores >= least) & (scores > 0))
+        places = np.flatnonzero((scores >= least * ROUNDING) & (scores > 0))
     else:
         places = np.flatnonzero(scores > 0)
     return Ranking.of(places.astype(np.int32) if nodes is None else nodes[places], scores[places], k)
