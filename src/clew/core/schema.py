@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from clew.core.errors import SchemaError
@@ -113,6 +113,42 @@ class Schema:
         for relation in self.relations:
             rows.setdefault(relation.name, []).append(relation)
         return {name: tuple(same) for name, same in rows.items()}
+
+
+HIERARCHIES = frozenset({"isa", "kindof", "subclassof", "subtypeof", "partof", "locatedin", "broader", "narrower"})
+"""Names of relations that are hierarchies, written without capitals, spaces and "is" before them."""
+PARENTS = frozenset({"parent", "parentof", "childof"})
+"""Names of hierarchies where every node has one parent at most; elsewhere they may be the parents of people."""
+LEADS_DOWN = re.compile(r"^(parent[_ ]?of|has[_ ](?!parent|broader)|includes?|contains?|narrower|superclass[_ ]?of)", re.I)
+
+
+def leads_down(relation: str) -> bool:
+    """Whether the head of a hierarchy's edges is the broader of the two, as with parent_of or has_part."""
+    return LEADS_DOWN.match(relation) is not None
+
+
+def may_be_parent(relation: str) -> bool:
+    """Whether a relation is a hierarchy where no node has two parents."""
+    return _squeezed(relation) in PARENTS
+
+
+def with_hierarchies(relations: Iterable[Relation], trees: Collection[str] = ()) -> tuple[Relation, ...]:
+    """Mark what is a hierarchy by its name: among nodes of one type, or from type to type as hotel, city, country."""
+    rows = tuple(relations)
+    heads = {(row.name, row.head) for row in rows}
+    tails = {(row.name, row.tail) for row in rows}
+    return tuple(
+        replace(row, transitive=True)
+        if (_squeezed(row.name) in HIERARCHIES or row.name in trees)
+        and ((row.name, row.tail) in heads or (row.name, row.head) in tails)
+        else row
+        for row in rows
+    )
+
+
+def _squeezed(relation: str) -> str:
+    letters = re.sub(r"[^a-z]", "", relation.lower())
+    return letters if letters in HIERARCHIES else letters.removeprefix("is")
 
 
 def schema_of(schema: Schema) -> tuple[tuple[str, ...], tuple[tuple[str, str, str], ...]]:

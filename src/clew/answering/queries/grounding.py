@@ -5,7 +5,6 @@ A constant may stand for what is below it in a hierarchy as well: a relation tha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -14,20 +13,14 @@ from typing import Literal
 
 from clew.answering.queries.problem import OPPOSITE, Constraint, Filter, Problem, condition_filter
 from clew.core.query import Constant, Term, Triplet, TripletQuery, Variable
-from clew.core.schema import Relation, Schema
+from clew.core.schema import Relation, Schema, leads_down
 from clew.core.types import EMPTY, Direction, NodeSet
 from clew.store.graph.protocol import KnowledgeBase, Linked
 from clew.store.index.protocol import Link, Names
 
-DOWNWARD = re.compile(
-    r"^(parent[_ ]?of|has[_ ](?!parent|broader)|includes?|contains?|narrower|superclass[_ ]?of)", re.IGNORECASE
-)
-"""Names of relations whose head is the broader of the two, such as parent_of or has_part."""
-
-
 def below(relation: Relation) -> Direction:
     """How edges are followed from a broader node to the narrower ones."""
-    return "out" if DOWNWARD.match(relation.name) else "in"
+    return "out" if leads_down(relation.name) else "in"
 
 
 def follows(relation: Relation, *, upward: bool) -> bool:
@@ -36,10 +29,9 @@ def follows(relation: Relation, *, upward: bool) -> bool:
 
 
 def hierarchies(schema: Schema, type: str | None = None) -> tuple[Relation, ...]:
-    """The transitive relations among the nodes of one type, or of every type."""
-    return tuple(
-        row for row in schema.relations if row.transitive and row.head == row.tail and type in (None, row.head)
-    )
+    """The transitive relations that begin or end at the nodes of one type, or of any, each once."""
+    rows = (row for row in schema.relations if row.transitive and type in (None, row.head, row.tail))
+    return tuple({row.name: row for row in rows}.values())
 
 
 def descendants(graph: Linked, nodes: NodeSet, relation: Relation) -> NodeSet:
@@ -184,10 +176,9 @@ def expansions(triplet: Triplet, term: Constant, schema: Schema) -> tuple[Expans
 
     "What is polydactyly a kind of?" asks for everything above; any other triplet takes in what is below.
     """
-    rows = {row.name: row for row in hierarchies(schema, term.type)}
     return tuple(
         Expansion(row, triplet.relation == row.name and (term is triplet.head) == (below(row) == "in"))
-        for row in rows.values()
+        for row in hierarchies(schema, term.type)
     )
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.core.errors import SourceError
-from clew.core.schema import NodeType, Relation, Schema
+from clew.core.schema import NodeType, Relation, Schema, leads_down, may_be_parent, with_hierarchies
 from clew.core.types import IntArray
 from clew.store.graph.adjacency import Adjacency, LongArray
 from clew.store.graph.manifest import Facts
@@ -22,9 +22,6 @@ from clew.store.graph.node_table import STRING, attribute_table, node_table, req
 from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, HIDDEN, NODE_COLUMNS, Piece, Problems, Tables
 
 BLOCK = 1_000_000
-HIERARCHIES = frozenset(
-    {"is_a", "isa", "subclass_of", "subclassof", "part_of", "parent", "parent_of", "broader", "narrower"}
-)
 
 
 def write_graph(tables: Tables, folder: Path, problems: Problems) -> Facts:
@@ -92,18 +89,25 @@ def infer_schema(nodes: pa.Table, types: IntArray, type_names: tuple[str, ...], 
         code, head, tail = row // wide // wide, row // wide % wide, row % wide
         name = edges.relation_names[code]
         ends = type_names[head], type_names[tail]
-        relations.append(Relation(name, *ends, amount, transitive=is_hierarchy(name, *ends)))
+        relations.append(Relation(name, *ends, amount))
     return Schema(
         node_types,
-        tuple(relations),
+        with_hierarchies(relations, _trees(edges)),
         {name: "date" if _are_days(nodes[name]) else kind_of(nodes[name].type) for name in attributes},
         {field.name: kind_of(field.type) for field in edges.attributes.schema if field.name != GROUPS},
     )
 
 
-def is_hierarchy(relation: str, head: str, tail: str) -> bool:
-    """Whether a relation is a hierarchy by its name, among the nodes of one type."""
-    return head == tail and relation.lower().replace(" ", "_") in HIERARCHIES
+def _trees(edges: EdgeColumns) -> frozenset[str]:
+    """The relations by which no node has two parents, whichever end the parent is."""
+    found = set()
+    for code, name in enumerate(edges.relation_names):
+        if may_be_parent(name):
+            own = edges.relations == code
+            children = (edges.tails if leads_down(name) else edges.heads)[own]
+            if len(np.unique(children)) == len(children):
+                found.add(name)
+    return frozenset(found)
 
 
 def _signatures(edges: EdgeColumns, types: IntArray, wide: int) -> Counter[int]:

@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any
 
 from clew.core.errors import InputError
-from clew.core.schema import Relation, Schema
+from clew.core.schema import Relation, Schema, with_hierarchies
 from clew.core.texts import parse_json
 from clew.core.types import Direction, NodeSet
-from clew.store.graph.build import is_hierarchy, kind_of
+from clew.store.graph.build import kind_of
 from clew.store.graph.protocol import StoredKnowledgeBase
 from clew.store.graph.tables import EDGE_COLUMNS, ELEMENT, Tables
 from clew.store.remote.bolt import BoltServer, Record, quoted
@@ -83,10 +83,7 @@ class CypherKnowledgeBase(RemoteKnowledgeBase):
     def schema(self) -> Schema:
         """Labels, relationship types and properties, as they were when the nodes were read."""
         own, noted = self._description.schema, made_of(self._description)
-        relations = tuple(
-            Relation(name, head, tail, count, transitive=is_hierarchy(name, head, tail))
-            for name, head, tail, count in noted["relations"]
-        )
+        relations = with_hierarchies(Relation(*row) for row in noted["relations"])
         return Schema(own.node_types, relations, own.attribute_types, dict(noted["edge_attributes"]))
 
     @property

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from clew.core.schema import Relation, Schema
+from clew.core.schema import Relation, Schema, with_hierarchies
 from clew.core.trace import recording
 from clew.core.types import Direction, NodeSet
-from clew.store.graph.build import is_hierarchy
 from clew.store.graph.protocol import StoredKnowledgeBase
 from clew.store.remote.remote import RemoteKnowledgeBase
 
@@ -37,8 +36,8 @@ class PartOfGraph(RemoteKnowledgeBase):
         counts = Counter(
             (names[code], kinds.type_names[types[head]], kinds.type_names[types[tail]]) for head, code, tail in edges
         )
-        relations = [Relation(*row, count, transitive=is_hierarchy(*row)) for row, count in counts.items()]
-        relations.sort(key=lambda row: (row.name, row.head, row.tail))
+        marked = with_hierarchies(Relation(*row, count) for row, count in counts.items())
+        relations = sorted(marked, key=lambda row: (row.name, row.head, row.tail))
         carried = {name for edge in edges for held in self.whole._carried(*edge) for name in held}
         told = {name: kind for name, kind in self.whole.schema.edge_attributes.items() if name in carried}
         return Schema(kinds.node_types, tuple(relations), kinds.attribute_types, told)

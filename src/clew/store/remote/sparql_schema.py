@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from clew.core.errors import QueryRefusedError, StorageError
-from clew.core.schema import NodeType, Relation, Schema
+from clew.core.schema import NodeType, Relation, Schema, with_hierarchies
 from clew.core.trace import fallback
-from clew.store.graph.build import is_hierarchy
 from clew.store.graph.iris import COMMENT, LABEL, TYPE
 from clew.store.graph.tables import Tables
 from clew.store.remote.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, literal_parts, number, pages_of
@@ -84,10 +83,8 @@ class EndpointSchema:
         type_names = self._named(kinds - {UNTYPED, VALUE}) | {UNTYPED: UNTYPED, VALUE: VALUE}
         names = self.relation_names
         told = [(names[p], type_names[head], type_names[tail], count) for p, head, tail, count in rows]
-        relations = sorted(
-            (Relation(*row, transitive=is_hierarchy(*row[:3])) for row in told),
-            key=lambda row: (row.name, row.head, row.tail),
-        )
+        marked = with_hierarchies(Relation(*row) for row in told)
+        relations = sorted(marked, key=lambda row: (row.name, row.head, row.tail))
         if self.described is not None:
             known = self.described.type_code
             between = tuple(row for row in relations if row.head in known and row.tail in known)
