@@ -127,3 +127,9 @@ def test_keys_differ_and_begin_with_the_names(names):
     assert len(set(keys)) == len(names)
     assert all(key.startswith(name) for key, name in zip(keys, names, strict=True))
     assert [key for key, name in zip(keys, names, strict=True) if key == name] == list(dict.fromkeys(names))
+
+
+def test_a_file_of_which_every_row_was_left_out_is_refused(tmp_path):
+    (tmp_path / "broken.jsonl").write_text('{"key": "k0"')
+    with pytest.raises(SourceError, match="broken.jsonl"):
+        read_sources([tmp_path / "broken.jsonl"], SourceOptions(skip_bad=True))

@@ -35,7 +35,7 @@ def is_of_things(raw: RawTable, options: SourceOptions) -> bool:
         return True
     names, _ = _names(raw, options)
     could_name = [is_worded and len(set(texts)) == len(texts) for is_worded, texts in zip(worded, columns, strict=True)]
-    return names[0] != f"{_noun(raw)} 1" and not all(could_name)
+    return bool(names) and names[0] != f"{_noun(raw)} 1" and not all(could_name)
 
 
 def keyed(raw: RawTable, options: SourceOptions) -> tuple[RawTable, SourceOptions, str | None]:
