@@ -23,7 +23,7 @@ import kuzu
 import pyarrow as pa
 import pyoxigraph as ox
 
-from clew.answering.methods.focus.tiers import finished, tiers, united, unrestricted
+from clew.answering.methods.focus.execution import execute
 from clew.answering.queries.certificates import certificate
 from clew.answering.queries.claims import Claim, as_block, claim_of_paths
 from clew.answering.queries.grounding import ground, pose
@@ -452,17 +452,10 @@ def claims(databases: Databases, chance: random.Random) -> Iterator[tuple[str, C
     kb, names, explorer = databases.kb, ByName(databases.kb), Explorer(databases.kb)
     walks = paths(kb, chance)
     for place, (form, query) in enumerate(queries(kb, chance)):
-        result = finished(kb, names, query)
-        yield form, result.claim, databases.expected(result.claim, result.outcome.nodes, result.outcome.value)
-        if place % 4 == 0 and (found := list(tiers(kb, names, (query,), 20))):
-            first = [tier.focus for tier in found if (tier.level, tier.how) == (found[0].level, found[0].how)]
-            put_forward = united(kb, first)
-            expected = databases.expected(put_forward.claim, put_forward.nodes, None)
-            kind = "hierarchical" if first[0].hierarchical else "as it stands"
-            yield f"tier, {'relaxed' if first[0].relaxations else kind}", put_forward.claim, expected
-        if place % 4 == 2:
-            put_forward = united(kb, [unrestricted(kb, names, query)])
-            yield "hierarchical", put_forward.claim, databases.expected(put_forward.claim, put_forward.nodes, None)
+        for kinds in (True, False):
+            result = execute(kb, names, query, kinds=kinds)
+            wide = "" if result.nodes == result.direct else ", with kinds"
+            yield f"{form}{wide}", result.claim, databases.expected(result.claim, result.nodes, result.value)
         if place % 4 == 3:
             yield "direction ignored", *undirected(databases, names, query, chance)
         if place % 8 == 0:

@@ -119,7 +119,9 @@ HIERARCHIES = frozenset({"isa", "kindof", "subclassof", "subtypeof", "partof", "
 """Names of relations that are hierarchies, written without capitals, spaces and "is" before them."""
 PARENTS = frozenset({"parent", "parentof", "childof"})
 """Names of hierarchies where every node has one parent at most; elsewhere they may be the parents of people."""
-LEADS_DOWN = re.compile(r"^(parent[_ ]?of|has[_ ](?!parent|broader)|includes?|contains?|narrower|superclass[_ ]?of)", re.I)
+LEADS_DOWN = re.compile(
+    r"^(parent[_ ]?of|has[_ ](?!parent|broader)|includes?|contains?|narrower|superclass[_ ]?of)", re.I
+)
 
 
 def leads_down(relation: str) -> bool:

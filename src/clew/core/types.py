@@ -23,6 +23,7 @@ SURE = 0.6
 """From this certainty on, words of a question without a counterpart in its query count as said in other words."""
 GIVEN_UP = "model"
 """The step of the fallback that says that a model was given up."""
+State = Literal["found", "maybe", "not_found"]
 MANY = 20_000
 """From this many look-ups on, marking all members in a bitmap is faster than searching for each."""
 
@@ -380,14 +381,21 @@ class Answer:
     certainty: float | None = None
     """How likely the question was read rightly, 0..1, where the method can tell."""
     answer_count: int | None = None
-    """How many of the first candidates are the answer, where a method knows; None: those that share the best score."""
-    matched: NodeSet | None = field(default=None, repr=False, compare=False)
-    """Everything that matches, listed or not, where a query was carried out."""
+    """How many of the first candidates are the answer; None where they are only ranked, and nothing was checked."""
+
+    @property
+    def state(self) -> State:
+        """Whether an answer was found, may have been found, or was not found."""
+        if self.value is None and (self.answer_count == 0 or not (self.candidates or self.text)):
+            return "not_found"
+        is_checked = self.value is not None or self.answer_count is not None
+        is_sure = self.certainty is None or self.certainty >= SURE
+        return "found" if is_checked and is_sure and not self.query.get("relaxed") else "maybe"
 
     @property
     def found(self) -> bool:
         """Whether an answer is put forward, or only what is near."""
-        return self.value is not None or self.answer_count != 0
+        return self.state != "not_found"
 
     @property
     def answer_set(self) -> tuple[Candidate, ...]:
@@ -399,8 +407,8 @@ class Answer:
 
     @property
     def matches(self) -> tuple[Candidate, ...]:
-        """The listed candidates that are put forward as answers; `query["matches"]` counts those not listed, too."""
-        return self.answer_set if self.found else ()
+        """Everything that the query found, in order; nothing where candidates are only ranked."""
+        return self.candidates[: self.answer_count or 0]
 
     @property
     def near(self) -> tuple[Candidate, ...]:
@@ -436,7 +444,8 @@ class Answer:
             "model": self.model,
             "form": self.query.get("form"),
             "understood": self.query.get("text"),
-            "matches": self.query.get("matches", put_forward),
+            "state": self.state,
+            "matches": put_forward,
             "answers": [
                 {**candidate.to_dict(rank), "group": "match" if rank <= put_forward else "near"}
                 for rank, candidate in enumerate(self.candidates, start=1)

@@ -131,5 +131,5 @@ def test_keys_differ_and_begin_with_the_names(names):
 
 def test_a_file_of_which_every_row_was_left_out_is_refused(tmp_path):
     (tmp_path / "broken.jsonl").write_text('{"key": "k0"')
-    with pytest.raises(SourceError, match="broken.jsonl"):
+    with pytest.raises(SourceError, match=r"broken\.jsonl"):
         read_sources([tmp_path / "broken.jsonl"], SourceOptions(skip_bad=True))

@@ -37,8 +37,6 @@ class Turn:
     @property
     def nodes(self) -> NodeSet:
         """What was found."""
-        if self.answer.matched is not None and self.answer.found:
-            return self.answer.matched
         return NodeSet.of([candidate.node.id for candidate in self.answer.matches])
 
 

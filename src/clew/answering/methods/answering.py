@@ -123,22 +123,33 @@ class Placed:
     before: int
 
 
+RERANKED = 40
+"""Of each group so many are put to a reranker; the others stay below them in their order."""
+
+
 def rerank_groups(reranker: Reranker, question: str, groups: Sequence[Sequence[Found]]) -> list[Placed]:
     """Rerank each group by itself, so that no group's candidates rise above those of a better one."""
     placed: list[Placed] = []
     for group in groups:
         by_node = {found.node: (found, len(placed) + place) for place, found in enumerate(group, start=1)}
-        judged = reranker.rerank(question, [found.node for found in group])
+        judged = [*reranker.rerank(question, [found.node for found in group[:RERANKED]])]
+        judged += [Judged(found.node) for found in group[RERANKED:]]
         placed += [Placed(by_node[one.node][0], one, by_node[one.node][1]) for one in judged]
     return placed
 
 
-def answer_placed(kb: KnowledgeBase, question: str, placed: Sequence[Placed], reranker: Reranker) -> Answer:
-    """Candidates with witnesses, quotations, and their places before and after reranking."""
+def answer_placed(
+    kb: KnowledgeBase, question: str, placed: Sequence[Placed], reranker: Reranker, shown: int | None = None
+) -> Answer:
+    """Candidates, the first `shown` with witnesses, quotations, and their places before and after reranking."""
     refs = kb.refs([one.found.node for one in placed])
     asked = set(terms(question))
     candidates = tuple(
-        Candidate(ref, _score(one), _evidence(kb, one, ref, place, reranker.name, asked))
+        Candidate(
+            ref,
+            _score(one),
+            _evidence(kb, one, ref, place, reranker.name, asked) if shown is None or place <= shown else (),
+        )
         for place, (one, ref) in enumerate(zip(placed, refs, strict=True), start=1)
     )
     return Answer(question, candidates)

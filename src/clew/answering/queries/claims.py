@@ -136,7 +136,8 @@ def as_block(
             assert isinstance(position, NodeSet)
             if len(position) <= spelled_out:
                 return Named(position)
-            return Named(groundings[term].nodes, expansions(triplet, term, schema) if widen else ())
+            named = groundings[term].nodes  # where nothing lies below it, there is no hierarchy to follow
+            return Named(named, expansions(triplet, term, schema) if widen and len(position) > len(named) else ())
 
         head, tail = end(triplet.head, constraint.head), end(triplet.tail, constraint.tail)
         return Requirement(head, constraint.relation, tail, constraint.any_direction)

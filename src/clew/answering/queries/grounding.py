@@ -18,6 +18,7 @@ from clew.core.types import EMPTY, Direction, NodeSet
 from clew.store.graph.protocol import KnowledgeBase, Linked
 from clew.store.index.protocol import Link, Names
 
+
 def below(relation: Relation) -> Direction:
     """How edges are followed from a broader node to the narrower ones."""
     return "out" if leads_down(relation.name) else "in"

@@ -23,15 +23,12 @@ def sentence(answer: Answer) -> str:
         return _truth(answer, answer.value)
     if answer.value is not None:
         return _value(answer, answer.value)
-    matches = answer.query.get("matches")
-    if not answer.candidates:
-        return "I did not find this."
-    if not matches:
+    if not answer.matches:
         return f"Ranked by what is written about them, nothing was checked: {_listed(answer.candidates)}."
-    named = _listed(answer.matches, matches)
+    named, count = _listed(answer.matches), len(answer.matches)
     if answer.query.get("form") in ("superlative", "comparison"):
         return f"{named}{_compared(answer.matches[0])}."
-    return f"{_counted(answer, matches)} {'matches' if matches == 1 else 'match'}: {named}."
+    return f"{_counted(answer, count)} {'matches' if count == 1 else 'match'}{_directly(answer)}: {named}."
 
 
 def _truth(answer: Answer, is_so: bool) -> str:
@@ -44,8 +41,8 @@ def _truth(answer: Answer, is_so: bool) -> str:
 
 def _value(answer: Answer, value: Value) -> str:
     if answer.query.get("form") == "count":
-        named = f": {_listed(answer.matches, int(value))}" if answer.matches else ""
-        return f"{_counted(answer, int(value))}{named}."
+        named = f": {_listed(answer.matches)}" if answer.matches else ""
+        return f"{_counted(answer, int(value))}{_directly(answer)}{named}."
     attribute = answer.query.get("attribute")
     if attribute and answer.matches:
         return f"The {attribute} of {_listed(answer.matches)} is {value_in_words(value)}."
@@ -57,6 +54,12 @@ def _counted(answer: Answer, count: int) -> str:
     return f"{count:,} {kind if count == 1 else plural(kind)}"
 
 
+def _directly(answer: Answer) -> str:
+    """How many match by themselves, where others do by what lies below a name in a hierarchy."""
+    direct = answer.query.get("direct", len(answer.matches))
+    return f" ({direct:,} directly)" if direct < len(answer.matches) else ""
+
+
 def _compared(best: Candidate) -> str:
     """By what it was compared: the attribute's value, which the evidence has."""
     told = [piece for piece in best.evidence if isinstance(piece, Judgement) and piece.by not in ("query", "document")]
@@ -65,12 +68,12 @@ def _compared(best: Candidate) -> str:
     return f" ({told[0].reason})" if told[0].by == "count" else f" ({told[0].by.replace('_', ' ')} {told[0].reason})"
 
 
-def _listed(candidates: tuple[Candidate, ...], count: int | None = None) -> str:
+def _listed(candidates: tuple[Candidate, ...]) -> str:
     """The first names, how often each where several bear it, and how many more there are."""
     times = Counter(candidate.node.name for candidate in candidates)
     named = dict(list(times.items())[:LISTED])
     names = [name if often == 1 else f"{name} ({often} times)" for name, often in named.items()]
-    more = (len(candidates) if count is None else count) - sum(named.values())
+    more = len(candidates) - sum(named.values())
     if more > 0:
         names.append(f"{more:,} more")
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

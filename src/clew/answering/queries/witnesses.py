@@ -91,8 +91,9 @@ def _edges(kb: KnowledgeBase, constraint: Constraint, chosen: Assignment, named:
 def _climb(kb: KnowledgeBase, node: int, named: NodeSet) -> Iterator[Edge]:
     """The way up a hierarchy between a node and one that the question names, whichever of the two is above."""
     for relation in hierarchies(kb.schema, kb.node(node).type):
-        ways = [chain_up(kb, node, named, relation), *(chain_up(kb, n, NodeSet.of([node]), relation) for n in named)]
-        for way in filter(None, ways):
+        down = (chain_up(kb, one, NodeSet.of([node]), relation) for one in named)
+        way = chain_up(kb, node, named, relation) or next(filter(None, down), [])
+        if way:
             for lower, upper in pairwise(way):
                 ends = (lower, upper) if below(relation) == "in" else (upper, lower)
                 yield ends[0], relation.name, ends[1]

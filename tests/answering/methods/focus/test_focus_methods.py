@@ -2,10 +2,11 @@
 
 import pytest
 
+import clew
 from clew.answering.methods.answering import Found
 from clew.answering.methods.catalog import ask, create
 from clew.answering.methods.focus.evidence import weighed
-from clew.answering.methods.focus.tiers import tiers
+from clew.answering.methods.focus.execution import execute
 from clew.answering.roles.rerank import Judged, Listwise, Pairwise, Pointwise, keep_unjudged
 from clew.core.errors import InputError
 from clew.core.query import Constant, Triplet, TripletQuery, Variable
@@ -43,7 +44,7 @@ def test_an_answer_comes_with_its_path_its_query_and_its_groundings(toolbox, met
     ]
     assert [constant["nodes"][0]["key"] for constant in answer.query["constants"]] == ["P1", "P2"]
     assert {constant["nodes"][0]["how"] for constant in answer.query["constants"]} == {"exact"}
-    assert answer.query["matches"] == 1
+    assert len(answer.matches) == 1
     assert "urn:clew:node:P1" in answer.query["sparql"]
     assert "MATCH" in answer.query["cypher"]
 
@@ -62,12 +63,11 @@ def test_negation_takes_away_and_is_shown(toolbox):
     assert "arachnodactyly" in checked[0].reason
 
 
-def test_a_constant_stands_for_what_is_below_it_in_a_later_tier(toolbox):
+def test_the_evidence_leads_up_the_hierarchy_to_what_is_named(toolbox):
     answer = ask(create("focus_plus"), "Which diseases show an abnormal finger?", toolbox)
     assert set(keys(answer)[:2]) == {"BBS", "MFS"}
     path = next(piece for piece in answer.candidates[0].evidence if isinstance(piece, Path))
     assert path.facts[-1].relation == "is_a"
-    assert any("hierarchy" in p.in_words() for p in answer.candidates[0].evidence if isinstance(p, Judgement))
 
 
 def test_a_question_about_text_alone_is_answered_as_words_and_meaning_answer_it(toolbox):
@@ -182,26 +182,36 @@ def test_lists_in_windows_and_pairs_agree_with_the_chooser(toolbox):
     assert [one.node for one in duelled] == wanted
 
 
-@pytest.mark.parametrize(("left", "levels"), [("affects connective tissue", [0, 0]), ("seen", [0, 1])])
-def test_what_lies_below_a_name_is_ranked_with_it_where_the_text_has_to_decide(tmp_path, left, levels):
+def test_a_name_stands_for_what_lies_below_it_and_that_is_said(tmp_path):
     build(tables(edges=[*EDGES, ("BBS", "has_phenotype", "P4", None)]), tmp_path / "more.kb")
     toolbox = OpenBase.open(tmp_path / "more.kb")
     disease, finger = Variable("disease", "disease"), Constant("Abnormal finger", "phenotype")
-    query = TripletQuery((Triplet(disease, "has_phenotype", finger),), disease, unexplained=(left,))
-    found = list(tiers(toolbox.kb, toolbox.names, [query], enough=2))
-    assert [[ref.key for ref in toolbox.kb.refs(tier.nodes.array)] for tier in found] == [["BBS"], ["MFS"]]
-    assert [tier.level for tier in found] == levels
+    query = TripletQuery((Triplet(disease, "has_phenotype", finger),), disease)
+    found = execute(toolbox.kb, toolbox.names, query)
+    assert [ref.key for ref in toolbox.kb.refs(found.nodes.array)] == ["BBS", "MFS"]
+    assert [ref.key for ref in toolbox.kb.refs(found.direct.array)] == ["BBS"]
+    assert execute(toolbox.kb, toolbox.names, query, kinds=False).nodes == found.direct
+
+
+def test_every_view_of_an_answer_has_the_same_set_and_what_is_direct_comes_first(tmp_path):
+    build(tables(edges=[*EDGES, ("BBS", "has_phenotype", "P4", None)]), tmp_path / "more.kb")
+    base = clew.open(tmp_path / "more.kb")
+    answer = base.ask("Which diseases have Abnormal finger?")
+    assert [one.node.key for one in answer.matches] == ["BBS", "MFS"]
+    told = answer.to_dict()
+    assert [one["key"] for one in told["answers"] if one["group"] == "match"] == ["BBS", "MFS"]
+    assert told["matches"] == 2
+    assert "1 directly" in (answer.text or "")
+    assert base.ask("How many diseases have Abnormal finger?").value == 2
+    narrow = base.ask("Which diseases have Abnormal finger?", "focus_plus", kinds=False)
+    assert [one.node.key for one in narrow.matches] == ["BBS"]
 
 
 def test_what_follows_from_a_hierarchy_comes_after_its_own_edges(tmp_path):
     build(tables(edges=[*EDGES, ("P4", "is_a", "P2", None)]), tmp_path / "deep.kb")
     toolbox = OpenBase.open(tmp_path / "deep.kb")
     phenotype = Variable("phenotype", "phenotype")
-    query = TripletQuery(
-        (Triplet(phenotype, "is_a", Constant("Rod-cone dystrophy", "phenotype")),),
-        phenotype,
-        unexplained=("long and slender",),
-    )
-    found = list(tiers(toolbox.kb, toolbox.names, [query], enough=9))
-    assert [ref.key for ref in toolbox.kb.refs(found[0].nodes.array)] == ["P4"]
-    assert [tier.level for tier in found] == sorted({tier.level for tier in found})
+    triplet = Triplet(phenotype, "is_a", Constant("Rod-cone dystrophy", "phenotype"))
+    found = execute(toolbox.kb, toolbox.names, TripletQuery((triplet,), phenotype))
+    assert [ref.key for ref in toolbox.kb.refs(found.direct.array)] == ["P4"]
+    assert len(found.nodes) > 1

@@ -244,7 +244,7 @@ def test_system_1_prunes_entities_in_groups_and_reads_all_kept_walks(tmp_path):
     shown = "Explored Path: [Entity] Bardet-Biedl syndrome -> [Relation] has_phenotype\nCandidate-Entities:\n"
     assert shown + "[0] Polydactyly\n[1] Rod-cone dystrophy" in entities
     assert [candidate.node.key for candidate in answer.answer_set] == ["P1"]
-    assert answer.query["matches"] == 1
+    assert len(answer.matches) == 1
     read = model.seen[-1]
     assert "Bardet-Biedl syndrome, has_phenotype, Polydactyly" in read
     assert "Polydactyly, is_a, Abnormal finger" in read

@@ -35,6 +35,19 @@ class Focus:
         """The nodes that satisfy it; None where nothing is required of them."""
         return self.solution.target
 
+    @property
+    def is_widened(self) -> bool:
+        """Whether a name stands for more than itself by what lies below it in a hierarchy."""
+        return any(
+            isinstance(stands_for, NodeSet) and len(stands_for) > len(self.groundings[term].nodes)
+            for one in self.solution.problem.constraints
+            for term, stands_for in zip(self._ends(one.triplet), (one.head, one.tail), strict=True)
+            if isinstance(term, Constant)
+        )
+
+    def _ends(self, place: int) -> tuple[Term, Term]:
+        return self.query.triplets[place].head, self.query.triplets[place].tail
+
     def evidence(self, kb: KnowledgeBase, node: int, limit: int = 2) -> tuple[Evidence, ...]:
         """Witness paths of an answer, and what was checked to be absent."""
         named = {
@@ -154,19 +167,19 @@ def weighed(filtered: Sequence[Found], strand: Sequence[Found], share: float) ->
     return sorted(near.values(), key=lambda one: -(one.nearness + one.lead))
 
 
-def with_query(answer: Answer, kb: KnowledgeBase, focus: Focus, claim: Claim, matches: int | None) -> Answer:
-    """The answer with the query that its first candidates rest on; None matches where nothing was required of them.
+def with_query(answer: Answer, kb: KnowledgeBase, focus: Focus, claim: Claim, *, by_text: bool = False) -> Answer:
+    """The answer with the query that it rests on; `by_text` where nothing was required of the answers.
 
     No formal query says which nodes the paper's fixpoint leaves on a cycle of requirements.
     """
     written = certificate(claim, kb)
-    if matches is None:
+    if by_text:
         written = _in_words_only(written, "by what is written about them") | {"form": "text"}
     elif not focus.solution.is_exact:
         written = _in_words_only(written, "each requirement looked at by itself")
     return replace(
         answer,
-        query={**focus.to_json(kb), **written, "matches": matches},
+        query={**focus.to_json(kb), **written},
         notes=tuple(relaxation.in_words(focus.query) for relaxation in focus.relaxations),
     )
 

@@ -1,9 +1,10 @@
 """Focus+: 4StepFocus with the ideas of its successors (Boer, Koch, Kramer: FocusedRetriever; AF-Retriever, 2025).
 
 1  triplets: the target's type first, then triplets, conditions, counts and what must be absent
-2  substitution in tiers: as asked, with hierarchies, with near names, other readings, relaxed
-3  rank inside each tier by the documents; beside it a strand of candidates by words and meaning alone
-4  merge: the first α of the tiers, the rest from the strand; rerank the k best
+2  substitution: everything that satisfies the query, with what lies below its names in a hierarchy
+3  rank it by the documents, what satisfies the query directly first; beside it, what is near: by names alike, with a
+   requirement relaxed, and a strand of candidates by words and meaning alone
+4  merge: all that satisfies the query, then what is near; where texts decide, the first α and the strand, reranked
 
 Works with a model as parser and reranker, and without one. Deviations: since a substitution takes milliseconds, large
 sides are expanded too, and cyclic queries are solved exactly; documents are ranked by words and meaning, not by
@@ -15,23 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from itertools import groupby
-from operator import or_
 
 from clew.answering.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
-from clew.answering.methods.focus.evidence import explained_share, weighed, with_query
-from clew.answering.methods.focus.tiers import Tier, asks_more, finished, tiers, united, unrestricted
+from clew.answering.methods.focus.evidence import Focus, explained_share, weighed, with_query
+from clew.answering.methods.focus.execution import Execution, first_found, near
 from clew.answering.methods.focus.with_model import CERTAIN, DOUBTED, read_twice, written
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import ParserName, can_write, parser_for, reader_of, reranker_for
-from clew.answering.queries.claims import Claim
+from clew.answering.queries.grounding import hierarchies
 from clew.answering.queries.sentences import description
-from clew.answering.roles.rerank import KeepOrder, Reranker, RerankerName
+from clew.answering.roles.rerank import Reranker, RerankerName
 from clew.core import trace
 from clew.core.query import TripletQuery
 from clew.core.roles import Parse
-from clew.core.types import Answer, Ranking
+from clew.core.types import EMPTY, Answer, NodeSet, Ranking
 from clew.store.index.fusion import min_max_sum, preferring
 from clew.store.index.protocol import Index
 from clew.store.index.tokens import terms
@@ -39,6 +37,7 @@ from clew.store.open_base import OpenBase
 
 DESCRIBED = 3
 """So many nodes of one name are described."""
+MATCHES = "satisfies the query"
 
 
 @dataclass(frozen=True)
@@ -48,8 +47,10 @@ class FocusPlus(Method):
     name = "focus_plus"
     k: int = 20
     alpha: int = 13
-    matches: int = 200
-    """So many nodes that satisfy the query are listed, whatever k."""
+    shown: int = 50
+    """So many of the nodes that satisfy the query are listed with their evidence, the others without."""
+    kinds: bool = True
+    """Whether a name stands for what lies below it in a hierarchy, too."""
     depth: int = 100
     words: float = 2.0
     """How much words count against meaning inside tiers and strand."""
@@ -99,61 +100,81 @@ class FocusPlus(Method):
         return parse
 
     def _ranked(self, question: str, parse: Parse, tools: OpenBase) -> Answer:
-        kb = tools.kb
-        query, reranker = parse.query, self._reranker(parse, tools)
+        """Everything that the query finds, in an order; or what is near by the texts where they have to decide."""
+        kb, query = tools.kb, parse.query
         parse = replace(parse, is_loose=parse.is_loose and reader_of(tools).is_written_about(query.target.type))
-        if parse.is_loose and parse.certainty is not None and parse.certainty < self.sure:
+        is_doubtful = parse.certainty is not None and parse.certainty < self.sure
+        if parse.is_loose and is_doubtful:
             query = TripletQuery((), query.target, score=0.0, unexplained=(question,))
-        if query.asks != "nodes" or query.best is not None or query.among:
-            answer = self._finished(question, parse, tools)
-            if answer is not None:
-                return answer
         with trace.span("2 substitution") as span:
             readings = (query, *parse.alternatives) if query is parse.query else (query,)
-            found = list(tiers(kb, tools.names, readings, self.k))
-            span.note(tiers=[f"{len(tier.nodes)} {tier.how}" for tier in found])
-            if query.triplets and not found:
-                trace.fallback("substitution", f"nothing satisfies {query}", "candidates by words and meaning")
-        focus = found[0].focus if found else unrestricted(kb, tools.names, query)
+            execution = first_found(kb, tools.names, readings, kinds=self.kinds)
+            span.note(nodes=len(execution.nodes), direct=len(execution.direct), value=execution.value)
+        focus, certainty = execution.readings[0], parse.certainty
+        if execution.query is not query and certainty is not None:
+            certainty = min(certainty, execution.query.score)  # that of the first reading is not that of another
+        share = explained_share(question, focus, tools.lexical.weight if kb.described else count_terms)
+        sure = share if certainty is None else certainty if parse.is_loose else 1.0
+        by_text = self._is_by_text(execution, parse, sure)
+        is_doubtful = is_doubtful or (certainty is not None and certainty < self.sure)
         with trace.span("3 rank"):
-            levels = [list(level) for _, level in groupby(found, key=lambda tier: tier.level)]
-            filtered = [one for level in levels for one in self._rank_level(question, level, tools)]
-            is_full = parse.certainty is not None and not parse.is_loose and bool(found) and found[0].level == 0
-            named = {node for grounding in focus.groundings.values() for node in grounding.nodes}
+            found = self._matches(question, execution, tools) if execution.is_restricted or not by_text else []
+            missing = self.k - len(found)
+            more = (
+                list(near(kb, execution, missing, kinds=self.kinds)) if missing > 0 and execution.is_restricted else []
+            )
+            nearby = [one for some in more for one in self._rank(question, some.nodes, some.focus, some.how, tools)]
+            is_full = certainty is not None and not parse.is_loose and bool(found)
             strand = [] if is_full else self._strand(question, query.target.type, tools)
+            named = {node for grounding in focus.groundings.values() for node in grounding.nodes}
             strand = [one for one in strand if parse.is_loose or one.node not in named]
         with trace.span("4 merge and rerank") as span:
-            share = explained_share(question, focus, tools.lexical.weight if kb.described else count_terms)
-            sure = share if parse.certainty is None else parse.certainty if parse.is_loose else 1.0
-            span.note(explained=round(share, 2))
+            span.note(explained=round(share, 2), by_text=by_text)
             if sure < self.doubt:
-                groups = [weighed(filtered, strand, sure)[: self.k]]
+                groups = [weighed([*found, *nearby], strand, sure)[: self.k]]
             else:
-                more = parse.certainty is None and asks_more(focus.query)
-                groups = self._merge(filtered, strand, self.alpha if more else self.k)
+                groups = self._merge([*found, *nearby], strand, self.alpha if by_text else max(self.k, len(found)))
+            reranker = self._reranker(parse, tools)
             placed = rerank_groups(reranker, question, groups)
-        is_other = bool(found) and found[0].focus.query not in (query, *query.either)
-        certainty = parse.certainty
-        if is_other and certainty is not None:  # the first reading has no answer: its certainty is not that of another
-            certainty = min(certainty, found[0].focus.query.score)
-        answer = replace(answer_placed(kb, question, placed, reranker), certainty=certainty)
-        is_doubtful = certainty is not None and certainty < self.sure and query is parse.query
-        is_relaxed = bool(found) and bool(found[0].focus.relaxations)
-        is_empty = not found and focus.nodes is not None and not parse.is_loose
-        if is_doubtful or is_relaxed or is_empty or query.best is not None:
-            answer = replace(answer, answer_count=0)
-        elif found and (found[0].level == 0 or is_other) and sure >= self.doubt:
-            answer = replace(answer, answer_count=sum(1 for one in groups[0] if one.how == found[0].how))
-        if not found:
-            return with_query(answer, kb, focus, Claim((focus.block(kb),)), None if focus.nodes is None else 0)
-        if is_relaxed:
-            asked = unrestricted(kb, tools.names, focus.query)
-            relaxed = tuple(relaxation.in_words(focus.query) for relaxation in focus.relaxations)
-            answer = with_query(answer, kb, asked, Claim((asked.block(kb),)), 0)
+        answer = replace(answer_placed(kb, question, placed, reranker, self.shown), certainty=certainty)
+        if not execution.is_answer and execution.is_restricted:
+            relaxed = tuple(one.in_words(query) for some in more for one in some.focus.relaxations)
+            answer = with_query(replace(answer, answer_count=0, notes=relaxed), kb, focus, execution.claim)
             return replace(answer, query={**answer.query, "relaxed": list(relaxed)}, notes=relaxed)
-        first = [tier.focus for tier in found if (tier.level, tier.how) == (found[0].level, found[0].how)]
-        result = united(kb, first, focus.query.best)
-        return replace(with_query(answer, kb, focus, result.claim, len(result.nodes)), matched=result.nodes)
+        if by_text:
+            answer = replace(answer, answer_count=0 if is_doubtful and not parse.is_loose else None)
+            return with_query(answer, kb, focus, execution.claim, by_text=True)
+        answer = with_query(answer, kb, focus, execution.claim)
+        if is_doubtful:
+            return replace(answer, answer_count=0)
+        if answer.query["form"] == "describe":
+            told = " ".join(description(kb, node) for node in execution.nodes.array[:DESCRIBED].tolist())
+            answer = replace(answer, text=told)
+        answer = replace(answer, query={**answer.query, "direct": len(execution.direct)})
+        return replace(answer, value=execution.value, answer_count=len(found))
+
+    def _is_by_text(self, execution: Execution, parse: Parse, sure: float) -> bool:
+        """Whether texts decide: nothing else is required, or the query says too little of what is asked."""
+        query, certainty = execution.query, parse.certainty
+        if not execution.is_restricted and query.asks == "nodes":
+            return parse.is_loose or bool(query.unexplained) or certainty is None or certainty < self.doubt
+        return sure < self.doubt or (certainty is None and asks_more(query))
+
+    def _matches(self, question: str, execution: Execution, tools: OpenBase) -> list[Found]:
+        """All that satisfies a query; what does so directly first, unless the texts have to decide among all."""
+        if not execution.is_answer:
+            return []
+        query, direct, below = execution.query, execution.direct, execution.nodes - execution.direct
+        transitive = {row.name for row in hierarchies(tools.kb.schema)}
+        if asks_more(query) and transitive.isdisjoint(one.relation for one in query.triplets):
+            direct, below = execution.nodes, EMPTY
+        text = " ".join(query.unexplained) or question
+        found: list[Found] = []
+        for nodes, lead in ((direct, 3.0), (below, 2.0)):
+            is_ordered = len(nodes) > 1 and query.asks == "nodes" and query.best is None
+            order = self._order(text, nodes, tools) if is_ordered else dict.fromkeys(nodes, 0.0)
+            found += [Found(n, score, execution.focus_of(n), MATCHES, lead) for n, score in order.items()]
+        return found
 
     def _reranker(self, parse: Parse, tools: OpenBase) -> Reranker:
         if self.reranker != "auto":
@@ -161,49 +182,15 @@ class FocusPlus(Method):
         by_text = parse.is_loose or parse.certainty is None
         return reranker_for(tools, "listwise" if by_text and can_write(tools) else "none")
 
-    def _finished(self, question: str, parse: Parse, tools: OpenBase) -> Answer | None:
-        """The answer to a question for a number, a truth, a value, or the most of something; None where there is none.
-
-        Only the first reading counts: what other readings find says nothing about how many or whether.
-        """
-        kb, query = tools.kb, parse.query
-        with trace.span("2 substitution") as span:
-            result = finished(kb, tools.names, query)
-            readings, outcome = result.readings, result.outcome
-            span.note(nodes=len(outcome.nodes), value=outcome.value)
-        if not len(outcome.nodes) and query.asks in ("nodes", "value"):
-            return None
-        is_known = query.asks != "value" or outcome.value is not None
-        listed = [
-            Found(node, 0.0, readings[0], "satisfies the query", lead=1.0)
-            for node in outcome.nodes.array[: self.k].tolist()
-        ]
-        reranker = KeepOrder()
-        placed = rerank_groups(reranker, question, [listed])
-        answer = answer_placed(kb, question, placed, reranker)
-        answer = with_query(answer, kb, readings[0], result.claim, len(outcome.nodes))
-        if not is_known or (parse.certainty is not None and parse.certainty < self.sure):
-            return replace(answer, certainty=parse.certainty, answer_count=0)
-        count = len(answer.candidates)
-        if answer.query["form"] == "describe":
-            told = " ".join(description(kb, node) for node in outcome.nodes.array[:DESCRIBED].tolist())
-            answer = replace(answer, text=told)
-        return replace(
-            answer, value=outcome.value, certainty=parse.certainty, answer_count=count, matched=outcome.nodes
-        )
-
-    def _rank_level(self, question: str, level: Sequence[Tier], tools: OpenBase) -> list[Found]:
+    def _rank(self, question: str, nodes: NodeSet, focus: Focus, how: str, tools: OpenBase) -> list[Found]:
         """By the words that no triplet accounts for, or by the whole question where all are accounted for."""
-        text = " ".join(level[0].focus.query.unexplained) or question
-        among = reduce(or_, (tier.nodes for tier in level))
-        rankings = [index.search(text, self.depth, among=among) for index in _indexes(tools)]
-        tier_of = {node: tier for tier in level for node in tier.nodes}
-        ranked = dict(self._fused(rankings))
-        ranked |= {node: 0.0 for node in among if node not in ranked}
-        return [
-            Found(node, score, tier_of[node].focus, tier_of[node].how, lead=1.0)
-            for node, score in list(ranked.items())[: self.matches]
-        ]
+        text = " ".join(focus.query.unexplained) or question
+        return [Found(node, score, focus, how, lead=1.0) for node, score in self._order(text, nodes, tools).items()]
+
+    def _order(self, text: str, nodes: NodeSet, tools: OpenBase) -> dict[int, float]:
+        """All of these nodes with how near their documents are to a text, the nearest first."""
+        ranked = dict(self._fused([index.search(text, self.depth, among=nodes) for index in _indexes(tools)]))
+        return ranked | {node: 0.0 for node in nodes if node not in ranked}
 
     def _strand(self, question: str, kind: str | None, tools: OpenBase) -> list[Found]:
         """Candidates by words and meaning, preferably of the target's type."""
@@ -219,14 +206,17 @@ class FocusPlus(Method):
         weights = (self.words / (self.words + 1), 1 / (self.words + 1))
         return min_max_sum(rankings, weights=weights[: len(rankings)])
 
-    def _merge(self, filtered: list[Found], strand: list[Found], alpha: int) -> list[list[Found]]:
-        """What satisfies the query as it stands, or the first α of the tiers; then the strand and the rest, up to k."""
-        full = sum(1 for one in filtered if one.how == filtered[0].how) if alpha >= self.k else 0
-        first = filtered[: max(alpha, full)]
-        known = {one.node for one in first}
-        rest = [one for one in strand if one.node not in known]
-        late = [one for one in filtered[len(first) :] if one.node not in {one.node for one in rest}]
-        return [first, [*rest, *late][: max(0, self.k - len(first))]]
+    def _merge(self, filtered: list[Found], strand: list[Found], first: int) -> list[list[Found]]:
+        """The first of what satisfies the query or nearly does; then the strand and the rest, up to k."""
+        head = filtered[:first]
+        known = {one.node for one in head}
+        rest = {one.node: one for one in (*strand, *filtered[first:]) if one.node not in known}
+        return [head, list(rest.values())[: max(0, self.k - len(head))]]
+
+
+def asks_more(query: TripletQuery) -> bool:
+    """Whether a question has a textual requirement too; a lone word left over is but a way of saying the rest."""
+    return any(len(terms(piece)) > 1 for piece in query.unexplained)
 
 
 def _indexes(tools: OpenBase) -> tuple[Index, ...]:

@@ -43,6 +43,8 @@ class FourStepFocus(Method):
     parser: ParserName | None = None
     """By default the model, and the learned reader where there is none."""
     reranker: RerankerName = "auto"
+    shown: int = 50
+    """So many of the nodes that satisfy the query are listed with their evidence, the others without."""
     with_relations: bool = False
     """Whether the documents of step 3 hold relations."""
     pronouns: bool = True
@@ -63,23 +65,24 @@ class FourStepFocus(Method):
             groups = self._rank(question, focus, tools)
         with trace.span("4 rerank"):
             placed = rerank_groups(reranker, question, groups)
-        answer = answer_placed(tools.kb, question, placed, reranker)
-        matches = None if focus.nodes is None else len(focus.nodes)
-        if focus.query.asks == "number" and matches is not None:
-            answer = replace(answer, value=matches, text=str(matches))
-        claim = Claim((focus.block(tools.kb),), asks="number" if focus.query.asks == "number" else "nodes")
-        return with_query(answer, tools.kb, focus, claim, matches)
+        answer = answer_placed(tools.kb, question, placed, reranker, self.shown)
+        if focus.nodes is not None:
+            answer = replace(answer, answer_count=len(focus.nodes))
+        is_number = focus.query.asks == "number"
+        if is_number and focus.nodes is not None:
+            answer = replace(answer, value=len(focus.nodes))
+        claim = Claim((focus.block(tools.kb),), asks="number" if is_number else "nodes")
+        return with_query(answer, tools.kb, focus, claim, by_text=focus.nodes is None)
 
     def _rank(self, question: str, focus: Focus, tools: OpenBase) -> tuple[list[Found], list[Found]]:
         """The filtered candidates, and the best others to fill up with."""
         satisfying = nodes_of_type(tools.kb, focus.query.target.type) if focus.nodes is None else focus.nodes
         if satisfying is not None and not len(satisfying):
             trace.fallback("substitution", f"nothing satisfies {focus.query}", "candidates by meaning alone")
-        filtered = [
-            Found(node, score, focus, "satisfies the query", lead=1.0)
-            for node, score in nearest(tools, question, self.k, satisfying, relations=self.with_relations)
-        ]
-        known, missing = {found.node for found in filtered}, self.k - len(filtered)
+        order = dict(nearest(tools, question, self.k, satisfying, relations=self.with_relations))
+        order |= {node: 0.0 for node in focus.nodes or () if node not in order}
+        filtered = [Found(node, score, focus, "satisfies the query", lead=1.0) for node, score in order.items()]
+        known, missing = {found.node for found in filtered}, max(0, self.k - len(filtered))
         everything = answer_nodes(tools.kb)
         others = nearest(tools, question, self.k, everything, relations=self.with_relations) if missing else ()
         additional = [Found(node, score, None, "by meaning alone") for node, score in others if node not in known]

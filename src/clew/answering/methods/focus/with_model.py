@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from clew.answering.methods.focus.tiers import finished
+from clew.answering.methods.focus.execution import execute
 from clew.answering.methods.role_choice import reader_of, reader_parser
 from clew.core import trace
 from clew.core.roles import Parse, Reading, Source
@@ -63,12 +63,10 @@ def _outcome(parse: Parse, tools: OpenBase) -> tuple[frozenset[int], Value | Non
     query = parse.query
     if not (query.triplets or query.conditions or query.among or query.best):
         return None
-    outcome = finished(tools.kb, tools.names, query).outcome
-    if query.asks == "nodes" and not len(outcome.nodes):
+    found = execute(tools.kb, tools.names, query)
+    if not found.is_answer:
         return None
-    if query.asks == "value" and outcome.value is None:
-        return None
-    return frozenset(outcome.nodes) if query.asks in ("nodes", "value") else frozenset(), outcome.value
+    return frozenset(found.nodes) if query.asks in ("nodes", "value") else frozenset(), found.value
 
 
 SHOWN = 12
@@ -86,7 +84,7 @@ def written(answer: Answer, tools: OpenBase) -> Answer:
     model = tools.required_model("writing the answer")
     by_text = answer.query.get("form") == "text"
     matches = answer.candidates[:SHOWN] if by_text else answer.matches
-    total = answer.query.get("matches") or len(matches)
+    total = len(matches)
     names = ", ".join(candidate.node.name for candidate in matches[:LISTED])
     more = f" and {total - LISTED} more" if total > LISTED else ""
     result = f"All results of the query “{answer.query.get('text')}”, {total} in number: {names}{more}."

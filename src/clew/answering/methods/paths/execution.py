@@ -102,7 +102,6 @@ def _trail(explorer: Explorer, path: RelationPath, layers: list[NodeSet], answer
     return Trail(here, tuple(reversed(steps)))
 
 
-MOST_SHOWN = 1000
 WITH_EVIDENCE = 20
 MOST_TOPICS = 3
 """Topics that a conjunction takes, the longest names first."""
@@ -125,7 +124,7 @@ def answer_paths(
 
     `conditions` and `most` are what the ends were narrowed by, for the formal query to say so.
     """
-    kb, nodes = explorer.kb, [int(node) for node in ends.array[:MOST_SHOWN]]
+    kb, nodes = explorer.kb, ends.array.tolist()
     shown = nodes[:WITH_EVIDENCE]
     threads = [evidence(explorer, path, shown) for path in best]
     candidates = [
@@ -134,8 +133,9 @@ def answer_paths(
     ]
     said = "; ".join(path.in_words() for path in best)
     claim = claim_of_paths(explorer, best, None if conditions or most else ends, conditions, most)
-    query = {"path": said, **certificate(claim, kb), "matches": len(ends)}
-    return Answer(question, tuple(candidates), evidence=(Judgement(by, None, said),), query=query)
+    query = {"path": said, **certificate(claim, kb)}
+    shown_by = (Judgement(by, None, said),)
+    return Answer(question, tuple(candidates), evidence=shown_by, query=query, answer_count=len(nodes))
 
 
 def several(topics: Sequence[Topic]) -> list[Topic]:
@@ -198,7 +198,7 @@ def answer_read(
     if walks:
         claim = claim_of_walks([(path_of(walk), node) for node, walk in walks.items()])
         said = "; ".join(dict.fromkeys(path_of(walk).in_words() for walk in walks.values()))
-        query = {"path": said, **certificate(claim, kb), "matches": len(walks)}
+        query = {"path": said, **certificate(claim, kb)}
     text = ", ".join(read) if read else None
     return Answer(question, candidates, text=text, answer_count=len(answers), query=query)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.answering.methods.paths.execution import MOST_SHOWN, Step, Trail, nothing_found, path_of, paths
+from clew.answering.methods.paths.execution import Step, Trail, nothing_found, path_of, paths
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import reader_parser
 from clew.answering.queries.certificates import certificate
@@ -64,7 +64,7 @@ class QaGnn(Method):
             return Answer(question, notes=(nothing_found(named=True),))
         best = best[np.argsort(-told.chances[best], kind="stable")]
         count = int((told.chances[best] >= AS_LIKELY * told.chances[best[0]]).sum())
-        best = best[: max(self.k, min(count, MOST_SHOWN))]
+        best = best[: max(self.k, count)]
         walks = told.heard.walks(told.around)
         trails = [_trail(told, walks.to(int(place))) for place in best]
         answer = _answer(question, tools.kb, trails, told.chances[best], count)  # 3
@@ -99,11 +99,9 @@ def _answer(question: str, kb: KnowledgeBase, trails: Sequence[Trail], chances: 
     ]
     answers = [(path_of(trail), trail.end) for trail in trails[:count]]
     said = "; ".join(dict.fromkeys(path.in_words() for path, _ in answers))
-    query = {"path": said, **certificate(claim_of_walks(answers), kb), "matches": count}
+    query = {"path": said, **certificate(claim_of_walks(answers), kb)}
     certainty = min(1.0, float(chances[:count].sum()))
-    return Answer(
-        question, tuple(candidates), query=query, answer_count=min(count, len(candidates)), certainty=certainty
-    )
+    return Answer(question, tuple(candidates), query=query, answer_count=count, certainty=certainty)
 
 
 def _folder(weights: str) -> Path:
