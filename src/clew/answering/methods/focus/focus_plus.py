@@ -81,7 +81,7 @@ class FocusPlus(Method):
 
     def _written(self, answer: Answer, tools: OpenBase) -> Answer:
         is_told = answer.value is not None or answer.text is not None  # a value, or a description
-        if not self.write or is_told or not answer.matches or not answer.query or not can_write(tools):
+        if not self.write or is_told or not answer.found or not answer.query or not can_write(tools):
             return answer
         with trace.span("5 write"):
             return written(answer, tools)

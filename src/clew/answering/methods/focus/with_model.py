@@ -12,7 +12,7 @@ from clew.answering.methods.focus.execution import execute
 from clew.answering.methods.role_choice import reader_of, reader_parser
 from clew.core import trace
 from clew.core.roles import Parse, Reading, Source
-from clew.core.types import Answer, Candidate, Evidence, Judgement, Passage, Path, Value
+from clew.core.types import Answer, Candidate, Evidence, Judgement, Passage, Path
 from clew.store.open_base import OpenBase
 
 CERTAIN = 0.9
@@ -58,15 +58,18 @@ def _decide(ours: Parse, theirs: Parse, tools: OpenBase) -> tuple[Parse, str]:
     return replace(theirs, certainty=ALONE, alternatives=(ours.query,), is_loose=is_loose), "the model's query stands"
 
 
-def _outcome(parse: Parse, tools: OpenBase) -> tuple[frozenset[int], Value | None] | None:
-    """What a reading finds; None for nothing."""
+def _outcome(parse: Parse, tools: OpenBase) -> tuple[object, ...] | None:
+    """What a reading finds and by what, since two numbers may be equal by chance; None for nothing."""
     query = parse.query
     if not (query.triplets or query.conditions or query.among or query.best):
         return None
     found = execute(tools.kb, tools.names, query)
     if not found.is_answer:
         return None
-    return frozenset(found.nodes) if query.asks in ("nodes", "value") else frozenset(), found.value
+    best = (query.best.relation, query.best.attribute, query.best.most) if query.best else ()
+    relations = frozenset((one.relation, one.negated) for one in query.triplets)
+    attributes = frozenset((one.attribute, one.comparison, str(one.value)) for one in query.conditions)
+    return frozenset(found.nodes), found.value, relations, attributes, best, query.attribute
 
 
 SHOWN = 12
@@ -106,7 +109,8 @@ def written(answer: Answer, tools: OpenBase) -> Answer:
         cited = [matches[place - 1] for place in read.citations if place]
         others = [candidate for candidate in answer.candidates if candidate not in cited]
         answer = replace(answer, candidates=(*cited, *others), answer_count=len(cited))
-    return replace(answer, text=cited_text(read), evidence=evidence, notes=(*answer.notes, *read.notes))
+    missing = (f"not in the evidence: {read.missing}",) if read.missing else ()
+    return replace(answer, text=cited_text(read), evidence=evidence, notes=(*missing, *answer.notes, *read.notes))
 
 
 def _piece(candidate: Candidate) -> tuple[str, Evidence]:
