@@ -203,7 +203,7 @@ class ByHand:
 class _Known(dict[Constant, Any]):
     """Every name is taken for known."""
 
-    def __missing__(self, constant: Constant) -> Any:  # noqa: ARG002
+    def __missing__(self, constant: Constant) -> Any:
         return _ONE
 
 
