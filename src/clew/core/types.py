@@ -390,7 +390,8 @@ class Answer:
             return "not_found"
         is_checked = self.value is not None or self.answer_count is not None
         is_sure = self.certainty is None or self.certainty >= SURE
-        return "found" if is_checked and is_sure and not self.query.get("relaxed") else "maybe"
+        is_whole = not self.query.get("relaxed") and not self.query.get("unconfirmed")
+        return "found" if is_checked and is_sure and is_whole else "maybe"
 
     @property
     def found(self) -> bool:

@@ -148,9 +148,12 @@ class FocusPlus(Method):
         if is_doubtful:
             return replace(answer, answer_count=0)
         if answer.query["form"] == "describe":
-            told = " ".join(description(kb, node) for node in execution.nodes.array[:DESCRIBED].tolist())
-            answer = replace(answer, text=told)
-        answer = replace(answer, query={**answer.query, "direct": len(execution.direct)})
+            about = [description(kb, node) for node in execution.nodes.array[:DESCRIBED].tolist()]
+            answer = replace(answer, text=" ".join(about))
+        told: dict[str, object] = {"direct": len(execution.direct)}
+        if asks_more(execution.query) and reader_of(tools).is_written_about(query.target.type):
+            told["unconfirmed"] = list(execution.query.unexplained)  # texts may say it, but nobody has read them
+        answer = replace(answer, query={**answer.query, **told})
         return replace(answer, value=execution.value, answer_count=len(found))
 
     def _is_by_text(self, execution: Execution, parse: Parse, sure: float) -> bool:
