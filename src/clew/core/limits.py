@@ -53,6 +53,10 @@ def limit_seconds(most: int) -> None:
         signal.alarm(most)
 
 
+class TooLargeError(SourceError):
+    """A file that asks for more work than its size explains."""
+
+
 FREE_STEPS = 1_000_000
 """Steps of work that every file may take, however small it is."""
 STEPS_PER_BYTE, STEPS_PER_UNPACKED_BYTE = 50, 5
@@ -86,4 +90,4 @@ def spend(steps: int) -> None:
     if left is not None:
         left[0] -= steps
         if left[0] < 0:
-            raise SourceError("the file asks for far more cells or text than its size explains: export it again")
+            raise TooLargeError("the file asks for far more cells or text than its size explains: export it again")

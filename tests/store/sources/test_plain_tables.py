@@ -133,3 +133,10 @@ def test_a_file_of_which_every_row_was_left_out_is_refused(tmp_path):
     (tmp_path / "broken.jsonl").write_text('{"key": "k0"')
     with pytest.raises(SourceError, match=r"broken\.jsonl"):
         read_sources([tmp_path / "broken.jsonl"], SourceOptions(skip_bad=True))
+
+
+def test_a_new_key_in_every_row_is_refused_before_a_column_is_made_of_each(tmp_path):
+    rows = "".join(json.dumps({"key": f"k{row}", f"c{row}": "v"}) + "\n" for row in range(3000))
+    (tmp_path / "sparse.jsonl").write_text(rows)
+    with pytest.raises(SourceError, match="same keys"):
+        read_sources([tmp_path / "sparse.jsonl"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from clew.core.errors import NotFoundError, SourceError
+from clew.core.limits import TooLargeError, bounded_work, spend
 from clew.core.texts import parse_json, whole_value
 from clew.store.graph.tables import Problem
 from clew.store.sources.columns import edge_roles, node_roles
@@ -20,6 +22,8 @@ from clew.store.sources.wide import concatenated
 
 _TOGETHER: tuple[set[type], ...] = ({str}, {int, float}, {bool}, {date}, {datetime})
 _BLOCK = 1 << 22
+CELL_STEPS = 8
+"""Steps of work that a cell takes, an empty one too: a new key in every row makes a column for each."""
 _EDGE_LISTS = ("edges", "links", "relationships")
 
 
@@ -28,17 +32,29 @@ def read_json_lines(data: bytes, file: str, *, skip_bad: bool = False) -> tuple[
     tables: list[pa.Table] = []
     lines: list[int] = []
     skipped: list[Problem] = []
-    for first, block in _blocks(data):
-        records, places, problems = _records(first, block, file)
-        if problems and not skip_bad:
-            raise SourceError(problems[0].message, file=file, line=problems[0].line)
-        skipped += problems
-        lines += places
-        tables.append(table_of_records(records))
+    with _bounded(data, file):
+        for first, block in _blocks(data):
+            records, places, problems = _records(first, block, file)
+            if problems and not skip_bad:
+                raise SourceError(problems[0].message, file=file, line=problems[0].line)
+            skipped += problems
+            lines += places
+            tables.append(table_of_records(records))
     table = concatenated(tables)
     if lines == list(range(1, len(lines) + 1)):
         return RawTable(table, file), skipped
     return RawTable(table, file, lines=pa.array(lines, pa.int64())), skipped
+
+
+@contextmanager
+def _bounded(data: bytes, file: str) -> Iterator[None]:
+    """Refuse what would make far more cells than the file has bytes for."""
+    try:
+        with bounded_work(len(data)):
+            yield
+    except TooLargeError as error:
+        reason = "nearly every row has keys of its own, so that a table of them would be mostly empty"
+        raise SourceError(f"{reason}: give each row the same keys", file=file) from error
 
 
 def _blocks(data: bytes) -> Iterator[tuple[int, list[bytes]]]:
@@ -91,11 +107,12 @@ def read_json(data: bytes, file: str) -> list[RawTable]:
         parts = [document.get("nodes"), *(document.get(name) for name in _EDGE_LISTS)]
     else:
         parts = [document]
-    tables = [
-        RawTable(table_of_records(part), file)
-        for part in parts
-        if isinstance(part, list) and part and all(isinstance(record, dict) for record in part)
-    ]
+    with _bounded(data, file):
+        tables = [
+            RawTable(table_of_records(part), file)
+            for part in parts
+            if isinstance(part, list) and part and all(isinstance(record, dict) for record in part)
+        ]
     if not tables:
         raise SourceError("expected a list of objects, or an object with lists named nodes and edges", file=file)
     return tables
@@ -114,6 +131,7 @@ def _table(records: Sequence[Mapping[str, Any]]) -> pa.Table:
     for record in records:
         if not record.keys() <= names.keys():
             names.update(dict.fromkeys(record))
+    spend(CELL_STEPS * len(names) * len(records))
     columns = {name: [record.get(name) for record in records] for name in names}
     if any(dict in set(map(type, values)) for values in columns.values()):
         return _table([_flat(record) for record in records])
