@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import groups
+import lying_bolt
 import reading
 import writing
 from commands import Writers
@@ -36,6 +37,7 @@ CAMPAIGNS = (
     Campaign("questions", "questions over all methods", reading.questions, 1, 20_000, reading.QUESTIONS),
     Campaign("replies", "a model that says anything", reading.model_replies, 3, 1_000, reading.TOGETHER // 5),
     Campaign("endpoint", "an endpoint that says anything", lambda _, s, at: reading.endpoint_replies(s, at), 15, 500),
+    Campaign("bolt", "a server that sends anything by Bolt", lambda _w, s, _at: lying_bolt.replies(s), 10, 500),
     Campaign("requests", "bodies and paths of HTTP", reading.requests, 1, 2_000, reading.TOGETHER),
     Campaign(
         "sequences",

@@ -156,6 +156,9 @@ class BoltServer:
         except (DriverError, OSError) as error:
             why = _said(str(error))
             raise StorageError(f"{self.address} cannot be reached by Bolt ({type(error).__name__}: {why})") from error
+        except (ValueError, LookupError, AttributeError, TypeError, RecursionError, MemoryError) as error:
+            # The driver trusts what a server sends
+            raise StorageError(f"{self.address} sends what is no Bolt: is a graph database there?") from error
 
 
 def _said(message: str | None) -> str:
