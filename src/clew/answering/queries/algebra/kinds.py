@@ -162,10 +162,9 @@ def _check_part(part: object, scope: Scope) -> None:
             if _width(query) != 1:
                 raise SchemaError(f"a sub-query has one column: {query}")
             return
-        case Aggregate(_, argument, _, over) if over is not None:
+        case Aggregate(over=Pattern() as over):
             _check_pattern(over, scope)
-            if argument is not None:
-                _check_part(replace(part, over=None), scope.inside(over))
+            _check_part(replace(part, over=None), scope.inside(over))
             return
     for child in children(part):
         _check_part(child, scope)
@@ -173,13 +172,11 @@ def _check_part(part: object, scope: Scope) -> None:
         _check_comparison(part, scope)
     elif isinstance(part, Call):
         _check_call(part, scope)
-    elif isinstance(part, Aggregate) and part.argument is not None and part.function in ("sum", "avg"):
-        _require_number(part.argument, part, scope)
-
-
-def _require_number(part: Expression, whole: Expression, scope: Scope) -> None:
-    if scope.kind(part) not in NUMERIC:
-        raise SchemaError(f"{whole} needs a number: {part} is a {scope.kind(part)}")
+    elif isinstance(part, Aggregate) and part.function != "count":
+        kind = "solution" if part.argument is None else scope.kind(part.argument)
+        allowed = (*NUMERIC, "text", "date") if part.function in ("min", "max") else NUMERIC
+        if kind not in allowed:
+            raise SchemaError(f"{part} needs a {' or a '.join(allowed)}: it has a {kind}")
 
 
 def _check_comparison(part: Compare, scope: Scope) -> None:

@@ -207,7 +207,7 @@ class _Parser:
 
     def braced(self) -> Pattern:
         self.needs("{")
-        pattern = self.nested(self.pattern)
+        pattern = Pattern() if self.sees("}") else self.nested(self.pattern)
         self.needs("}")
         return pattern
 

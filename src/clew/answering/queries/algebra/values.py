@@ -54,9 +54,11 @@ FUNCTIONS = ("year", "month", "day", "length", "number", "abs", "round", "lower"
 OPERATORS = ("+", "-", "*", "/")
 AGGREGATES = ("count", "sum", "avg", "min", "max")
 WORDS = frozenset(
-    ("find", "distinct", "where", "and", "or", "not", "exists", "optional", "group", "by", "having", "order", "desc")
-    + ("asc", "first", "skip", "with", "ties", "as", "in", "is", "missing", "present", "contains", "starts", "ends")
-    + ("between", "any", "for", "true", "false", "union", "intersect", "except", "node")
+    re.findall(
+        r"\w+",
+        """find distinct where and or not exists optional group by having order desc asc first skip with ties as in is
+        missing present contains starts ends between any for true false union intersect except node""",
+    )
 )
 """Words of the text form. A name that is spelled like one of them is quoted."""
 T = TypeVar("T")
