@@ -3,6 +3,11 @@
 import datetime
 from collections import Counter
 
+import duckdb
+import pyarrow as pa
+
+from clew.answering.queries.algebra import sql
+from clew.answering.queries.algebra.columns import from_values, to_values
 from clew.core.types import NodeRef
 
 
@@ -27,3 +32,47 @@ def normal(query, rows):
     if getattr(query, "order", ()) or getattr(query, "first", None) is not None:
         return rows
     return sorted(Counter(rows).items(), key=repr)
+
+
+def stored(kb, attributes, values):
+    """Attributes as databases hold them: dates are days, NaN is missing."""
+    held = {}
+    for name, kind in attributes.items():
+        value = values.get(name)
+        held[name] = value if kind == "list" else to_values(from_values(kind, [value]))[0]
+    return held
+
+
+def moments(kb):
+    return [field.name for field in kb.columns().schema if pa.types.is_timestamp(field.type)]
+
+
+def edges_of(kb):
+    """Every edge: number, head key, relation, tail key, attributes."""
+    refs = kb.refs(kb.nodes().array)
+    triples = [triple for node in range(len(kb)) for triple in kb.triples(node) if triple.head == node]
+    for number, one in enumerate(triples):
+        values = stored(kb, kb.schema.edge_attributes, one.attributes)
+        yield number, refs[one.head].key, one.relation, refs[one.tail].key, values
+
+
+class DuckDB:
+    """The base in DuckDB's tables."""
+
+    def __init__(self, kb):
+        self.kb, self.base = kb, duckdb.connect()
+        for statement in sql.create(kb.schema, moments(kb)):
+            self.base.execute(statement)
+        for node in map(kb.node, map(int, kb.nodes())):
+            values = stored(kb, kb.schema.attribute_types, node.attributes)
+            row = [node.key, node.type, node.name, *values.values()]
+            self.base.execute(f"INSERT INTO nodes VALUES ({', '.join('?' * len(row))})", row)
+        for number, head, relation, tail, values in edges_of(kb):
+            row = [number, head, relation, tail, *values.values()]
+            self.base.execute(f"INSERT INTO edges VALUES ({', '.join('?' * len(row))})", row)
+
+    def text(self, query):
+        return sql.sql(query, self.kb.schema)
+
+    def rows(self, text):
+        return self.base.execute(text).fetchall()

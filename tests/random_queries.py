@@ -161,7 +161,7 @@ class Maker:
             if scope.kind(part) in (kinds or ("text", "integer", "number", "boolean", "date")):
                 return part
             if self.flip(0.02):
-                return None
+                raise AttributeError
 
     def node_attributes(self):
         return ("name", "key", "type", *self.schema.attribute_types)

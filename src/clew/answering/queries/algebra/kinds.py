@@ -16,6 +16,7 @@ from clew.answering.queries.algebra.values import (
     Edge,
     Exists,
     Expression,
+    Field,
     Formula,
     Named,
     Nodes,
@@ -70,6 +71,8 @@ class Scope:
                 return "edge" if name in self.edges else "node"
             case Named() | Nodes():
                 return "node"
+            case Field(_, kind):
+                return kind
             case Attribute(variable, name):
                 if variable in self.edges:
                     return "text" if name == "relation" else self.schema.edge_attributes.get(name, "text")

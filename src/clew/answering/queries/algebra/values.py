@@ -202,7 +202,15 @@ class Subquery:
         return f"({self.query})"
 
 
-Expression = Value | Var | Attribute | Call | Aggregate | Subquery | Named | Nodes
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A value that an inner query has computed under a name. Only printers use it."""
+
+    name: str
+    kind: str
+
+
+Expression = Value | Var | Attribute | Call | Aggregate | Subquery | Named | Nodes | Field
 
 
 @dataclass(frozen=True, slots=True)

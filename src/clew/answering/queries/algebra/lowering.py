@@ -1,0 +1,138 @@
+"""What all printers share: queries without ties, groups as tables with named columns, attributes that are looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from clew.answering.queries.algebra.kinds import Scope
+from clew.answering.queries.algebra.values import (
+    Aggregate,
+    All,
+    Attribute,
+    Call,
+    Column,
+    Compare,
+    Either,
+    Exists,
+    Expression,
+    Field,
+    Formula,
+    Missing,
+    Not,
+    Order,
+    Pattern,
+    Query,
+    Subquery,
+    Value,
+    Var,
+    names_used,
+    walk,
+)
+from clew.core.errors import InputError
+
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class CannotPrintError(InputError):
+    """A query language has no words for a part of a query."""
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A grouped query in two steps: keys and aggregates of groups, and what to show of them."""
+
+    keys: tuple[tuple[str, Expression], ...]
+    """Keys that are expressions, by the name of their column."""
+    variables: tuple[str, ...]
+    """Keys that are variables or named edges."""
+    aggregates: tuple[tuple[str, Aggregate], ...]
+    query: Query
+    """The query with fields for keys and aggregates."""
+
+
+def without_ties(query: Query) -> Query:
+    """Return an equal query without ties: its rows are compared with the last row that is surely selected."""
+    if not query.ties or query.first is None:
+        return query
+    if len(query.order) != 1 or query.skip:
+        raise CannotPrintError("ties need a single order key and no skip to be written in another language")
+    [key] = query.order
+    others = tuple(Order(column.expression) for column in query.columns)
+    last = replace(
+        query,
+        columns=(Column(key.expression),),
+        order=(key, *others),
+        first=1,
+        skip=query.first - 1,
+        ties=False,
+        **_required(query, Not(Missing(key.expression))),
+    )
+    goal = Subquery(last)
+    inside = Either((Missing(goal), Compare(key.expression, ">=" if key.descending else "<=", goal)))
+    plain = replace(query, first=None, ties=False)
+    return replace(plain, **_required(query, Not(Missing(key.expression)), inside))
+
+
+def _required(query: Query, *formulas: Formula) -> dict[str, Any]:
+    if query.is_grouped:
+        return {"having": (*query.having, *formulas)}
+    return {"pattern": replace(query.pattern, where=(*query.pattern.where, *formulas))}
+
+
+def grouped(query: Query, scope: Scope) -> Grouped:
+    """Split a grouped query into its two steps."""
+    fields: dict[Expression, Field] = {}
+    for number, key in enumerate(query.group):
+        if not isinstance(key, Var):
+            fields.setdefault(key, Field(f"key{number}", scope.kind(key)))
+
+    def named(part: Any) -> Any:
+        if part in fields:
+            return fields[part]
+        if isinstance(part, Aggregate) and part.over is None:
+            return fields.setdefault(part, Field(f"value{len(fields)}", scope.kind(part)))
+        if isinstance(part, Call):
+            return replace(part, arguments=tuple(map(named, part.arguments)))
+        if isinstance(part, All | Either):
+            return replace(part, parts=tuple(map(named, part.parts)))
+        if isinstance(part, Not):
+            return Not(named(part.part))
+        if isinstance(part, Missing):
+            return Missing(named(part.expression))
+        if isinstance(part, Compare):
+            return replace(part, left=named(part.left), right=named(part.right))
+        return part
+
+    shown = replace(
+        query,
+        columns=tuple(replace(column, expression=named(column.expression)) for column in query.columns),
+        order=tuple(replace(key, expression=named(key.expression)) for key in query.order),
+        having=tuple(map(named, query.having)),
+    )
+    return Grouped(
+        tuple((field.name, part) for part, field in fields.items() if not isinstance(part, Aggregate)),
+        tuple(dict.fromkeys(key.name for key in query.group if isinstance(key, Var))),
+        tuple((field.name, part) for part, field in fields.items() if isinstance(part, Aggregate)),
+        shown,
+    )
+
+
+def looked_up(parts: Iterable[Any]) -> list[Attribute]:
+    """Return the attributes that expressions and formulas use outside of other patterns and queries, each once."""
+    inside = (part for whole in parts for part in walk(whole, lambda part: isinstance(part, Pattern | Subquery)))
+    return list(dict.fromkeys(part for part in inside if isinstance(part, Attribute)))
+
+
+def turned(formula: Compare) -> Compare:
+    """Return the comparison with a literal on its right side."""
+    if isinstance(formula.left, Value) and formula.comparison in ("=", "!=", *FLIPPED):
+        sign: Any = FLIPPED.get(formula.comparison, formula.comparison)
+        return Compare(formula.right, sign, formula.left)
+    return formula
+
+
+def shared(part: Exists | Pattern | Aggregate, scope: Scope) -> list[str]:
+    """Return the names that a sub-pattern shares with its scope."""
+    return sorted(names_used(part) & {*scope.types, *scope.edges})
