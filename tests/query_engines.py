@@ -5,10 +5,13 @@ from collections import Counter
 
 import duckdb
 import pyarrow as pa
+import pyoxigraph as ox
 
-from clew.answering.queries.algebra import sql
+from clew.answering.queries.algebra import sparql, sql
 from clew.answering.queries.algebra.columns import from_values, to_values
 from clew.core.types import NodeRef
+from clew.store.graph.iris import node_iri
+from clew.store.graph.rdf_export import edge_statements, statements
 
 
 def cell(value):
@@ -76,3 +79,27 @@ class DuckDB:
 
     def rows(self, text):
         return self.base.execute(text).fetchall()
+
+
+class Oxigraph:
+    """The base's RDF export in a store."""
+
+    def __init__(self, kb):
+        self.kb, self.base = kb, ox.Store()
+        lines = "\n".join(f"{one} ." for one in (*statements(kb), *edge_statements(kb)))
+        self.base.load(lines.encode(), format=ox.RdfFormat.N_TRIPLES)
+        self.keys = {node_iri(ref.key): ref.key for ref in kb.refs(kb.nodes().array)}
+
+    def text(self, query):
+        return sparql.sparql(query, self.kb.schema)
+
+    def rows(self, text):
+        return [tuple(self.cell(value) for value in row) for row in self.base.query(text)]
+
+    def cell(self, value):
+        if isinstance(value, ox.NamedNode):
+            return self.keys[value.value]
+        kind = value.datatype.value.rpartition("#")[2] if value is not None else ""
+        if kind in ("integer", "decimal", "double"):
+            return float(value.value)
+        return value.value == "true" if kind == "boolean" else value and value.value

@@ -164,7 +164,7 @@ class Maker:
                 raise AttributeError
 
     def node_attributes(self):
-        return ("name", "key", "type", *self.schema.attribute_types)
+        return ("name", self.some("name", "name", "key"), "type", *self.schema.attribute_types)
 
     def expression(self, scope, kinds=None, depth=1):
         """An attribute, or something computed of attributes."""

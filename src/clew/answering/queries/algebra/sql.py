@@ -238,9 +238,7 @@ class _Sql:
             case Aggregate(_, argument, _, None):
                 assert argument is not None
                 return _aggregate(part, self.value(argument, scope), scope.kind(argument))
-            case Aggregate(
-                _, argument, _, Pattern() as over
-            ):  # SQL moves aggregates of outer columns out
+            case Aggregate(_, argument, _, Pattern() as over):  # SQL moves aggregates of outer columns out
                 inner = scope.inside(over)
                 shown = "1" if argument is None else self.value(argument, inner)
                 value = _aggregate(part, "t.v", "integer" if argument is None else inner.kind(argument))
