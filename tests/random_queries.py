@@ -66,9 +66,10 @@ def random_tables(chance):
         day = datetime.date(chance.randint(1998, 2001), chance.choice((1, 2, 12)), chance.randint(1, 28))
         values = {"weight": chance.randint(-1, 3), "since": day, "note": chance.choice(COLOURS)}
         row = {name: value for name, value in values.items() if chance.random() < 0.6}
-        edges.append(
-            {"head": nodes[head]["key"], "relation": chance.choice(RELATIONS), "tail": nodes[tail]["key"], **row}
-        )
+        relation = chance.choice(RELATIONS)
+        if relation != "is_a" or head > tail:  # a hierarchy has no cycles
+            edges.append({"head": nodes[head]["key"], "relation": relation, "tail": nodes[tail]["key"], **row})
+    edges.append({"head": nodes[1]["key"], "relation": "treats", "tail": nodes[0]["key"]})
     texts = {name: pa.string() for name in ("key", "type", "name")}
     ends = {name: pa.string() for name in ("head", "relation", "tail")}
     return Tables(
@@ -271,6 +272,7 @@ class Maker:
             Column(Var(self.chance.choice(names)) if self.flip(0.4) else self.expression(scope))
             for _ in range(self.some(1, 1, 2, 3))
         )
+        columns = tuple(dict.fromkeys(columns))
         match form:
             case "nodes":
                 return Query((Column(Var(self.chance.choice(names))),), pattern, distinct=True)
@@ -318,6 +320,7 @@ class Maker:
         owned = [key for key in keys if isinstance(key, Var)]
         if owned and self.flip():
             parts.append(Column(Attribute(owned[0].name, self.some("name", "dose", "colour"))))
+        parts = list(dict.fromkeys(parts))
         self.chance.shuffle(parts)
         having = (self.literal_test(self.aggregate(scope), scope),) if form == "having" else ()
         if having and self.flip(0.2):

@@ -190,6 +190,8 @@ def _check_comparison(part: Compare, scope: Scope) -> None:
     elif not isinstance(part.right, Value) and not isinstance(part.left, Value):
         if "list" in (left, right):
             raise SchemaError(f"{part} compares a list with an expression: compare it with a literal")
+        if left == "boolean" and part.comparison not in ("=", "!=", "in"):
+            raise SchemaError(f"{part} compares truth values: use = or !=")
         if not comparable(left, right):
             raise SchemaError(f"{part} compares a {left} with a {right}: compare values of one kind")
 

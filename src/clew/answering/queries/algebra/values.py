@@ -23,8 +23,8 @@ difference of two dates is a number of days.
 case, by code points. A literal is read as the kind of the other side: a year or a month stands for all its days, so
 that `d = "1999"`, `d <= "1999"` and `d > "1999"` mean what people mean. `contains`, `starts with` and `ends with` are
 for texts, and mean `=` for other kinds. A comparison with a list holds if it holds for one of its elements. Nodes and
-edges compare by identity, with `=` and `!=` only. A sub-query as a value is its first row's only column, or missing if
-it has no row.
+edges compare by identity. They and truth values compare by `=` and `!=` only. A sub-query as a value is the only column
+of its first row, or missing if it has no row.
 
 **Groups.** A query with aggregates or group keys has one row per different combination of keys. Without keys, all
 solutions form one group, even if there are none. `count(*)` counts solutions. Other aggregates skip missing values.
