@@ -157,6 +157,8 @@ class Kuzu:
             for part in walk(query)
         ):
             raise CannotPrintError("Kuzu walks in circles for ever")
+        if any(isinstance(part, Edge) and part.name and not part.directed for part in walk(query)):
+            raise CannotPrintError("Kuzu 0.11 gives a loop twice")
         every = [part for part in walk(query) if isinstance(part, Aggregate)]
         if any(part.distinct and (part.function != "count" or len(every) > 1) for part in every):
             raise CannotPrintError("Kuzu 0.11 mixes up distinct values with other aggregates")

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from clew.answering.queries.algebra.kinds import Scope, comparable
-from clew.answering.queries.algebra.lowering import CannotPrintError, grouped, turned, without_ties
+from clew.answering.queries.algebra.lowering import CannotPrintError, grouped, shared, turned, without_ties
 from clew.answering.queries.algebra.values import (
     Aggregate,
     All,
@@ -59,6 +59,8 @@ class _Cypher:
         """Names of what was computed already: sub-queries and aggregates over patterns."""
         self.carried: list[str] = []
         """Names of sub-queries, which every WITH has to pass on."""
+        self.optional: set[str] = set()
+        """Variables that may be missing."""
         self.keys: list[tuple[str, str]] = []
         """Names and kinds of the order keys."""
 
@@ -121,8 +123,8 @@ class _Cypher:
             items = [f"{self.shown(key, scope)} AS {name}" for name, key in split.keys]
             items += [_name(name) for name in split.variables]
             items += [f"{self.aggregate(part, scope, complete)} AS {name}" for name, part in split.aggregates]
-            word = "WITH" if split.aggregates else "WITH DISTINCT"
-            lines.append(f"{word} {', '.join([*self.carried, *items]) or '1 AS one'}")
+            items += [] if split.aggregates else ["count(*) AS rows_"]  # which makes groups of the keys
+            lines.append(f"WITH {', '.join([*self.carried, *items])}")
             names = [*self.carried, *map(_name, split.variables)]
             names += [name for name, _ in (*split.keys, *split.aggregates)]
             query = split.query
@@ -172,6 +174,7 @@ class _Cypher:
         required = replace(pattern, optional=())
         clauses, tests = self.clauses(required, Scope(self.schema))
         inner = {name for part in pattern.optional for name in part.bound} - required.bound
+        self.optional = inner
         late = [part for part in pattern.where if names_used(part) & inner or self.is_late(part, scope)]
         tests += [self.formula(part, scope) for part in pattern.where if part not in late]
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
@@ -190,6 +193,8 @@ class _Cypher:
             if part.optional:
                 raise CannotPrintError("an optional part inside an optional part cannot be written in Cypher")
             clauses, tests = self.clauses(part, seen)
+            if not clauses:  # it binds nothing
+                continue
             tests += [self.formula(formula, seen.inside(part)) for formula in part.where]
             lines.append(f"OPTIONAL MATCH {', '.join(clauses)}" + (f" WHERE {' AND '.join(tests)}" if tests else ""))
             seen = seen.inside(part)
@@ -248,6 +253,7 @@ class _Cypher:
         plain = part.argument is None or part.argument == Var(new[0] if new else "")
         if part.function != "count" or not plain or len(new) != 1 or over.edge_names or over.optional:
             return None
+        self.refuse_optional(shared(part, scope))
         inner = scope.inside(over)
         tests = [self.formula(Exists(Pattern((), (edge,))), inner) for edge in over.edges]
         tests += [
@@ -304,6 +310,7 @@ class _Cypher:
                 return f"coalesce({test}, false)" if denied and test != "false" else test
 
     def exists(self, pattern: Pattern, scope: Scope) -> str:
+        self.refuse_optional(shared(pattern, scope))
         inner = {name for part in pattern.optional for name in part.bound} - {*pattern.types, *pattern.edge_names}
         if inner & frozenset().union(*map(names_used, pattern.where)):
             raise CannotPrintError("a condition on an optional part inside a pattern cannot be written in Cypher")
@@ -318,6 +325,11 @@ class _Cypher:
             return f"({' AND '.join(known + tests) or 'true'})"
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         return f"EXISTS {{ MATCH {', '.join(clauses)}{where} }}"
+
+    def refuse_optional(self, names: list[str]) -> None:
+        """Refuse sub-patterns of variables that may be missing: Kuzu loses such rows."""
+        if self.optional & set(names):
+            raise CannotPrintError("a pattern that starts at an optional variable cannot be written in Cypher")
 
     def compared(self, formula: Compare, scope: Scope) -> str:
         left, right = formula.left, formula.right
@@ -347,6 +359,7 @@ class _Cypher:
     def in_list(self, part: Expression, check: Check, scope: Scope) -> str:
         """Return a test on a list, on the node under another name: Kuzu loses rows if a filter reads two lists."""
         assert isinstance(part, Attribute)
+        self.refuse_optional([part.variable])
         same, item = self.fresh("n"), self.fresh("v")
         kind = scope.types.get(part.variable)
         value = f"{same}.{_name(part.name)}"
