@@ -3,6 +3,7 @@
 `Database` is made of the table descriptions of Spider. A foreign key is a relation that is called like its column.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -40,7 +41,7 @@ from clew.answering.queries.algebra.values import (
 )
 from clew.core.schema import NodeType, Relation, Schema
 
-KINDS = {"number": "number", "boolean": "boolean"}
+KINDS = {"number": "number"}
 COMPARISONS = {exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 OPERATORS = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
 FUNCTIONS = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"}
@@ -62,16 +63,11 @@ class Database:
 
     @classmethod
     def of(cls, described: dict[str, Any]) -> "Database":
-        tables = {
-            table["name"].lower(): {column["name"].lower(): column["kind"] for column in table["columns"]}
-            for table in described["tables"]
-        }
-        keys = {
-            table["name"].lower(): column["name"].lower()
-            for table in described["tables"]
-            for column in table["columns"]
-            if column["key"]
-        }
+        tables, keys = {}, {}
+        for table in described["tables"]:
+            columns = [(column["name"].lower(), column) for column in table["columns"]]
+            tables[table["name"].lower()] = {name: column["kind"] for name, column in columns}
+            keys |= {table["name"].lower(): name for name, column in columns if column["key"]}
         pairs = [(_split(a), _split(b)) for a, b in described["foreign_keys"]]
         return cls(tables, keys, dict(pairs))
 
@@ -82,14 +78,19 @@ class Database:
         """The schema of the base that the database becomes. Every column stays an attribute."""
         kinds: dict[str, str] = {}
         for table in self.tables.values():
-            for name, kind in table.items():
-                found = KINDS.get(kind, "text")
+            for column, kind in table.items():
+                name, found = called(column), KINDS.get(kind, "text")
                 kinds[name] = found if kinds.get(name, found) == found else "text"
         types = tuple(NodeType(name, 1, attributes=tuple(columns)) for name, columns in self.tables.items())
         relations = tuple(
             Relation(self.relation(*start), start[0], end[0], 1) for start, end in self.references.items()
         )
         return Schema(types, relations, kinds)
+
+
+def called(column: str) -> str:
+    """The attribute that a column becomes: some names are those of every node."""
+    return f"{column}_" if column in ("key", "type", "name", "text", "aliases") else column
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -107,7 +108,7 @@ def convert(sql: str, database: Database) -> AnyQuery:
     try:
         check(query, database.schema())
     except Exception as error:
-        raise Refused(f"check: {str(error)[:60]}") from error
+        raise Refused("check: " + re.sub(r"\(.*\)|[a-z0-9_]+[.][a-z0-9_]+", "…", str(error))[:70]) from error
     return query
 
 
@@ -225,7 +226,9 @@ class _Select:
         if isinstance(part, exp.Star) or (isinstance(part, exp.Column) and isinstance(part.this, exp.Star)):
             owners = [part.table.lower()] if isinstance(part, exp.Column) and part.table else list(self.tables)
             for owner in owners:
-                yield from (Column(Attribute(owner, column)) for column in self.database.tables[self.tables[owner]])
+                yield from (
+                    Column(Attribute(owner, called(column))) for column in self.database.tables[self.tables[owner]]
+                )
         else:
             yield Column(self.value(part), name)
 
@@ -239,11 +242,11 @@ class _Select:
                 owner = found[0]
             if name not in self.database.tables[self.tables[owner]]:
                 raise Refused("an unknown column")
-            return Attribute(owner, name)
+            return Attribute(owner, called(name))
         owners = [variable for variable, table in self.tables.items() if name in self.database.tables[table]]
         if not owners:
             return None
-        return Attribute(owners[0], name)
+        return Attribute(owners[0], called(name))
 
     def key(self, node: exp.Expression) -> Expression:
         """A group key. The key of a row stands for the row, and so does a column that refers to a joined row."""
@@ -251,12 +254,16 @@ class _Select:
         if not isinstance(part, Attribute):
             return part
         table = self.tables[part.variable]
-        if self.database.keys.get(table) == part.name:
+        if called(self.database.keys.get(table, "")) == part.name:
             return Var(part.variable)
         for edge in self.edges:
-            if edge.relation == self.database.relation(table, part.name) and edge.head == part.variable:
+            if edge.relation == self.database.relation(table, self.column(part)) and edge.head == part.variable:
                 return Var(str(edge.tail))
         return part
+
+    def column(self, part: Attribute) -> str:
+        """The column that an attribute was."""
+        return next(name for name in self.database.tables[self.tables[part.variable]] if called(name) == part.name)
 
     # Conditions
 
@@ -279,9 +286,9 @@ class _Select:
         for start, end in (sides, sides[::-1]):
             if start is None or end is None or start.variable == end.variable:
                 continue
-            refers = self.database.references.get((self.tables[start.variable], start.name))
-            if refers == (self.tables[end.variable], end.name):
-                relation = self.database.relation(self.tables[start.variable], start.name)
+            refers = self.database.references.get((self.tables[start.variable], self.column(start)))
+            if refers == (self.tables[end.variable], self.column(end)):
+                relation = self.database.relation(self.tables[start.variable], self.column(start))
                 self.edges.append(Edge(start.variable, relation, end.variable))
                 return True
         return False

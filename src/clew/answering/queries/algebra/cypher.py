@@ -11,7 +11,14 @@ from itertools import count
 from typing import Any
 
 from clew.answering.queries.algebra.kinds import Scope, comparable
-from clew.answering.queries.algebra.lowering import CannotPrintError, grouped, shared, turned, without_ties
+from clew.answering.queries.algebra.lowering import (
+    CannotPrintError,
+    grouped,
+    shared,
+    turned,
+    without_lists,
+    without_ties,
+)
 from clew.answering.queries.algebra.values import (
     Aggregate,
     All,
@@ -103,10 +110,11 @@ class _Cypher:
 
         If `complete`, a query without solutions still has a row, of missing values: other rows would be lost with it.
         """
-        query = without_ties(query)
+        query = without_lists(without_ties(query))
         lines = []
         for part in walk(query, lambda part: isinstance(part, Subquery)):
-            if isinstance(part, Compare) and part.comparison == "in" and isinstance(part.right, Subquery):
+            is_list = isinstance(part, Compare) and part.comparison == "in"
+            if is_list and isinstance(part.right, Subquery) and part.right not in self.values:
                 lines += self.subquery(part.right, listed=True)
         for part in walk(query, lambda part: isinstance(part, Subquery)):
             if isinstance(part, Subquery) and part not in self.values:
@@ -154,8 +162,10 @@ class _Cypher:
         query = part.query
         if not isinstance(query, Query):
             raise CannotPrintError("a set operation inside a query cannot be written in Cypher")
-        if self.carried and (query.group or (query.having and query.is_grouped)):
-            raise CannotPrintError("a second sub-query with groups cannot be written in Cypher")
+        inner = [one for one in walk(query) if isinstance(one, Subquery) and one not in self.values]
+        lost = query.group or query.having or query.skip or (query.ties and query.first != 1)
+        if (self.carried or inner) and lost:
+            raise CannotPrintError("a second sub-query that may have no row cannot be written in Cypher")
         lines, shown = self.flow(query, complete=bool(self.carried))
         lines.append(self.returned(without_ties(query), shown, "WITH") if not listed or query.first else shown)
         name = self.fresh("q")
@@ -371,7 +381,12 @@ class _Cypher:
     # Expressions
 
     def shown(self, part: Expression, scope: Scope) -> str:
-        return self.value(part, scope) or f"CAST(NULL AS {NULLS.get(scope.kind(part), 'STRING')})"
+        """Return an expression to show. What is always missing still depends on a node: Kuzu repeats constants."""
+        missing = f"CAST(NULL AS {NULLS.get(scope.kind(part), 'STRING')})"
+        owner = next((name for name in sorted(names_used(part)) if name in scope.types), None)
+        return self.value(part, scope) or (
+            f"CASE WHEN {_name(owner)}.key IS NULL THEN {missing} END" if owner else missing
+        )
 
     def value(self, part: Expression, scope: Scope) -> str | None:
         """Return an expression, or None if it is always missing: databases refuse properties that no node has."""

@@ -1,8 +1,7 @@
-"""What all printers share: queries without ties, groups as tables with named columns, attributes that are looked up."""
+"""What printers share: queries without ties, without lists, and groups as tables with named columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +13,7 @@ from clew.answering.queries.algebra.values import (
     Call,
     Column,
     Compare,
+    Edge,
     Either,
     Exists,
     Expression,
@@ -27,8 +27,9 @@ from clew.answering.queries.algebra.values import (
     Subquery,
     Value,
     Var,
+    Variable,
     names_used,
-    walk,
+    rewrite,
 )
 from clew.core.errors import InputError
 
@@ -119,10 +120,34 @@ def grouped(query: Query, scope: Scope) -> Grouped:
     )
 
 
-def looked_up(parts: Iterable[Any]) -> list[Attribute]:
-    """Return the attributes that expressions and formulas use outside of other patterns and queries, each once."""
-    inside = (part for whole in parts for part in walk(whole, lambda part: isinstance(part, Pattern | Subquery)))
-    return list(dict.fromkeys(part for part in inside if isinstance(part, Attribute)))
+def without_lists(query: Query) -> Query:
+    """Return an equal query in which `in` a plain sub-query is the existence of a solution with an equal value."""
+
+    def change(part: Any) -> Any:
+        if not isinstance(part, Compare) or part.comparison != "in" or not isinstance(part.right, Subquery):
+            return part
+        inner = part.right.query
+        if not isinstance(inner, Query) or inner.is_grouped or inner.first is not None or inner.skip:
+            return part
+        renamed = {name: f"{name}_in" for name in inner.pattern.bound}
+        column, pattern = (_renamed(one, renamed) for one in (inner.columns[0].expression, inner.pattern))
+        return Exists(replace(pattern, where=(*pattern.where, Compare(column, "=", part.left))))
+
+    return rewrite(query, change)
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    def change(part: Any) -> Any:
+        if isinstance(part, Var | Variable):
+            return replace(part, name=names.get(part.name, part.name))
+        if isinstance(part, Attribute):
+            return replace(part, variable=names.get(part.variable, part.variable))
+        if isinstance(part, Edge):
+            head, tail = (names.get(end, end) if isinstance(end, str) else end for end in (part.head, part.tail))
+            return replace(part, head=head, tail=tail, name=part.name and names.get(part.name, part.name))
+        return part
+
+    return rewrite(value, change)
 
 
 def turned(formula: Compare) -> Compare:
