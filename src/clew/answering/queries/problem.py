@@ -189,7 +189,7 @@ class Check:
     """One comparison with a value, which is written as it stands unless it is a text or a day."""
 
     kind: Literal["text", "plain", "day"]
-    comparison: Comparison
+    comparison: str
     value: str
 
 
@@ -206,24 +206,32 @@ class Checks:
 
 
 NEVER = Checks((), all=False)
+PARTIAL = ("contains", "starts with", "ends with")
+"""Comparisons with a part of a text."""
 
 
 def checks(condition: Condition, schema: Schema) -> Checks:
     """What `holds` decides about values of the attribute's kind."""
     kind = schema.attribute_types.get(condition.attribute, "text")
-    comparison: Comparison = condition.comparison
+    return literal_checks(kind, condition.comparison, condition.value)
+
+
+def literal_checks(kind: str, comparison: str, value: Any) -> Checks:
+    """Simple comparisons that decide whether a value of a kind compares with a literal as required."""
+    if kind == "text" and comparison in PARTIAL and not as_text(value):
+        return Checks()  # every text has an empty part, which not every database knows
     if kind in ("text", "list"):
-        return Checks((Check("text", comparison, as_text(condition.value)),))
-    comparison = "=" if comparison == "contains" else comparison
+        return Checks((Check("text", comparison, as_text(value)),))
+    comparison = "=" if comparison in PARTIAL else comparison
     if kind == "boolean":
-        truth = as_truth(condition.value)
+        truth = as_truth(value)
         if truth is None or comparison not in ("=", "!="):
             return NEVER
         return Checks((Check("plain", comparison, "true" if truth else "false"),))
     if kind == "date":
-        days = as_days(condition.value)
+        days = as_days(value)
         return NEVER if days is None else _days(comparison, *days)
-    number = as_number(condition.value)
+    number = as_number(value) if kind in ("integer", "number") else None
     if number is None:
         return NEVER
     if isinstance(number, float) and kind == "integer":
@@ -232,7 +240,7 @@ def checks(condition: Condition, schema: Schema) -> Checks:
     return Checks((Check("plain", comparison, shown if isinstance(number, int) or "e" in shown else f"{shown}e0"),))
 
 
-def _whole(comparison: Comparison, number: float) -> Checks:
+def _whole(comparison: str, number: float) -> Checks:
     """Whole numbers beside a broken one: not every database compares the two as numbers."""
     if comparison in ("=", "!="):
         return NEVER if comparison == "=" else Checks()
@@ -240,7 +248,7 @@ def _whole(comparison: Comparison, number: float) -> Checks:
     return Checks((Check("plain", comparison, str(nearest)),))
 
 
-def _days(comparison: Comparison, first: datetime.date, last: datetime.date) -> Checks:
+def _days(comparison: str, first: datetime.date, last: datetime.date) -> Checks:
     begin, after = first.isoformat(), (last + datetime.timedelta(days=1)).isoformat()
     match comparison:
         case "=":

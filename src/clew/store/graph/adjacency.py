@@ -130,9 +130,24 @@ class Adjacency:
         relations = len(self.relation_start) - 1
         return np.bincount(self.group_relation[groups], weights=sizes, minlength=relations).astype(np.int64)
 
+    def places(self, nodes: IntArray, relations: IntArray, targets: IntArray) -> LongArray:
+        """Where edges that exist lie in `targets`, the first one of parallel edges: a binary search for all at once."""
+        groups = _search(self.group_relation, relations, self.node_groups[nodes], self.node_groups[nodes + 1])
+        return _search(self.targets, targets, self.group_start[groups], self.group_start[groups + 1])
+
     def relations_at(self, edges: LongArray) -> IntArray:
         """The relation code of each edge, given by its place in `targets`."""
         return self.group_relation[self.group_start.searchsorted(edges, side="right") - 1]
+
+
+def _search(array: IntArray, wanted: IntArray, low: LongArray, high: LongArray) -> LongArray:
+    """The first place in each range of the array, sorted inside it, whose value is not below the wanted one."""
+    low, high = low.astype(np.int64), high.astype(np.int64)
+    while len(low) and np.any(low < high):
+        middle = (low + high) // 2
+        below = (low < high) & (array[np.minimum(middle, len(array) - 1)] < wanted)
+        low, high = np.where(below, middle + 1, low), np.where(below, high, np.minimum(middle, high))
+    return low
 
 
 def positions(starts: LongArray, ends: LongArray) -> tuple[LongArray, LongArray]:

@@ -220,6 +220,14 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         left, right = (int(own.searchsorted(np.int32(tail), side=side)) for side in ("left", "right"))
         return [self._attributes(first + place) for place in range(left, right)]
 
+    def edge_values(self, edges: Edges, numbers: NDArray[np.int64], attribute: str) -> list[Any]:
+        """An attribute of many edges, None where an edge has none; `numbers` tells parallel edges apart, from 0."""
+        columns = self.edge_columns
+        if columns is None or attribute not in columns.schema.names:
+            return [None] * len(edges)
+        places = self.outward.places(edges.heads, edges.relations, edges.tails) + numbers
+        return list(columns.column(attribute).take(_int64(places)).to_pylist())
+
     def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
         """A numeric attribute of many edges, nan where one has none; parallel edges share the first one's."""
         columns = self.edge_columns
@@ -312,7 +320,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         return NodeSet(distinct(np.sort(values)))
 
 
-def _int64(numbers: Sequence[int]) -> pa.Array:
+def _int64(numbers: Sequence[int] | NDArray[np.int64]) -> pa.Array:
     """Numbers as Arrow holds them; `pa.array` would import pandas where it is installed."""
     return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(np.array(numbers, dtype=np.int64))])
 

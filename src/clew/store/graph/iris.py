@@ -9,6 +9,9 @@ LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 COMMENT = "http://www.w3.org/2000/01/rdf-schema#comment"
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
+EDGE_HEAD, EDGE_RELATION, EDGE_TAIL = (f"{PREFIX}edge:{part}" for part in ("head", "relation", "tail"))
+"""Statements about an edge that is a node of its own, so that it can have attributes."""
+
 
 def node_iri(key: str) -> str:
     """The IRI of a node."""
@@ -28,3 +31,8 @@ def type_iri(name: str) -> str:
 def attribute_iri(name: str) -> str:
     """The IRI of a node attribute."""
     return f"{PREFIX}attribute:{quote(name, safe='')}"
+
+
+def edge_iri(number: int) -> str:
+    """The IRI of an edge that is a node of its own."""
+    return f"{PREFIX}edge:{number}"

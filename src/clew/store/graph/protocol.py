@@ -112,6 +112,14 @@ class KnowledgeBase(Explorable, Protocol):
         """The attributes of every parallel edge head —relation→ tail; empty where there is no such edge."""
         ...
 
+    def edge_values(self, edges: Edges, numbers: NDArray[np.int64], attribute: str) -> Sequence[Any]:
+        """An attribute of many edges, None where an edge has none; `numbers` tells parallel edges apart, from 0."""
+        names = self.schema.relation_names
+        rows = zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), numbers.tolist(), strict=True)
+        return [
+            self.edge_attributes(head, names[code], tail)[number].get(attribute) for head, code, tail, number in rows
+        ]
+
     def triples(self, node: int) -> Sequence[Triple]:
         """Every edge of one node with its attributes, outgoing first."""
         ...

@@ -1,0 +1,1 @@
+"""The query language: values, text form, executor, and printers for SQL, SPARQL, Cypher and plain words."""

@@ -1,0 +1,712 @@
+"""The executor: solutions as tables of node ids, joined edge by edge from the most selective part.
+
+1. Constants restrict the variables next to them.
+2. The variable with the fewest expected nodes comes first. Edges are followed from the variables that are bound, the
+   cheapest next, and each condition is decided as soon as its variables are bound.
+3. Variables that nothing needs any more are dropped, and equal rows with them, if the result does not count solutions.
+4. Optional parts, sub-patterns and aggregates over sub-patterns start from the different rows of the variables that
+   they share with the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import count
+from operator import and_
+from typing import Any
+
+import numpy as np
+
+from clew.answering.queries.algebra import columns as arrays
+from clew.answering.queries.algebra.columns import Array, Column, Ids, Mask
+from clew.answering.queries.algebra.values import (
+    Aggregate,
+    All,
+    AnyQuery,
+    Attribute,
+    Call,
+    Combined,
+    Compare,
+    Constant,
+    Edge,
+    Either,
+    Exists,
+    Expression,
+    Formula,
+    Missing,
+    Named,
+    Nodes,
+    Not,
+    Pattern,
+    Query,
+    Subquery,
+    Value,
+    Var,
+    aggregates,
+    names_used,
+)
+from clew.core.errors import InputError, NotFoundError
+from clew.core.types import Direction, NodeRef, NodeSet, Triple, distinct
+from clew.store.graph.protocol import Edges, KnowledgeBase
+
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class QueryTooLargeError(InputError):
+    """A query has more solutions than the executor holds."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on one query. A row of solutions takes 4 bytes per variable."""
+
+    rows: int = 10_000_000
+    """Maximum number of rows of one table of solutions."""
+    work: int = 500_000_000
+    """Maximum number of rows of all tables together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Solutions as parallel arrays. Names of variables have node ids, names of edges have numbers, -1 is missing."""
+
+    size: int
+    columns: Mapping[str, Array]
+
+    def take(self, rows: Array) -> Table:
+        """Return some rows, given by index or by mask."""
+        size = int(rows.sum()) if rows.dtype == np.bool_ else len(rows)
+        return Table(size, {name: column[rows] for name, column in self.columns.items()})
+
+
+ONE = Table(1, {})
+"""The empty solution."""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The rows of a query."""
+
+    names: tuple[str, ...]
+    cells: tuple[Column, ...]
+    rows: list[tuple[Any, ...]]
+    """Values of each row. A node is a NodeRef, an edge a Triple, a missing value None."""
+
+    @property
+    def nodes(self) -> NodeSet | None:
+        """Nodes of the first column, or None if it has other values."""
+        first = self.cells[0]
+        return NodeSet.of(first.values[first.present]) if first.kind == "node" else None
+
+
+def execute(kb: KnowledgeBase, query: AnyQuery, limits: Limits | None = None) -> Result:
+    """Return the rows of a query. Raise QueryTooLargeError if it has too many solutions."""
+    run = _Run(kb, limits or Limits())
+    names, cells = run.query(query)
+    shown = [run.shown(cell) for cell in cells]
+    return Result(names, tuple(cells), list(zip(*shown, strict=True)))
+
+
+def solutions(kb: KnowledgeBase, query: Query, row: Sequence[Any], most: int = 10) -> list[dict[str, NodeRef | Triple]]:
+    """Return up to `most` solutions that back a row of the result: the evidence for it.
+
+    Columns that show nodes and other values of single solutions must agree with the row. Aggregates are not compared.
+    """
+    run = _Run(kb, Limits())
+    pairs = list(zip((column.expression for column in query.columns), row, strict=True))
+    nodes = {part.name: np.array([cell.id], np.int32) for part, cell in pairs if isinstance(part, Var) and cell}
+    table = run.extend(query.pattern, Table(1, nodes), None)
+    for part, cell in pairs:
+        if not isinstance(part, Var) and not aggregates(part) and table.size:
+            column = run.evaluate(part, table)
+            table = table.take(np.array([value == cell for value in arrays.to_values(column)], np.bool_))
+    table = table.take(np.arange(min(most, table.size)))
+    shown = {name: run.shown(run.evaluate(Var(name), table)) for name in table.columns}
+    return [{name: column[row] for name, column in shown.items() if column[row]} for row in range(table.size)]
+
+
+class _Run:
+    """One execution: the base, the edges bound to names, and the budget."""
+
+    def __init__(self, kb: KnowledgeBase, limits: Limits) -> None:
+        self.kb, self.limits, self.work = kb, limits, 0
+        self.edge_names: set[str] = set()
+        self.edges = np.empty((4, 0), np.int64)  # head, relation code, tail, number among parallel edges
+        self.hidden = (f"#{number}" for number in count())
+        self.results: dict[AnyQuery, Column] = {}
+
+    def spend(self, rows: int) -> None:
+        self.work += rows
+        if rows > self.limits.rows or self.work > self.limits.work:
+            raise QueryTooLargeError(
+                f"the query has too many solutions (over {min(rows, self.limits.rows):,} rows): "
+                "name something, add a condition, or connect all its variables"
+            )
+
+    # Queries
+
+    def query(self, query: AnyQuery) -> tuple[tuple[str, ...], list[Column]]:
+        """Return the names of the columns, and the columns."""
+        if isinstance(query, Combined):
+            return self.combined(query)
+        grouped = query.is_grouped
+        parts = (*query.outputs, *query.group, *query.having)
+        inner = [one for part in parts for one in aggregates(part)]
+        counts = any(not one.distinct and one.function in ("count", "sum", "avg") and not one.over for one in inner)
+        needed = frozenset().union(*map(names_used, parts)) & query.pattern.bound
+        is_set = not counts if grouped else query.distinct
+        table = self.extend(query.pattern, ONE, needed if is_set else None)
+        if grouped:
+            table, cells = self.groups(query, table)
+        else:
+            cells = [self.evaluate(part, table) for part in query.outputs]
+        width = len(query.columns)
+        names = tuple(column.name or str(column.expression) for column in query.columns)
+        return names, [cell.take(self.selected(query, cells)) for cell in cells[:width]]
+
+    def groups(self, query: Query, table: Table) -> tuple[Table, list[Column]]:
+        """Return a row of the table for each group, and the values of the outputs."""
+        keys = [self.codes(self.evaluate(key, table)) for key in query.group]
+        ids, first = (
+            arrays.row_ids(keys, table.size) if keys else (np.zeros(table.size, np.int64), np.zeros(1, np.int64))
+        )
+        chosen = table.take(first) if table.size else (ONE if not keys else table)
+        inside = _Groups(table, ids, len(first) if keys else 1)
+        kept = np.ones(inside.size, np.bool_)
+        for formula in query.having:
+            kept &= self.holds(formula, chosen, inside)
+        cells = [self.evaluate(part, chosen, inside).take(np.flatnonzero(kept)) for part in query.outputs]
+        return chosen, cells
+
+    def selected(self, query: Query, cells: list[Column]) -> Ids:
+        """Return the rows to show, in order."""
+        width, size = len(query.columns), len(cells[0])
+        rows = np.arange(size)
+        if query.distinct:
+            rows = np.sort(arrays.row_ids([self.codes(cell) for cell in cells], size)[1])
+        if query.ties:
+            rows = rows[reduce(and_, (cell.present[rows] for cell in cells[width:]))]
+        if query.order or query.first is not None or query.skip:
+            keys = [
+                arrays.sort_keys(cell, str.lower, descending=key.descending)
+                for key, cell in zip(query.order, cells[width:], strict=True)
+            ]
+            exact = [arrays.sort_keys(cell, str) for cell in cells[:width]]
+            flat = [part[rows] for pair in (*keys, *exact) for part in (pair[1], pair[0])]
+            rows = rows[np.lexsort(flat[::-1])]
+            stop = size if query.first is None else query.skip + query.first
+            if query.ties and 0 < stop < len(rows):
+                last = np.all([pair[0][rows] == pair[0][rows[stop - 1]] for pair in keys], axis=0)
+                stop = max(stop, int(np.flatnonzero(last)[-1]) + 1)
+            rows = rows[query.skip : stop]
+        return rows
+
+    def combined(self, query: Combined) -> tuple[tuple[str, ...], list[Column]]:
+        names, left = self.query(query.left)
+        _, right = self.query(query.right)
+        both = [arrays.concatenate(a, b) for a, b in zip(left, right, strict=True)]
+        size, total = len(left[0]), len(both[0])
+        ids, first = arrays.row_ids([self.codes(cell) for cell in both], total)
+        in_right = np.zeros(len(first), np.bool_)
+        in_right[ids[size:]] = True
+        match query.operation:
+            case "union":
+                kept = first
+            case "intersect":
+                kept = first[(first < size) & in_right]
+            case "except":
+                kept = first[(first < size) & ~in_right]
+        return names, [cell.take(np.sort(kept)) for cell in both]
+
+    # Patterns
+
+    def extend(self, pattern: Pattern, table: Table, keep: frozenset[str] | None) -> Table:
+        """Join a table with the solutions of a pattern. If `keep` is given, only these variables matter."""
+        return _Extension(self, pattern, table, keep).table
+
+    def constant(self, constant: Constant) -> NodeSet:
+        if isinstance(constant, Named):
+            raise InputError(f"{constant} is not linked to nodes: link the constants of the query first")
+        found = []
+        for key in constant.keys:
+            try:
+                found.append(self.kb.find(key))
+            except NotFoundError:
+                continue
+        return NodeSet.of(found)
+
+    def step(self, nodes: NodeSet, edge: Edge, forward: bool) -> tuple[Array, Array, Ids, Edges]:
+        """Return near and far ends of the single edges from some nodes, the index of each edge, and the edges."""
+        direction: Direction = "any" if not edge.directed else "out" if forward else "in"
+        found = self.kb.edges(nodes, edge.relation, direction)
+        self.spend(len(found))
+        if edge.directed:
+            near, far = (found.heads, found.tails) if forward else (found.tails, found.heads)
+            return near, far, np.arange(len(found)), found
+        inside = np.flatnonzero(nodes.holds(found.heads))
+        turned = np.flatnonzero(nodes.holds(found.tails) & (found.heads != found.tails))
+        near = np.concatenate((found.heads[inside], found.tails[turned]))
+        far = np.concatenate((found.tails[inside], found.heads[turned]))
+        return near, far, np.concatenate((inside, turned)), found
+
+    def pairs(self, nodes: NodeSet, edge: Edge, forward: bool) -> tuple[Array, Array]:
+        """Return the different pairs of near and far ends that an unnamed edge or walk connects."""
+        if edge.is_single:
+            near, far, *_ = self.step(nodes, edge, forward)
+            return _unpacked(distinct(np.sort(_packed(near, far))))
+        level = _packed(nodes.array, nodes.array)
+        for _ in range(edge.least):
+            level = self.next_level(level, edge, forward)
+        reached, steps = level, edge.least
+        while len(level) and (edge.most is None or steps < edge.most):
+            level = np.setdiff1d(self.next_level(level, edge, forward), reached, assume_unique=True)
+            reached, steps = np.union1d(reached, level), steps + 1
+        return _unpacked(reached)
+
+    def next_level(self, level: Ids, edge: Edge, forward: bool) -> Ids:
+        origins, here = _unpacked(level)
+        near, far, *_ = self.step(NodeSet.of(here), edge, forward)
+        rows, matches = self.match(here, near)
+        return distinct(np.sort(_packed(origins[rows], far[matches])))
+
+    def reach(self, nodes: NodeSet, edge: Edge, forward: bool) -> NodeSet:
+        """Return the nodes that an unnamed edge or walk reaches from some nodes."""
+        direction: Direction = "any" if not edge.directed else "out" if forward else "in"
+        level = nodes
+        for _ in range(edge.least):
+            level = self.kb.neighbors(level, edge.relation, direction)
+        reached, steps = level, edge.least
+        while len(level) and (edge.most is None or steps < edge.most):
+            level = self.kb.neighbors(level, edge.relation, direction) - reached
+            reached, steps = reached | level, steps + 1
+        self.spend(len(reached))
+        return reached
+
+    def match(self, left: Array, right: Array) -> tuple[Ids, Ids]:
+        """Return all pairs of positions at which two arrays of keys are equal."""
+        order = np.argsort(right, kind="stable")
+        ordered = right[order]
+        starts, ends = ordered.searchsorted(left, "left"), ordered.searchsorted(left, "right")
+        sizes = ends - starts
+        total = int(sizes.sum())
+        self.spend(total)
+        rows = np.repeat(np.arange(len(left)), sizes)
+        offsets = np.arange(total) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return rows, order[np.repeat(starts, sizes) + offsets]
+
+    def named_edges(self, name: str, found: Edges) -> Ids:
+        """Register edges under a name, and return their numbers."""
+        self.edge_names.add(name)
+        order = np.lexsort((found.tails, found.relations, found.heads))
+        rows = np.stack([part[order].astype(np.int64) for part in (found.heads, found.relations, found.tails)])
+        is_new = np.ones(len(found), np.bool_)
+        is_new[1:] = np.any(rows[:, 1:] != rows[:, :-1], axis=0)
+        starts = np.flatnonzero(is_new)
+        parallel = np.arange(len(found)) - np.repeat(starts, np.diff(np.append(starts, len(found))))
+        numbers = np.empty(len(found), np.int64)
+        numbers[order] = np.arange(len(found)) + self.edges.shape[1]
+        self.edges = np.concatenate((self.edges, np.vstack((rows, parallel))), axis=1)
+        return numbers
+
+    # Sub-patterns
+
+    def seed(self, part: Any, table: Table) -> tuple[str, Ids, Table]:
+        """Return a table of the different rows of the variables that a sub-pattern shares, and each row's number."""
+        shared = sorted(names_used(part) & table.columns.keys())
+        ids, first = arrays.row_ids([table.columns[name].astype(np.int64) for name in shared], table.size)
+        hidden = next(self.hidden)
+        columns = {name: table.columns[name][first] for name in shared}
+        return hidden, ids, Table(len(first), {**columns, hidden: np.arange(len(first))})
+
+    def exists(self, pattern: Pattern, table: Table) -> Mask:
+        hidden, ids, seed = self.seed(pattern, table)
+        found = np.zeros(seed.size, np.bool_)
+        found[self.extend(pattern, seed, frozenset((hidden,))).columns[hidden]] = True
+        return np.asarray(found[ids])
+
+    def over(self, part: Aggregate, table: Table) -> Column:
+        """Evaluate an aggregate over a sub-pattern."""
+        assert part.over is not None
+        hidden, ids, seed = self.seed((part.over if part.argument is None else part), table)
+        is_set = part.distinct or part.function in ("min", "max")
+        keep = frozenset((hidden, *(names_used(part.argument) if part.argument is not None else ())))
+        found = self.extend(part.over, seed, keep if is_set else None)
+        groups = _Groups(found, found.columns[hidden].astype(np.int64), seed.size)
+        return self.aggregate(replace(part, over=None), groups).take(ids)
+
+    def aggregate(self, part: Aggregate, groups: _Groups) -> Column:
+        if part.argument is None:
+            argument = arrays.constant("integer", 1, groups.table.size)
+        else:
+            argument = self.evaluate(part.argument, groups.table)
+        if argument.kind == "edge":
+            argument = Column("integer", self.codes(argument), argument.present)
+        return arrays.aggregate(part.function, argument, groups.ids, groups.size, distinct=part.distinct)
+
+    # Expressions
+
+    def evaluate(self, part: Expression, table: Table, groups: _Groups | None = None) -> Column:
+        """Return the value of an expression for each row."""
+        match part:
+            case Value(value):
+                kind = {bool: "boolean", int: "integer", float: "number"}.get(type(value), "text")
+                return arrays.constant(kind, value, table.size)
+            case Var(name):
+                values = table.columns.get(name, np.full(table.size, -1))
+                return Column("edge" if name in self.edge_names else "node", values, values >= 0)
+            case Attribute(variable, name):
+                return self.attribute(self.evaluate(Var(variable), table), name)
+            case Call(sign, (left, right)):
+                return arrays.arithmetic(sign, self.evaluate(left, table, groups), self.evaluate(right, table, groups))
+            case Call(name, (argument,)):
+                return arrays.function(name, self.evaluate(argument, table, groups))
+            case Aggregate(over=None):
+                assert groups is not None, "only groups have aggregates"
+                return self.aggregate(part, groups)
+            case Aggregate():
+                return self.over(part, table)
+            case Subquery(query):
+                column = self.result(query)
+                if not len(column):
+                    return arrays.missing(column.kind, table.size)
+                return column.take(np.zeros(table.size, np.int64))
+        raise InputError(f"{part} has no value: use it in a condition")
+
+    def result(self, query: AnyQuery) -> Column:
+        if query not in self.results:
+            _, [self.results[query]] = self.query(query)
+        return self.results[query]
+
+    def attribute(self, owner: Column, name: str) -> Column:
+        """Return an attribute of nodes or edges. Each different one is read once."""
+        members, places = np.unique(owner.values[owner.present], return_inverse=True)
+        schema = self.kb.schema
+        if owner.kind == "edge":
+            heads, codes, tails, numbers = self.edges[:, members]
+            kind = "text" if name == "relation" else schema.edge_attributes.get(name, "text")
+            if name == "relation":
+                values: Sequence[Any] = [schema.relation_names[code] for code in codes]
+            else:
+                edges = Edges(*(part.astype(np.int32) for part in (heads, codes, tails)))
+                values = self.kb.edge_values(edges, numbers, name)
+        elif name == "type":
+            kind, values = "text", [ref.type for ref in self.kb.refs(members.astype(np.int32))]
+        else:
+            kind = "text" if name in ("name", "key") else schema.attribute_types.get(name, "text")
+            values = self.kb.values(NodeSet(members.astype(np.int32)), name)
+        column = arrays.from_values(kind, values)
+        if not len(members):
+            return arrays.missing(kind, len(owner))
+        rows = np.zeros(len(owner), np.int64)
+        rows[owner.present] = places
+        result = column.take(rows)
+        return replace(result, present=result.present & owner.present)
+
+    def codes(self, column: Column, *, exact: bool = True) -> Ids:
+        """Number the different values of a column."""
+        if column.kind == "edge":
+            ids, _ = arrays.row_ids(list(self.edges), self.edges.shape[1])
+            return np.where(column.present, ids[column.values] if len(ids) else -1, -1)
+        return arrays.codes(column, exact=exact)
+
+    def shown(self, column: Column) -> list[Any]:
+        """Return the cells of a column as the result has them."""
+        if column.kind not in ("node", "edge"):
+            return arrays.to_values(column)
+        ids = column.values[column.present].tolist()
+        if column.kind == "node":
+            cells: Iterable[Any] = self.kb.refs(ids)
+        else:
+            names = self.kb.schema.relation_names
+            cells = (Triple(int(h), names[r], int(t)) for h, r, t, _ in self.edges[:, ids].T)
+        following = iter(cells)
+        return [next(following) if present else None for present in column.present]
+
+    # Formulas
+
+    def holds(self, formula: Formula, table: Table, groups: _Groups | None = None) -> Mask:
+        """Decide a formula for each row."""
+        match formula:
+            case All(parts):
+                return reduce(np.logical_and, (self.holds(part, table, groups) for part in parts))
+            case Either(parts):
+                return reduce(np.logical_or, (self.holds(part, table, groups) for part in parts))
+            case Not(part):
+                return ~self.holds(part, table, groups)
+            case Exists(pattern):
+                return self.exists(pattern, table)
+            case Missing(expression):
+                return ~self.evaluate(expression, table, groups).present
+            case Compare(left, comparison, right):
+                return self.compared(left, comparison, right, table, groups)
+
+    def compared(
+        self, left: Expression, comparison: str, right: Expression, table: Table, groups: _Groups | None
+    ) -> Mask:
+        if isinstance(left, Value) and not isinstance(right, Value) and comparison in ("=", "!=", *FLIPPED):
+            left, right, comparison = right, left, FLIPPED.get(comparison, comparison)
+        column = self.evaluate(left, table, groups)
+        if isinstance(right, Value):
+            return arrays.compare_literal(column, comparison, right.value)
+        if isinstance(right, Named | Nodes):
+            inside = self.constant(right).holds(column.values.astype(np.int32))
+            return column.present & (inside if comparison == "=" else ~inside)
+        if comparison == "in":
+            assert isinstance(right, Subquery)
+            members = self.result(right.query)
+            if not (members.kind == column.kind or {members.kind, column.kind} <= {"integer", "number"}):
+                return np.zeros(len(column), np.bool_)
+            both = self.codes(arrays.concatenate(column, members), exact=False)
+            return column.present & np.isin(both[: len(column)], both[len(column) :])
+        other = self.evaluate(right, table, groups)
+        if column.kind == other.kind == "edge":
+            both = self.codes(arrays.concatenate(column, other))
+            equal = both[: len(column)] == both[len(column) :]
+            return np.asarray(column.present & other.present & (equal if comparison == "=" else ~equal))
+        return arrays.compare(column, comparison, other)
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """Solutions, the group of each, and the number of groups."""
+
+    table: Table
+    ids: Ids
+    size: int
+
+
+class _Extension:
+    """The join of a table with the solutions of a pattern."""
+
+    def __init__(self, run: _Run, pattern: Pattern, table: Table, keep: frozenset[str] | None) -> None:
+        self.run, self.kb, self.pattern, self.table = run, run.kb, pattern, table
+        self.types, self.before = pattern.types, frozenset(table.columns)
+        self.names = pattern.bound | self.before
+        self.keep = None if keep is None else keep | frozenset(name for name in self.before if name.startswith("#"))
+        self.formulas = list(pattern.where)
+        self.optional = list(pattern.optional)
+        self.domains: dict[str, NodeSet] = {}
+        self.unbound = set(self.types) - self.before
+        for name in sorted(self.types.keys() & self.before):
+            self.filter(name, self.admitted(name, _members(table.columns[name])))
+        self.pending = list(filter(None, map(self.prepared, pattern.edges)))
+        for formula in list(self.formulas):
+            match formula:
+                case Compare(Var(name), "=", Named() | Nodes() as constant) if name in self.unbound:
+                    self.restrict(name, run.constant(constant))
+                    self.formulas.remove(formula)
+        self.settle()
+        while self.pending or self.unbound:
+            self.advance()
+            self.settle()
+        while self.optional:
+            self.outer_join(self.optional.pop(0))
+            self.settle()
+        assert not self.formulas, "conditions use variables of their pattern"
+
+    def prepared(self, edge: Edge) -> Edge | None:
+        """Let constants restrict their neighbours. A named edge keeps its constant as a hidden variable."""
+        ends = {side: end for side, end in (("head", edge.head), ("tail", edge.tail)) if not isinstance(end, str)}
+        if not ends:
+            return edge
+        sets = {side: self.run.constant(end) for side, end in ends.items()}
+        if edge.name or len(ends) == 2:
+            for side, nodes in sets.items():
+                name = next(self.run.hidden)
+                self.types, self.domains[name] = {**self.types, name: None}, nodes
+                self.unbound.add(name)
+                edge = replace(edge, **{side: name})  # type: ignore[arg-type]
+            if not edge.name and self.keep is None:
+                self.keep = frozenset(name for name in self.names if not name.startswith("#")) | self.before
+            return edge
+        [(side, nodes)] = sets.items()
+        self.restrict(edge.variables[0], self.run.reach(nodes, edge, forward=side == "head"))
+        return None
+
+    def restrict(self, name: str, nodes: NodeSet) -> None:
+        if name in self.unbound:
+            known = self.domains.get(name)
+            self.domains[name] = nodes if known is None else known & nodes
+        else:
+            self.filter(name, nodes)
+
+    def filter(self, name: str, nodes: NodeSet) -> None:
+        column = self.table.columns[name]
+        inside = nodes.holds(column.astype(np.int32))
+        if not inside.all():
+            self.table = self.table.take(inside)
+
+    def needs(self, part: object) -> frozenset[str]:
+        return names_used(part) & self.names
+
+    def settle(self) -> None:
+        """Decide the conditions whose variables are bound, and drop what nothing needs any more."""
+        for formula in list(self.formulas):
+            if self.needs(formula) <= self.table.columns.keys():
+                self.formulas.remove(formula)
+                self.table = self.table.take(self.run.holds(formula, self.table))
+        if self.keep is None:
+            return
+        waiting = (*self.pending, *self.formulas, *self.optional)
+        needed = self.keep.union(*map(names_used, waiting))
+        columns = {name: column for name, column in self.table.columns.items() if name in needed}
+        if len(columns) < len(self.table.columns):
+            keys = [column.astype(np.int64) for column in columns.values()]
+            _, first = arrays.row_ids(keys, self.table.size)
+            self.table = Table(self.table.size, columns).take(first)
+
+    def admitted(self, name: str, nodes: NodeSet) -> NodeSet:
+        """Return the nodes that have the variable's type and meet the conditions on it alone."""
+        kind = self.types.get(name)
+        if kind is not None:
+            nodes = nodes & self.kb.nodes(kind)
+        if name in self.domains:
+            nodes = nodes & self.domains[name]
+        for formula in list(self.formulas):
+            if self.needs(formula) == {name} and name in self.unbound:
+                self.formulas.remove(formula)
+                nodes = NodeSet(nodes.array[self.run.holds(formula, Table(len(nodes), {name: nodes.array}))])
+        return nodes
+
+    def expected(self, name: str) -> float:
+        """Estimate the number of nodes of a variable."""
+        counts = {kind.name: kind.count for kind in self.kb.schema.node_types}
+        size = float(len(self.domains[name])) if name in self.domains else 0.0
+        if not size and name not in self.domains:
+            kind = self.types.get(name)
+            size = float(sum(counts.values()) if kind is None else counts.get(kind, 1))
+        for formula in self.formulas:
+            if self.needs(formula) == {name}:
+                size /= 10 if isinstance(formula, Compare) and formula.comparison == "=" else 3
+        return size
+
+    def fan_out(self, edge: Edge, forward: bool) -> float:
+        """Estimate the number of far ends of an edge per near end."""
+        rows = self.kb.schema.relations if edge.relation is None else self.kb.schema.relation_rows(edge.relation)
+        counts = {kind.name: kind.count for kind in self.kb.schema.node_types}
+        near = {row.head if forward else row.tail for row in rows}
+        ratio = sum(row.count for row in rows) / max(1, sum(counts.get(kind, 1) for kind in near))
+        far = edge.tail if forward else edge.head
+        total = max(1, sum(counts.values()))
+        share = min(1.0, self.expected(str(far)) / total) if far in self.domains else 1.0
+        return ratio * share * (1 if edge.is_single else 10)
+
+    def advance(self) -> None:
+        """Take the cheapest next step: an edge between bound variables, an edge from one, or a new variable."""
+        bound = self.table.columns.keys()
+        inside = next((edge for edge in self.pending if bound >= set(edge.variables)), None)
+        if inside is not None:
+            self.pending.remove(inside)
+            self.join_bound(inside)
+            return
+        steps = [(edge, edge.head in bound) for edge in self.pending if bound & set(edge.variables)]
+        if steps:
+            edge, forward = min(steps, key=lambda step: self.fan_out(*step))
+            self.pending.remove(edge)
+            self.join_new(edge, forward)
+            return
+        self.start(min(sorted(self.unbound), key=self.expected))
+
+    def start(self, name: str) -> None:
+        """Bind a variable to which no edge leads from the table."""
+        domain = self.domains.get(name)
+        nodes = self.admitted(name, self.kb.nodes(self.types.get(name)) if domain is None else domain)
+        self.unbound.discard(name)
+        fresh = Table(len(nodes), {name: nodes.array})
+        for formula in self.formulas:
+            sides = self.equality(formula, name)
+            if sides is not None:
+                left = self.run.evaluate(sides[0], self.table)
+                right = self.run.evaluate(sides[1], fresh)
+                if left.kind == right.kind or {left.kind, right.kind} <= {"integer", "number"}:
+                    both = self.run.codes(arrays.concatenate(left, right), exact=False)
+                    keys = both[: len(left)], np.where(both[len(left) :] < 0, -2, both[len(left) :])
+                    rows, matches = self.run.match(*keys)
+                    self.formulas.remove(formula)
+                    self.merge(rows, {name: nodes.array[matches]})
+                    return
+        self.run.spend(self.table.size * len(nodes))
+        rows = np.repeat(np.arange(self.table.size), len(nodes))
+        self.merge(rows, {name: np.tile(nodes.array, self.table.size)})
+
+    def equality(self, formula: Formula, name: str) -> tuple[Expression, Expression] | None:
+        """Return the side of an equality that the table has, and the side that a new variable has."""
+        if not isinstance(formula, Compare) or formula.comparison != "=" or not self.table.columns:
+            return None
+        for old, new in ((formula.left, formula.right), (formula.right, formula.left)):
+            if self.needs(new) == {name} and self.needs(old) and self.needs(old) <= self.table.columns.keys():
+                return (old, new) if not isinstance(new, Named | Nodes) else None
+        return None
+
+    def merge(self, rows: Ids, columns: Mapping[str, Array]) -> None:
+        self.table = Table(len(rows), {**self.table.take(rows).columns, **columns})
+
+    def join_new(self, edge: Edge, forward: bool) -> None:
+        """Follow an edge to a variable that is not bound yet."""
+        here, there = (edge.head, edge.tail) if forward else (edge.tail, edge.head)
+        assert isinstance(here, str)
+        assert isinstance(there, str)
+        column = self.table.columns[here]
+        members = _members(column)
+        extra: dict[str, Array] = {}
+        if edge.name:
+            near, far, numbers, found = self.run.step(members, edge, forward)
+            extra[edge.name] = self.run.named_edges(edge.name, found)[numbers]
+        else:
+            near, far = self.run.pairs(members, edge, forward)
+        inside = self.admitted(there, NodeSet.of(far)).holds(far)
+        self.unbound.discard(there)
+        near, far = near[inside], far[inside]
+        rows, matches = self.run.match(column, near)
+        self.merge(rows, {there: far[matches], **{name: part[inside][matches] for name, part in extra.items()}})
+
+    def join_bound(self, edge: Edge) -> None:
+        """Keep the rows whose two nodes an edge connects."""
+        head, tail = (self.table.columns[name] for name in edge.variables)
+        members, others = _members(head), _members(tail)
+        forward = len(members) <= len(others)
+        start = members if forward else others
+        if edge.name:
+            near, far, numbers, found = self.run.step(start, edge, forward)
+        else:
+            near, far = self.run.pairs(start, edge, forward)
+        keys = _packed(near, far) if forward else _packed(far, near)
+        wanted = np.where((head >= 0) & (tail >= 0), _packed(head, tail), -1)
+        if not edge.name:
+            self.table = self.table.take(np.isin(wanted, keys))
+            return
+        rows, matches = self.run.match(wanted, keys)
+        self.merge(rows, {edge.name: self.run.named_edges(edge.name, found)[numbers][matches]})
+
+    def outer_join(self, part: Pattern) -> None:
+        """Add the variables of an optional part. They are missing if it has no solution."""
+        hidden, ids, seed = self.run.seed(part, self.table)
+        keep = None if self.keep is None else self.keep.union(seed.columns, *map(names_used, self.formulas), part.bound)
+        found = self.run.extend(part, seed, keep)
+        rows, matches = self.run.match(ids, found.columns[hidden])
+        missing = np.setdiff1d(np.arange(self.table.size), rows)
+        new = sorted(part.bound - self.table.columns.keys())
+        self.run.edge_names.update(part.edge_names)
+        columns = {
+            name: np.append(
+                found.columns[name][matches] if name in found.columns else np.full(len(rows), -1),
+                np.full(len(missing), -1, found.columns[name].dtype if name in found.columns else np.int64),
+            )
+            for name in new
+        }
+        self.merge(np.append(rows, missing), columns)
+
+
+def _members(column: Array) -> NodeSet:
+    return NodeSet.of(column[column >= 0])
+
+
+def _packed(near: Array, far: Array) -> Ids:
+    packed: Ids = (near.astype(np.int64) << 32) | far
+    return packed
+
+
+def _unpacked(packed: Ids) -> tuple[Array, Array]:
+    return (packed >> 32).astype(np.int32), (packed & 0xFFFFFFFF).astype(np.int32)

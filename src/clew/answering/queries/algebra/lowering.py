@@ -1,0 +1,163 @@
+"""What printers share: queries without ties, without lists, and groups as tables with named columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from clew.answering.queries.algebra.kinds import Scope
+from clew.answering.queries.algebra.values import (
+    Aggregate,
+    All,
+    Attribute,
+    Call,
+    Column,
+    Compare,
+    Edge,
+    Either,
+    Exists,
+    Expression,
+    Field,
+    Formula,
+    Missing,
+    Not,
+    Order,
+    Pattern,
+    Query,
+    Subquery,
+    Value,
+    Var,
+    Variable,
+    names_used,
+    rewrite,
+)
+from clew.core.errors import InputError
+
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class CannotPrintError(InputError):
+    """A query language has no words for a part of a query."""
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A grouped query in two steps: keys and aggregates of groups, and what to show of them."""
+
+    keys: tuple[tuple[str, Expression], ...]
+    """Keys that are expressions, by the name of their column."""
+    variables: tuple[str, ...]
+    """Keys that are variables or named edges."""
+    aggregates: tuple[tuple[str, Aggregate], ...]
+    query: Query
+    """The query with fields for keys and aggregates."""
+
+
+def without_ties(query: Query) -> Query:
+    """Return an equal query without ties: its rows are compared with the last row that is surely selected."""
+    if not query.ties or query.first is None:
+        return query
+    if len(query.order) != 1 or query.skip:
+        raise CannotPrintError("ties need a single order key and no skip to be written in another language")
+    [key] = query.order
+    others = tuple(Order(column.expression) for column in query.columns)
+    last = replace(
+        query,
+        columns=(Column(key.expression),),
+        order=(key, *others),
+        first=1,
+        skip=query.first - 1,
+        ties=False,
+        **_required(query, Not(Missing(key.expression))),
+    )
+    goal = Subquery(last)
+    inside = Either((Missing(goal), Compare(key.expression, ">=" if key.descending else "<=", goal)))
+    plain = replace(query, first=None, ties=False)
+    return replace(plain, **_required(query, Not(Missing(key.expression)), inside))
+
+
+def _required(query: Query, *formulas: Formula) -> dict[str, Any]:
+    if query.is_grouped:
+        return {"having": (*query.having, *formulas)}
+    return {"pattern": replace(query.pattern, where=(*query.pattern.where, *formulas))}
+
+
+def grouped(query: Query, scope: Scope) -> Grouped:
+    """Split a grouped query into its two steps."""
+    fields: dict[Expression, Field] = {}
+    for number, key in enumerate(query.group):
+        if not isinstance(key, Var):
+            fields.setdefault(key, Field(f"key{number}", scope.kind(key)))
+
+    def named(part: Any) -> Any:
+        if part in fields:
+            return fields[part]
+        if isinstance(part, Aggregate) and part.over is None:
+            return fields.setdefault(part, Field(f"value{len(fields)}", scope.kind(part)))
+        if isinstance(part, Call):
+            return replace(part, arguments=tuple(map(named, part.arguments)))
+        if isinstance(part, All | Either):
+            return replace(part, parts=tuple(map(named, part.parts)))
+        if isinstance(part, Not):
+            return Not(named(part.part))
+        if isinstance(part, Missing):
+            return Missing(named(part.expression))
+        if isinstance(part, Compare):
+            return replace(part, left=named(part.left), right=named(part.right))
+        return part
+
+    shown = replace(
+        query,
+        columns=tuple(replace(column, expression=named(column.expression)) for column in query.columns),
+        order=tuple(replace(key, expression=named(key.expression)) for key in query.order),
+        having=tuple(map(named, query.having)),
+    )
+    return Grouped(
+        tuple((field.name, part) for part, field in fields.items() if not isinstance(part, Aggregate)),
+        tuple(dict.fromkeys(key.name for key in query.group if isinstance(key, Var))),
+        tuple((field.name, part) for part, field in fields.items() if isinstance(part, Aggregate)),
+        shown,
+    )
+
+
+def without_lists(query: Query) -> Query:
+    """Return an equal query in which `in` a plain sub-query is the existence of a solution with an equal value."""
+
+    def change(part: Any) -> Any:
+        if not isinstance(part, Compare) or part.comparison != "in" or not isinstance(part.right, Subquery):
+            return part
+        inner = part.right.query
+        if not isinstance(inner, Query) or inner.is_grouped or inner.first is not None or inner.skip:
+            return part
+        renamed = {name: f"{name}_in" for name in inner.pattern.bound}
+        column, pattern = (_renamed(one, renamed) for one in (inner.columns[0].expression, inner.pattern))
+        return Exists(replace(pattern, where=(*pattern.where, Compare(column, "=", part.left))))
+
+    return rewrite(query, change)
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    def change(part: Any) -> Any:
+        if isinstance(part, Var | Variable):
+            return replace(part, name=names.get(part.name, part.name))
+        if isinstance(part, Attribute):
+            return replace(part, variable=names.get(part.variable, part.variable))
+        if isinstance(part, Edge):
+            head, tail = (names.get(end, end) if isinstance(end, str) else end for end in (part.head, part.tail))
+            return replace(part, head=head, tail=tail, name=part.name and names.get(part.name, part.name))
+        return part
+
+    return rewrite(value, change)
+
+
+def turned(formula: Compare) -> Compare:
+    """Return the comparison with a literal on its right side."""
+    if isinstance(formula.left, Value) and formula.comparison in ("=", "!=", *FLIPPED):
+        sign: Any = FLIPPED.get(formula.comparison, formula.comparison)
+        return Compare(formula.right, sign, formula.left)
+    return formula
+
+
+def shared(part: Exists | Pattern | Aggregate, scope: Scope) -> list[str]:
+    """Return the names that a sub-pattern shares with its scope."""
+    return sorted(names_used(part) & {*scope.types, *scope.edges})

@@ -1,0 +1,419 @@
+"""Parser of the text form: `parse(str(query)) == query`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from itertools import count
+from typing import NoReturn, TypeVar
+
+from clew.answering.queries.algebra.values import (
+    AGGREGATES,
+    FUNCTIONS,
+    WORDS,
+    Aggregate,
+    All,
+    AnyQuery,
+    Attribute,
+    Call,
+    Column,
+    Combined,
+    Compare,
+    Constant,
+    Edge,
+    Either,
+    Exists,
+    Expression,
+    Formula,
+    Missing,
+    Named,
+    Nodes,
+    Not,
+    Order,
+    Pattern,
+    Query,
+    Subquery,
+    Value,
+    Var,
+    Variable,
+)
+from clew.core.errors import InputError
+
+TOKEN = re.compile(
+    r"""\s*(?:(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(?P<text>"(?:[^"\\]|\\.)*")|`(?P<quoted>(?:[^`]|``)*)`"""
+    r"""|(?P<word>[^\W\d]\w*)|(?P<sign><=|>=|!=|<>|->|<-|[-+*/=<>(){}\[\],.:]))"""
+)
+MAX_DEPTH = 60
+"""Maximum number of brackets inside each other. Deeper texts would exhaust Python's stack."""
+T = TypeVar("T")
+
+
+class QuerySyntaxError(InputError):
+    """A query's text cannot be read. The message shows the position and what is possible there."""
+
+
+def parse(text: str) -> AnyQuery:
+    """Read a query. Raise QuerySyntaxError for any other text."""
+    parser = _Parser(text)
+    query = parser.whole()
+    if parser.position < len(parser.tokens):
+        parser.fail("the end, or one of: union, intersect, except")
+    return query
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text, self.position, self.depth, self.fresh = text, 0, 0, count(1)
+        self.furthest: tuple[int, str] = (0, "")
+        self.tokens: list[tuple[str, str, int]] = []  # kind, content, offset
+        offset, text = 0, text.rstrip()
+        while offset < len(text):
+            found = TOKEN.match(text, offset)
+            if found is None:
+                raise QuerySyntaxError(f"unexpected character {text[offset:].lstrip()[:1]!r} at {offset}: {text!r}")
+            kind = found.lastgroup or ""
+            content = found[kind]
+            content = json.loads(content) if kind == "text" else content
+            self.tokens.append((kind, content.replace("``", "`") if kind == "quoted" else content, found.start(kind)))
+            offset = found.end()
+
+    # Tokens
+
+    def fail(self, expected: str) -> NoReturn:
+        if self.position >= self.furthest[0]:
+            self.furthest = self.position, expected
+        place, expected = self.furthest
+        offset = self.tokens[place][2] if place < len(self.tokens) else len(self.text)
+        seen = repr(self.text[offset : offset + 20]) if offset < len(self.text) else "the end"
+        raise QuerySyntaxError(f"cannot read the query at {offset}: expected {expected}, found {seen}")
+
+    def sees(self, *words: str) -> bool:
+        """Whether the next tokens are these signs or words of the language."""
+        for index, word in enumerate(words, self.position):
+            kind, content, _ = self.tokens[index] if index < len(self.tokens) else ("", "", 0)
+            if kind not in ("word", "sign") or content.lower() != word:
+                return False
+        return True
+
+    def takes(self, *words: str) -> bool:
+        if self.sees(*words):
+            self.position += len(words)
+            return True
+        return False
+
+    def needs(self, *words: str) -> None:
+        if not self.takes(*words):
+            self.fail(repr(" ".join(words)))
+
+    def take(self, kind: str, expected: str) -> str:
+        if self.position == len(self.tokens) or self.tokens[self.position][0] != kind:
+            self.fail(expected)
+        self.position += 1
+        return self.tokens[self.position - 1][1]
+
+    def name(self, expected: str, allowed: frozenset[str] = frozenset()) -> str:
+        """Read a name. Words of the language are names only if they are `allowed` here."""
+        kind, content, _ = self.tokens[self.position] if self.position < len(self.tokens) else ("", "", 0)
+        if kind == "quoted" or (kind == "word" and content.lower() not in WORDS - allowed):
+            self.position += 1
+            return content
+        return self.fail(expected)
+
+    def whole_number(self) -> int:
+        number = self.take("number", "a whole number")
+        if not number.isdigit():
+            self.position -= 1
+            self.fail("a whole number")
+        return int(number)
+
+    def attempt(self, rule: Callable[[], T]) -> T | None:
+        """Try a rule. Go back if it does not fit, but remember the furthest position for the message."""
+        start = self.position
+        try:
+            return rule()
+        except QuerySyntaxError:
+            self.position = start
+            return None
+
+    def nested(self, rule: Callable[[], T]) -> T:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise QuerySyntaxError(f"more than {MAX_DEPTH} brackets inside each other: split the query")
+        try:
+            return rule()
+        finally:
+            self.depth -= 1
+
+    # Queries
+
+    def whole(self) -> AnyQuery:
+        query = self.part()
+        while any(self.sees(word) for word in ("union", "intersect", "except")):
+            operation = self.take("word", "a set operation").lower()
+            query = Combined(operation, query, self.part())  # type: ignore[arg-type]
+        return query
+
+    def part(self) -> AnyQuery:
+        if self.takes("("):
+            query = self.nested(self.whole)
+            self.needs(")")
+            return query
+        return self.query()
+
+    def query(self) -> Query:
+        self.needs("find")
+        distinct = self.takes("distinct")
+        columns = self.listed(self.column)
+        pattern = self.pattern() if self.takes("where") else Pattern()
+        group = self.listed(self.expression) if self.takes("group", "by") else ()
+        having = self.conjunction() if self.takes("having") else ()
+        order = self.listed(self.order) if self.takes("order", "by") else ()
+        first = self.whole_number() if self.takes("first") else None
+        skip = self.whole_number() if self.takes("skip") else 0
+        return Query(columns, pattern, distinct, group, having, order, first, skip, self.takes("with", "ties"))
+
+    def listed(self, rule: Callable[[], T]) -> tuple[T, ...]:
+        items = [rule()]
+        while self.takes(","):
+            items.append(rule())
+        return tuple(items)
+
+    def column(self) -> Column:
+        return Column(self.expression(), self.name("a column name") if self.takes("as") else "")
+
+    def order(self) -> Order:
+        expression = self.expression()
+        descending = self.takes("desc")
+        if not descending:
+            self.takes("asc")
+        return Order(expression, descending)
+
+    # Patterns
+
+    def pattern(self) -> Pattern:
+        """Parts joined by `and` or commas, such as `(a: drug) -[treats]-> (b) and b.year > 1990`."""
+        variables: list[Variable] = []
+        edges: list[Edge] = []
+        where: list[Formula] = []
+        optional: list[Pattern] = []
+        while True:
+            if self.takes("optional"):
+                optional.append(self.braced())
+            elif self.attempt(lambda: self.path(variables, edges)) is None:
+                where.append(self.negation())
+            if not (self.takes("and") or self.takes(",")):
+                return Pattern(tuple(variables), tuple(edges), tuple(where), tuple(optional))
+
+    def braced(self) -> Pattern:
+        self.needs("{")
+        pattern = Pattern() if self.sees("}") else self.nested(self.pattern)
+        self.needs("}")
+        return pattern
+
+    def path(self, variables: list[Variable], edges: list[Edge]) -> bool:
+        """Read a node and the steps that follow it."""
+        seen: list[Variable] = []
+        steps: list[Edge] = []
+        here = self.end(seen)
+        if isinstance(here, Named | Nodes) and not (self.sees("-") or self.sees("<-")):
+            self.fail("an edge, such as -[relation]->")
+        while self.sees("-") or self.sees("<-"):
+            backward = self.takes("<-")
+            if not backward:
+                self.needs("-")
+            self.needs("[")
+            name, relation, least, most = self.step()
+            self.needs("]")
+            forward = self.takes("->")
+            if not forward:
+                self.needs("-")
+            there = self.end(seen)
+            head, tail = (there, here) if backward else (here, there)
+            steps.append(Edge(head, relation, tail, forward or backward, least, most, name))
+            here = there
+        variables += seen
+        edges += steps
+        return True
+
+    def end(self, seen: list[Variable]) -> str | Constant:
+        constant = self.constant()
+        if constant is not None:
+            return constant
+        self.needs("(")
+        name = f"_{next(self.fresh)}" if self.sees(":") or self.sees(")") else self.name("a variable")
+        seen.append(Variable(name, self.name("a node type", WORDS) if self.takes(":") else None))
+        self.needs(")")
+        return name
+
+    def constant(self) -> Constant | None:
+        if self.takes("node", "("):
+            keys = self.listed(lambda: self.take("text", "a key in quotes"))
+            self.needs(")")
+            return Nodes(keys)
+        if self.position < len(self.tokens) and self.tokens[self.position][0] == "text":
+            text = self.take("text", "a name in quotes")
+            return Named(text, self.name("a node type", WORDS) if self.takes(":") else None)
+        return None
+
+    def step(self) -> tuple[str | None, str | None, int, int | None]:
+        """Read `relation`, `name: relation`, `any`, with `*`, `+` or `{least,most}` after it."""
+        name = None
+        relation = None if self.takes("any") else self.name("a relation, or any", WORDS)
+        if relation is not None and self.takes(":"):
+            name, relation = relation, None if self.takes("any") else self.name("a relation, or any", WORDS)
+        if self.takes("*"):
+            return name, relation, 0, None
+        if self.takes("+"):
+            return name, relation, 1, None
+        if not self.takes("{"):
+            return name, relation, 1, 1
+        least = self.whole_number()
+        most: int | None = least
+        if self.takes(","):
+            most = None if self.sees("}") else self.whole_number()
+        self.needs("}")
+        return name, relation, least, most
+
+    # Formulas
+
+    def conjunction(self) -> tuple[Formula, ...]:
+        parts = [self.negation()]
+        while self.takes("and") or self.takes(","):
+            parts.append(self.negation())
+        return tuple(parts)
+
+    def formula(self) -> Formula:
+        """Read conditions joined by `or`, each of which may be conditions joined by `and`."""
+        options = [self.all()]
+        while self.takes("or"):
+            options.append(self.all())
+        return options[0] if len(options) == 1 else Either(tuple(options))
+
+    def all(self) -> Formula:
+        parts = [self.negation()]
+        while self.takes("and"):
+            parts.append(self.negation())
+        return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+    def negation(self) -> Formula:
+        if self.takes("not"):
+            return Not(self.nested(self.negation))
+        if self.takes("exists"):
+            return Exists(self.braced())
+        if self.sees("("):
+            inner = self.attempt(self.bracketed)
+            if inner is not None:
+                return inner
+        return self.attempt(self.path_formula) or self.comparison()
+
+    def path_formula(self) -> Formula:
+        """Read a path inside `or` or after `not`, which means that it exists."""
+        variables: list[Variable] = []
+        edges: list[Edge] = []
+        self.path(variables, edges)
+        if not edges:
+            self.fail("an edge, such as -[relation]->")
+        return Exists(Pattern(tuple(variables), tuple(edges)))
+
+    def bracketed(self) -> Formula:
+        self.needs("(")
+        inner = self.nested(self.formula)
+        self.needs(")")
+        return inner
+
+    def comparison(self) -> Formula:
+        left = self.expression()
+        if self.takes("is"):
+            denied = self.takes("not")
+            if self.takes("missing"):
+                return Not(Missing(left)) if denied else Missing(left)
+            if self.takes("present"):
+                return Missing(left) if denied else Not(Missing(left))
+            right = self.constant() or Var(self.name("missing, present, a variable or a name in quotes"))
+            return Compare(left, "!=" if denied else "=", right)
+        if self.takes("between"):
+            low = self.expression()
+            self.needs("and")
+            return All((Compare(left, ">=", low), Compare(left, "<=", self.expression())))
+        denied = self.takes("not")
+        found = self.membership(left) if self.takes("in") else self.compared(left)
+        return Not(found) if denied else found
+
+    def membership(self, left: Expression) -> Formula:
+        closing = "]" if self.takes("[") else ")"
+        if closing == ")":
+            self.needs("(")
+            if self.sees("find") or self.sees("("):
+                query = self.nested(self.whole)
+                self.needs(")")
+                return Compare(left, "in", Subquery(query))
+        options = tuple(Compare(left, "=", value) for value in self.listed(self.expression))
+        self.needs(closing)
+        return options[0] if len(options) == 1 else Either(options)
+
+    def compared(self, left: Expression) -> Formula:
+        for sign in ("<=", ">=", "!=", "<>", "=", "<", ">", "contains"):
+            if self.takes(sign):
+                return Compare(left, "!=" if sign == "<>" else sign, self.expression())  # type: ignore[arg-type]
+        for word in ("starts", "ends"):
+            if self.takes(word, "with"):
+                return Compare(left, f"{word} with", self.expression())  # type: ignore[arg-type]
+        return self.fail("a comparison: =, !=, <, <=, >, >=, in, between, contains, starts with, ends with, is")
+
+    # Expressions
+
+    def expression(self) -> Expression:
+        left = self.product()
+        while self.sees("+") or self.sees("-"):
+            sign = self.take("sign", "a sign")
+            left = Call(sign, (left, self.product()))
+        return left
+
+    def product(self) -> Expression:
+        left = self.atom()
+        while self.sees("*") or self.sees("/"):
+            sign = self.take("sign", "a sign")
+            left = Call(sign, (left, self.atom()))
+        return left
+
+    def atom(self) -> Expression:
+        kind, content, _ = self.tokens[self.position] if self.position < len(self.tokens) else ("", "", 0)
+        if kind == "number":
+            self.position += 1
+            return Value(int(content) if content.isdigit() else float(content))
+        if kind == "text":
+            self.position += 1
+            return Value(content)
+        if self.takes("-"):
+            number = self.take("number", "a number")
+            return Value(-int(number) if number.isdigit() else -float(number))
+        if self.takes("true") or self.takes("false"):
+            return Value(content.lower() == "true")
+        if self.takes("("):
+            inner: Expression | None = self.attempt(self.subquery)
+            if inner is None:
+                inner = self.nested(self.expression)
+                self.needs(")")
+            return inner
+        if kind == "word" and self.sees(content.lower(), "(") and content.lower() in (*AGGREGATES, *FUNCTIONS):
+            self.position += 2
+            inner = self.aggregate(content.lower()) if content.lower() in AGGREGATES else self.call(content.lower())
+            self.needs(")")
+            return inner
+        name = self.name(f"a value, a variable, {', '.join((*AGGREGATES, *FUNCTIONS))} or (find …)")
+        return Attribute(name, self.name("an attribute", WORDS)) if self.takes(".") else Var(name)
+
+    def subquery(self) -> Subquery:
+        query = self.nested(self.whole)
+        self.needs(")")
+        return Subquery(query)
+
+    def call(self, function: str) -> Call:
+        return Call(function, self.listed(lambda: self.nested(self.expression)))
+
+    def aggregate(self, function: str) -> Aggregate:
+        distinct = self.takes("distinct")
+        argument = None if function == "count" and self.takes("*") else self.nested(self.expression)
+        over = self.nested(self.pattern) if self.takes("for") else None
+        return Aggregate(function, argument, distinct, over)  # type: ignore[arg-type]

@@ -1,0 +1,455 @@
+"""A query as SPARQL 1.1, in the names of the base's RDF export.
+
+A named edge is a node of its own in the export, with its ends, its relation and its attributes. Dates are texts of full
+length here, since the export also has years and months alone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+from clew.answering.queries.algebra.kinds import Scope, comparable
+from clew.answering.queries.algebra.lowering import CannotPrintError, grouped, shared, turned, without_ties
+from clew.answering.queries.algebra.values import (
+    Aggregate,
+    All,
+    AnyQuery,
+    Attribute,
+    Call,
+    Combined,
+    Compare,
+    Constant,
+    Edge,
+    Either,
+    Exists,
+    Expression,
+    Field,
+    Formula,
+    Missing,
+    Named,
+    Nodes,
+    Not,
+    Pattern,
+    Query,
+    Subquery,
+    Value,
+    Var,
+    walk,
+)
+from clew.answering.queries.problem import Check, literal_checks
+from clew.core.schema import Schema
+from clew.store.graph.iris import (
+    EDGE_HEAD,
+    EDGE_RELATION,
+    EDGE_TAIL,
+    LABEL,
+    attribute_iri,
+    node_iri,
+    relation_iri,
+    type_iri,
+)
+
+NUMBER = "^[-+]?[0-9][0-9,]*([.][0-9]+)?$"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+NOTHING = "1/0"
+"""An error, which leaves a value unbound."""
+PARTS = {"contains": "CONTAINS", "starts with": "STRSTARTS", "ends with": "STRENDS"}
+
+
+def sparql(query: AnyQuery, schema: Schema) -> str:
+    """Return a query whose rows are those of the algebra, nodes by their IRIs."""
+    return "\n".join(_Sparql(schema).query(query, "_c"))
+
+
+@dataclass(frozen=True)
+class _Level:
+    """The names of a scope, those that may be missing, and the variables that have values of expressions."""
+
+    scope: Scope
+    values: dict[Expression, str] = field(default_factory=dict)
+    optional: frozenset[str] = frozenset()
+
+
+class _Sparql:
+    def __init__(self, schema: Schema) -> None:
+        self.schema, self.numbers = schema, count(1)
+
+    def fresh(self) -> str:
+        return f"?_v{next(self.numbers)}"
+
+    # Queries
+
+    def query(self, query: AnyQuery, prefix: str) -> list[str]:
+        """Return the lines of a query whose columns are called by a prefix and a number."""
+        if isinstance(query, Combined):
+            return self.combined(query, prefix)
+        query = without_ties(query)
+        level = _Level(Scope(self.schema))
+        used = {part for part in self.parts(query) if isinstance(part, Attribute)}
+        lines, level = self.solutions(query.pattern, level, used)
+        if query.is_grouped:
+            lines, level, query = self.groups(query, level, lines)
+        return self.rows(query, level, lines, prefix)
+
+    def parts(self, *values: Any) -> list[Any]:
+        return [part for value in values for part in walk(value, lambda part: isinstance(part, Subquery))]
+
+    def solutions(self, pattern: Pattern, level: _Level, used: set[Attribute]) -> tuple[list[str], _Level]:
+        """Return a sub-select with each solution once."""
+        lines, level = self.group(pattern, level, used)
+        names = [*(f"?{name}" for name in (*level.scope.types, *level.scope.edges)), *level.values.values()]
+        if not names:
+            return lines, level
+        return [f"{{ SELECT DISTINCT {' '.join(dict.fromkeys(names))} WHERE {{", *_indented(lines), "} }"], level
+
+    def groups(self, query: Query, level: _Level, lines: list[str]) -> tuple[list[str], _Level, Query]:
+        split = grouped(query, level.scope)
+        inner, values = list(lines), dict[Expression, str]()
+        shown = [f"?{name}" for name in split.variables]
+        for name, key in split.keys:
+            shown.append(self.bound(key, level, inner, f"?_{name}"))
+            values[Field(name, level.scope.kind(key))] = shown[-1]
+        by = f" GROUP BY {' '.join(shown)}" if shown else ""
+        for name, part in split.aggregates:
+            shown.append(f"({self.aggregate(part, level, inner)} AS ?_{name})")
+            values[Field(name, level.scope.kind(part))] = f"?_{name}"
+        for attribute, variable in level.values.items():
+            if isinstance(attribute, Attribute) and attribute.variable in split.variables:
+                values[attribute] = self.fresh()
+                shown.append(f"(SAMPLE({variable}) AS {values[attribute]})")
+        whole = [f"{{ SELECT {' '.join(shown) or '(1 AS ?_one)'} WHERE {{", *_indented(inner), f"}}{by} }}"]
+        level = replace(level, values=values)
+        for formula in split.query.having:
+            self.filter(formula, level, whole)
+        return whole, level, split.query
+
+    def rows(self, query: Query, level: _Level, lines: list[str], prefix: str) -> list[str]:
+        """Return the last step: columns, order and limits."""
+        lines = list(lines)
+        columns = [
+            self.bound(column.expression, level, lines, f"?{prefix}{n}") for n, column in enumerate(query.columns)
+        ]
+        keys = [self.bound(key.expression, level, lines, f"?{prefix}o{n}") for n, key in enumerate(query.order)]
+        head = f"SELECT {'DISTINCT ' if query.distinct else ''}{' '.join(columns)} WHERE {{"
+        if query.distinct and keys:
+            lines = [f"SELECT DISTINCT {' '.join(columns + keys)} WHERE {{", *_indented(lines), "}"]
+            head = f"SELECT {' '.join(columns)} WHERE {{"
+        order = []
+        for key, variable in zip(query.order, keys, strict=True):
+            value = f"LCASE({variable})" if level.scope.kind(key.expression) == "text" else variable
+            order += [f"(!BOUND({variable}))", f"{'DESC' if key.descending else 'ASC'}({value})"]
+        if order or query.first is not None or query.skip:
+            order += [part for column in columns for part in (f"(!BOUND({column}))", f"ASC({column})")]
+        end = "}" + (f" ORDER BY {' '.join(order)}" if order else "")
+        end += "" if query.first is None else f" LIMIT {query.first}"
+        return [head, *_indented(lines), end + (f" OFFSET {query.skip}" if query.skip else "")]
+
+    def combined(self, query: Combined, prefix: str) -> list[str]:
+        left, right = self.query(query.left, prefix), self.query(query.right, prefix)
+        width, side = 0, query.left
+        while isinstance(side, Combined):
+            side = side.left
+        width = len(side.columns)
+        word = {"union": "UNION", "intersect": "", "except": "MINUS"}[query.operation]
+        inner = ["{", *_indented(left), f"}} {word} {{", *_indented(right), "}"]
+        return [f"SELECT DISTINCT {' '.join(f'?{prefix}{n}' for n in range(width))} WHERE {{", *_indented(inner), "}"]
+
+    # Patterns
+
+    def group(self, pattern: Pattern, level: _Level, used: set[Attribute]) -> tuple[list[str], _Level]:
+        """Return the lines of a group, and the level inside. Attributes that are `used` are looked up here."""
+        before = {*level.scope.types, *level.scope.edges}
+        inside = level.scope.inside(replace(pattern, optional=()))
+        lines = [
+            f"?{name} a {f'<{type_iri(kind)}>' if kind else self.fresh()} ."
+            for name, kind in pattern.types.items()
+            if kind or name not in before
+        ]
+        for edge in pattern.edges:
+            self.edge(edge, lines)
+        level = replace(level, scope=inside, values=dict(level.values))
+        new = {*inside.types, *inside.edges} - before
+        for attribute in sorted((one for one in used if one.variable in new), key=str):
+            self.look_up(attribute, level, lines)
+        for part in pattern.optional:
+            known = {*level.scope.types, *level.scope.edges}
+            more, level = self.group(part, level, used)
+            lines += ["OPTIONAL {", *_indented(more), "}"]
+            level = replace(level, optional=level.optional | part.bound - known)
+        for formula in pattern.where:
+            self.filter(formula, level, lines)
+        return lines, level
+
+    def look_up(self, attribute: Attribute, level: _Level, lines: list[str]) -> None:
+        owner, name, value = f"?{attribute.variable}", attribute.name, self.fresh()
+        kind = level.scope.kind(attribute)
+        if kind == "list":
+            return
+        is_edge = attribute.variable in level.scope.edges
+        level.values[attribute] = value
+        if name == "key" and not is_edge:
+            raise CannotPrintError("the RDF export has no keys: ask for names")
+        if name in ("type", "relation") and (is_edge or name == "type"):
+            predicate = f"<{EDGE_RELATION}>" if is_edge else "a"
+            iris = {type_iri(one): one for one in self.schema.type_names}
+            if is_edge:
+                iris = {relation_iri(one): one for one in self.schema.relation_names}
+            pairs = " ".join(f"(<{iri}> {_text(one)})" for iri, one in iris.items())
+            stored = self.fresh()
+            lines.append(f"OPTIONAL {{ {owner} {predicate} {stored} . VALUES ({stored} {value}) {{ {pairs} }} }}")
+            return
+        iri = LABEL if name == "name" and not is_edge else attribute_iri(name)
+        if kind == "date":
+            stored = self.fresh()
+            padded = f'CONCAT(STR({stored}), SUBSTR("0000-01-01T00:00:00", STRLEN(STR({stored})) + 1))'
+            lines.append(f"OPTIONAL {{ {owner} <{iri}> {stored} . BIND({padded} AS {value}) }}")
+        else:
+            lines.append(f"OPTIONAL {{ {owner} <{iri}> {value} }}")
+
+    def edge(self, edge: Edge, lines: list[str]) -> None:
+        head, tail = (self.end(end, lines) for end in (edge.head, edge.tail))
+        if edge.name:
+            relation = f"<{relation_iri(edge.relation)}>" if edge.relation else self.fresh()
+            lines.append(f"?{edge.name} <{EDGE_RELATION}> {relation} .")
+            ends = [f"?{edge.name} <{EDGE_HEAD}> {a} ; <{EDGE_TAIL}> {b} ." for a, b in ((head, tail), (tail, head))]
+            lines.append(ends[0] if edge.directed else f"{{ {ends[0]} }} UNION {{ {ends[1]} }}")
+        elif edge.relation is None and edge.is_single:
+            ways = [f"{head} {self.fresh()} {tail} .", f"{tail} {self.fresh()} {head} ."]
+            lines.append(ways[0] if edge.directed else f"{{ {ways[0]} }} UNION {{ {ways[1]} }}")
+        else:
+            lines.append(f"{head} {self.path(edge)} {tail} .")
+
+    def path(self, edge: Edge) -> str:
+        names = self.schema.relation_names if edge.relation is None else (edge.relation,)
+        steps = [f"<{relation_iri(name)}>" for name in names]
+        steps += [] if edge.directed else [f"^{step}" for step in steps]
+        step = steps[0] if len(steps) == 1 else f"({'|'.join(steps)})"
+        if edge.most is None:
+            return "/".join([step] * edge.least + [f"{step}*"]) if edge.least != 1 else f"{step}+"
+        walks = ["/".join([step] * number) for number in range(max(1, edge.least), edge.most + 1)]
+        if not walks:
+            raise CannotPrintError("a walk of no edges cannot be written in SPARQL")
+        path = walks[0] if len(walks) == 1 else f"({'|'.join(walks)})"
+        return path if edge.least else f"({path})?"
+
+    def end(self, end: str | Constant, lines: list[str]) -> str:
+        if isinstance(end, str):
+            return f"?{end}"
+        iris = self.iris(end)
+        if len(iris) == 1:
+            return iris[0]
+        variable = self.fresh()
+        lines.append(f"VALUES {variable} {{ {' '.join(iris)} }}")
+        return variable
+
+    def iris(self, constant: Constant) -> list[str]:
+        if isinstance(constant, Named):
+            raise CannotPrintError(f"{constant} is not linked to nodes: link the constants of the query first")
+        return [f"<{node_iri(key)}>" for key in constant.keys]
+
+    # Formulas
+
+    def filter(self, formula: Formula, level: _Level, lines: list[str]) -> None:
+        level = self.prepared(formula, level, lines)
+        lines.append(f"FILTER({self.formula(formula, level)})")
+
+    def prepared(self, part: Any, level: _Level, lines: list[str]) -> _Level:
+        """Add sub-selects for the sub-queries and the aggregates over patterns that a part has at this level."""
+        level = replace(level, values=dict(level.values))
+        skipped = {id(inner.right) for inner in walk(part) if isinstance(inner, Compare) and inner.comparison == "in"}
+        for inner in walk(part, lambda one: isinstance(one, Pattern | Subquery | Aggregate)):
+            if id(inner) in skipped or inner in level.values:
+                continue
+            if isinstance(inner, Subquery):
+                prefix = f"_q{next(self.numbers)}_"
+                lines += ["OPTIONAL { {", *_indented(self.query(inner.query, prefix)), "} }"]
+                level.values[inner] = f"?{prefix}0"
+            elif isinstance(inner, Aggregate) and inner.over is not None:
+                level.values[inner] = self.aggregate_over(inner, level, lines)
+        return level
+
+    def aggregate_over(self, part: Aggregate, outer: _Level, lines: list[str]) -> str:
+        """Add a sub-select with an aggregate for each combination of the shared variables, and return its variable."""
+        assert part.over is not None
+        names = shared(part, outer.scope)
+        if outer.optional & set(names):
+            raise CannotPrintError("an aggregate over an optional variable cannot be written in SPARQL")
+        level = _Level(Scope(self.schema, {}, {}))
+        types = {name: outer.scope.types[name] for name in names if name in outer.scope.types}
+        edges = {name: outer.scope.edges[name] for name in names if name in outer.scope.edges}
+        inner = [f"?{name} a {self.fresh()} ." for name in types]
+        inner += [f"?{name} <{EDGE_HEAD}> {self.fresh()} ." for name in edges]
+        level = replace(level, scope=Scope(self.schema, types, edges))
+        used = {one for one in self.parts(part) if isinstance(one, Attribute)}
+        for attribute in sorted((one for one in used if one.variable in names), key=str):
+            self.look_up(attribute, level, inner)
+        more, level = self.group(part.over, level, used)
+        kept = [*(f"?{name}" for name in (*level.scope.types, *level.scope.edges)), *level.values.values()]
+        body = [f"{{ SELECT DISTINCT {' '.join(kept)} WHERE {{", *_indented(inner + more), "} }"]
+        value, result = self.aggregate(replace(part, over=None), level, body), self.fresh()
+        shown = " ".join(f"?{name}" for name in names)
+        by = f" GROUP BY {shown}" if names else ""
+        lines += [f"OPTIONAL {{ {{ SELECT {shown} ({value} AS {result}) WHERE {{", *_indented(body), f"}}{by} }} }}"]
+        return f"COALESCE({result}, 0)" if part.function == "count" else result
+
+    def formula(self, formula: Formula, level: _Level, *, denied: bool = False) -> str:
+        """Return a test. Under a negation it is never an error."""
+        match formula:
+            case All(parts):
+                return "(" + " && ".join(self.formula(part, level, denied=denied) for part in parts) + ")"
+            case Either(parts):
+                return "(" + " || ".join(self.formula(part, level, denied=denied) for part in parts) + ")"
+            case Not(part):
+                return f"!{self.formula(part, level, denied=True)}"
+            case Exists(pattern):
+                used = {one for one in self.parts(pattern) if isinstance(one, Attribute)}
+                lines, _ = self.group(pattern, level, used)
+                needed = sorted(level.optional & {*pattern.types, *pattern.edge_names})
+                return self.exists(lines, needed)
+            case Missing(Attribute(owner, name) as attribute) if level.scope.kind(attribute) == "list":
+                needed = [owner] if owner in level.optional else []
+                return f"(!{self.exists([f'?{owner} <{attribute_iri(name)}> {self.fresh()} .'], needed)})"
+            case Missing(expression):
+                value = self.value(expression, level)
+                bound = f"BOUND({value})" if value.startswith("?") else f"COALESCE({value} = {value}, false)"
+                return f"(!{bound})"
+            case Compare():
+                test = self.compared(turned(formula), level)
+                return f"COALESCE({test}, false)" if denied else test
+
+    def exists(self, lines: list[str], needed: list[str]) -> str:
+        """Return whether a group has a solution. Variables that may be missing are needed first."""
+        test = f"EXISTS {{ {' '.join(lines)} }}"
+        return f"({' && '.join([*(f'BOUND(?{name})' for name in needed), test])})"
+
+    def compared(self, formula: Compare, level: _Level) -> str:
+        left, right, scope = formula.left, formula.right, level.scope
+        kind = scope.kind(left)
+        if isinstance(right, Value):
+            checks = literal_checks(kind, formula.comparison, right.value)
+            if kind == "list" and isinstance(left, Attribute):
+                part = self.fresh()
+                line = (
+                    f"?{left.variable} <{attribute_iri(left.name)}> {part} . FILTER({_checked(part, checks.tests[0])})"
+                )
+                return self.exists([line], [left.variable] if left.variable in level.optional else [])
+            value = self.value(left, level)
+            tests = [_checked(value, check) for check in checks.tests]
+            if not tests:
+                return f"({value} = {value})" if checks.all else "false"
+            return "(" + checks.joiner("&&", "||").join(tests) + ")"
+        value = self.value(left, level)
+        if isinstance(right, Named | Nodes):
+            return f"({value} {'' if formula.comparison == '=' else 'NOT '}IN ({', '.join(self.iris(right))}))"
+        other = scope.kind(right)
+        if not comparable(kind, other):
+            return "false"
+        if formula.comparison == "in":
+            assert isinstance(right, Subquery)
+            prefix = f"_q{next(self.numbers)}_"
+            test = _test(f"?{prefix}0", "=", value, kind)
+            return self.exists(["{", *self.query(right.query, prefix), f"}} FILTER({test})"], [])
+        return _test(value, formula.comparison, self.value(right, level), kind)
+
+    # Expressions
+
+    def bound(self, part: Expression, level: _Level, lines: list[str], name: str) -> str:
+        """Bind an expression to a name, and return it."""
+        if isinstance(part, Attribute) and level.scope.kind(part) == "list":
+            raise CannotPrintError(f"{part} is a list, which has several rows in SPARQL")
+        level = self.prepared(part, level, lines)
+        lines.append(f"BIND({self.value(part, level)} AS {name})")
+        return name
+
+    def value(self, part: Expression, level: _Level) -> str:
+        if part in level.values:
+            return level.values[part]
+        match part:
+            case Value(value):
+                return json.dumps(value, ensure_ascii=False) if not isinstance(value, float) else f"{value!r}e0"
+            case Var(name):
+                return f"?{name}"
+            case Call(function, arguments):
+                kinds = [level.scope.kind(argument) for argument in arguments]
+                return _call(function, [self.value(argument, level) for argument in arguments], kinds)
+        raise CannotPrintError(f"{part} has no value in SPARQL")
+
+    def aggregate(self, part: Aggregate, level: _Level, lines: list[str]) -> str:
+        """Return an aggregate whose argument is bound in the lines. Engines give up at a missing value otherwise."""
+        if part.argument is None:
+            return "COUNT(*)"
+        kind = level.scope.kind(part.argument)
+        value = self.bound(part.argument, level, lines, self.fresh())
+        word = "DISTINCT " if part.distinct else ""
+        number = f"COUNT({word}{value})"
+        if part.function == "count":
+            return number
+        if part.function in ("sum", "avg"):
+            total = f"SUM({word}COALESCE({value}, 0))"
+            result = total if part.function == "sum" else f"{total} / {number}"
+        else:
+            low = part.function == "min"
+            last = {"text": '"\\uFFFF"' if low else '""', "date": '"9999"' if low else '""'}
+            shown = f'CONCAT(LCASE({value}), "\\u0001", {value})' if kind == "text" else value
+            result = f"{part.function.upper()}(COALESCE({shown}, {last.get(kind, '1e308' if low else '-1e308')}))"
+            result = f'STRAFTER({result}, "\\u0001")' if kind == "text" else result
+        return f"IF({number} = 0, {NOTHING}, {result})"
+
+
+def _test(left: str, comparison: str, right: str, kind: str) -> str:
+    if kind == "text":
+        left, right = f"LCASE({left})", f"LCASE({right})"
+        if comparison in PARTS:
+            return f"{PARTS[comparison]}({left}, {right})"
+    return f"({left} {'=' if comparison in PARTS else comparison} {right})"
+
+
+def _checked(value: str, check: Check) -> str:
+    if check.kind == "text":
+        return _test(value, check.comparison, _text(check.value), "text")
+    return f"({value} {check.comparison} {_text(check.value) if check.kind == 'day' else check.value})"
+
+
+def _call(function: str, arguments: list[str], kinds: list[str]) -> str:
+    first = arguments[0]
+    if function == "-" and kinds == ["date", "date"]:
+        return f"({_day_number(first)} - {_day_number(arguments[1])})"
+    if function == "/":
+        return f"IF({arguments[1]} = 0, {NOTHING}, {first} / {arguments[1]})"
+    if len(arguments) == 2:
+        return f"({first} {function} {arguments[1]})"
+    match function:
+        case "year" | "month" | "day":
+            return _date_part(first, function)
+        case "number":
+            number = f'<{XSD}double>(REPLACE({first}, ",", ""))'
+            return f"IF(REGEX({first}, {_text(NUMBER)}), {number}, {NOTHING})"
+        case "round":
+            return f"<{XSD}integer>(FLOOR({first} + 0.5))"
+    return {"length": "STRLEN", "lower": "LCASE", "abs": "ABS"}[function] + f"({first})"
+
+
+def _date_part(value: str, part: str) -> str:
+    start, length = {"year": (1, 4), "month": (6, 2), "day": (9, 2)}[part]
+    return f"<{XSD}integer>(SUBSTR({value}, {start}, {length}))"
+
+
+def _day_number(value: str) -> str:
+    """Return the Julian day number: SPARQL cannot turn a duration into a number."""
+    year, month, day = (_date_part(value, part) for part in ("year", "month", "day"))
+    early = f"IF({month} <= 2, -1, 0)"
+    return (
+        f"(FLOOR(1461 * ({year} + 4800 + {early}) / 4) + FLOOR(367 * ({month} - 2 - 12 * {early}) / 12)"
+        f" - FLOOR(3 * FLOOR(({year} + 4900 + {early}) / 100) / 4) + {day})"
+    )
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,110 @@
+"""The text form, the check against a schema, and what the executor gives on a small base."""
+
+import pytest
+
+from clew.answering.queries.algebra.execution import Limits, QueryTooLargeError, execute, solutions
+from clew.answering.queries.algebra.kinds import check
+from clew.answering.queries.algebra.parsing import QuerySyntaxError, parse
+from clew.answering.queries.algebra.values import Named, Nodes, constants, linked
+from clew.core.errors import InputError, SchemaError
+from conftest import EDGES, build_graph, tables
+
+TEXTS = [
+    'find x where (x: gene) -[associated_with]-> (d: disease) and (d) -[has_phenotype]-> "Polydactyly": phenotype',
+    "find x.name, count(distinct d) as n where (x: gene) -[associated_with]-> (d) group by x having count(*) >= 2",
+    "find x where (x: gene) order by length(x.key) desc, x.name first 5 skip 1",
+    'find distinct x where (x) -[is_a*]-> node("P4", "P3") and not exists {(d) -[has_phenotype]-> (x)}',
+    'find p.name where (d) -[e: has_phenotype]-> (p) and e.frequency starts with "80" and e.relation != d.name',
+    'find d where (d: disease) and count(p for (d) -[has_phenotype]-> (p)) > 1 and d is not node("MFS")',
+    'find d.name, g.name where (d) and optional {(g: gene) -[associated_with]-> (d) and g.name contains "1"}',
+    '(find x where (x: gene)) except (find x where (x) -[associated_with]-> node("BBS"))',
+    "find ((find count(x) where (x: gene)) - (find count(x) where (x: disease)))",
+    'find x where (x) -[any{1,2}]- (y: `gene`) and (x.name = "a" or length(x.name) > 3)',
+    "find x where (x) and not x.name in (find y.name where (y: gene))",
+    "find x.type, max(x.name) where (x) group by x.type order by max(x.name) desc first 1 with ties",
+]
+
+
+@pytest.fixture
+def base(tmp_path):
+    edges = [*EDGES, ("FBN1", "associated_with", "BBS", None)]
+    return build_graph(tables(edges=edges), tmp_path / "small.kb")
+
+
+def keys(result):
+    return [tuple(getattr(cell, "key", cell) for cell in row) for row in result.rows]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_text_form_round_trips_and_fits_the_schema(text, base):
+    query = parse(text)
+    assert parse(str(query)) == query
+    check(query, base.schema)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("find x.name where (x: gene) and x.name is", "missing, present"),
+        ("find x where (x: gene) x.name = 1", "the end"),
+        ("find x where (x) -[treats- (y)", "']'"),
+        ("find x where (x) and x.name ~ 3", "character"),
+        ("find", "a value"),
+        ("find x where " + "(" * 80 + "x.a = 1" + ")" * 80, "brackets"),
+    ],
+)
+def test_errors_say_what_is_possible(text, expected):
+    with pytest.raises(QuerySyntaxError, match=expected):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("find x where (x: gen)", "try gene"),
+        ("find x where (x) -[has_fenotype]-> (y)", "try has_phenotype"),
+        ("find x.nam where (x: gene)", "try name"),
+        ("find y.name where (x: gene)", "try x"),
+        ("find e.freqency where (x) -[e: has_phenotype]-> (y)", "try frequency"),
+        ("find x.name, count(*) where (x: gene) -[any]-> (y) group by y", "group by"),
+        ("find sum(x.name) where (x: gene)", "number"),
+        ("find x where (x: gene) and x.name = x", "compares a"),
+        ("(find x where (x)) union (find x, x.name where (x))", "columns"),
+        ("find x where (x) and count(*) > 2", "having"),
+    ],
+)
+def test_a_query_that_does_not_fit_the_schema_is_refused(text, expected, base):
+    with pytest.raises(SchemaError, match=expected):
+        check(parse(text), base.schema)
+
+
+def test_rows_come_in_order_and_ties_stay(base):
+    most = parse(
+        "find g.name, count(d) as n where (g: gene) -[associated_with]-> (d) group by g order by count(d) desc first 1"
+    )
+    assert keys(execute(base, most)) == [("FBN1", 2)]
+    assert execute(base, most).names == ("g.name", "n")
+    tied = parse("find d where (d: disease) order by length(d.key) desc first 1 with ties")
+    assert keys(execute(base, tied)) == [("BBS",), ("MFS",)]
+
+
+def test_a_node_column_gives_a_node_set_and_the_solutions_behind_a_row(base):
+    query = parse('find distinct g where (g: gene) -[associated_with]-> (d: disease) and (d) -[any]-> node("P3")')
+    result = execute(base, query)
+    assert [base.refs([node])[0].key for node in result.nodes] == ["FBN1"]
+    [witness] = solutions(base, query, result.rows[0])
+    assert {name: ref.key for name, ref in witness.items()} == {"g": "FBN1", "d": "MFS"}
+
+
+def test_named_constants_are_linked_before_they_are_used(base):
+    query = parse('find x where (x) -[is_a]-> "Abnormal finger": phenotype')
+    assert constants(query) == (Named("Abnormal finger", "phenotype"),)
+    with pytest.raises(InputError, match="link"):
+        execute(base, query)
+    assert len(execute(base, linked(query, lambda _: ("P4",))).rows) == 2
+    assert linked(query, lambda _: ("P4",)).pattern.edges[0].tail == Nodes(("P4",))
+
+
+def test_a_query_with_too_many_solutions_ends_with_an_error(base):
+    with pytest.raises(QueryTooLargeError, match="too many solutions"):
+        execute(base, parse("find count(*) where (a) and (b) and (c)"), Limits(rows=100))

@@ -1,0 +1,173 @@
+"""Queries carried out by other engines."""
+
+import datetime
+from collections import Counter
+from decimal import Decimal
+
+import duckdb
+import kuzu
+import pyarrow as pa
+import pyoxigraph as ox
+
+from clew.answering.queries.algebra import cypher, sparql, sql
+from clew.answering.queries.algebra.columns import from_values, to_values
+from clew.answering.queries.algebra.lowering import CannotPrintError
+from clew.answering.queries.algebra.values import Aggregate, Edge, walk
+from clew.core.types import NodeRef
+from clew.store.graph.iris import node_iri
+from clew.store.graph.rdf_export import edge_statements, statements
+
+
+def cell(value):
+    """A value as every engine gives it."""
+    if isinstance(value, NodeRef):
+        return value.key
+    if isinstance(value, datetime.datetime):
+        return value.isoformat()
+    if isinstance(value, datetime.date):
+        return f"{value.isoformat()}T00:00:00"
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int | float | Decimal):
+        return float(f"{value:.9g}") + 0.0
+    return tuple(value) if isinstance(value, list) else value
+
+
+def normal(query, rows):
+    """Rows in order if the query has one, or else in any order."""
+    rows = [tuple(map(cell, row)) for row in rows]
+    if getattr(query, "order", ()) or getattr(query, "first", None) is not None:
+        return rows
+    return sorted(Counter(rows).items(), key=repr)
+
+
+def stored(kb, attributes, values):
+    """Attributes as databases hold them: dates are days, NaN is missing."""
+    held = {}
+    for name, kind in attributes.items():
+        value = values.get(name)
+        held[name] = value if kind == "list" else to_values(from_values(kind, [value]))[0]
+    return held
+
+
+def moments(kb):
+    return [field.name for field in kb.columns().schema if pa.types.is_timestamp(field.type)]
+
+
+def edges_of(kb):
+    """Every edge: number, head key, relation, tail key, attributes."""
+    refs = kb.refs(kb.nodes().array)
+    triples = [triple for node in range(len(kb)) for triple in kb.triples(node) if triple.head == node]
+    for number, one in enumerate(triples):
+        values = stored(kb, kb.schema.edge_attributes, one.attributes)
+        yield number, refs[one.head].key, one.relation, refs[one.tail].key, values
+
+
+class DuckDB:
+    """The base in DuckDB's tables."""
+
+    def __init__(self, kb):
+        self.kb, self.base = kb, duckdb.connect()
+        for statement in sql.create(kb.schema, moments(kb)):
+            self.base.execute(statement)
+        for node in map(kb.node, map(int, kb.nodes())):
+            values = stored(kb, kb.schema.attribute_types, node.attributes)
+            row = [node.key, node.type, node.name, *values.values()]
+            self.base.execute(f"INSERT INTO nodes VALUES ({', '.join('?' * len(row))})", row)
+        for number, head, relation, tail, values in edges_of(kb):
+            row = [number, head, relation, tail, *values.values()]
+            self.base.execute(f"INSERT INTO edges VALUES ({', '.join('?' * len(row))})", row)
+
+    def text(self, query):
+        return sql.sql(query, self.kb.schema)
+
+    def rows(self, text):
+        return self.base.execute(text).fetchall()
+
+
+class Oxigraph:
+    """The base's RDF export in a store."""
+
+    def __init__(self, kb):
+        self.kb, self.base = kb, ox.Store()
+        lines = "\n".join(f"{one} ." for one in (*statements(kb), *edge_statements(kb)))
+        self.base.load(lines.encode(), format=ox.RdfFormat.N_TRIPLES)
+        self.keys = {node_iri(ref.key): ref.key for ref in kb.refs(kb.nodes().array)}
+
+    def text(self, query):
+        return sparql.sparql(query, self.kb.schema)
+
+    def rows(self, text):
+        return [tuple(self.cell(value) for value in row) for row in self.base.query(text)]
+
+    def cell(self, value):
+        if isinstance(value, ox.NamedNode):
+            return self.keys[value.value]
+        kind = value.datatype.value.rpartition("#")[2] if value is not None else ""
+        if kind in ("integer", "decimal", "double"):
+            return float(value.value)
+        return value.value == "true" if kind == "boolean" else value and value.value
+
+
+COLUMNS = {"integer": "INT64", "number": "DOUBLE", "boolean": "BOOLEAN", "list": "STRING[]", "text": "STRING"}
+
+
+OWN_FAULTS = ("Cannot evaluate expression with type", "was expected", "contains nested aggregation")
+"""Messages of Kuzu 0.11 about what is right: internal errors, dates beside timestamps, a function of a minimum."""
+
+
+class Kuzu:
+    """A table for each type with its attributes, and one for each relation."""
+
+    def __init__(self, kb):
+        self.kb = kb
+        self.base = kuzu.Connection(kuzu.Database(":memory:", buffer_pool_size=512 << 20, max_num_threads=1))
+        times, schema = moments(kb), kb.schema
+
+        def columns(attributes, kinds):
+            types = {name: "TIMESTAMP" if name in times else COLUMNS.get(kinds[name], "DATE") for name in attributes}
+            return "".join(f", `{name}` {kind}" for name, kind in types.items())
+
+        for kind in schema.node_types:
+            named = columns(kind.attributes, schema.attribute_types)
+            self.base.execute(f"CREATE NODE TABLE `{kind.name}`(key STRING PRIMARY KEY, name STRING{named})")
+        pairs = ", ".join(f"FROM `{a}` TO `{b}`" for a in schema.type_names for b in schema.type_names)
+        named = columns(schema.edge_attributes, schema.edge_attributes)
+        for relation in schema.relation_names:
+            self.base.execute(f"CREATE REL TABLE `{relation}`({pairs}{named})")
+        kinds = {}
+        for node in map(kb.node, map(int, kb.nodes())):
+            kinds[node.key] = node.type
+            values = stored(kb, schema.attribute_types, node.attributes)
+            self.create(f"CREATE (:`{node.type}` {{}})", {"key": node.key, "name": node.name, **values})
+        for _, head, relation, tail, values in edges_of(kb):
+            ends = f"(a:`{kinds[head]}` {{key: $a}}), (b:`{kinds[tail]}` {{key: $b}})"
+            self.create(f"MATCH {ends} CREATE (a)-[:`{relation}` {{}}]->(b)", values, a=head, b=tail)
+
+    def create(self, text, values, **more):
+        known = {name: value for name, value in values.items() if value is not None}
+        given = ", ".join(f"`{name}`: $p{place}" for place, name in enumerate(known))
+        parameters = {f"p{place}": value for place, value in enumerate(known.values())}
+        self.base.execute(text.replace("{}", f"{{{given}}}" if given else ""), {**parameters, **more})
+
+    def text(self, query):
+        text = cypher.cypher(query, self.kb.schema)
+        if any(
+            isinstance(part, Edge) and part.most is None and (part.relation != "is_a" or not part.directed)
+            for part in walk(query)
+        ):
+            raise CannotPrintError("Kuzu walks in circles for ever")
+        if any(isinstance(part, Edge) and part.name and not part.directed for part in walk(query)):
+            raise CannotPrintError("Kuzu 0.11 gives a loop twice")
+        every = [part for part in walk(query) if isinstance(part, Aggregate)]
+        if any(part.distinct and (part.function != "count" or len(every) > 1) for part in every):
+            raise CannotPrintError("Kuzu 0.11 mixes up distinct values with other aggregates")
+        return text
+
+    def rows(self, text):
+        try:
+            return [tuple(row) for row in self.base.execute(text)]
+        except RuntimeError as error:
+            if any(part in str(error) for part in OWN_FAULTS):
+                raise CannotPrintError("Kuzu 0.11 cannot do this") from error
+            raise
