@@ -90,9 +90,7 @@ class ByHand:
         every = set()
         for one in (query, *query.either):
             nodes = self.satisfying(one, one.target.name, one.triplets, kinds)
-            if query.among if one is query else one.among:
-                nodes &= set().union(*map(self.named, one.among))
-            else:
+            if not one.among:
                 for constant in one.constants():
                     nodes = nodes - self.named(constant) or nodes
             every |= nodes
@@ -131,6 +129,8 @@ class ByHand:
                 if kind_of.get(left[0]) not in (None, self.types[key]):
                     continue
                 if not all(self.meets(key, one) for one in query.conditions if one.variable == left[0]):
+                    continue
+                if left[0] == query.target.name and query.among and not any(key in self.named(c) for c in query.among):
                     continue
                 wider = {**chosen, left[0]: key}
                 if all(allowed(wider, one) for one in own if left[0] in _variables(one)):

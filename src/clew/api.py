@@ -88,6 +88,14 @@ class Base:
         answer = catalog.ask(chosen, question, corrected(tools, Corrections(relations or {}, type)), recorder)
         return replace(answer, trace=tuple(recorder.spans))
 
+    def query(self, text: str, *, kinds: bool = True) -> Answer:
+        """Carry out a query of the query language, such as `find x where (x: hut) and x.beds > 80`.
+
+        With `kinds`, a name also stands for what lies below it in a hierarchy. Raises InputError for a query that
+        cannot be read or that the schema does not allow.
+        """
+        return self.ask(text, "query", kinds=kinds)
+
     def conversation(self, method: str | Method = catalog.DEFAULT_METHOD, **options: object) -> Conversation:
         """A conversation: questions one after another, each of which may lean on those before it."""
         from clew.answering.conversation import Conversation

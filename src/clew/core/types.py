@@ -144,6 +144,10 @@ class NodeRef:
         return {"key": self.key, "name": self.name, "type": self.type}
 
 
+Cell = NodeRef | Value | None
+"""What stands in a row of an answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Triple:
     """One edge, always in its stored direction."""
@@ -380,13 +384,16 @@ class Answer:
     """A number, yes or no, or the value of an attribute, where the question asks for one."""
     certainty: float | None = None
     """How likely the question was read rightly, 0..1, where the method can tell."""
+    columns: tuple[str, ...] = ()
+    """What the cells of each row are, where the answer is a table."""
+    rows: tuple[tuple[Cell, ...], ...] = ()
     answer_count: int | None = None
     """How many of the first candidates are the answer; None where they are only ranked, and nothing was checked."""
 
     @property
     def state(self) -> State:
         """Whether an answer was found, may have been found, or was not found."""
-        if self.value is None and (self.answer_count == 0 or not (self.candidates or self.text)):
+        if self.value is None and not self.rows and (self.answer_count == 0 or not (self.candidates or self.text)):
             return "not_found"
         is_checked = self.value is not None or self.answer_count is not None
         is_sure = self.certainty is None or self.certainty >= SURE
@@ -454,6 +461,8 @@ class Answer:
             "fallbacks": [{"step": f.step, "reason": f.reason, "instead": f.instead} for f in self.fallbacks],
             "text": self.text,
             "value": self.value,
+            "columns": list(self.columns),
+            "rows": [[one.to_dict() if isinstance(one, NodeRef) else one for one in row] for row in self.rows],
             "found": self.found,
             "certainty": None if self.certainty is None else round(self.certainty, 4),
             "evidence": [piece.to_dict() for piece in self.evidence],
@@ -467,6 +476,9 @@ class Answer:
         """The candidates as a pandas table: rank, key, name, type, score, and the evidence in words."""
         with needing("pandas", "pandas"):
             import pandas
+        if self.rows:
+            told = [[one.name if isinstance(one, NodeRef) else one for one in row] for row in self.rows]
+            return pandas.DataFrame(told, columns=list(self.columns))
         rows = [
             {"rank": rank, **one.node.to_dict(), "score": one.score, "evidence": [e.in_words() for e in one.evidence]}
             for rank, one in enumerate(self.candidates, start=1)

@@ -8,7 +8,7 @@ import pytest
 
 import clew
 from clew.answering.reading.vocabulary import Vocabulary
-from clew.answering.roles.parse import ModelQueryParser
+from clew.answering.roles.formulate import Formulator
 from clew.answering.roles.read import ModelReader
 from clew.answering.roles.wordings import Exchange, rewrite, word
 from clew.core.errors import ModelError
@@ -18,7 +18,7 @@ from conftest import build_graph, tables
 from prompts_sent import GOLDEN, Sends, matches_golden
 
 CASES = {
-    "query": lambda model, kb: ModelQueryParser(model).parse("Which disease has long fingers?", kb.schema),
+    "query": lambda model, kb: Formulator(model, kb).formulate("Which disease has long fingers?"),
     "read_written": lambda model, _: ModelReader(model).read(
         [Reading("How long is it?", (Source("It is 3 m long."),))]
     ),

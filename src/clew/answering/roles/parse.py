@@ -2,21 +2,19 @@
 
 Step 1 of 4StepFocus: the model sees the question, all node types and all relations, and returns triplets and the
 target variable. Deviation from the paper: structured JSON instead of text split at commas. A model that is large enough
-is asked for a query of any form.
+is asked for a query of any form (formulate.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from clew.answering.roles.triplet_replies import (
     ORDERED,
     RARE_PAIR,
-    read_query,
     read_triplets,
-    salvage_query,
     salvage_triplets,
 )
 from clew.core import trace
@@ -29,7 +27,6 @@ from clew.models.tokens import count_tokens
 from clew.store.index.tokens import terms
 
 PROMPT = Prompt.load("clew.answering.roles.prompts", "parse")
-QUERY = Prompt.load("clew.answering.roles.prompts", "query")
 
 
 @dataclass(frozen=True)
@@ -182,72 +179,3 @@ class ReaderFirst:
         required = parse.query.triplets or parse.query.conditions or parse.query.among
         is_sure = bool(required) and (parse.certainty is None or parse.certainty >= SURE)
         return parse if is_sure else self.model.parse(question, schema)
-
-
-MOST_VALUES, LONGEST_VALUE = 12, 30
-"""Of a category, values that are shown."""
-
-
-@dataclass(frozen=True)
-class ModelQueryParser:
-    """Asks a model for a query; None where its reply cannot be used, which the trace says."""
-
-    model: LanguageModel
-    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The values of attributes that have but few."""
-
-    def parse(self, question: str, schema: Schema) -> Parse | None:
-        """The query in the model's reply, checked against the schema."""
-        filled = QUERY.fill(
-            question=question,
-            types="\n".join(self._type(kind, schema) for kind in schema.node_types),
-            relations=describe_relations(schema, question, self.model.context_tokens // 2),
-        )
-        asked = Ask(
-            filled,
-            lambda completion: read_query(completion.text, question, schema),
-            salvage=lambda completion: salvage_query(completion.text, question, schema),
-            schema=query_schema(schema),
-            max_tokens=900,
-        )
-        [outcome] = ask(self.model, [asked], role="parse")
-        if outcome.value is None:
-            trace.fallback("parse", outcome.problem or "no reply", "read without the model")
-        return outcome.value
-
-    def _type(self, kind: NodeType, schema: Schema) -> str:
-        return describe_type(kind) + "".join(f"\n    {self._attribute(name, schema)}" for name in kind.attributes)
-
-    def _attribute(self, name: str, schema: Schema) -> str:
-        values = [value for value in self.values.get(name, ()) if len(value) <= LONGEST_VALUE]
-        shown = f": {', '.join(values[:MOST_VALUES])}{', …' if len(values) > MOST_VALUES else ''}" if values else ""
-        return f"{name} ({schema.attribute_types.get(name, 'text')}){shown}"
-
-
-def query_schema(schema: Schema) -> dict[str, Any]:
-    """The JSON schema of a reply: relations, types and attributes are among those that exist."""
-    text, flag = {"type": "string"}, {"type": "boolean"}
-    relation = {"enum": list(schema.relation_names)} if schema.relation_names else text
-    triplets = {"type": "array", "items": object_schema({"head": text, "relation": relation, "tail": text})}
-    attribute = {"enum": list(schema.attribute_types)} if schema.attribute_types else text
-    variable = object_schema({"name": text, "type": {"enum": list(schema.type_names)}})
-    best = object_schema(
-        {"most": flag, "attribute": text, "relation": text, "answer_is": {"enum": ["", "head", "tail"]}}
-    )
-    return object_schema(
-        {
-            "thinking": text,
-            "answerable": flag,
-            "asks": {"enum": ["list", "count", "yes_no", "value", "describe"]},
-            "answer": text,
-            "variables": {"type": "array", "items": variable},
-            "triplets": triplets,
-            "absent": triplets,
-            "any_of": {"type": "array", "items": triplets},
-            "conditions": {"type": "array", "items": condition_schema(attribute)},
-            "among": {"type": "array", "items": text},
-            "attribute": text,
-            "best": {"anyOf": [best, {"type": "null"}]},
-            "text": text,
-        }
-    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from pydantic import Field
 
 from clew.core.errors import ReplyError
-from clew.core.query import Asks, Best, Comparison, Condition, Constant, Term, Triplet, TripletQuery, Variable
+from clew.core.query import Comparison, Condition, Constant, Term, Triplet, TripletQuery, Variable
 from clew.core.roles import Parse, Rejected
 from clew.core.schema import Schema
 from clew.models.structured import Reply, read_json
@@ -48,96 +47,6 @@ class _Triplets(Reply):
     triplets: list[_Triplet] = Field(default_factory=list, max_length=MOST_TRIPLETS)
     absent: list[_Triplet] = Field(default_factory=list, max_length=MOST_TRIPLETS)
     conditions: list[_Condition] = Field(default_factory=list, max_length=MOST_TRIPLETS)
-
-
-class _Best(Reply):
-    most: bool
-    attribute: str = ""
-    relation: str = ""
-    answer_is: str = ""
-
-
-ASKS: Mapping[str, Asks] = {
-    "list": "nodes", "count": "number", "yes_no": "truth", "value": "value", "describe": "nodes",
-}  # fmt: skip
-
-
-class _Query(_Triplets):
-    """A query of any form."""
-
-    answer: str = ""
-    answerable: bool = True
-    asks: Literal["list", "count", "yes_no", "value", "describe"] = "list"
-    any_of: list[list[_Triplet]] = Field(default_factory=list, max_length=MOST_TRIPLETS)
-    among: list[str] = Field(default_factory=list, max_length=MOST_TRIPLETS)
-    attribute: str | None = ""
-    best: _Best | None = None
-    text: str | None = ""
-
-
-def read_query(text: str, question: str, schema: Schema) -> Parse:
-    """The query of a reply in any form; raises ReplyError naming everything in it that the schema does not know."""
-    return _whole(_build_query(read_json(text, _Query), question, schema))
-
-
-def salvage_query(text: str, question: str, schema: Schema) -> Parse:
-    """The part of a reply that the schema knows, where that still asks for something."""
-    parse = _build_query(read_json(text, _Query), question, schema)
-    query = parse.query
-    if not (query.triplets or query.conditions or query.among or query.best):
-        raise ReplyError("nothing in the reply fits the schema")
-    return parse
-
-
-def _build_query(reply: _Query, question: str, schema: Schema) -> Parse:
-    if not reply.answerable:
-        return Parse(TripletQuery((), Variable("x"), score=0.0, unexplained=(question,)), certainty=0.0)
-    if reply.any_of:
-        first, *others = (
-            _build_query(
-                reply.model_copy(update={"triplets": [*reply.triplets, *some], "any_of": []}), question, schema
-            )
-            for some in reply.any_of
-        )
-        rejected = tuple(one for parse in (first, *others) for one in parse.rejected)
-        query = replace(first.query, either=tuple(parse.query for parse in others))
-        return replace(first, query=query, rejected=rejected)
-    parse = _build(reply, question, schema)
-    reading = _Reading(schema, {}, list(parse.rejected))
-    kind = parse.query.target.type
-    among = tuple(Constant(name.strip()[:LONGEST_NAME], kind) for name in reply.among if name.strip())
-    attribute = _known(reply.attribute or "", tuple(schema.attribute_types))
-    if reply.asks == "value" and attribute is None:
-        reading.reject(reply.attribute or "(no attribute)", "is no attribute")
-    query = replace(
-        parse.query,
-        asks=ASKS[reply.asks],
-        among=among,
-        attribute=attribute if reply.asks == "value" else None,
-        best=_best(reply.best, reading, kind),
-        unexplained=(reply.text,) if reply.text else (),
-    )
-    if not (query.triplets or query.conditions or query.among or query.best or query.target.type or query.unexplained):
-        reading.reject("the query", "requires nothing and asks for nothing")
-    return Parse(query, rejected=tuple(reading.rejected))
-
-
-def _best(said: _Best | None, reading: _Reading, kind: str | None) -> Best | None:
-    if said is None or not (said.attribute or said.relation):
-        return None
-    attribute = _known(said.attribute, tuple(reading.schema.attribute_types)) if said.attribute else None
-    relation = _known(said.relation, reading.schema.relation_names) if said.relation else None
-    if attribute is None and relation is None:
-        reading.reject(said.attribute or said.relation, "is neither an attribute nor a relation to compare by")
-        return None
-    if attribute is not None:
-        return Best(said.most, attribute)
-    rows = reading.schema.relation_rows(relation or "")
-    heads, tails = (
-        kind is None or any(end == kind for end in ends) for ends in zip(*((r.head, r.tail) for r in rows), strict=True)
-    )
-    is_head = heads and not (tails and said.answer_is == "tail")
-    return Best(said.most, relation=relation, is_head=is_head)
 
 
 def read_triplets(text: str, question: str, schema: Schema) -> Parse:

@@ -15,18 +15,8 @@ NODES = [
     {"id": "r2", "name": "Danube", "type": "river"},
 ]
 EDGES = [("b1", "crosses", "r1"), ("b2", "crosses", "r1"), ("b3", "crosses", "r2")]
-EMPTY = {
-    "answerable": True,
-    "asks": "list",
-    "answer": "?x",
-    "variables": [],
-    "triplets": [],
-    "absent": [],
-    "any_of": [],
-}
-EMPTY |= {"conditions": [], "among": [], "attribute": "", "best": None, "text": ""}
-BRIDGE = [{"name": "?x", "type": "bridge"}]
-OVER_THAMES = [{"head": "?x", "relation": "crosses", "tail": "Thames"}]
+EMPTY = {"thinking": "", "answerable": True, "query": "", "yes_no": False, "text": ""}
+OVER_THAMES = EMPTY | {"query": 'find x where (x: bridge) -[crosses]-> "Thames": river'}
 ODD = "What goes from bank to bank where London has its water?"
 """Nothing that the reader is certain of."""
 
@@ -62,7 +52,7 @@ SAYS |= {"found": True, "missing": ""}
 
 
 def test_the_models_query_stands_where_the_reader_is_not_certain(folder):
-    query = EMPTY | {"variables": BRIDGE, "triplets": OVER_THAMES}
+    query = OVER_THAMES
     answer, _ = asked(folder, ODD, query, SAYS)
     assert names(answer) == {"Tower Bridge", "London Bridge"}
     assert answer.text == "Tower Bridge and London Bridge cross the Thames. [1]"
@@ -70,26 +60,21 @@ def test_the_models_query_stands_where_the_reader_is_not_certain(folder):
 
 
 def test_no_more_than_four_calls_are_made(folder):
-    query = EMPTY | {"variables": BRIDGE, "triplets": OVER_THAMES}
+    query = OVER_THAMES
     _, model = asked(folder, ODD, query, SAYS)
     assert len(model.asked) <= 4
+
+
+IS_CHAIN = 'x is "Chain Bridge": bridge'
 
 
 @pytest.mark.parametrize(
     ("change", "value"),
     [
-        ({"asks": "count", "variables": BRIDGE, "triplets": OVER_THAMES}, 2),
-        ({"asks": "yes_no", "variables": BRIDGE, "triplets": OVER_THAMES, "among": ["Chain Bridge"]}, False),
-        ({"asks": "value", "variables": BRIDGE, "among": ["Chain Bridge"], "attribute": "length_m"}, 375),
-        (
-            {
-                "asks": "yes_no",
-                "variables": BRIDGE,
-                "among": ["Tower Bridge", "London Bridge"],
-                "best": {"most": True, "attribute": "length_m", "relation": ""},
-            },
-            False,
-        ),
+        ({"query": 'find count(distinct x) where (x: bridge) -[crosses]-> "Thames": river'}, 2),
+        ({"query": OVER_THAMES["query"] + f" and {IS_CHAIN}", "yes_no": True}, False),
+        ({"query": f"find x.length_m where (x: bridge) and {IS_CHAIN}"}, 375),
+        ({"query": "find avg(x.length_m) where (x: bridge) and x.length_m < 300"}, 256.5),
     ],
 )
 def test_queries_for_values_of_every_form_are_carried_out(folder, change, value):
@@ -98,13 +83,37 @@ def test_queries_for_values_of_every_form_are_carried_out(folder, change, value)
 
 
 def test_a_superlative_and_either_or_are_carried_out(folder):
-    best = {"most": False, "attribute": "length_m", "relation": ""}
-    either = [OVER_THAMES, [{"head": "?x", "relation": "crosses", "tail": "Danube"}]]
     shortest = SAYS | {"sentences": [{"text": "Tower Bridge is the shortest.", "passages": [2]}]}
-    answer, _ = asked(folder, ODD, EMPTY | {"variables": BRIDGE, "best": best}, shortest)
+    query = "find x where (x: bridge) order by x.length_m first 1 with ties"
+    answer, _ = asked(folder, ODD, EMPTY | {"query": query}, shortest)
     assert names(answer) == {"Tower Bridge"}
-    answer, _ = asked(folder, ODD, EMPTY | {"variables": BRIDGE, "any_of": either}, SAYS)
+    either = " or ".join(f'exists {{(x) -[crosses]-> "{river}": river}}' for river in ("Thames", "Danube"))
+    answer, _ = asked(folder, ODD, EMPTY | {"query": f"find x where (x: bridge) and ({either})"}, SAYS)
     assert names(answer) == {"Tower Bridge", "London Bridge", "Chain Bridge"}
+
+
+def test_rows_of_several_columns_are_the_answer(folder):
+    query = "find r, count(distinct b) as bridges where (b: bridge) -[crosses]-> (r: river) group by r order by r.name"
+    answer, _ = asked(folder, ODD, EMPTY | {"query": query})
+    assert answer.state == "found"
+    assert answer.columns == ("r", "bridges")
+    assert [(row[0].name, row[1]) for row in answer.rows] == [("Danube", 1), ("Thames", 2)]
+    assert answer.to_dict()["rows"][0][1] == 1
+    assert answer.matches[0].evidence
+
+
+def test_a_query_that_finds_nothing_is_written_once_more(folder):
+    replies = iter(['find x where (x: bridge) -[crosses]-> "Tamise": river', OVER_THAMES["query"]])
+
+    def reply(request):
+        if "translate questions" not in request.messages[0].content:
+            return json.dumps(SAYS)
+        return json.dumps(EMPTY | {"query": next(replies)})
+
+    model = ScriptedModel(reply)
+    answer = clew.open(folder, model=model).ask(ODD, "focus_plus")
+    assert names(answer) == {"Tower Bridge", "London Bridge"}
+    assert "Tamise" in model.asked[1].messages[-1].content
 
 
 def test_what_the_model_says_cannot_be_answered_is_refused_where_the_reader_is_not_sure(folder):
@@ -113,7 +122,7 @@ def test_what_the_model_says_cannot_be_answered_is_refused_where_the_reader_is_n
 
 
 def test_what_the_model_does_not_find_in_the_evidence_is_only_near(folder):
-    query = EMPTY | {"variables": BRIDGE, "triplets": OVER_THAMES}
+    query = OVER_THAMES
     answer, _ = asked(folder, ODD, query, {"thinking": "", "sentences": [], "found": False, "missing": "banks"})
     assert not answer.found
     assert answer.near

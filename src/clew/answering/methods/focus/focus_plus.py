@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from clew.answering.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
 from clew.answering.methods.focus.evidence import Focus, explained_share, weighed, with_query
 from clew.answering.methods.focus.execution import Execution, first_found, near
-from clew.answering.methods.focus.with_model import CERTAIN, DOUBTED, read_twice, written
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import ParserName, can_write, parser_for, reader_of, reranker_for
 from clew.answering.queries.grounding import hierarchies
@@ -68,38 +67,31 @@ class FocusPlus(Method):
     """Whether a model that is not small writes the answer from its evidence."""
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """Ranked candidates with the tier each comes from, and the answer in words."""
-        parse = self._parse(question, tools)
-        answer = self._written(self._ranked(question, parse, tools), tools)
-        is_doubted = not answer.found and (answer.certainty or 0.0) == DOUBTED
-        if is_doubted and self._reads_twice(tools) and (parse.certainty or 0.0) >= CERTAIN:
-            # The reader was certain and was not asked about, but the model doubts what it found.
-            again = self._ranked(question, self._parse(question, tools, certain=1.1), tools)
-            again = self._written(again, tools)
-            answer = again if again.found else answer
-        return answer
+        """Everything that the query finds with its evidence, then what is near, and the answer in words."""
+        if self._reads_twice(tools):
+            from clew.answering.methods.focus.with_model import answer_twice  # where there is a model
 
-    def _written(self, answer: Answer, tools: OpenBase) -> Answer:
-        is_told = answer.value is not None or answer.text is not None  # a value, or a description
+            return answer_twice(self, question, tools)
+        with trace.span("1 triplets") as span:
+            parse = parser_for(tools, self.parser).parse(question, tools.kb.schema)
+            span.note(query=str(parse.query), alternatives=len(parse.alternatives), problem=parse.problem)
+            span.note(certainty=parse.certainty)
+        return self.written(self.ranked(question, parse, tools), tools)
+
+    def written(self, answer: Answer, tools: OpenBase) -> Answer:
+        """The answer in the words of a model, where there is one that writes."""
+        is_told = answer.value is not None or answer.text is not None or bool(answer.rows)
         if not self.write or is_told or not answer.found or not answer.query or not can_write(tools):
             return answer
+        from clew.answering.methods.focus.with_model import written
+
         with trace.span("5 write"):
             return written(answer, tools)
 
     def _reads_twice(self, tools: OpenBase) -> bool:
         return self.parser == "auto" and tools.parser is None and can_write(tools)
 
-    def _parse(self, question: str, tools: OpenBase, certain: float = CERTAIN) -> Parse:
-        with trace.span("1 triplets") as span:
-            if self._reads_twice(tools):
-                parse = read_twice(question, tools, certain)
-            else:
-                parse = parser_for(tools, self.parser).parse(question, tools.kb.schema)
-            span.note(query=str(parse.query), alternatives=len(parse.alternatives), problem=parse.problem)
-            span.note(certainty=parse.certainty)
-        return parse
-
-    def _ranked(self, question: str, parse: Parse, tools: OpenBase) -> Answer:
+    def ranked(self, question: str, parse: Parse, tools: OpenBase) -> Answer:
         """Everything that the query finds, in an order; or what is near by the texts where they have to decide."""
         kb, query = tools.kb, parse.query
         parse = replace(parse, is_loose=parse.is_loose and reader_of(tools).is_written_about(query.target.type))

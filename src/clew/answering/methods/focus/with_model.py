@@ -6,13 +6,19 @@ After: the model writes the answer in sentences from what was executed; every cl
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from clew.answering.methods.focus.execution import execute
 from clew.answering.methods.role_choice import reader_of, reader_parser
+from clew.answering.queries.grounding import hierarchies
+from clew.answering.queries.query_answers import Executed, answer_query, relations_and_attributes, run_query
+from clew.answering.roles.formulate import Formulated, Formulator
 from clew.core import trace
+from clew.core.errors import InputError
+from clew.core.query import TripletQuery
 from clew.core.roles import Parse, Reading, Source
-from clew.core.types import Answer, Candidate, Evidence, Judgement, Passage, Path
+from clew.core.types import Answer, Candidate, Evidence, Judgement, NodeSet, Passage, Path, Value
 from clew.store.open_base import OpenBase
 
 CERTAIN = 0.9
@@ -27,35 +33,128 @@ STANDS = 0.6
 """A reading at least this certain stands where the model sees no answer, or finds nothing."""
 
 
-def read_twice(question: str, tools: OpenBase, certain: float = CERTAIN) -> Parse:
-    """The reader's parse where it is certain; otherwise the one of the two that finds something, the model's first."""
-    from clew.answering.roles.parse import ModelQueryParser  # where there is a model
+@dataclass(frozen=True)
+class ByModel:
+    """A model's query, carried out, and how sure it is."""
 
-    schema, model = tools.kb.schema, tools.required_model("reading a question twice")
-    ours = reader_parser(tools).parse(question, schema)
+    formulated: Formulated
+    executed: Executed
+    certainty: float
+
+    @property
+    def value(self) -> Value | None:
+        """The value that is asked for, where it is one."""
+        return not self.executed.is_empty if self.formulated.is_truth else self.executed.value
+
+    def answer(self, question: str, tools: OpenBase) -> Answer:
+        """What the query finds; where a text has to confirm it, ranked by that and not put forward yet."""
+        answer = answer_query(tools.kb, question, self.executed)
+        if self.formulated.is_truth:
+            answer = replace(answer, value=self.value, columns=(), rows=(), query={**answer.query, "form": "yes/no"})
+        if self.formulated.text and answer.candidates:
+            among = NodeSet.of([one.node.id for one in answer.candidates])
+            order = tools.lexical.search(self.formulated.text, LISTED, among=among).nodes.tolist()
+            ranked = sorted(answer.candidates, key=lambda one: (*order, one.node.id).index(one.node.id))
+            query = {**answer.query, "form": "text", "unconfirmed": [self.formulated.text]}
+            answer = replace(answer, candidates=tuple(ranked), answer_count=None, query=query)
+        return replace(answer, certainty=self.certainty)
+
+
+class Ranks(Protocol):
+    """What makes an answer of a reading, and puts an answer into words."""
+
+    def ranked(self, question: str, parse: Parse, tools: OpenBase) -> Answer:
+        """What a reading finds, in an order."""
+        ...
+
+    def written(self, answer: Answer, tools: OpenBase) -> Answer:
+        """The answer in the words of a model."""
+        ...
+
+
+def answer_twice(method: Ranks, question: str, tools: OpenBase) -> Answer:
+    """The answer by the reader or by the model's query, in the model's words."""
+
+    def answered(certain: float) -> tuple[Answer, bool]:
+        with trace.span("1 query") as span:
+            reading = read_twice(question, tools, certain)
+            query = reading.query if isinstance(reading, Parse) else reading.executed.query
+            span.note(query=str(query), certainty=reading.certainty)
+        if isinstance(reading, ByModel):
+            return method.written(reading.answer(question, tools), tools), False
+        answer = method.written(method.ranked(question, reading, tools), tools)
+        return answer, (reading.certainty or 0.0) >= CERTAIN
+
+    answer, by_reader = answered(CERTAIN)
+    if by_reader and not answer.found and (answer.certainty or 0.0) == DOUBTED:
+        # The reader was certain and the model was not asked, but it doubts what the reader found.
+        again, _ = answered(1.1)
+        answer = again if again.found else answer
+    return answer
+
+
+def read_twice(question: str, tools: OpenBase, certain: float = CERTAIN) -> Parse | ByModel:
+    """The reader's parse where it is certain; otherwise the one of the two that finds something, the model's first."""
+    ours = reader_parser(tools).parse(question, tools.kb.schema)
     if (ours.certainty or 0.0) >= certain and not ours.is_loose:
         return ours
-    theirs = ModelQueryParser(model, reader_of(tools).values).parse(question, schema)
-    with trace.span("two readings", ours=str(ours.query), theirs=None if theirs is None else str(theirs.query)) as span:
-        decided, why = (ours, "the model's reply was of no use") if theirs is None else _decide(ours, theirs, tools)
+    model = tools.required_model("reading a question twice")
+    formulator = Formulator(model, tools.kb, reader_of(tools).values)
+    theirs, executed = _carried_out(formulator, question, tools)
+    with trace.span("two readings", ours=str(ours.query), theirs=str(theirs and theirs.query)) as span:
+        decided, why = _decide(ours, theirs, executed, tools)
         span.note(decided=why)
     return decided
 
 
-def _decide(ours: Parse, theirs: Parse, tools: OpenBase) -> tuple[Parse, str]:
+def _carried_out(formulator: Formulator, question: str, tools: OpenBase) -> tuple[Formulated | None, Executed | None]:
+    """A model's query and what it finds. Where that is nothing, the model is told so and asked once more."""
+    theirs = formulator.formulate(question)
+    executed, problem = _executed(theirs, tools)
+    if problem:
+        again = formulator.formulate(question, problem)
+        if again is not None:
+            theirs, (executed, _) = again, _executed(again, tools)
+    return theirs, executed
+
+
+def _executed(formulated: Formulated | None, tools: OpenBase) -> tuple[Executed | None, str]:
+    """What a query finds, and what to tell the model where that is nothing."""
+    if formulated is None or formulated.query is None:
+        return None, ""
+    shown = f"Your query was: {formulated.query}\n"
+    try:
+        executed = run_query(tools.kb, tools.names, formulated.query)
+    except InputError as error:
+        return None, f"{shown}It cannot be carried out: {error}"
+    if executed.unknown:
+        near = {name: [link.alias for link in tools.names.link(name, k=5)] for name in executed.unknown}
+        told = "; ".join(f"“{name}” is not a name here, nearest are {', '.join(names)}" for name, names in near.items())
+        return None, f"{shown}{told}."
+    if executed.is_empty and not formulated.is_truth:
+        return None, f"{shown}It finds nothing. If the question can be put otherwise, write another query."
+    return executed, ""
+
+
+def _decide(
+    ours: Parse, theirs: Formulated | None, executed: Executed | None, tools: OpenBase
+) -> tuple[Parse | ByModel, str]:
     sure = ours.certainty or 0.0
-    if theirs.certainty == 0.0:
+    if theirs is None:
+        return ours, "the model's reply was of no use"
+    if not theirs.is_answerable:
         return (ours if sure >= STANDS else replace(ours, certainty=0.0)), "the model sees no answer"
-    found, other = _outcome(ours, tools), _outcome(theirs, tools)
-    if other is None and theirs.query.unexplained and not theirs.query.triplets:
-        return replace(theirs, certainty=BY_TEXT, is_loose=True), "the model says that texts tell it"
-    if other is None:
-        stands = ours if found is not None and sure >= STANDS else replace(theirs, certainty=min(sure, ALONE))
-        return stands, "the model's query finds nothing"
-    if found == other:
+    if theirs.query is None:
+        query = TripletQuery((), ours.query.target, unexplained=(theirs.text,))
+        return Parse(query, certainty=BY_TEXT, is_loose=True), "the model says that texts tell it"
+    if executed is None:
+        stands = sure >= STANDS and _outcome(ours, tools) is not None
+        return (ours if stands else replace(ours, certainty=0.0)), "the model's query finds nothing"
+    by_model = ByModel(theirs, executed, ALONE)
+    found, by = frozenset(ref.id for ref in executed.refs), relations_and_attributes(executed.query)
+    if not theirs.text and _outcome(ours, tools) == (found if by_model.value is None else by_model.value, *by):
         return replace(ours, certainty=AGREED, is_loose=False), "both agree"
-    is_loose = bool(theirs.query.unexplained)
-    return replace(theirs, certainty=ALONE, alternatives=(ours.query,), is_loose=is_loose), "the model's query stands"
+    return by_model, "the model's query stands"
 
 
 def _outcome(parse: Parse, tools: OpenBase) -> tuple[object, ...] | None:
@@ -66,10 +165,19 @@ def _outcome(parse: Parse, tools: OpenBase) -> tuple[object, ...] | None:
     found = execute(tools.kb, tools.names, query)
     if not found.is_answer:
         return None
-    best = (query.best.relation, query.best.attribute, query.best.most) if query.best else ()
-    relations = frozenset((one.relation, one.negated) for one in query.triplets)
-    attributes = frozenset((one.attribute, one.comparison, str(one.value)) for one in query.conditions)
-    return frozenset(found.nodes), found.value, relations, attributes, best, query.attribute
+    best = query.best
+    every = (query, *query.either)
+    relations = {triplet.relation for one in every for triplet in one.triplets}
+    relations |= {best.relation} if best is not None else set()
+    attributes = {one.attribute for some in every for one in some.conditions}
+    attributes |= {name for name in (query.attribute, best.attribute if best else None) if name is not None}
+    transitive = {row.name for row in hierarchies(tools.kb.schema)}
+    named = frozenset(relations - {None}) | (transitive if any(one.is_widened for one in found.readings) else set())
+    return (
+        frozenset(found.nodes) if found.value is None else found.value,
+        frozenset(named),
+        frozenset(attributes),
+    )
 
 
 SHOWN = 12

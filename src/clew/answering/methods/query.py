@@ -1,0 +1,28 @@
+"""Questions that are queries of the query language already (docs/query_language.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clew.answering.methods.protocol import Method
+from clew.answering.queries.algebra.parsing import parse
+from clew.answering.queries.query_answers import answer_query, run_query
+from clew.core import trace
+from clew.core.types import Answer
+from clew.store.open_base import OpenBase
+
+
+@dataclass(frozen=True)
+class QueryMethod(Method):
+    """Carries out a query of the query language, such as "find x where (x: hut) and x.beds > 80"."""
+
+    name = "query"
+    kinds: bool = True
+    """Whether a name also stands for what lies below it in a hierarchy."""
+
+    def answer(self, question: str, tools: OpenBase) -> Answer:
+        """Rows, matches or a value. Raises InputError for a query that cannot be read or executed."""
+        with trace.span("execute") as span:
+            executed = run_query(tools.kb, tools.names, parse(question), kinds=self.kinds)
+            span.note(query=str(executed.query), rows=len(executed.result.rows))
+        return answer_query(tools.kb, question, executed)

@@ -1,0 +1,109 @@
+"""A question put into a query of the query language by a model: the prompt shows the schema, the reply is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from clew.answering.queries.algebra.kinds import check
+from clew.answering.queries.algebra.parsing import parse
+from clew.answering.queries.algebra.values import AnyQuery
+from clew.answering.roles.parse import describe_relations, describe_type
+from clew.core import trace
+from clew.core.errors import InputError, ReplyError, SchemaError
+from clew.core.schema import NodeType, Schema
+from clew.models.protocol import LanguageModel
+from clew.models.structured import Ask, Prompt, Reply, ask, object_schema, read_json
+from clew.store.graph.protocol import KnowledgeBase
+
+PROMPT = Prompt.load("clew.answering.roles.prompts", "query")
+MOST_VALUES, LONGEST = 12, 30
+"""Maximum number of values shown of an attribute that has few, and characters of a value or name."""
+SAMPLES = 3
+"""Number of names shown for a type."""
+
+
+class _Formulated(Reply):
+    thinking: str = ""
+    answerable: bool = True
+    query: str = ""
+    yes_no: bool = False
+    text: str | None = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Formulated:
+    """What a model made of a question."""
+
+    query: AnyQuery | None
+    """None if the model sees no answer, or if texts alone can tell it."""
+    is_truth: bool = False
+    text: str = ""
+    """A requirement that only texts can tell."""
+    is_answerable: bool = True
+
+
+SCHEMA = object_schema(
+    {
+        "thinking": {"type": "string"},
+        "answerable": {"type": "boolean"},
+        "query": {"type": "string"},
+        "yes_no": {"type": "boolean"},
+        "text": {"type": "string"},
+    }
+)
+
+
+@dataclass(frozen=True)
+class Formulator:
+    """Asks a model for a query; None if its replies cannot be used, which the trace says."""
+
+    model: LanguageModel
+    kb: KnowledgeBase
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The values of attributes that have but few."""
+
+    def formulate(self, question: str, remark: str = "") -> Formulated | None:
+        """The query in the model's reply. `remark` says what was wrong with an earlier one."""
+        schema = self.kb.schema
+        filled = PROMPT.fill(
+            question=f"{question}\n{remark}" if remark else question,
+            types="\n".join(map(self._type, schema.node_types)),
+            relations=describe_relations(schema, question, self.model.context_tokens // 2),
+        )
+        asked = Ask(filled, lambda completion: read_reply(completion.text, schema), schema=SCHEMA, max_tokens=900)
+        [outcome] = ask(self.model, [asked], role="parse")
+        if outcome.value is None:
+            trace.fallback("parse", outcome.problem or "no reply", "read without the model")
+        return outcome.value
+
+    def _type(self, kind: NodeType) -> str:
+        nodes = self.kb.nodes(kind.name).array
+        picked = nodes[:: max(1, len(nodes) // SAMPLES)][:SAMPLES] if self.kb.described is not None else nodes[:0]
+        names = [ref.name for ref in self.kb.refs(picked) if len(ref.name) <= LONGEST]
+        shown = f", such as {'; '.join(names)}" if names else ""
+        attributes = "".join(f"\n    {self._attribute(name)}" for name in kind.attributes)
+        return f"{describe_type(kind)} [{kind.count:,}{shown}]{attributes}"
+
+    def _attribute(self, name: str) -> str:
+        values = [value for value in self.values.get(name, ()) if len(value) <= LONGEST]
+        shown = f": {', '.join(values[:MOST_VALUES])}{', …' if len(values) > MOST_VALUES else ''}" if values else ""
+        return f"{name} ({self.kb.schema.attribute_types.get(name, 'text')}){shown}"
+
+
+def read_reply(text: str, schema: Schema) -> Formulated:
+    """The query of a reply. Raises ReplyError with what is wrong with it."""
+    reply = read_json(text, _Formulated)
+    said = (reply.text or "").strip()
+    if not reply.answerable:
+        return Formulated(None, is_answerable=False)
+    if not reply.query.strip():
+        if not said:
+            raise ReplyError("the reply has neither a query nor a text")
+        return Formulated(None, text=said)
+    try:
+        query = parse(reply.query)
+        check(query, schema)
+    except (InputError, SchemaError) as error:
+        raise ReplyError(f"the query cannot be used: {error}") from error
+    return Formulated(query, reply.yes_no, said)
