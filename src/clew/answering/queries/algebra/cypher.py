@@ -413,12 +413,12 @@ class _Cypher:
         raise CannotPrintError(f"{part} cannot be written in Cypher here")
 
     def attribute(self, variable: str, name: str, scope: Scope) -> str | None:
+        if name == ("relation" if variable in scope.edges else "type"):
+            label = f"label({_name(variable)})"
+            known = self.value(Var(variable), scope)
+            return label if variable not in self.optional else f"CASE WHEN {known} IS NOT NULL THEN {label} END"
         if variable in scope.edges:
-            if name == "relation":
-                return f"label({_name(variable)})"
             return f"{_name(variable)}.{_name(name)}" if name in self.schema.edge_attributes else None
-        if name == "type":
-            return f"label({_name(variable)})"
         kind = scope.types.get(variable)
         owners = [one for one in self.schema.node_types if kind in (None, one.name)]
         if name not in ("key", "name") and not any(name in owner.attributes for owner in owners):

@@ -131,7 +131,8 @@ def without_lists(query: Query) -> Query:
             return part
         renamed = {name: f"{name}_in" for name in inner.pattern.bound}
         column, pattern = (_renamed(one, renamed) for one in (inner.columns[0].expression, inner.pattern))
-        return Exists(replace(pattern, where=(*pattern.where, Compare(column, "=", part.left))))
+        equal = Exists(replace(pattern, where=(*pattern.where, Compare(column, "=", part.left))))
+        return All((Not(Missing(part.left)), equal))
 
     return rewrite(query, change)
 
