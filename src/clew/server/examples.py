@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from itertools import chain, islice, zip_longest
 
-from clew.answering.queries.wording import asking, kind_in_words
+from clew.answering.queries.verbs import asking
+from clew.answering.queries.wording import kind_in_words
 from clew.core.nouns import plural
 from clew.core.types import NodeSet
 from clew.store.open_base import OpenBase

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from clew.answering.queries.claims import Block, Claim, Named, Requirement
 from clew.answering.queries.problem import as_text
+from clew.answering.queries.verbs import parts_of, plural_verb, singular_verb
 from clew.core.nouns import plural, singular
 from clew.core.query import Best, Condition, Count
 from clew.core.schema import Schema, words_of
@@ -32,9 +33,6 @@ COUNTED = {
     ">": "more than",
     ">=": "at least",
 }
-PREPOSITIONS = tuple(
-    f" {word}" for word in ("about", "as", "at", "by", "for", "from", "in", "into", "of", "on", "to", "under", "with")
-)
 
 
 def in_words(claim: Claim, kb: KnowledgeBase) -> str:
@@ -135,20 +133,20 @@ class _Words:
             return (
                 f"{'do not have' if negated else 'have'} {called} {other}"
                 if is_kind
-                else f"{_many(verb, negated)} {other}"
+                else f"{plural_verb(verb, negated)} {other}"
             )
         if row.inverse:
-            return f"{_many(row.inverse, negated)} {other}"
-        first, rest, form = _verb(verb)
+            return f"{plural_verb(row.inverse, negated)} {other}"
+        first, rest, form = parts_of(verb)
         if is_kind:
             return f"{are} {called} of {other}"
         if form == "noun" or (first == "has" and rest):
             return f"{are}{rest} of {other}"
         if isinstance(edge.head, Named):
-            return f"{other} {_one(verb, negated)}"
+            return f"{other} {singular_verb(verb, negated)}"
         if any(word in other.split() for word in ("that", "whose", "among", "other", "with")):  # to be said last
             return f"{are} reached by “{words_of(verb)}” from {other}"
-        return f"{'no ' if negated else ''}{other} {_many(verb, False)}"
+        return f"{'no ' if negated else ''}{other} {plural_verb(verb, False)}"
 
     def conditions(self, conditions: Sequence[Condition]) -> list[str]:
         """Each condition; two that bound one attribute are said together."""
@@ -184,51 +182,6 @@ class _Words:
         if isinstance(named, Named) and named.expansions:
             return f"{said} or anything {'above' if named.expansions[0].upward else 'below'} it"
         return said
-
-
-def asking(label: str) -> str:
-    """A relation as people ask by it of many things: "treat", "are associated with", "have the director"."""
-    _, rest, form = _verb(label)
-    return f"have the{rest}" if form == "noun" else _many(label, False)
-
-
-def _many(label: str, negated: bool) -> str:
-    """A relation as a verb of many things: treats → "treat", associated_with → "are associated with"."""
-    first, rest, form = _verb(label)
-    if form == "be":
-        return f"are{' not' if negated else ''}{rest}"
-    return f"{'do not ' if negated else ''}{_base(first)}{rest}"
-
-
-def _one(label: str, negated: bool) -> str:
-    """A relation as a verb of one thing that stands before what it is about."""
-    first, rest, form = _verb(label)
-    if form == "be":
-        return f"is{' not' if negated else ''}{rest}"
-    return f"does not {_base(first)}{rest}" if negated else f"{first}{rest}"
-
-
-def _verb(label: str) -> tuple[str, str, str]:
-    """The verb, what follows it, and whether it is a form of "be", a verb, or was put before a noun."""
-    words = words_of(label).split()
-    first, rest = words[0], "".join(f" {word}" for word in words[1:])
-    if first in ("is", "are", "was", "were"):
-        return "is", " a kind of" if rest == " a" else rest, "be"
-    if first in ("has", "have", "can") or (first.endswith("s") and singular(first) != first):
-        return ("has" if first == "have" else first), rest, "verb"
-    if rest.endswith(PREPOSITIONS):
-        return "is", f" {first}{rest}", "be"
-    return "has", f" {first}{rest}", "noun"
-
-
-def _base(verb: str) -> str:
-    """A verb of one as a verb of many."""
-    irregular = {"has": "have", "does": "do", "goes": "go", "can": "can", "do": "do"}
-    if verb in irregular or not verb.endswith("s"):
-        return irregular.get(verb, verb)
-    if verb.endswith("ies") and len(verb) > len("lies"):
-        return f"{verb[:-3]}y"
-    return verb[:-2] if verb.endswith(("sses", "ches", "shes", "xes")) else verb[:-1]
 
 
 def _shown(value: object) -> str:

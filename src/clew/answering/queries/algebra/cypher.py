@@ -66,6 +66,8 @@ class _Cypher:
         """Names of what was computed already: sub-queries and aggregates over patterns."""
         self.carried: list[str] = []
         """Names of sub-queries, which every WITH has to pass on."""
+        self.has_list = False
+        """Whether a sub-query is a list. Kuzu cannot group by one that is empty."""
         self.optional: set[str] = set()
         """Variables that may be missing."""
         self.keys: list[tuple[str, str]] = []
@@ -166,6 +168,8 @@ class _Cypher:
         lost = query.group or query.having or query.skip or (query.ties and query.first != 1)
         if (self.carried or inner) and lost:
             raise CannotPrintError("a second sub-query that may have no row cannot be written in Cypher")
+        if self.has_list or any(isinstance(one, Compare) and one.comparison == "in" for one in walk(query)):
+            raise CannotPrintError("a second sub-query after a list cannot be written in Cypher")
         lines, shown = self.flow(query, complete=bool(self.carried))
         lines.append(self.returned(without_ties(query), shown, "WITH") if not listed or query.first else shown)
         name = self.fresh("q")
@@ -174,6 +178,7 @@ class _Cypher:
         result = f"collect(DISTINCT {value})" if listed else f"min({value})"
         lines.append(f"WITH {', '.join([*self.carried, f'{result} AS {name}'])}")
         self.carried.append(name)
+        self.has_list = self.has_list or listed
         self.values[part] = name
         return lines
 
@@ -413,12 +418,12 @@ class _Cypher:
         raise CannotPrintError(f"{part} cannot be written in Cypher here")
 
     def attribute(self, variable: str, name: str, scope: Scope) -> str | None:
+        if name == ("relation" if variable in scope.edges else "type"):
+            label = f"label({_name(variable)})"
+            known = self.value(Var(variable), scope)
+            return label if variable not in self.optional else f"CASE WHEN {known} IS NOT NULL THEN {label} END"
         if variable in scope.edges:
-            if name == "relation":
-                return f"label({_name(variable)})"
             return f"{_name(variable)}.{_name(name)}" if name in self.schema.edge_attributes else None
-        if name == "type":
-            return f"label({_name(variable)})"
         kind = scope.types.get(variable)
         owners = [one for one in self.schema.node_types if kind in (None, one.name)]
         if name not in ("key", "name") and not any(name in owner.attributes for owner in owners):

@@ -121,9 +121,14 @@ def grouped(query: Query, scope: Scope) -> Grouped:
 
 
 def without_lists(query: Query) -> Query:
-    """Return an equal query in which `in` a plain sub-query is the existence of a solution with an equal value."""
+    """Return an equal query in which `in` a plain sub-query is the existence of a solution with an equal value.
 
-    def change(part: Any) -> Any:
+    Denied memberships stay: Kuzu loses rows without a value if the existence of an equal value is denied.
+    """
+
+    def change(part: Formula) -> Formula:
+        if isinstance(part, All | Either):
+            return replace(part, parts=tuple(map(change, part.parts)))
         if not isinstance(part, Compare) or part.comparison != "in" or not isinstance(part.right, Subquery):
             return part
         inner = part.right.query
@@ -133,7 +138,7 @@ def without_lists(query: Query) -> Query:
         column, pattern = (_renamed(one, renamed) for one in (inner.columns[0].expression, inner.pattern))
         return Exists(replace(pattern, where=(*pattern.where, Compare(column, "=", part.left))))
 
-    return rewrite(query, change)
+    return replace(query, pattern=replace(query.pattern, where=tuple(map(change, query.pattern.where))))
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:
