@@ -26,7 +26,9 @@ from clew.answering.queries.algebra.values import (
     rewrite,
     walk,
 )
+from clew.answering.queries.algebra.words import words
 from clew.answering.queries.grounding import below, ground, hierarchies
+from clew.answering.queries.wording import kind_in_words
 from clew.core.query import Constant, TripletQuery, Variable
 from clew.core.schema import Schema
 from clew.core.types import Answer, Candidate, Cell, Evidence, Fact, Judgement, NodeRef, NodeSet, Path, Triple, Value
@@ -39,8 +41,9 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class Executed:
-    """A query with its constants linked to nodes, and its rows."""
+    """A query as it was asked, with its constants linked to nodes, and its rows."""
 
+    asked: AnyQuery
     query: AnyQuery
     result: Result
     unknown: tuple[str, ...] = ()
@@ -77,10 +80,10 @@ def run_query(kb: KnowledgeBase, names: Names, query: AnyQuery, *, kinds: bool =
     nodes = {one: groundings[constant].nodes for one, constant in named.items()}
     unknown = tuple(one.text for one, found in nodes.items() if not len(found))
     if unknown:
-        return Executed(query, Result((), (), []), unknown)
+        return Executed(query, query, Result((), (), []), unknown)
     wide = with_kinds(query, kb.schema) if kinds else query
     ready = linked(wide, lambda one: tuple(ref.key for ref in kb.refs(nodes[one].array)))
-    return Executed(ready, execute(kb, ready))
+    return Executed(query, ready, execute(kb, ready))
 
 
 def with_kinds(query: AnyQuery, schema: Schema) -> AnyQuery:
@@ -138,7 +141,7 @@ def answer_query(kb: KnowledgeBase, question: str, executed: Executed) -> Answer
         candidates,
         value=value,
         answer_count=len(candidates),
-        query={"form": form, "text": str(executed.query), **_printed(executed.query, kb)},
+        query={"form": form, "kind": _kind(executed, kb), **_printed(executed, kb)},
         columns=result.names if is_table else (),
         rows=rows if is_table else (),
     )
@@ -148,12 +151,19 @@ def answer_query(kb: KnowledgeBase, question: str, executed: Executed) -> Answer
     return answer
 
 
-def _printed(query: AnyQuery, kb: KnowledgeBase) -> dict[str, str]:
-    """The query in other languages, as far as they can say it."""
+def _kind(executed: Executed, kb: KnowledgeBase) -> str:
+    """What one match is called."""
+    kinds = {ref.type for ref in executed.refs}
+    return kind_in_words(kb.schema, kinds.pop() if len(kinds) == 1 else None)
+
+
+def _printed(executed: Executed, kb: KnowledgeBase) -> dict[str, str]:
+    """The query in words, as it was carried out, and in other languages as far as they can say it."""
     from clew.answering.queries.algebra.cypher import cypher
     from clew.answering.queries.algebra.sparql import sparql
 
-    found = {}
+    query = executed.query
+    found = {"text": words(executed.asked, kb.schema), "query": str(query)}
     for language, write in (("sparql", sparql), ("cypher", cypher)):
         try:
             found[language] = write(query, kb.schema)
