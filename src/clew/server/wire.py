@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from clew.core.notebook import AnswerRow, answer_card
+from clew.core.notebook import answer_card
+from clew.core.states import State
 
 LONGEST_QUESTION = 2000
 MOST_EARLIER = 20
@@ -247,10 +248,14 @@ class AskReply(Reply):
     text: str | None = None
     value: bool | int | float | str | None = None
     """A number, true or false, or the value of an attribute, where the question asks for one."""
+    state: State = "found"
+    """Whether an answer was found, may have been found, or was not found."""
     found: bool = True
     """Whether an answer is put forward, or only what is near."""
     certainty: float | None = None
     """How likely the question was read rightly."""
+    percent: int | None = None
+    """The certainty to show to people, in percent; None where it would say something else than the state."""
     evidence: tuple[EvidenceReply, ...] = ()
     query: QueryReply = QueryReply()
     dropped: tuple[str, ...] = ()
@@ -263,10 +268,7 @@ class AskReply(Reply):
     request: AskRequest
 
     def _repr_html_(self) -> str:
-        rows = [
-            AnswerRow(one.name, one.type, one.score, [piece.text for piece in one.evidence]) for one in self.answers
-        ]
-        return answer_card(self.question, self.text, rows, f"{self.method}, {self.seconds:.3f} s")
+        return answer_card(self.model_dump())
 
 
 class MentionReply(Reply):

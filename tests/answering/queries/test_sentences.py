@@ -3,7 +3,7 @@
 import pytest
 
 from clew.answering.queries.sentences import sentence
-from clew.answering.queries.wording import value_in_words
+from clew.answering.queries.attributes import value_in_words
 from clew.core.types import Answer, Candidate, Fact, Judgement, NodeRef, Path
 
 A, B = (NodeRef(place, f"k{place}", name, "drug") for place, name in enumerate(("Aspirin", "Bosentan")))
