@@ -36,15 +36,15 @@ UNKNOWN = "I do not know"
 SATISFIES, DOUBTED = "satisfies the query", "fits a reading that is not sure"
 """Why a candidate is listed: in an answer, and where nothing was found."""
 WORDINGS: dict[State, Wording] = {
-    "found": Wording("", "Matches", "Not matching, but close"),
+    "found": Wording("", "Matches", "Not matching, but near"),
     "maybe": Wording(
         "I am not sure.",
         "Possible matches",
-        "Not matching, but close",
+        "Not matching, but near",
         "I am not sure. One of these may say it:",
     ),
     "not_found": Wording(
-        "I did not find this.", "", "Closest to the question, not an answer", "I did not find this in these documents."
+        "I did not find this.", "", "Nearest, but not an answer", "I did not find this in these documents."
     ),
 }
 
@@ -56,10 +56,15 @@ def state_of(*, is_answer: bool, is_checked: bool, certainty: float | None) -> S
     return "found" if is_checked and (certainty is None or certainty >= FOUND_FROM) else "maybe"
 
 
+def is_refusal(text: str | None) -> bool:
+    """Whether a text says that there is no answer."""
+    return (text or "").startswith((WORDINGS["not_found"].headline.rstrip("."), UNKNOWN))
+
+
 def headline(state: State, text: str | None) -> str:
     """What a view says before a text: nothing where the text itself begins so."""
     opening = WORDINGS[state].headline
-    return "" if (text or "").startswith((opening.rstrip(".") or "\0", UNKNOWN)) else opening
+    return "" if is_refusal(text) or (opening and (text or "").startswith(opening)) else opening
 
 
 def percentage(state: State, certainty: float | None) -> int | None:

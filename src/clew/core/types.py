@@ -16,6 +16,7 @@ from clew.core.states import (
     State,
     certainty_in_words,
     headline,
+    is_refusal,
     percentage,
     sections,
     state_of,
@@ -392,7 +393,8 @@ class Answer:
     @property
     def state(self) -> State:
         """Whether an answer was found, may have been found, or was not found."""
-        is_answer = self.value is not None or (self.answer_count != 0 and bool(self.candidates or self.text))
+        is_told = bool(self.text) and not is_refusal(self.text)
+        is_answer = self.value is not None or (self.answer_count != 0 and bool(self.candidates or is_told))
         is_checked = self.value is not None or self.answer_count is not None
         is_checked = is_checked and not self.query.get("relaxed")
         return state_of(is_answer=is_answer, is_checked=is_checked, certainty=self.certainty)

@@ -77,6 +77,11 @@ def phrases(claim: Claim, kb: KnowledgeBase) -> dict[str, str]:
     if claim.attribute is not None:
         label, unit = attribute_words(claim.attribute)
         said |= {"attribute": label, "unit": unit}
+    edges = [edge for block in claim.blocks for edge in block.required]
+    below = dict.fromkeys(
+        one for edge in edges for end in (edge.head, edge.tail) if isinstance(end, Named) for one in end.expansions
+    )
+    said["kinds"] = hierarchy_in_words(tuple(below))
     if claim.asks == "truth":
         asked = {"asked": writer.names(claim.asked)} if claim.asked is not None else {}
         said |= {"told": writer.told(claim), "instead": writer.instead(claim)} | asked
