@@ -33,7 +33,9 @@ def test_every_question_is_answered_from_the_raw_data(run, tmp_path, edges):
     both = patients["Polydactyly"] & patients["Rod-cone dystrophy"]
     genes = {gene for gene, disease in found["associated_with_disease"] if disease in both}
     assert path["found"]
-    assert {answer["key"] for answer in path["answers"][: path["matches"]]} == genes
+    assert {answer["key"] for answer in path["answers"][: path["query"]["direct"]]} == genes
+    assert path["text"].startswith(f"{path['matches']} genes ")
+    assert f"({len(genes)} directly)" in path["text"]
 
     assert description["found"]
     assert description["answers"][0]["name"] == "Arachnodactyly"

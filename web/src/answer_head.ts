@@ -1,7 +1,7 @@
 // The answer first: what was found and how sure that is, how the question was understood, and what was not used.
 
 import type { BaseDetails, Evidence, Run } from "./api";
-import { h, nameOf, percent, words, type Child } from "./dom";
+import { h, nameOf, words, type Child } from "./dom";
 import { markedText, quoted, shownEvidence, source } from "./evidence";
 import { withTables } from "./pipe_table";
 import { unused } from "./reasons";
@@ -11,15 +11,19 @@ import { t } from "./texts";
 const GIVEN_UP = "model"; // the step of a fallback that says that a model was given up
 const ASKED_AS = "asked as: ";
 
-/** Whether a method says what matches, or only ranks. */
-export const decides = (run: Run): boolean => run.text !== null || run.form !== null || !run.found;
+const OPENING = /^(?:I am not sure|I did not find this(?: in these documents)?)\.\s*/; // how the server begins a text that says its state
+
+/** Whether answers are only ranked: nothing says that one of them matches. */
+export const isRanked = (run: Run): boolean => run.state === "maybe" && !run.matches && run.value === null;
+
+/** The state of an answer in words; nothing where it was found. */
+export const headline = (run: Run): string => (run.state === "found" ? "" : t(`state.${run.state}`));
 
 /** The answer in a sentence, always. */
-export function sentence(run: Run): string {
-  if (run.text) return run.text;
-  if (!run.answers.length) return `${t("notFound")}.`;
-  return decides(run) ? t("found", { name: run.answers[0]!.name }) : t("nearest", { name: run.answers[0]!.name });
-}
+export const sentence = (run: Run): string => run.text && (run.state === "not_found" || OPENING.test(run.text)) ? run.text : [headline(run), run.text].filter(Boolean).join(" ");
+
+/** How sure an answer is, where that says the same as its state. */
+export const certainty = (run: Run): string => (run.percent === null ? "" : t("certainty", { percent: `${run.percent} %` }));
 
 /** How it was answered without the model that was asked for; the first thing to know. */
 export function outage(run: Run): HTMLElement | null {
@@ -31,20 +35,18 @@ export function outage(run: Run): HTMLElement | null {
 }
 
 export function answerHead(base: BaseDetails, run: Run, ...more: Child[]): HTMLElement {
-  const isFromText = isFromDocuments(run), best = run.found ? wholePassages(run) : [];
-  const sure = run.found && run.certainty !== null && h("p", { class: "certainty" }, certainty(run.certainty, isFromText, best.length > 0));
-  const isAnswered = run.found && (run.answers.length > 0 || run.text !== null);
-  return h("section", { class: best.length ? "written best" : isAnswered ? "written" : "written empty", "aria-label": best.length ? t("passage.label") : t("answer"), tabindex: -1 },
-    best.length ? best.map((piece, place) => [piece.section && piece.section !== best[place - 1]?.section && h("p", { class: "muted" }, piece.section), quoted(piece), source(base, piece)]) : said(run), sure, understanding(base, run), more,
+  const best = run.found ? wholePassages(run) : [], sure = certainty(run);
+  return h("section", { class: `written ${run.state}${best.length ? " best" : ""}`, "aria-label": best.length ? t("passage.label") : t("answer"), tabindex: -1 },
+    best.length ? [headline(run) && h("h2", {}, headline(run)), best.map((piece, place) => [piece.section && piece.section !== best[place - 1]?.section && h("p", { class: "muted" }, piece.section), quoted(piece), source(base, piece)])] : said(run),
+    sure && h("p", { class: "certainty" }, sure), understanding(base, run), more,
     !best.length && run.found && run.evidence.length > 0 && h("ol", { class: "evidence" }, run.evidence.filter((piece) => piece.kind !== "judgement").map((piece, place) => shownEvidence(base, piece, place + 1))));
 }
 
 function said(run: Run): Child {
-  const text = sentence(run);
-  if (run.found && (run.answers.length > 0 || run.text !== null)) return h("div", { class: "said", dir: "auto" }, withTables(text, null));
-  const [, first, rest] = /^(.*?)(?:\.\s*|\n|$)([\s\S]*)$/.exec(text)!;
+  if (run.state !== "not_found") return [headline(run) && h("h2", {}, headline(run)), run.text && h("div", { class: "said", dir: "auto" }, withTables(run.text.replace(OPENING, ""), null))];
+  const [, first, rest] = /^(.*?)(?:\.\s*|\n|$)([\s\S]*)$/.exec(run.text ?? "")!;
   const more = rest!.replace(/^I understood: .*$/m, "").trim();
-  return [h("h2", { dir: "auto" }, first || t("notFound")), more && h("p", { dir: "auto" }, more),
+  return [h("h2", { dir: "auto" }, first || headline(run)), more && h("p", { dir: "auto" }, more),
     h("p", { class: "muted" }, run.answers.length ? t("nearest.follows") : t("otherWords"))];
 }
 
@@ -57,14 +59,8 @@ function understanding(base: BaseDetails, run: Run): Child {
     changed.map((note) => h("p", { class: "asked-as" }, note)),
     run.understood && !run.text?.startsWith("I understood") && h("p", { class: "understood" }, h("span", { class: "muted" }, t("understood")), nameOf(run.understood)),
     left.length > 0 && h("p", { class: "unused" }, h("span", { class: "muted" }, t("unused")), nameOf(left.join(", "))),
-    !decides(run) && run.answers.length > 0 && h("p", { class: "muted" }, t("ranksOnly")),
+    isRanked(run) && run.answers.length > 0 && h("p", { class: "muted" }, t("ranksOnly")),
   ];
-}
-
-function certainty(value: number, isFromText: boolean, quotes: boolean): string {
-  if (!isFromText) return t("sure.understood", { percent: percent(value) });
-  const how = t(value >= 0.9 ? "sure.certainly" : value >= 0.7 ? "sure.likely" : value >= 0.45 ? "sure.probably" : "sure.perhaps");
-  return t(quotes ? "sure.says" : "sure.right", { percent: percent(value), how });
 }
 
 /** The passage that is the answer itself, where nobody has written one in other words. */

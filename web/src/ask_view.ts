@@ -101,7 +101,7 @@ class Page {
     this.timeline.all(run.trace);
     const { base, asked, turns } = this;
     const address = (look: Look) => link(base.name, asked, { turns, run: run.run, look });
-    const list = answerList(base, run, this.look, (look) => note(address(look)), (answer) => void drawn(base, asked.question, answer, this.graphHost, this.side.choose, run.found ? run.answers.filter((one) => one.group === "match") : []));
+    const list = answerList(base, run, this.look, (look) => note(address(look)), (answer) => void drawn(base, asked.question, answer, this.graphHost, this.side.choose, run.answers.filter((one) => one.group === "match" && one.evidence.length)));
     const head = answerHead(base, run, understoodChips(base, run.query, run.request, this.again), effect(run.query, run.request));
     fill(this.main, outage(run), head, list.element,
       h("div", { class: "row wrap downloads" }, thumbs(base, run), copyButton(() => location.href, t("copy.link")), downloads(base, run),

@@ -2,6 +2,7 @@
 
 import * as api from "./api";
 import { answerHead, outage, remarks } from "./answer_head";
+import { groupsOf } from "./answer_list";
 import { answerCard } from "./answers";
 import { fill, h, notice, words } from "./dom";
 import { choice, exampleList } from "./question_form";
@@ -50,6 +51,6 @@ export async function compareView(host: HTMLElement, base: api.BaseDetails, give
     const head = answerHead(base, run);
     head.setAttribute("aria-label", t("answer.of", { method: words(columns[place]!.method) }));
     fill(columns[place]!.element, h("h2", {}, words(run.method)), outage(run), head,
-      h("div", { class: "answers" }, run.answers.slice(0, SHOWN).map((answer) => answerCard(base, answer, () => {}, beside(answer)))), remarks(run));
+      groupsOf(run).map(({ title, answers }) => [h("h3", {}, title), h("div", { class: "answers" }, answers.slice(0, SHOWN).map((answer) => answerCard(base, answer, () => {}, beside(answer))))]), remarks(run));
   });
 }

@@ -7,6 +7,7 @@ import { go, href } from "./route";
 import { t } from "./texts";
 
 export interface Turn { question: string; run: string | null }
+export const MOST_ROWS = 10_000; // answers that the server sends at once
 const UNKNOWN = "-", MOST = 20; // earlier questions that the server takes
 
 export interface Place { turns?: Turn[]; run?: string | null; look?: string | null }
@@ -21,7 +22,7 @@ export function link(base: string, asked: api.Asked, { turns = [], run, look }: 
   const kept = turns.slice(-MOST);
   return href("ask", {
     base, q: asked.question, method: asked.method, model: asked.model || null, fix: writeFixes(asked.fixes ?? {}),
-    rel: Object.entries(asked.relations ?? {}).map(([old, next]) => `${old}→${next}`), type: asked.type,
+    rel: Object.entries(asked.relations ?? {}).map(([old, next]) => `${old}→${next}`), type: asked.type, kinds: asked.options?.kinds === false ? "no" : null,
     h: kept.map((turn) => turn.question), hr: kept.map((turn) => turn.run ?? UNKNOWN), run, as: look === "table" ? look : null,
   });
 }
@@ -31,7 +32,7 @@ export function readAsked(given: URLSearchParams): api.Asked {
   const fixes: Record<string, string[]> = {}, relations: Record<string, string> = {};
   for (const [name, key] of pairs(given, "fix")) fixes[name] = [...(fixes[name] ?? []), ...(key ? [key] : [])];
   for (const [old, next] of pairs(given, "rel")) if (next) relations[old] = next;
-  return { question: given.get("q") ?? "", method: given.get("method"), model: given.get("model") ?? "", k: 200, fixes, relations, type: given.get("type"), history: readTurns(given).map((turn) => turn.question).slice(-MOST) };
+  return { question: given.get("q") ?? "", method: given.get("method"), model: given.get("model") ?? "", k: MOST_ROWS, options: given.get("kinds") === "no" ? { kinds: false } : {}, fixes, relations, type: given.get("type"), history: readTurns(given).map((turn) => turn.question).slice(-MOST) };
 }
 
 const pairs = (given: URLSearchParams, name: string): [string, string][] =>

@@ -1,9 +1,10 @@
 // The listed answers to take away: a table, a text with citations, or everything.
 
-import type { Answer, BaseDetails, Run } from "./api";
-import { decides, sentence } from "./answer_head";
+import { ask, type Answer, type BaseDetails, type Run } from "./api";
+import { certainty, isRanked, sentence } from "./answer_head";
+import { groupsOf } from "./answer_list";
 import { attributesOf } from "./answer_table";
-import { button, h, percent, save, words } from "./dom";
+import { button, h, save, words } from "./dom";
 import { placeOf } from "./evidence";
 import { tells } from "./reasons";
 import { t } from "./texts";
@@ -19,7 +20,7 @@ export function csv(run: Run): string {
   const names = [...new Set(run.answers.flatMap((answer) => Object.keys(attributesOf(answer))))];
   const rows = run.answers.map((answer) => {
     const told = attributesOf(answer);
-    return [answer.rank, answer.name, answer.type, answer.key, decides(run) ? (answer.group === "match" && run.found ? "matches" : "near") : "ranked", ...names.map((name) => told[name]), cited(answer).map(source).join(" | ")];
+    return [answer.rank, answer.name, answer.type, answer.key, isRanked(run) ? "ranked" : answer.group, ...names.map((name) => told[name]), cited(answer).map(source).join(" | ")];
   });
   return [["rank", "name", "type", "key", "group", ...names, "evidence"], ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
 }
@@ -35,22 +36,25 @@ export function markdown(run: Run, address: string): string {
     return ` [${(known < 0 ? sources.push(text) : known + 1)}]`;
   }).join("");
   const line = (answer: Answer) => `${answer.rank}. **${escaped(answer.name)}** (${escaped(words(answer.type))})${cite(cited(answer))}`;
-  const matching = run.answers.filter((one) => run.found && one.group === "match"), near = run.answers.filter((one) => !matching.includes(one));
   const lines = [`# ${escaped(run.question)}`, "", `${escaped(sentence(run))}${cite(cited(run))}`, ""];
-  if (run.found && run.certainty !== null) lines.push(t("export.sure", { percent: percent(run.certainty) }), "");
+  if (certainty(run)) lines.push(`${certainty(run)}.`, "");
   if (run.understood) lines.push(t("export.understood", { text: escaped(run.understood) }), "");
-  if (!decides(run)) lines.push(`${t("list.ranked")}:`, "", ...run.answers.map(line), "");
-  else {
-    if (matching.length) lines.push(run.matches && run.matches > matching.length ? `${t("of", { shown: matching.length, all: run.matches })}:` : `${t("list.matches")}:`, "", ...matching.map(line), "");
-    if (near.length) lines.push(`## ${t("list.near")}`, "", ...near.map(line), "");
-  }
+  for (const { title, answers, total } of groupsOf(run)) lines.push(`## ${title}${total > answers.length ? ` (${t("of", { shown: answers.length, all: total })})` : ""}`, "", ...answers.map(line), "");
   if (sources.length) lines.push(`## ${t("export.sources")}`, "", ...sources.map((text, place) => `[${place + 1}] ${escaped(text)}  `), "");
   return [...lines, `<${address}>`, ""].join("\n");
 }
 
-export function downloads(_: BaseDetails, run: Run): HTMLElement[] {
+/** A run with every answer: a list too long for one reply is sent in parts. */
+async function whole(base: BaseDetails, run: Run): Promise<void> {
+  for (let last = -1; run.answers.length < (run.matches ?? 0) && run.answers.length > last;) {
+    last = run.answers.length;
+    run.answers.push(...(await ask(base.name, { ...run.request, offset: last })).answers);
+  }
+}
+
+export function downloads(base: BaseDetails, run: Run): HTMLElement[] {
   const one = (name: string, ending: string, type: string, make: () => string) =>
-    button(name, () => save(`clew-${run.run}.${ending}`, new Blob([make()], { type: `${type};charset=utf-8` })), { class: "quiet", "aria-label": t("download.answers", { format: name }) });
+    button(name, async () => { await whole(base, run); save(`clew-${run.run}.${ending}`, new Blob([make()], { type: `${type};charset=utf-8` })); }, { class: "quiet", "aria-label": t("download.answers", { format: name }) });
   return [
     one("CSV", "csv", "text/csv", () => `\ufeff${csv(run)}`),
     one("Markdown", "md", "text/markdown", () => markdown(run, location.href)),

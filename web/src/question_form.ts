@@ -2,6 +2,7 @@
 
 import * as api from "./api";
 import { button, fill, h, words } from "./dom";
+import { MOST_ROWS } from "./conversation";
 import { href } from "./route";
 import { parts, t } from "./texts";
 
@@ -32,7 +33,7 @@ export function questionForm(base: api.BaseDetails, given: Partial<api.Asked>, s
   const price = h("output", { class: "price muted", "aria-live": "polite" });
   const summary = h("p", { class: "summary muted" });
   const value = (label: HTMLLabelElement) => label.querySelector("select")!.value;
-  const asked = (): api.Asked => ({ question: box.value.trim(), method: value(method) === base.default_method ? null : value(method), model: value(model) === base.default_model ? "" : value(model), k: 200, fixes: {} });
+  const asked = (): api.Asked => ({ question: box.value.trim(), method: value(method) === base.default_method ? null : value(method), model: value(model) === base.default_model ? "" : value(model), k: MOST_ROWS, fixes: {} });
   const describe = () => { summary.textContent = base.methods.find((one) => one.name === value(method))?.summary ?? ""; };
   const tell = async () => {
     describe();

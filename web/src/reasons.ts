@@ -9,6 +9,7 @@ const SAID: [RegExp, Key][] = [
   [/with \d+ near names/, "reason.similar"],
   [/requirement relaxed/, "reason.loosened"],
   [/another reading/, "reason.reading"],
+  [/reading that is not sure/, "reason.unsure"],
   [/satisfies the query/, "reason.all"],
   [/by (words and )?meaning/, "reason.meaning"],
   [/by (its )?words/, "reason.words"],

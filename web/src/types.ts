@@ -25,8 +25,10 @@ export interface Ask {
   matches: number | null;
   text: string | null;
   value: boolean | number | string | null;
+  state: "found" | "maybe" | "not_found";
   found: boolean;
   certainty: number | null;
+  percent: number | null;
   evidence: Evidence[];
   query: Query;
   dropped: string[];
@@ -44,6 +46,7 @@ export interface AskRequest {
   method?: string | null;
   model?: string;
   k?: number;
+  offset?: number;
   options?: Record<string, string | number | boolean>;
   fixes?: Record<string, string[]>;
   relations?: Record<string, string>;
@@ -397,6 +400,8 @@ export interface Query {
   relaxed?: string[];
   unexplained?: string[];
   matches?: number | null;
+  direct?: number | null;
+  kinds?: string | null;
   path?: string | null;
   sparql?: string | null;
   cypher?: string | null;

@@ -5,7 +5,7 @@ import { button, fill, h, nameOf, words, type Child } from "./dom";
 import { entityInput } from "./entity_input";
 import { t } from "./texts";
 
-export interface Changes { fixes: Record<string, string[]>; relations: Record<string, string>; type: string | null }
+export interface Changes { fixes: Record<string, string[]>; relations: Record<string, string>; type: string | null; options: NonNullable<Asked["options"]> }
 type Again = (changes: Changes) => void;
 const BEFORE = /^the \d+ found before$/; // what an earlier answer found; not a name of this question
 const ANY = "*", TURNED = "^"; // as the server names any relation, and one that is meant the other way round
@@ -13,7 +13,7 @@ const plain = (meant: string) => meant.replace(/^\^/, "");
 
 /** Chips of a query, and of every change that it does not show. */
 export function understoodChips(base: BaseDetails, query: Query, asked: Asked, again: Again): HTMLElement | null {
-  const now: Changes = { fixes: asked.fixes ?? {}, relations: asked.relations ?? {}, type: asked.type ?? null };
+  const now: Changes = { fixes: asked.fixes ?? {}, relations: asked.relations ?? {}, type: asked.type ?? null, options: asked.options ?? {} };
   const constants = (query.constants ?? []).filter((one) => !BEFORE.test(one.text));
   const named = new Set(constants.map((one) => one.text)), gone = Object.keys(now.fixes).filter((name) => !named.has(name));
   const used = [...new Set([...(query.triplets ?? []).map((one) => one.relation ?? ANY), ...(query.best?.relation ? [query.best.relation] : [])])];
@@ -25,6 +25,7 @@ export function understoodChips(base: BaseDetails, query: Query, asked: Asked, a
     constants.map((one) => nameChip(base, one, now, again)),
     gone.map((name) => fixedChip(name, now, again)),
     used.map((name) => relationChip(base, name, query, now, again)),
+    kindsChip(query, now, again),
     lost.map(([old, next]) => changedChip(`${labelOf(base, old)} → ${labelOf(base, plain(next))}`, t("the.relation", { name: labelOf(base, old) }), () => again(without(now, "relations", old)))),
   ];
   if (!constants.length && !gone.length && !used.length && !lost.length && !now.type) return null;
@@ -94,6 +95,14 @@ function typeChip(base: BaseDetails, kind: string, now: Changes, again: Again): 
     h("p", { class: "muted" }, t("chips.whichType")),
     chooser(t("chips.typeShould"), t("chips.otherType"), others, (type) => again({ ...now, type })),
   ]), isChanged && undo(t("the.type"), () => again({ ...now, type: null })));
+}
+
+/** That names stand for what lies below them, too; or that this was turned off. */
+function kindsChip(query: Query, now: Changes, again: Again): HTMLElement | null {
+  const { kinds: _, ...others } = now.options, isOff = now.options.kinds === false;
+  if (isOff) return changedChip(t("chips.kindsOff"), t("the.kinds"), () => again({ ...now, options: others }));
+  return query.kinds ? h("li", {}, menu([t("chips.kinds", { kinds: query.kinds })], [h("p", { class: "muted" }, t("chips.kindsWhat")),
+    button(t("chips.kindsOff"), () => again({ ...now, options: { ...now.options, kinds: false } }), { class: "choice-row" })])) : null;
 }
 
 function relationChip(base: BaseDetails, name: string, query: Query, now: Changes, again: Again): HTMLElement {

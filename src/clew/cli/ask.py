@@ -27,9 +27,11 @@ from clew.cli.options import (
     MaxTokens,
     Method,
     Model,
+    NoKinds,
     Options,
     RelationFix,
     Shown,
+    ShownAll,
     TraceFile,
     TypeFix,
     assignments,
@@ -58,7 +60,9 @@ def ask(
     ],
     method: Method = "auto",
     k: Shown = 10,
+    every: ShownAll = False,
     option: Options = None,
+    no_kinds: NoKinds = False,
     fix: Fix = None,
     exclude: Exclude = None,
     relation: RelationFix = None,
@@ -92,16 +96,17 @@ def ask(
     if not bases:
         raise InputError(f"expected a knowledge base and a question, found only {question!r}")
     base = bases[0] if len(bases) == 1 else bases
+    options = assignments(option) | ({"kinds": "false"} if no_kinds else {})
     budget = Budget(max_cost, max_tokens, max_calls, max_seconds)
     seen = group_names(groups)
     opened = open_base(base, model=None if estimate else model, embedder=embedder, budget=budget, groups=seen)
     if estimate:
-        show_estimate(opened.estimate(question, opened.method(method, assignments(option)), model=model), as_json)
+        show_estimate(opened.estimate(question, opened.method(method, options), model=model), as_json)
         return
     relations = assignments(relation, "--relation")
     recorder = Recorder()
     try:
-        chosen = opened.method(method, assignments(option))
+        chosen = opened.method(method, options)
         with nullcontext() if as_json else being_written() as recorder.on_text:
             answer = opened.ask(
                 question,
@@ -114,6 +119,7 @@ def ask(
     finally:
         if trace is not None:
             recorder.write(trace)
+    k = len(answer.candidates) if every else k
     if svg is not None:
         from clew.answering.evidence_drawing import draw_evidence
 
@@ -136,28 +142,32 @@ def show_estimate(estimate: Estimate, as_json: bool) -> None:
 
 
 def show_answer(answer: Answer, k: int) -> None:
-    """An answer for people: rank, name, type, score, and the evidence below each."""
+    """An answer for people: its state, its text, and the candidates by group with the evidence below each."""
     if answer.outage is not None:
         out.line((answer.outage, "yellow"))
+    if answer.headline:
+        out.line((answer.headline, "bold"))
     if answer.text is not None:
         show_text(answer)
     if answer.found and answer.query.get("text"):
-        sure = "" if answer.certainty is None else f" ({answer.certainty:.0%} sure)"
-        out.line((f"understood: {answer.query['text']}{sure}", "dim"))
+        out.line((f"understood: {answer.query['text']}", "dim"))
+    if answer.sure:
+        out.line((answer.sure, "dim"))
     if answer.dropped and answer.found:
         out.line((f"not used: {'; '.join(answer.dropped)}", "dim"))
-    if not answer.candidates and answer.text is None:
-        out.line("no answer found")
-    elif answer.candidates and not answer.found:
-        out.line(("" if answer.text else "I did not find this. ", "bold"), "What is nearest:")
-    for rank, candidate in enumerate(answer.candidates[:k], start=1):
-        if answer.answer_count and rank == answer.answer_count + 1:
-            out.line(("near, not put forward:", "dim"))
-        node = candidate.node
-        about = f"{node.type}  {node.key}"
-        out.line((f"{rank:>3}  {node.name}", "bold"), "  ", (about, "dim"), f"  {candidate.score:.3f}")
-        for piece in candidate.evidence[:MOST_EVIDENCE]:
-            out.line(f"       {piece.in_words()}")
+    rank, with_evidence = 0, sum(bool(candidate.evidence) for candidate in answer.candidates)
+    for title, group in answer.sections(k):
+        out.line((f"{title}:", "dim"))
+        for candidate in group:
+            rank, node = rank + 1, candidate.node
+            about = f"{node.type}  {node.key}"
+            out.line((f"{rank:>3}  {node.name}", "bold"), "  ", (about, "dim"), f"  {candidate.score:.3f}")
+            for piece in candidate.evidence[:MOST_EVIDENCE]:
+                out.line(f"       {piece.in_words()}")
+    if 0 < with_evidence < rank:
+        out.line((f"evidence was collected for {with_evidence:,} of these {rank:,}: -O shown=N collects more", "dim"))
+    if rank < len(answer.matches):
+        out.line((f"{len(answer.matches) - rank:,} more: -k N shows more of them, --all lists every one", "dim"))
     for note in answer.notes[answer.outage is not None :]:
         out.line((note, "dim"))
     for fallback in answer.fallbacks:
@@ -173,8 +183,7 @@ def show_text(answer: Answer) -> None:
     if isinstance(first, Passage) and first.mark is not None and first.text == answer.text:
         start, end = first.mark
         out.line(first.text[:start], (first.text[start:end], "bold"), first.text[end:])
-        sure = "" if answer.certainty is None else f"{answer.certainty:.0%} sure that this says it"
-        out.line(("; ".join(filter(None, (first.place, first.section, sure))), "dim"))
+        out.line(("; ".join(filter(None, (first.place, first.section))), "dim"))
         return
     out.line((answer.text or "", "bold"))
     said = " ".join((answer.text or "").split())
@@ -182,8 +191,6 @@ def show_text(answer: Answer) -> None:
         is_said = isinstance(piece, Passage) and bool(piece.file) and " ".join(piece.marked.split()) in said
         shown = piece.place if isinstance(piece, Passage) and is_said else piece.in_words()
         out.line(f"  [{number}] {shown}")
-    if isinstance(first, Passage) and answer.found and answer.certainty is not None:
-        out.line((f"{answer.certainty:.0%} sure that {'[1]' if len(answer.evidence) > 1 else 'this'} says it", "dim"))
 
 
 def methods(as_json: AsJson = False) -> None:
@@ -209,7 +216,9 @@ def chat(
     base: AnyBase,
     method: Method = "auto",
     k: Shown = 5,
+    every: ShownAll = False,
     option: Options = None,
+    no_kinds: NoKinds = False,
     model: Model = "none",
     embedder: EmbedderOption = None,
     groups: Groups = None,
@@ -227,9 +236,10 @@ def chat(
     from clew.core.trace import Recorder
     from clew.models.budget import Budget
 
+    options = assignments(option) | ({"kinds": "false"} if no_kinds else {})
     budget = Budget(max_cost, max_tokens, max_calls, max_seconds)
     opened = open_base(base, model=model, embedder=embedder, budget=budget, groups=group_names(groups))
-    chosen = opened.method(method, assignments(option))
+    chosen = opened.method(method, options)
     conversation = opened.conversation(chosen)
     for question in _questions():
         if question in ("/quit", "/exit"):
@@ -243,13 +253,14 @@ def chat(
         except InputError as error:  # one bad question does not end the conversation
             err.line(str(error))
             continue
+        most = len(answer.candidates) if every else k
         if as_json:
             shown = answer.to_dict()
-            line = json.dumps({**shown, "answers": shown["answers"][:k]}, ensure_ascii=False, default=str)
+            line = json.dumps({**shown, "answers": shown["answers"][:most]}, ensure_ascii=False, default=str)
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
         else:
-            show_answer(answer, k)
+            show_answer(answer, most)
             out.line()
 
 

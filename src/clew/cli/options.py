@@ -39,6 +39,11 @@ Options = Annotated[
 ]
 Method = Annotated[str, typer.Option("--method", "-m", help="How to answer; see `clew methods`.")]
 Shown = Annotated[int, typer.Option("-k", min=1, help="How many answers to show.")]
+ShownAll = Annotated[bool, typer.Option("--all", help="Show all answers.")]
+NoKinds = Annotated[
+    bool,
+    typer.Option("--no-kinds", help="A name stands for itself alone, not for what lies below it in a hierarchy."),
+]
 EstimateOnly = Annotated[bool, typer.Option("--estimate", help="Only say what it would cost, spending nothing.")]
 TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write the steps to this file as JSON lines.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist already.")]

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from html import escape
+from typing import Any
+
+from clew.core.states import certainty_in_words, headline, sections
 
 STYLE = "font-family:system-ui,sans-serif;line-height:1.5;max-width:52em"
 FAINT = "opacity:.65;font-size:.85em"
+MAX_EVIDENCE_CHARS = 400
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerRow:
-    """One ranked answer in words."""
-
-    name: str
-    type: str
-    score: float
-    evidence: Sequence[str]
-
-
-def answer_card(question: str, text: str | None, rows: Sequence[AnswerRow], footer: str, most: int = 10) -> str:
-    """A question with its answers, each of which opens its evidence."""
-    parts = [f'<div style="{STYLE}"><p><strong>{escape(question)}</strong></p>']
-    if text is not None:
-        parts.append(f'<p style="font-size:1.15em">{escape(text)}</p>')
-    parts.append('<ol style="padding-left:1.6em">')
-    for place, row in enumerate(rows[:most]):
-        evidence = "".join(f"<li>{escape(piece)}</li>" for piece in row.evidence)
-        title = f'{escape(row.name)} <span style="{FAINT}">{escape(row.type)} · {row.score:.3f}</span>'
-        opened = " open" if place == 0 else ""
-        parts.append(f"<li><details{opened}><summary>{title}</summary><ul>{evidence}</ul></details></li>")
-    parts.append(f'</ol><p style="{FAINT}">{escape(footer)}</p></div>')
-    return "".join(parts)
+def answer_card(run: Mapping[str, Any], limit: int = 10) -> str:
+    """An answer in its JSON form as a card: question, text, and candidates that open their evidence."""
+    state, text = run["state"], run["text"]
+    parts = [f'<div style="{STYLE}"><p><strong>{escape(run["question"])}</strong></p>']
+    for said, style in ((headline(state, text), "font-weight:600"), (text, "font-size:1.15em")):
+        parts.append(f'<p style="{style}">{escape(said)}</p>' if said else "")
+    sure = certainty_in_words(state, run["certainty"])
+    parts.append(f'<p style="{FAINT}">{sure}</p>' if sure else "")
+    groups = sections(state, run["answers"], run["matches"] or 0, limit, is_value=run["value"] is not None)
+    for title, rows in groups:
+        parts.append(f'<p style="{FAINT}">{escape(title)}</p><ol start="{rows[0]["rank"]}" style="padding-left:1.6em">')
+        for row in rows:
+            evidence = "".join(f"<li>{escape(piece['text'][:MAX_EVIDENCE_CHARS])}</li>" for piece in row["evidence"])
+            title = f'{escape(row["name"])} <span style="{FAINT}">{escape(row["type"])} · {row["score"]:.3f}</span>'
+            opened = " open" if row["rank"] == 1 else ""
+            parts.append(f"<li><details{opened}><summary>{title}</summary><ul>{evidence}</ul></details></li>")
+        parts.append("</ol>")
+    return "".join([*parts, f'<p style="{FAINT}">{escape(run["method"])}, {run["seconds"]:.3f} s</p></div>'])
 
 
 def framed(page: str, height: int = 640) -> str:

@@ -11,6 +11,16 @@ from numpy.typing import NDArray
 
 from clew.core.errors import needing
 from clew.core.scores import round_scores
+from clew.core.states import (
+    FOUND_FROM,
+    State,
+    certainty_in_words,
+    headline,
+    is_refusal,
+    percentage,
+    sections,
+    state_of,
+)
 
 Direction = Literal["out", "in", "any"]
 Value = int | float | bool | str
@@ -19,11 +29,8 @@ IntArray = NDArray[np.int32]
 Whole = TypeVar("Whole", bound=np.integer[Any])
 PRINTED = 5
 """Candidates that `print` shows."""
-SURE = 0.6
-"""From this certainty on, words of a question without a counterpart in its query count as said in other words."""
 GIVEN_UP = "model"
 """The step of the fallback that says that a model was given up."""
-State = Literal["found", "maybe", "not_found"]
 MANY = 20_000
 """From this many look-ups on, marking all members in a bitmap is faster than searching for each."""
 
@@ -393,12 +400,26 @@ class Answer:
     @property
     def state(self) -> State:
         """Whether an answer was found, may have been found, or was not found."""
-        if self.value is None and not self.rows and (self.answer_count == 0 or not (self.candidates or self.text)):
-            return "not_found"
+        is_told = bool(self.text) and not is_refusal(self.text)
+        is_answer = self.value is not None or bool(self.rows)
+        is_answer = is_answer or (self.answer_count != 0 and bool(self.candidates or is_told))
         is_checked = self.value is not None or self.answer_count is not None
-        is_sure = self.certainty is None or self.certainty >= SURE
-        is_whole = not self.query.get("relaxed") and not self.query.get("unconfirmed")
-        return "found" if is_checked and is_sure and is_whole else "maybe"
+        is_checked = is_checked and not self.query.get("relaxed") and not self.query.get("unconfirmed")
+        return state_of(is_answer=is_answer, is_checked=is_checked, certainty=self.certainty)
+
+    @property
+    def headline(self) -> str:
+        """What is said before the text: that it is not sure, or that nothing was found; empty where neither is so."""
+        return headline(self.state, self.text)
+
+    @property
+    def sure(self) -> str:
+        """How sure the answer is, "82% sure"; empty where that would say something else than the state."""
+        return certainty_in_words(self.state, self.certainty)
+
+    def sections(self, limit: int) -> list[tuple[str, Sequence[Candidate]]]:
+        """The first candidates by group, each group with its heading."""
+        return sections(self.state, self.candidates, len(self.matches), limit, is_value=self.value is not None)
 
     @property
     def found(self) -> bool:
@@ -426,7 +447,7 @@ class Answer:
     @property
     def dropped(self) -> tuple[str, ...]:
         """Requirements that were relaxed, and words that nothing stands for unless the reading is sure."""
-        is_sure = self.certainty is not None and self.certainty >= SURE
+        is_sure = self.certainty is not None and self.certainty >= FOUND_FROM
         return (*self.query.get("relaxed", ()), *(() if is_sure else self.query.get("unexplained", ())))
 
     @property
@@ -465,6 +486,7 @@ class Answer:
             "rows": [[one.to_dict() if isinstance(one, NodeRef) else one for one in row] for row in self.rows],
             "found": self.found,
             "certainty": None if self.certainty is None else round(self.certainty, 4),
+            "percent": percentage(self.state, self.certainty),
             "evidence": [piece.to_dict() for piece in self.evidence],
             "query": dict(self.query),
             "dropped": list(self.dropped),
@@ -473,37 +495,37 @@ class Answer:
         }
 
     def to_frame(self) -> Any:
-        """The candidates as a pandas table: rank, key, name, type, score, and the evidence in words."""
+        """All candidates as a pandas table: rank, key, name, type, group, score, and the evidence in words."""
         with needing("pandas", "pandas"):
             import pandas
         if self.rows:
             told = [[one.name if isinstance(one, NodeRef) else one for one in row] for row in self.rows]
             return pandas.DataFrame(told, columns=list(self.columns))
+        columns = ["rank", "key", "name", "type", "group", "score", "evidence"]
         rows = [
-            {"rank": rank, **one.node.to_dict(), "score": one.score, "evidence": [e.in_words() for e in one.evidence]}
-            for rank, one in enumerate(self.candidates, start=1)
+            {**row, "score": one.score, "evidence": [piece.in_words() for piece in one.evidence]}
+            for row, one in zip(self.to_dict()["answers"], self.candidates, strict=True)
         ]
-        return pandas.DataFrame(rows, columns=["rank", "key", "name", "type", "score", "evidence"])
+        return pandas.DataFrame(rows, columns=columns)
 
     def __str__(self) -> str:
-        lines = [part for part in (self.question, self.outage, self.text) if part is not None]
-        lines += ["I did not find this; what is nearest:"] if self.candidates and not self.found else []
-        for rank, one in enumerate(self.candidates[:PRINTED], start=1):
-            why = f"  {one.evidence[0].in_words()}" if one.evidence else ""
-            lines.append(f"{rank:>3}  {one.node.name} ({one.node.type}, {one.score:.3f}){why}")
+        lines = [part for part in (self.question, self.outage, self.headline, self.text, self.sure) if part]
+        rank = 0
+        for title, group in self.sections(PRINTED):
+            lines.append(f"{title}:")
+            for one in group:
+                rank += 1
+                why = f"  {one.evidence[0].in_words()}" if one.evidence else ""
+                lines.append(f"{rank:>3}  {one.node.name} ({one.node.type}, {one.score:.3f}){why}")
         if len(self.candidates) > PRINTED:
-            lines.append(f"     and {len(self.candidates) - PRINTED} more")
-        return "\n".join(lines if self.candidates or self.text else [self.question, "no answer found"])
+            lines.append(f"     and {len(self.candidates) - PRINTED:,} more")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """How a notebook shows it."""
-        from clew.core.notebook import AnswerRow, answer_card
+        from clew.core.notebook import answer_card
 
-        rows = [
-            AnswerRow(one.node.name, one.node.type, one.score, [piece.in_words() for piece in one.evidence])
-            for one in self.candidates
-        ]
-        return answer_card(self.question, self.text, rows, f"{self.method}, {self.seconds:.3f} s")
+        return answer_card(self.to_dict())
 
 
 def plain(attributes: Mapping[str, Any]) -> dict[str, Any]:

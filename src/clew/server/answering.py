@@ -35,7 +35,7 @@ def answer_run(
     base = served.base().with_model(model)
     method = checked_method(request.method, request.options)
     shown = _answer(base, method, request, recorder).to_dict()
-    answers = shown["answers"][: request.k]
+    answers = shown["answers"][request.offset : request.offset + request.k]
     for candidate in answers:
         place_passages(base.tools.kb, candidate["evidence"])
     add_attributes(base.tools.kb, answers)

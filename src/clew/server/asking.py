@@ -26,6 +26,10 @@ from clew.server.worker_pool import WorkerPool
 R = TypeVar("R")
 REMEMBERED = 512
 """Answers without a model that are given again for the same question to the same generation of a base."""
+MAX_REMEMBERED_BYTES = 1_000_000
+"""Largest answer that is remembered."""
+STREAMED = 200
+"""Answers that are sent one by one before the whole run, which has all."""
 Tell = Callable[[str, dict[str, Any]], None]
 """Told the kind and the content of what happens: `span`, `unchecked`."""
 Key = tuple[str, str, str]
@@ -94,7 +98,7 @@ class Asker:
 
     async def stream(self, base: ServedBase, request: AskRequest) -> AsyncIterator[tuple[str, Any]]:
         """Events as they happen: `span` when a step begins and ends, `unchecked` with what a model has written so far,
-        each `answer`, then the whole `run`.
+        each `answer` of the first ones, then the whole `run`.
         """
         loop, events = asyncio.get_running_loop(), asyncio.Queue[tuple[str, Any] | None]()
 
@@ -115,7 +119,7 @@ class Asker:
         except ClewError as error:
             yield "error", {"error": self.served.addresses.hidden(str(error))}
             return
-        for answer in content["answers"]:
+        for answer in content["answers"][:STREAMED]:
             yield "answer", answer
         yield "run", content
 
@@ -161,6 +165,8 @@ class Asker:
             return self._remembered.get(key)
 
     def _remember(self, key: Key, content: bytes) -> None:
+        if len(content) > MAX_REMEMBERED_BYTES:
+            return
         with self._lock:
             self._remembered[key] = content
             while len(self._remembered) > REMEMBERED:

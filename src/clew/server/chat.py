@@ -21,6 +21,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from clew.answering.methods import catalog
+from clew.core.states import certainty_in_words, headline, sections
 from clew.server.serving import ServedBase
 from clew.server.state import GrantOf, State, StateOf, base_of
 from clew.server.wire import LONGEST_QUESTION, MOST_EARLIER, AskRequest
@@ -160,15 +161,20 @@ def written(run: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
             marks.append(f"[{len(citations)}]")
         return " ".join(marks)
 
-    lines = []
-    if run.get("text"):
-        lines.append(f"{run['text']} {cite(run.get('evidence', []))}".strip())
-    if run["answers"] and not run["found"]:
-        lines.append("What is nearest:" if lines else "I did not find this. What is nearest:")
-    for answer in run["answers"][:MOST_CITED]:
-        lines.append(f"{answer['rank']}. {answer['name']} ({answer['type']}) {cite(answer['evidence'])}".strip())
-    if not lines:
-        lines.append("No answer was found.")
+    state, text = run["state"], run.get("text") or ""
+    opening = headline(state, text)
+    lines = [opening] if opening else []
+    if text:
+        lines.append(f"{text} {cite(run.get('evidence', []))}".strip())
+    if sure := certainty_in_words(state, run["certainty"]):
+        lines.append(f"({sure})")
+    matches, is_value = run["matches"] or 0, run["value"] is not None
+    for title, answers in sections(state, run["answers"], matches, MOST_CITED, is_value=is_value):
+        lines += ["", f"{title}:"]
+        for answer in answers:
+            lines.append(f"{answer['rank']}. {answer['name']} ({answer['type']}) {cite(answer['evidence'])}".strip())
+    if (left := matches - min(MOST_CITED, len(run["answers"]))) > 0:
+        lines.append(f"{left:,} more are not shown.")
     if citations:
         lines += ["", *(f"[{one['number']}] {one['text']}{_place(one)}" for one in citations)]
     return "\n".join(lines), citations

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain, islice, zip_longest
 
-from clew.answering.queries.verbs import asking
-from clew.answering.queries.wording import kind_in_words
+from clew.answering.queries.wording import asked_of, kind_in_words
 from clew.core.nouns import plural
 from clew.core.types import NodeSet
 from clew.store.open_base import OpenBase
@@ -70,7 +69,7 @@ def _about_relations(tools: OpenBase, most: int) -> list[str]:
             name = kb.refs([tail])[0].name
             if 2 <= len(heads) <= 60 and len(name) < 50:
                 kind = plural(kind_in_words(kb.schema, row.head))
-                asked.append(f"Which {kind} {asking(row.display or row.name)} {name}?")
+                asked.append(f"Which {kind} {asked_of(kb.schema, row, name)}?")
                 break
         if len(asked) == most:
             break

@@ -17,6 +17,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core.errors import ClewError, InputError
+from clew.core.states import State
 from clew.core.texts import what_is_wrong
 from clew.core.version import __version__
 from clew.server import mcp_resources
@@ -79,8 +80,10 @@ class _Answered(BaseModel):
     run: str
     text: str | None
     value: bool | int | float | str | None
+    state: State
     found: bool
     certainty: float | None
+    percent: int | None
     understood: str | None
     matches: int | None
     answers: list[AnswerReply]
@@ -131,8 +134,7 @@ class Tool:
 def _ask(asker: Asker, base: ServedBase, given: _Ask) -> tuple[str, dict[str, Any]]:
     request = AskRequest(question=given.question, method=given.method, k=given.k, history=given.history)
     run = json.loads(asker.run(base, request))
-    told = ("run", "text", "value", "found", "certainty", "understood", "matches", "answers", "method", "seconds")
-    return written(run)[0], {name: run[name] for name in told}
+    return written(run)[0], {name: run[name] for name in _Answered.model_fields}
 
 
 def _find(_: Asker, base: ServedBase, given: _Find) -> tuple[str, dict[str, Any]]:

@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import shutil
+import zlib
 from collections import Counter, OrderedDict, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +38,7 @@ class Runs:
     def put(self, base: str, run: str, content: bytes) -> None:
         """Keep a run; the oldest is forgotten where there are too many."""
         with self._lock:
-            self._kept[base, run] = content
+            self._kept[base, run] = zlib.compress(content, 1)  # rows of a long list are much alike
             dropped = [self._kept.popitem(last=False)[0] for _ in range(len(self._kept) - self.most)]
         if self.folder is not None:
             (self.folder / base).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -50,7 +51,7 @@ class Runs:
         with self._lock:
             content = self._kept.get((base, run))
         if content is not None:
-            return content
+            return zlib.decompress(content)
         if self.folder is not None and RUN_ID.fullmatch(run):
             file = self._file(self.folder, base, run)
             if file.is_file():

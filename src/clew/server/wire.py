@@ -6,9 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from clew.core.notebook import AnswerRow, answer_card
+from clew.core.notebook import answer_card
+from clew.core.states import State
 
 LONGEST_QUESTION = 2000
+MAX_ROWS = 10_000
+"""Maximum number of answers in one reply."""
 MOST_EARLIER = 20
 """Earlier questions that a request may hold."""
 Name = Annotated[str, Field(min_length=1, max_length=500)]
@@ -42,7 +45,10 @@ class AskRequest(Request):
     """One of the base's methods; None means the default one."""
     model: Annotated[str, Field(max_length=200)] = ""
     """A model the server was started with, by name, or `none`, never an address; empty: the base's default."""
-    k: Annotated[int, Field(ge=1, le=200)] = 10
+    k: Annotated[int, Field(ge=1, le=MAX_ROWS)] = 10
+    """Maximum number of answers in the reply. `matches` tells how many there are."""
+    offset: Annotated[int, Field(ge=0)] = 0
+    """Number of answers to skip, to page through a long list."""
     options: Annotated[dict[Name, str | int | float | bool], Field(max_length=20)] = {}
     fixes: Annotated[dict[Name, Annotated[list[Name], Field(max_length=20)]], Field(max_length=20)] = {}
     """Name in the question → keys of the nodes it stands for; an empty list where it names nothing."""
@@ -224,6 +230,10 @@ class QueryReply(_Partial):
     relaxed: tuple[str, ...] = ()
     unexplained: tuple[str, ...] = ()
     matches: int | None = None
+    direct: int | None = None
+    """How many of the matches satisfy the query without what lies below a name in a hierarchy."""
+    kinds: str | None = None
+    """What names stand for besides themselves, in words: "a kind of it"."""
     path: str | None = None
     sparql: str | None = None
     cypher: str | None = None
@@ -247,10 +257,14 @@ class AskReply(Reply):
     text: str | None = None
     value: bool | int | float | str | None = None
     """A number, true or false, or the value of an attribute, where the question asks for one."""
+    state: State = "found"
+    """Whether an answer was found, may have been found, or was not found."""
     found: bool = True
     """Whether an answer is put forward, or only what is near."""
     certainty: float | None = None
     """How likely the question was read rightly."""
+    percent: int | None = None
+    """The certainty to show to people, in percent; None where it would say something else than the state."""
     evidence: tuple[EvidenceReply, ...] = ()
     query: QueryReply = QueryReply()
     dropped: tuple[str, ...] = ()
@@ -263,10 +277,7 @@ class AskReply(Reply):
     request: AskRequest
 
     def _repr_html_(self) -> str:
-        rows = [
-            AnswerRow(one.name, one.type, one.score, [piece.text for piece in one.evidence]) for one in self.answers
-        ]
-        return answer_card(self.question, self.text, rows, f"{self.method}, {self.seconds:.3f} s")
+        return answer_card(self.model_dump())
 
 
 class MentionReply(Reply):

@@ -25,6 +25,7 @@ from clew.answering.reading.mentions import find_named
 from clew.answering.roles.wordings import Exchange, rewrite
 from clew.core.roles import Parse
 from clew.core.schema import Schema
+from clew.core.states import WORDINGS
 from clew.core.texts import asked_text
 from clew.core.trace import Recorder, recording
 from clew.core.types import Answer, Judgement
@@ -32,7 +33,10 @@ from clew.store.open_base import OpenBase
 
 SURE = 0.6
 """A reading at least this certain is not given to a model to rewrite."""
-LOST = "I did not find this. I could not tell what this asks of what we spoke of; please ask it as a whole question."
+LOST = (
+    f"{WORDINGS['not_found'].headline} I could not tell what this asks of what we spoke of;"
+    " please ask it as a whole question."
+)
 REASONS = 3
 """Answers whose evidence is told where reasons are asked for."""
 
@@ -109,7 +113,8 @@ class Conversation:
             return self._whole(question, reading.asked, recorder)
         fixes = reading.fixes | {name: tuple(keys) for name, keys in self.fixes.items()}
         tools = corrected(self.tools.corrected(fixes).with_parser(_Given(reading.parse)), self.corrections)
-        answer = replace(catalog.ask(catalog.create("focus_plus"), question, tools, recorder), question=question)
+        method = catalog.create("focus_plus", {"kinds": getattr(self.method, "kinds", True)})
+        answer = replace(catalog.ask(method, question, tools, recorder), question=question)
         return Turn(
             question, reading.asked, replace(answer, trace=tuple(recorder.spans)), reading.named, reading.within
         )
@@ -143,8 +148,8 @@ def reasons(question: str, last: Answer) -> Answer:
     """Why the last answer was given: what was understood, how sure that is, and the evidence in words."""
     understood = last.query.get("text")
     told = [f"I understood: {understood}." if understood else f"Found by {last.method}."]
-    if last.certainty is not None:
-        told.append(f"I am {last.certainty:.0%} sure of that.")
+    if last.sure:
+        told.append(f"I am {last.sure} of that.")
     for candidate in last.matches[:REASONS]:
         shown = [piece.in_words() for piece in candidate.evidence if not isinstance(piece, Judgement)]
         told += [f"{candidate.node.name}: {shown[0]}."] if shown else []

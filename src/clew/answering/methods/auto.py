@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from clew.answering.methods.catalog import create
+from clew.answering.methods.focus.focus_plus import FocusPlus
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import reader_parser, taught_of
 from clew.answering.reading.touched import MOST_READ, is_huge
@@ -31,6 +32,10 @@ class Auto(Method):
     """The method that suits the base."""
 
     name = "auto"
+    kinds: bool = True
+    """Of focus_plus: whether a name stands for what lies below it in a hierarchy, too."""
+    shown: int = 50
+    """Of focus_plus: how many of the nodes that satisfy the query are listed with their evidence."""
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
         """The answer of the chosen method, with a note that says which it is."""
@@ -39,6 +44,8 @@ class Auto(Method):
             name, why = choose(question, tools)
             options = {"with_relations": False} if name == "hybrid" else {}  # what a node itself is called and says
             method = create(name, options)
+        if isinstance(method, FocusPlus):
+            method = replace(method, kinds=self.kinds, shown=self.shown)
         answer = method.answer(question, tools)
         return replace(answer, method=method.name, notes=(f"picked {method.name}: {why}", *answer.notes))
 

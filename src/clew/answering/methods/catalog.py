@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from clew.answering.methods.protocol import Method, describe_options, parse_options
 from clew.answering.queries.sentences import sentence
 from clew.core.errors import InputError, NotFoundError
+from clew.core.states import DOUBTED, SATISFIES
 from clew.core.texts import asked_text
 from clew.core.trace import Recorder, recording
-from clew.core.types import Answer
+from clew.core.types import Answer, Evidence, Judgement
 from clew.store.open_base import OpenBase
 
 if TYPE_CHECKING:
@@ -103,8 +104,21 @@ def ask(method: Method, question: str, tools: OpenBase, recorder: Recorder | Non
         fallbacks=tuple(dict.fromkeys((*answer.fallbacks, *recorded.fallbacks))),
         notes=answer.notes if cut_short is None else (*answer.notes, cut_short),
     )
+    answer = answer if answer.found else _without_claims(answer)
     outage = recorded.outage()
     return answer if outage is None else answer.without_model(outage)
+
+
+def _without_claims(answer: Answer) -> Answer:
+    """What was not found says nowhere that it satisfies the query: only that it fits a reading which is not sure."""
+
+    def said(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+        return tuple(
+            replace(one, reason=DOUBTED) if isinstance(one, Judgement) and one.reason == SATISFIES else one
+            for one in evidence
+        )
+
+    return replace(answer, candidates=tuple(replace(one, evidence=said(one.evidence)) for one in answer.candidates))
 
 
 @cache

@@ -5,8 +5,7 @@ from __future__ import annotations
 from clew.answering.queries.claims import Claim
 from clew.answering.queries.cypher_text import cypher
 from clew.answering.queries.sparql_text import sparql
-from clew.answering.queries.wording import in_words, kind_in_words
-from clew.core.schema import words_of
+from clew.answering.queries.wording import in_words, kind_in_words, phrases
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.remote.remote import RemoteKnowledgeBase
 
@@ -15,9 +14,7 @@ LANGUAGES = {"sparql": sparql, "cypher": cypher}
 
 def certificate(claim: Claim, kb: KnowledgeBase) -> dict[str, str]:
     """The claim in words, as SPARQL and as Cypher; a base that stays in a store is asked in the store's language."""
-    written = {"form": form(claim), "kind": kind_in_words(kb.schema, claim.type)}
-    if claim.attribute is not None:
-        written["attribute"] = words_of(claim.attribute)
+    written = {"form": form(claim), "kind": kind_in_words(kb.schema, claim.type)} | phrases(claim, kb)
     languages = (kb.language,) if isinstance(kb, RemoteKnowledgeBase) and kb.language else LANGUAGES
     return written | {"text": in_words(claim, kb)} | {name: LANGUAGES[name](claim, kb) for name in languages}
 

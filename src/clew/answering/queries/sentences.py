@@ -1,57 +1,89 @@
-"""What is said without a model: an answer in a sentence, "3 drugs match: A, B and C.", and a node in a few."""
+"""What is said without a model: an answer in a sentence, "3 drugs treat gout: A, B and C.", and a node in a few."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
-from clew.answering.queries.wording import kind_in_words, value_in_words
+from clew.answering.queries.attributes import attribute_words, value_in_words, value_sentence
+from clew.answering.queries.wording import kind_in_words
 from clew.core.nouns import plural
 from clew.core.schema import words_of
+from clew.core.states import WORDINGS
 from clew.core.types import Answer, Candidate, Fact, Judgement, NodeSet, Path, Value
 from clew.store.graph.protocol import KnowledgeBase
 
+NOTHING = "Nothing in the base says so."
 LISTED = 5
 """Of more answers than this the first are named and the others counted."""
 
 
 def sentence(answer: Answer) -> str:
     """What is put forward, or that nothing is, from what the answer holds; ends with a full stop."""
-    understood = answer.query.get("text")
+    understood, count = answer.query.get("text"), len(answer.matches)
     if not answer.found:
-        return "I did not find this." + (f" I understood: {understood}." if understood else "")
+        return WORDINGS["not_found"].headline + (f" I understood: {understood}." if understood else "")
     if isinstance(answer.value, bool):
         return _truth(answer, answer.value)
-    if answer.value is not None:
+    if answer.value is not None and answer.query.get("form") != "count":
         return _value(answer, answer.value)
-    if not answer.matches:
+    if answer.value is None and not count:
         return f"Ranked by what is written about them, nothing was checked: {_listed(answer.candidates)}."
-    named, count = _listed(answer.matches), len(answer.matches)
-    if answer.query.get("form") in ("superlative", "comparison"):
-        return f"{named}{_compared(answer.matches[0])}."
-    return f"{_counted(answer, count)} {'matches' if count == 1 else 'match'}{_directly(answer)}: {named}."
-
-
-def _truth(answer: Answer, is_so: bool) -> str:
-    if not is_so:
-        return "No: nothing in the base says so."
-    pieces = answer.candidates[0].evidence if answer.candidates else ()
-    shown = next((piece.in_words() for piece in pieces if isinstance(piece, Fact | Path)), None)
-    return f"Yes: {shown}." if shown else "Yes."
-
-
-def _value(answer: Answer, value: Value) -> str:
-    if answer.query.get("form") == "count":
-        named = f": {_listed(answer.matches)}" if answer.matches else ""
-        return f"{_counted(answer, int(value))}{_directly(answer)}{named}."
-    attribute = answer.query.get("attribute")
-    if attribute and answer.matches:
-        return f"The {attribute} of {_listed(answer.matches)} is {value_in_words(value)}."
-    return f"{value_in_words(value)}."
+    if answer.value is None and answer.query.get("form") in ("superlative", "comparison"):
+        return f"{_best(answer)}."
+    return f"{_counted(answer, count if answer.value is None else int(answer.value))}."
 
 
 def _counted(answer: Answer, count: int) -> str:
+    """How many there are of what, how many of them directly, and their names: "2 drugs treat gout: A and B"."""
     kind = str(answer.query.get("kind", "thing"))
-    return f"{count:,} {kind if count == 1 else plural(kind)}"
+    said = answer.query.get("one" if count == 1 else "many")
+    named = f": {_listed(answer.matches)}" if answer.matches else ""
+    if said is None:
+        said = kind if count == 1 else plural(kind)
+        said += (" matches" if count == 1 else " match") if answer.value is None else ""
+    return f"{count:,} {said}{_directly(answer)}{named}"
+
+
+def _best(answer: Answer) -> str:
+    """Who has the most or the least, and how much that is: "Konkordia Hut has the most beds (146)"."""
+    said = answer.query.get("best" if len(answer.matches) == 1 else "best_many", "")
+    kind = str(answer.query.get("kind", "thing"))
+    among = answer.query.get("of", "")
+    the = "" if answer.query.get("form") == "comparison" else "the "
+    among = f"Of {the}{among}, " if among not in ("", kind, plural(kind)) else ""
+    return f"{among}{_listed(answer.matches)} {said}".strip() + _compared(answer)
+
+
+def _truth(answer: Answer, is_so: bool) -> str:
+    query = answer.query
+    if "asked" in query and answer.matches and not is_so:
+        return f"No. {_best(answer)}, not {query['asked']}."
+    if "asked" in query and answer.matches:
+        return f"Yes. {_best(answer)}."
+    told = query.get("told")
+    if is_so:
+        named = f" {told}." if told else f" {_counted(answer, len(answer.matches))}." if "many" in query else ""
+        return f"Yes.{named or _first_fact(answer)}"
+    if query.get("instead"):
+        return f"No. {query['instead']}."
+    if told:
+        return f"No. Nothing in the base says that {told}."
+    asked = str(query.get("text", ""))
+    start = "whether there are "
+    return f"No. The base has no {asked.removeprefix(start)}." if asked.startswith(start) else f"No. {NOTHING}"
+
+
+def _first_fact(answer: Answer) -> str:
+    pieces = answer.candidates[0].evidence if answer.candidates else ()
+    return next((f" {piece.in_words()}." for piece in pieces if isinstance(piece, Fact | Path)), "")
+
+
+def _value(answer: Answer, value: Value) -> str:
+    attribute, unit = answer.query.get("attribute"), answer.query.get("unit", "")
+    if attribute and answer.matches:
+        return f"{value_sentence(_listed(answer.matches), attribute, unit, value)}."
+    return f"{value_in_words(value, unit)}."
 
 
 def _directly(answer: Answer) -> str:
@@ -60,12 +92,15 @@ def _directly(answer: Answer) -> str:
     return f" ({direct:,} directly)" if direct < len(answer.matches) else ""
 
 
-def _compared(best: Candidate) -> str:
-    """By what it was compared: the attribute's value, which the evidence has."""
-    told = [piece for piece in best.evidence if isinstance(piece, Judgement) and piece.by not in ("query", "document")]
+def _compared(answer: Answer) -> str:
+    """The value that was compared, which the evidence of the best has."""
+    evidence = answer.matches[0].evidence
+    told = [piece for piece in evidence if isinstance(piece, Judgement) and piece.by not in ("query", "document")]
     if not told or not told[0].reason:
         return ""
-    return f" ({told[0].reason})" if told[0].by == "count" else f" ({told[0].by.replace('_', ' ')} {told[0].reason})"
+    shown = told[0].reason.split()[0] if told[0].by == "count" else told[0].reason
+    number = float(shown) if re.fullmatch(r"-?\d+(\.\d+)?", shown) else shown
+    return f" ({value_in_words(number, answer.query.get('unit', ''))})"
 
 
 def _listed(candidates: tuple[Candidate, ...]) -> str:
@@ -94,7 +129,7 @@ def description(kb: KnowledgeBase, node: int) -> str:
     if written:
         told.append(written if len(written) <= LONGEST else f"{written[:LONGEST].rsplit(' ', 1)[0]} …")
     values = [
-        f"{words_of(name)} {value_in_words(value)}"
+        f"{attribute_words(name)[0]} {value_in_words(value, attribute_words(name)[1])}"
         for name, value in content.attributes.items()
         if isinstance(value, int | float | str) and value != ""
     ]

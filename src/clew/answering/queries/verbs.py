@@ -1,43 +1,55 @@
-"""Names of relations as English verbs: for one thing, for several, and denied."""
+"""Relations as verbs of one thing and of many: treats → "treat", associated_with → "are associated with"."""
 
 from __future__ import annotations
 
-from clew.core.nouns import singular
+import re
+
+from clew.core.nouns import plural, singular
 from clew.core.schema import words_of
 
 PREPOSITIONS = tuple(
-    f" {word}" for word in ("about", "as", "at", "by", "for", "from", "in", "into", "of", "on", "to", "under", "with")
+    f" {word}"
+    for word in ("about", "as", "at", "by", "for", "from", "in", "into", "of", "on", "to", "under", "with", "within")
 )
+PAST = dict(
+    re.findall(
+        r"(\w+):(\w+)",
+        "appeared:appear arrived:arrive attended:attend belonged:belong came:come competed:compete departed:depart "
+        "died:die fell:fall flew:fly graduated:graduate happened:happen lasted:last led:lead lived:live occurred:occur "
+        "participated:participate played:play ran:run retired:retire served:serve starred:star started:start "
+        "studied:study took:take went:go won:win worked:work wrote:write",
+    )
+)
+"""Verbs of the past that are done, not suffered: an accident happened, it is not happened."""
+PRESENT = re.compile(
+    "act|apply|appear|belong|come|compete|connect|contribute|depend|fly|go|lead|live|map|participate|play|point|refer|"
+    "relate|report|run|serve|star|travel|work"
+)
+"""Verbs that a preposition follows, written without an s."""
 
 
-def asking(label: str) -> str:
-    """Return a relation as people ask by it of many things: "treat", "are associated with", "have the director"."""
-    _, rest, form = parts_of(label)
-    return f"have the{rest}" if form == "noun" else plural_verb(label, False)
-
-
-def plural_verb(label: str, negated: bool) -> str:
-    """Return a relation as a verb of many things: treats → "treat", associated_with → "are associated with"."""
-    first, rest, form = parts_of(label)
+def of_many(label: str, *, negated: bool = False, one: bool = False) -> str:
+    """A relation as a verb of many things, or of one."""
+    first, rest, form = verb_of(label)
     if form == "be":
-        return f"are{' not' if negated else ''}{rest}"
-    return f"{'do not ' if negated else ''}{base_form(first)}{rest}"
+        return f"{'is' if one else 'are'}{' not' if negated else ''}{rest}"
+    if form == "past":
+        return f"did not {PAST[first]}{rest}" if negated else f"{first}{rest}"
+    if negated:
+        return f"{'does' if one else 'do'} not {_base(first)}{rest}"
+    return f"{first if one else _base(first)}{rest}"
 
 
-def singular_verb(label: str, negated: bool) -> str:
-    """Return a relation as a verb of one thing that stands before what it is about."""
-    first, rest, form = parts_of(label)
-    if form == "be":
-        return f"is{' not' if negated else ''}{rest}"
-    return f"does not {base_form(first)}{rest}" if negated else f"{first}{rest}"
-
-
-def parts_of(label: str) -> tuple[str, str, str]:
-    """Return the verb, what follows it, and whether it is a form of "be", a verb, or was put before a noun."""
+def verb_of(label: str) -> tuple[str, str, str]:
+    """The verb, what follows it, and its form: of "be", a verb, one of the past, or put before a noun."""
     words = words_of(label).split()
     first, rest = words[0], "".join(f" {word}" for word in words[1:])
     if first in ("is", "are", "was", "were"):
         return "is", " a kind of" if rest == " a" else rest, "be"
+    if first in PAST:
+        return first, rest, "past"
+    if PRESENT.fullmatch(first) and rest.endswith(PREPOSITIONS):
+        return plural(first), rest, "verb"
     if first in ("has", "have", "can") or (first.endswith("s") and singular(first) != first):
         return ("has" if first == "have" else first), rest, "verb"
     if rest.endswith(PREPOSITIONS):
@@ -45,8 +57,16 @@ def parts_of(label: str) -> tuple[str, str, str]:
     return "has", f" {first}{rest}", "noun"
 
 
-def base_form(verb: str) -> str:
-    """Return a verb of one thing as a verb of many."""
+def without_kind(label: str, kind: str) -> str:
+    """A relation without the type that it ends with, which the name behind it says: has_phenotype → "has"."""
+    words = words_of(label)
+    bare = words.removesuffix(f" {kind}").removesuffix(f" {plural(kind)}")
+    is_verb = bare.endswith(PREPOSITIONS) or verb_of(bare)[2] in ("verb", "past")
+    return bare if is_verb and bare not in ("is", "can") else words
+
+
+def _base(verb: str) -> str:
+    """A verb of one as a verb of many."""
     irregular = {"has": "have", "does": "do", "goes": "go", "can": "can", "do": "do"}
     if verb in irregular or not verb.endswith("s"):
         return irregular.get(verb, verb)

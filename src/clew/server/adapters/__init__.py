@@ -21,13 +21,16 @@ class Retrieved:
 def retrieve(base: Base, question: str, method: str, k: int) -> list[Retrieved]:
     """The k best answers with their documents."""
     passages = []
-    for candidate in base.ask(question, method=method).candidates[:k]:
+    answer = base.ask(question, method=method)
+    for rank, candidate in enumerate(answer.candidates[:k]):
         node = candidate.node
         metadata = {
             "key": node.key,
             "name": node.name,
             "type": node.type,
             "score": float(candidate.score),
+            "state": answer.state,
+            "group": "match" if rank < len(answer.matches) else "near",
             "evidence": [piece.to_dict() for piece in candidate.evidence],
         }
         passages.append(Retrieved(base.tools.kb.text(node.id), float(candidate.score), metadata))

@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from clew.answering.methods.answering import Found
+from clew.answering.queries.attributes import value_in_words
 from clew.answering.queries.certificates import certificate
 from clew.answering.queries.claims import Block, Claim, as_block
 from clew.answering.queries.finishing import edge_counts
 from clew.answering.queries.grounding import Grounding, Groundings, is_usable
 from clew.answering.queries.solutions import Relaxation, Solution
 from clew.answering.queries.witnesses import witnesses
-from clew.answering.queries.wording import counted_in_words, value_in_words
+from clew.answering.queries.wording import counted_in_words
 from clew.core.query import Constant, Term, TripletQuery, Variable
 from clew.core.types import EMPTY, Answer, Evidence, Judgement, NodeSet
 from clew.store.graph.protocol import KnowledgeBase

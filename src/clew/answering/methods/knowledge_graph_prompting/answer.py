@@ -21,6 +21,7 @@ from clew.answering.roles.read import cited_text
 from clew.core import trace
 from clew.core.proper_names import unmentioned_names
 from clew.core.roles import Read, Reader, Reading, Source
+from clew.core.states import WORDINGS
 from clew.core.types import Answer, Candidate, Evidence, Node, NodeSet, Passage, Ranking
 from clew.store.graph.protocol import KnowledgeBase
 
@@ -40,8 +41,7 @@ UNSURE = 3
 FOLLOWING = "next"
 SIDE_BY_SIDE = 3
 """Passages that follow each other and were all found share a place, up to so many."""
-MAYBE = "Not sure; one of these may say it:"
-NOT_FOUND = "I did not find this in these documents."
+MAYBE, NOT_FOUND = WORDINGS["maybe"].quotes, WORDINGS["not_found"].quotes
 UNSAID = 0.59
 """How certain an answer is at most where the question names what no passage mentions."""
 

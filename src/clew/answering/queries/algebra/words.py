@@ -32,7 +32,7 @@ from clew.answering.queries.algebra.values import (
     aggregates,
     names_used,
 )
-from clew.answering.queries.verbs import parts_of, plural_verb, singular_verb
+from clew.answering.queries.verbs import of_many, verb_of
 from clew.core.nouns import plural, singular
 from clew.core.schema import Schema, words_of
 
@@ -247,17 +247,17 @@ class _Phrase:
         rows = [row for row in self.words.schema.relations if row.name == edge.relation]
         label = (rows[0].display if rows else "") or edge.relation
         if edge.head == name:
-            return f"{plural_verb(label, denied)} {other}{walk}"
+            return f"{of_many(label, negated=denied)} {other}{walk}"
         if rows and rows[0].inverse:
-            return f"{plural_verb(rows[0].inverse, denied)} {other}{walk}"
-        first, rest, form = parts_of(label)
+            return f"{of_many(rows[0].inverse, negated=denied)} {other}{walk}"
+        first, rest, form = verb_of(label)
         if form == "noun" or (first == "has" and rest):
             return f"{are}{rest} of {other}{walk}"
         if edge.head in self.named:
-            return f"{other} {singular_verb(label, denied)}{walk}"
+            return f"{other} {of_many(label, negated=denied, one=True)}{walk}"
         if " that " in other:  # what follows would seem to belong to its last part
             return f"{are} reached by “{words_of(label)}” from {other}{walk}"
-        return f"{'no ' if denied else ''}{other} {plural_verb(label, False)}{walk}"
+        return f"{'no ' if denied else ''}{other} {of_many(label)}{walk}"
 
     # Conditions
 

@@ -1,0 +1,123 @@
+"""Attributes and values as people say them: "more than 80 beds", "opened before 1920", "2,850 m"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from clew.core.nouns import singular
+from clew.core.query import Condition
+from clew.core.schema import Schema, words_of
+from clew.core.types import Value
+
+COMPARED = {
+    "=": "",
+    "!=": "not ",
+    "<": "less than ",
+    "<=": "at most ",
+    ">": "more than ",
+    ">=": "at least ",
+    "contains": "containing ",
+}
+DATED = {"=": "{}", "!=": "not {}", "<": "before {}", "<=": "{} or earlier", ">": "after {}", ">=": "{} or later"}
+UNITS = re.compile(
+    "[mck]?m|ft|mi|[mk]?g|lb|t|m?l|ms|min|minutes|hours|days|weeks|months|years|[kmgt]b|[km]?w|usd|eur|chf|gbp|percent"
+)
+"""Words behind a number in an attribute's name, as in `height_m`, that are its unit."""
+PARTICIPLE = re.compile(r"\w+ed|built|born|begun|held|made|sold|won|written|shown|taken")
+IN_YEARS = re.compile(
+    "(open|found|establish|releas|publish|creat|launch|complet|discover|form|start|introduc|clos|premier|sign|"
+    "inaugurat|incorporat|abolish|demolish|di)ed|built|born|begun|written"
+)
+"""Attributes whose plain numbers are years."""
+MANY_DIGITS = 10_000
+"""From here on a number is easier to read in groups of three; years are below."""
+
+
+def attribute_words(name: str) -> tuple[str, str]:
+    """What an attribute is called, and the unit that its name ends with: `height_m` → "height", "m"."""
+    label, _, unit = words_of(name).rpartition(" ")
+    return (label, unit) if label and UNITS.fullmatch(unit) else (words_of(name), "")
+
+
+def is_countable(label: str) -> bool:
+    """Whether an attribute counts things: "beds", not "height"."""
+    return singular(label) != label
+
+
+def is_participle(label: str, kind: str | None) -> bool:
+    """Whether an attribute of a kind says when something was done: "opened"."""
+    return (PARTICIPLE if kind == "date" else IN_YEARS).fullmatch(label) is not None
+
+
+def value_in_words(value: Value, unit: str = "") -> str:
+    """A value as it is put forward, with its unit."""
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    is_long = isinstance(value, int) and abs(value) >= (1000 if unit else MANY_DIGITS)
+    unit = "%" if unit == "percent" else f" {unit}" if unit else ""
+    return f"{value:,}{unit}" if is_long else f"{value}{unit}"
+
+
+def value_sentence(name: str, attribute: str, unit: str, value: Value) -> str:
+    """What the value of a thing's attribute is: "Konkordia Hut has 146 beds"."""
+    shown, is_number = value_in_words(value, unit), isinstance(value, int | float) and not isinstance(value, bool)
+    if is_countable(attribute) and is_number and not unit:
+        return f"{name} has {shown} {singular(attribute) if value == 1 else attribute}"
+    if is_participle(attribute, "date" if "-" in shown else "") and shown[:1].isdigit():
+        return f"{name} was {attribute} {_when(shown)}"
+    return f"The {attribute} of {name} {'are' if is_countable(attribute) and ', ' in shown else 'is'} {shown}"
+
+
+def conditions_in_words(conditions: Sequence[Condition], schema: Schema) -> list[str]:
+    """Each condition behind a noun: "opened before 1920", "with more than 80 beds", "whose height is at least 9 m"."""
+    by_attribute: dict[str, list[Condition]] = {}
+    for one in conditions:
+        by_attribute.setdefault(one.attribute, []).append(one)
+    return [_condition(name, tests, schema.attribute_types.get(name, "")) for name, tests in by_attribute.items()]
+
+
+def _condition(name: str, tests: Sequence[Condition], kind: str) -> str:
+    label, unit = attribute_words(name)
+    if kind == "date" or (is_participle(label, kind) and kind in ("integer", "number")):
+        times = " and ".join(dict.fromkeys(_time(one.comparison, str(one.value)) for one in _whole_years(tests)))
+        return f"{label} {times}" if is_participle(label, kind) else f"whose {label} is {times}"
+    is_number = kind in ("integer", "number") and not any(one.comparison == "contains" for one in tests)
+    values = [value_in_words(one.value, unit) if not isinstance(one.value, bool) else one.value for one in tests]
+    said = " and ".join(f"{COMPARED[one.comparison]}{value}" for one, value in zip(tests, values, strict=True))
+    if is_number and is_countable(label) and not unit:
+        return f"with {said} {label}"
+    if isinstance(tests[0].value, bool) and tests[0].comparison == "=":
+        yes, first = tests[0].value, label.split()[0]
+        if first in ("is", "are") or PARTICIPLE.fullmatch(label):
+            return f"that are {'' if yes else 'not '}{label.removeprefix(first + ' ') if first == 'is' else label}"
+        return f"whose {label} is {'true' if yes else 'false'}"
+    is_verb = tests[0].comparison == "contains"
+    return f"whose {label} {said.replace('containing', 'contains') if is_verb else f'is {said}'}"
+
+
+def _whole_years(tests: Sequence[Condition]) -> list[Condition]:
+    """From the first to the last day of a year is that year."""
+    bounds = {one.comparison: str(one.value) for one in tests}
+    low, high = bounds.get(">=", ""), bounds.get("<=", "")
+    if len(tests) == 2 and low.endswith("-01-01") and high == f"{low[:4]}-12-31":
+        return [replace(tests[0], comparison="=", value=low[:4])]
+    return list(tests)
+
+
+def _time(comparison: str, value: str) -> str:
+    """A limit in time; the first or the last day of a year stands for the year where that says the same."""
+    if (comparison in ("<", ">=") and value.endswith("-01-01")) or (
+        comparison in (">", "<=") and value.endswith("-12-31")
+    ):
+        value = value[:4]
+    return DATED.get(comparison, f"{COMPARED[comparison]}{{}}").format(
+        _when(value) if comparison in ("=", "!=", "<=", ">=") else value
+    )
+
+
+def _when(value: str) -> str:
+    return f"{'in' if len(value) < 10 else 'on'} {value}"
