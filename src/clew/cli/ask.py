@@ -155,8 +155,10 @@ def show_answer(answer: Answer, k: int) -> None:
         out.line((answer.sure, "dim"))
     if answer.dropped and answer.found:
         out.line((f"not used: {'; '.join(answer.dropped)}", "dim"))
+    if answer.rows:
+        show_rows(answer, k)
     rank, with_evidence = 0, sum(bool(candidate.evidence) for candidate in answer.candidates)
-    for title, group in answer.sections(k):
+    for title, group in () if answer.rows else answer.sections(k):
         out.line((f"{title}:", "dim"))
         for candidate in group:
             rank, node = rank + 1, candidate.node
@@ -166,13 +168,23 @@ def show_answer(answer: Answer, k: int) -> None:
                 out.line(f"       {piece.in_words()}")
     if 0 < with_evidence < rank:
         out.line((f"evidence was collected for {with_evidence:,} of these {rank:,}: -O shown=N collects more", "dim"))
-    if rank < len(answer.matches):
+    if rank < len(answer.matches) and not answer.rows:
         out.line((f"{len(answer.matches) - rank:,} more: -k N shows more of them, --all lists every one", "dim"))
     for note in answer.notes[answer.outage is not None :]:
         out.line((note, "dim"))
     for fallback in answer.fallbacks:
         out.line((f"{fallback.step}: {fallback.reason}; {fallback.instead}", "yellow"))
     out.line((f"{answer.method}, model {answer.model}, {answer.seconds:.3f} s", "dim"))
+
+
+def show_rows(answer: Answer, k: int) -> None:
+    """The first rows of an answer that is a table."""
+    from clew.core.types import NodeRef
+
+    rows = [["" if c is None else c.name if isinstance(c, NodeRef) else c for c in row] for row in answer.rows[:k]]
+    print_table("", answer.columns, rows)
+    if len(answer.rows) > k:
+        out.line((f"{len(answer.rows) - k:,} more rows: -k N shows more of them, --all lists every one", "dim"))
 
 
 def show_text(answer: Answer) -> None:

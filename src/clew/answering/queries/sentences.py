@@ -10,7 +10,7 @@ from clew.answering.queries.wording import kind_in_words
 from clew.core.nouns import plural
 from clew.core.schema import words_of
 from clew.core.states import WORDINGS
-from clew.core.types import Answer, Candidate, Fact, Judgement, NodeSet, Path, Value
+from clew.core.types import Answer, Candidate, Cell, Fact, Judgement, NodeRef, NodeSet, Path, Value
 from clew.store.graph.protocol import KnowledgeBase
 
 NOTHING = "Nothing in the base says so."
@@ -27,6 +27,8 @@ def sentence(answer: Answer) -> str:
         return _truth(answer, answer.value)
     if answer.value is not None and answer.query.get("form") != "count":
         return _value(answer, answer.value)
+    if answer.rows:
+        return f"{len(answer.rows):,} {'row' if len(answer.rows) == 1 else 'rows'}: {_first_rows(answer)}."
     if answer.value is None and not count:
         return f"Ranked by what is written about them, nothing was checked: {_listed(answer.candidates)}."
     if answer.value is None and answer.query.get("form") in ("superlative", "comparison"):
@@ -84,6 +86,17 @@ def _value(answer: Answer, value: Value) -> str:
     if attribute and answer.matches:
         return f"{value_sentence(_listed(answer.matches), attribute, unit, value)}."
     return f"{value_in_words(value, unit)}."
+
+
+def _first_rows(answer: Answer) -> str:
+    """The first rows, their cells joined, and how many more there are."""
+    shown = [", ".join(map(_cell, row)) for row in answer.rows[:LISTED]]
+    more = len(answer.rows) - len(shown)
+    return "; ".join(shown) + (f"; and {more:,} more" if more else "")
+
+
+def _cell(cell: Cell) -> str:
+    return cell.name if isinstance(cell, NodeRef) else "nothing" if cell is None else value_in_words(cell)
 
 
 def _directly(answer: Answer) -> str:
