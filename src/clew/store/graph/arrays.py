@@ -117,6 +117,12 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
             return [None] * len(nodes)
         return list(self._nodes.column(attribute).take(_positions(nodes)).to_pylist())
 
+    def raw_values(self, nodes: NodeSet, attribute: str) -> Sequence[Any] | pa.Array:
+        """An attribute of many nodes as an Arrow array."""
+        if attribute not in self._nodes.schema.names:
+            return [None] * len(nodes)
+        return self._nodes.column(attribute).take(_positions(nodes))
+
     def distinct(self, attribute: str) -> Sequence[Any]:
         """Every value of an attribute once, in no order; lists of values are opened."""
         column = self._nodes.column(attribute)
@@ -220,13 +226,13 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         left, right = (int(own.searchsorted(np.int32(tail), side=side)) for side in ("left", "right"))
         return [self._attributes(first + place) for place in range(left, right)]
 
-    def edge_values(self, edges: Edges, numbers: NDArray[np.int64], attribute: str) -> list[Any]:
+    def edge_values(self, edges: Edges, numbers: NDArray[np.int64], attribute: str) -> Sequence[Any] | pa.Array:
         """An attribute of many edges, None where an edge has none; `numbers` tells parallel edges apart, from 0."""
         columns = self.edge_columns
         if columns is None or attribute not in columns.schema.names:
             return [None] * len(edges)
         places = self.outward.places(edges.heads, edges.relations, edges.tails) + numbers
-        return list(columns.column(attribute).take(_int64(places)).to_pylist())
+        return columns.column(attribute).take(_int64(places))
 
     def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
         """A numeric attribute of many edges, nan where one has none; parallel edges share the first one's."""

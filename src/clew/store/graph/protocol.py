@@ -112,7 +112,11 @@ class KnowledgeBase(Explorable, Protocol):
         """The attributes of every parallel edge head —relation→ tail; empty where there is no such edge."""
         ...
 
-    def edge_values(self, edges: Edges, numbers: NDArray[np.int64], attribute: str) -> Sequence[Any]:
+    def raw_values(self, nodes: NodeSet, attribute: str) -> Sequence[Any] | pa.Array:
+        """An attribute of many nodes as the base holds it: an Arrow array where it has one."""
+        return self.values(nodes, attribute)
+
+    def edge_values(self, edges: Edges, numbers: NDArray[np.int64], attribute: str) -> Sequence[Any] | pa.Array:
         """An attribute of many edges, None where an edge has none; `numbers` tells parallel edges apart, from 0."""
         names = self.schema.relation_names
         rows = zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), numbers.tolist(), strict=True)

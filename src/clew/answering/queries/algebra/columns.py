@@ -6,10 +6,11 @@ import datetime
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.answering.queries.problem import Check, as_days, literal_checks
@@ -41,23 +42,35 @@ class Column:
 
     kind: str
     values: Array
+    """Numbers, node ids, lists, or positions of texts in `texts`."""
     present: Mask
+    texts: tuple[str, ...] = ()
+    """The different texts: each is compared once, however many values there are."""
 
     def __len__(self) -> int:
         return len(self.values)
 
     def take(self, rows: Array) -> Column:
         """Return the values at some rows."""
-        return Column(self.kind, self.values[rows], self.present[rows])
+        return replace(self, values=self.values[rows], present=self.present[rows])
 
-    @property
-    def lowered(self) -> Array:
-        """Values as they compare: texts in lower case."""
-        return _objects([text.lower() for text in self.values]) if self.kind == "text" else self.values
+    def folded(self) -> Column:
+        """Return the values as they compare: texts in lower case."""
+        return _recoded(self, [text.lower() for text in self.texts]) if self.kind == "text" else self
 
 
-def from_values(kind: str, values: Sequence[Any]) -> Column:
+def from_values(kind: str, values: Sequence[Any] | pa.Array) -> Column:
     """Make a column of stored values. Values of another kind are missing."""
+    if isinstance(values, pa.Array):
+        column = _from_arrow(kind, values)
+        if column is not None:
+            return column
+        values = values.to_pylist()
+    if kind == "text":
+        seen: dict[str | None, int] = {}
+        texts = (value if value is None or type(value) is str else str(value) for value in values)
+        places = np.fromiter((seen.setdefault(text, len(seen)) for text in texts), np.int64, len(values))
+        return Column("text", places, places != seen.get(None, -1), tuple(text or "" for text in seen))
     if kind == "date":
         values = [_moment(value) for value in values]
     elif kind in ("integer", "number"):
@@ -66,13 +79,38 @@ def from_values(kind: str, values: Sequence[Any]) -> Column:
         ]
     elif kind == "boolean":
         values = [value if isinstance(value, bool) else None for value in values]
-    elif kind == "text":
-        values = [value if value is None or isinstance(value, str) else str(value) for value in values]
     present = np.fromiter((value is not None for value in values), np.bool_, len(values))
     if kind not in TYPES:
         return Column(kind, _objects(["" if value is None else value for value in values]), present)
     filler: Any = datetime.datetime.min if kind == "date" else 0
     return Column(kind, np.array([filler if value is None else value for value in values], TYPES[kind]), present)
+
+
+def _from_arrow(kind: str, values: pa.Array) -> Column | None:
+    """Make a column of an Arrow array without a Python object for each value, or return None if kinds differ."""
+    present = np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+    if kind == "text" and (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        encoded = values.dictionary_encode()
+        places = np.where(present, _buffer(encoded.indices, np.int32), 0).astype(np.int64)
+        return Column("text", places, present, tuple(encoded.dictionary.to_pylist()) or ("",))
+    if kind == "date" and (pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)):
+        days = _buffer(values.cast(pa.timestamp("us")), "datetime64[us]")
+        return Column("date", np.where(present, days, np.datetime64(0, "us")), present)
+    if (kind, values.type) == ("integer", pa.int64()):
+        return Column("integer", np.where(present, _buffer(values, np.int64), 0), present)
+    if (kind, values.type) == ("number", pa.float64()):
+        numbers = _buffer(values, np.float64)
+        present = present & ~np.isnan(numbers)
+        return Column("number", np.where(present, numbers, 0.0), present)
+    return None
+
+
+def _buffer(values: pa.Array, kind: Any) -> Array:
+    """Return the content of an array of fixed width. What is missing has any content."""
+    buffer = values.buffers()[1]
+    if buffer is None or not len(values):
+        return np.zeros(len(values), kind)
+    return np.frombuffer(buffer, kind)[values.offset : values.offset + len(values)]
 
 
 def constant(kind: str, value: Any, size: int) -> Column:
@@ -85,6 +123,13 @@ def missing(kind: str, size: int) -> Column:
     if kind in ("node", "edge"):
         return Column(kind, np.full(size, -1), np.zeros(size, np.bool_))
     return constant(kind, None, size)
+
+
+def _recoded(column: Column, texts: Sequence[str]) -> Column:
+    """Return the column with other texts in the places of its own. Equal texts get one place."""
+    seen: dict[str, int] = {}
+    places = np.fromiter((seen.setdefault(text, len(seen)) for text in texts), np.int64, len(texts))
+    return replace(column, values=places[column.values], texts=tuple(seen))
 
 
 def _objects(values: Sequence[Any]) -> Array:
@@ -105,6 +150,8 @@ def _moment(value: Any) -> datetime.datetime | datetime.date | None:
 def to_values(column: Column) -> list[Any]:
     """Return Python values, None if missing. A moment at midnight is a date."""
     values: list[Any] = column.values.tolist()
+    if column.kind == "text":
+        values = [column.texts[place] for place in values]
     if column.kind == "date":
         values = [value.date() if value.time() == datetime.time() else value for value in values]
     return [value if present else None for value, present in zip(values, column.present.tolist(), strict=True)]
@@ -126,7 +173,8 @@ def compare_literal(column: Column, comparison: str, literal: Any) -> Mask:
 
 def _checked(column: Column, check: Check) -> Mask:
     if check.kind == "text":
-        return _compared_texts(column.lowered, check.comparison, [check.value] * len(column))
+        test = PARTS.get(check.comparison) or ORDERS[check.comparison]
+        return np.array([test(text.lower(), check.value) for text in column.texts], np.bool_)[column.values]
     goal: Any = check.value
     if check.kind == "day":
         goal = np.datetime64(goal)
@@ -137,32 +185,39 @@ def _checked(column: Column, check: Check) -> Mask:
     return np.asarray(ORDERS[check.comparison](column.values, goal), np.bool_)
 
 
-def _compared_texts(left: Array, comparison: str, right: Sequence[str] | Array) -> Mask:
-    test = PARTS.get(comparison) or ORDERS[comparison]
-    return np.fromiter((test(a, b) for a, b in zip(left, right, strict=True)), np.bool_, len(left))
-
-
 def compare(left: Column, comparison: str, right: Column) -> Mask:
     """Compare two columns row by row. Kinds that do not match never compare."""
     numeric = {left.kind, right.kind} <= {"integer", "number"}
     if left.kind != right.kind and not numeric:
         return np.zeros(len(left), np.bool_)
     if left.kind == "text":
-        result = _compared_texts(left.lowered, comparison, right.lowered)
+        result = _compared_texts(left.folded(), comparison, right.folded())
     else:
         result = ORDERS["=" if comparison in PARTS else comparison](left.values, right.values)
     return np.asarray(result & left.present & right.present, np.bool_)
+
+
+def _compared_texts(left: Column, comparison: str, right: Column) -> Mask:
+    if comparison in PARTS:
+        pairs, places = np.unique(left.values * len(right.texts) + right.values, return_inverse=True)
+        parts = (divmod(pair, len(right.texts)) for pair in pairs.tolist())
+        found = [PARTS[comparison](left.texts[a], right.texts[b]) for a, b in parts]
+        return np.array(found, np.bool_)[places]
+    order = {text: rank for rank, text in enumerate(sorted({*left.texts, *right.texts}))}
+    sides = [np.array([order[text] for text in side.texts], np.int64)[side.values] for side in (left, right)]
+    return np.asarray(ORDERS[comparison](*sides), np.bool_)
 
 
 def codes(column: Column, *, exact: bool = True) -> Ids:
     """Number the different values. Missing values are -1. Texts differ by case only if `exact`."""
     if column.kind in ("node", "edge"):
         return np.where(column.present, column.values, -1).astype(np.int64)
-    if column.values.dtype == object:
-        content = column.values if exact else column.lowered
+    if column.kind == "text":
+        numbered = (column if exact else column.folded()).values
+    elif column.kind == "list":
         seen: dict[Any, int] = {}
-        keys = (tuple(value) if isinstance(value, list) else value for value in content)
-        numbered = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.int64, len(content))
+        keys = (tuple(value) for value in column.values)
+        numbered = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.int64, len(column))
     else:
         numbered = np.unique(column.values, return_inverse=True)[1].astype(np.int64)
     return np.where(column.present, numbered, -1)
@@ -171,9 +226,9 @@ def codes(column: Column, *, exact: bool = True) -> Ids:
 def ranks(column: Column, key: Callable[[str], Any]) -> Ids:
     """Number values by their order. Texts are sorted by `key`."""
     if column.kind == "text":
-        keys = [key(text) for text in column.values]
+        keys = [key(text) for text in column.texts]
         place = {key: rank for rank, key in enumerate(sorted(set(keys)))}
-        return np.fromiter((place[key] for key in keys), np.int64, len(keys))
+        return np.array([place[key] for key in keys], np.int64)[column.values]
     if column.kind in ("node", "edge"):
         return column.values.astype(np.int64)
     if column.kind == "list":
@@ -200,7 +255,11 @@ def row_ids(columns: Sequence[Ids], size: int) -> tuple[Ids, Ids]:
 def concatenate(first: Column, second: Column) -> Column:
     """Append a column to another."""
     kind = first.kind if first.kind == second.kind else "number"
-    return Column(kind, np.concatenate((first.values, second.values)), np.concatenate((first.present, second.present)))
+    present = np.concatenate((first.present, second.present))
+    if kind == "text":
+        values = np.concatenate((first.values, second.values + len(first.texts)))
+        return _recoded(Column("text", values, present), (*first.texts, *second.texts))
+    return Column(kind, np.concatenate((first.values, second.values)), present)
 
 
 def arithmetic(sign: str, left: Column, right: Column) -> Column:
@@ -229,18 +288,18 @@ def function(name: str, column: Column) -> Column:
             days = values.astype("datetime64[D]") - values.astype("datetime64[M]").astype("datetime64[D]")
             return Column("integer", days.astype(np.int64) + 1, column.present)
         case "length":
-            return Column("integer", np.fromiter(map(len, values), np.int64, len(values)), column.present)
+            return Column("integer", np.array([len(text) for text in column.texts], np.int64)[values], column.present)
         case "lower":
-            return Column("text", column.lowered, column.present)
+            return column.folded()
         case "abs":
             return Column(column.kind, np.abs(values), column.present)
         case "round":
             whole = np.floor(values.astype(np.float64) + 0.5).astype(np.int64)
             return Column("integer", whole, column.present)
         case _:
-            found = [float(text.replace(",", "")) if NUMBER.fullmatch(text) else None for text in values]
-            numbers = from_values("number", found)
-            return Column("number", numbers.values, numbers.present & column.present)
+            found = [float(text.replace(",", "")) if NUMBER.fullmatch(text) else None for text in column.texts]
+            numbers = from_values("number", found).take(values)
+            return replace(numbers, present=numbers.present & column.present)
 
 
 def aggregate(name: str, column: Column, ids: Ids, size: int, *, distinct: bool) -> Column:
@@ -262,6 +321,6 @@ def aggregate(name: str, column: Column, ids: Ids, size: int, *, distinct: bool)
     order = np.lexsort((ranks(column.take(rows), lambda text: (text.lower(), text)), ids))
     ends = np.cumsum(counts)
     chosen = np.where(present, (ends - counts) if name == "min" else ends - 1, 0)
-    result = _objects([""] * size) if values.dtype == object else np.zeros(size, values.dtype)
+    result = np.zeros(size, values.dtype)
     result[present] = values[order[chosen[present]]]
-    return Column(column.kind, result, present)
+    return Column(column.kind, result, present, column.texts)

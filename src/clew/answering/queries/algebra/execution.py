@@ -299,11 +299,13 @@ class _Run:
     def named_edges(self, name: str, found: Edges) -> Ids:
         """Register edges under a name, and return their numbers."""
         self.edge_names.add(name)
-        order = np.lexsort((found.tails, found.relations, found.heads))
+        nodes = 1 + max(int(found.heads.max(initial=0)), int(found.tails.max(initial=0)))
+        keys = (
+            found.heads.astype(np.int64) * len(self.kb.schema.relation_names) + found.relations
+        ) * nodes + found.tails
+        order = np.argsort(keys, kind="stable")
         rows = np.stack([part[order].astype(np.int64) for part in (found.heads, found.relations, found.tails)])
-        is_new = np.ones(len(found), np.bool_)
-        is_new[1:] = np.any(rows[:, 1:] != rows[:, :-1], axis=0)
-        starts = np.flatnonzero(is_new)
+        starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
         parallel = np.arange(len(found)) - np.repeat(starts, np.diff(np.append(starts, len(found))))
         numbers = np.empty(len(found), np.int64)
         numbers[order] = np.arange(len(found)) + self.edges.shape[1]
@@ -387,7 +389,7 @@ class _Run:
             heads, codes, tails, numbers = self.edges[:, members]
             kind = "text" if name == "relation" else schema.edge_attributes.get(name, "text")
             if name == "relation":
-                values: Sequence[Any] = [schema.relation_names[code] for code in codes]
+                values: Any = [schema.relation_names[code] for code in codes]
             else:
                 edges = Edges(*(part.astype(np.int32) for part in (heads, codes, tails)))
                 values = self.kb.edge_values(edges, numbers, name)
@@ -395,7 +397,7 @@ class _Run:
             kind, values = "text", [ref.type for ref in self.kb.refs(members.astype(np.int32))]
         else:
             kind = "text" if name in ("name", "key") else schema.attribute_types.get(name, "text")
-            values = self.kb.values(NodeSet(members.astype(np.int32)), name)
+            values = self.kb.raw_values(NodeSet(members.astype(np.int32)), name)
         column = arrays.from_values(kind, values)
         if not len(members):
             return arrays.missing(kind, len(owner))
