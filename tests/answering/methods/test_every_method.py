@@ -33,7 +33,8 @@ def base(tmp_path_factory):
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_runs_with_a_model_that_was_handed_over(base, name):
     opened = clew.open(base, model=ScriptedModel.saying("1"))
-    answer = opened.ask("Who wrote Emma?", method=method_class(name)())
+    question = 'find x where (x) and x.name = "Emma"' if name == "query" else "Who wrote Emma?"
+    answer = opened.ask(question, method=method_class(name)())
     assert answer.method == name or name == "auto"
     assert answer.model == ("none" if name in WITHOUT_MODEL else "scripted")
     assert answer.candidates or name in {"think_on_graph", "no_passages"}  # "1" is no answer to these
