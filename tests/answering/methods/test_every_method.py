@@ -7,6 +7,7 @@ from clew.answering.methods.catalog import METHODS, method_class
 from clew.models.scripted import ScriptedModel
 
 WITHOUT_MODEL = {
+    "query",
     "bm25",
     "vector_search",
     "multi_vector_search",
