@@ -326,3 +326,8 @@ def realms(tmp_path_factory):
 )
 def test_names_are_cut_short_and_in_small_letters_as_people_type_them(realms, question, names):
     assert put_forward(realms.ask(question)) == names
+
+
+def test_a_number_that_nothing_was_made_of_makes_the_answer_unsure(base):
+    assert base.ask("Which distilleries are in Islay?").state == "found"
+    assert base.ask("Which 3 distilleries are in Islay?").state == "maybe"

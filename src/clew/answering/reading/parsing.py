@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from clew.answering.reading.meaning import Meaning, Understanding, explained_part, unexplained
+from clew.answering.reading.quantities import quantities
 from clew.answering.reading.reader import LearnedReader
 from clew.answering.reading.translation import Translator
 from clew.core.query import TripletQuery, Variable
@@ -23,6 +24,8 @@ MOST_UNEXPLAINED = {True: 3, False: 5}
 fewer where nothing is named for sure."""
 UNLIKELY = 0.02
 """A meaning less likely than this is not tried."""
+WITHOUT_NUMBER = 0.5
+"""How certain a reading is at most that makes nothing of a number in the question: "the three longest"."""
 YEARS = (1000, 2200)
 """Whole numbers between these may be years."""
 LOOKED_AT = 200
@@ -60,6 +63,8 @@ class LearnedParser:
         is_vague = understanding.is_english and explained < EXPLAINED and left > MOST_UNEXPLAINED[is_doubtful]
         is_loose = is_vague and self.reader.is_written_about(queries[0].target.type)
         certainty = understanding.certainty * (explained if is_loose else 1.0)
+        if any(map(quantities, queries[0].unexplained)):
+            certainty = min(certainty, WITHOUT_NUMBER)
         return Parse(queries[0], tuple(queries[1:]), certainty=certainty, is_loose=is_loose)
 
     def _is_truth(self, query: TripletQuery) -> bool:
