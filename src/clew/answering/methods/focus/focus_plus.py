@@ -22,6 +22,7 @@ from operator import or_
 from clew.answering.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
 from clew.answering.methods.focus.evidence import explained_share, weighed, with_query
 from clew.answering.methods.focus.tiers import Tier, asks_more, finished, tiers, united, unrestricted
+from clew.answering.methods.focus.unknown import unknown_answer, with_known_names
 from clew.answering.methods.focus.with_model import CERTAIN, DOUBTED, read_twice, written
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import ParserName, can_write, parser_for, reader_of, reranker_for
@@ -69,6 +70,8 @@ class FocusPlus(Method):
     def answer(self, question: str, tools: OpenBase) -> Answer:
         """Ranked candidates with the tier each comes from, and the answer in words."""
         parse = self._parse(question, tools)
+        if parse.unknown:
+            return unknown_answer(question, parse.unknown)
         answer = self._written(self._ranked(question, parse, tools), tools)
         is_doubted = not answer.found and (answer.certainty or 0.0) == DOUBTED
         if is_doubted and self._reads_twice(tools) and (parse.certainty or 0.0) >= CERTAIN:
@@ -96,6 +99,8 @@ class FocusPlus(Method):
                 parse = parser_for(tools, self.parser).parse(question, tools.kb.schema)
             span.note(query=str(parse.query), alternatives=len(parse.alternatives), problem=parse.problem)
             span.note(certainty=parse.certainty)
+            parse = with_known_names(parse, tools.names)
+            span.note(unknown=[one.text for one in parse.unknown])
         return parse
 
     def _ranked(self, question: str, parse: Parse, tools: OpenBase) -> Answer:
