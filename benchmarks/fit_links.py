@@ -3,9 +3,9 @@
 usage: python benchmarks/fit_links.py SOURCE …
 
 A SOURCE is a folder with schemas.jsonl and questions.jsonl, as `clew train reader` reads it. The names that questions
-over twelve schemas at a time mention are indexed. Right links: those names with one or two typing errors, in another order,
-shortened, with another hyphen or plural. Wrong links: names of other schemas and made-up words. The last pools, whose
-schemas begin with j_ and k_, are kept out of the fit and measured on.
+over twelve schemas at a time mention are indexed. Right links: those names with one or two typing errors, in another
+order, shortened, with another hyphen or plural. Wrong links: names of other schemas and made-up words. The last pools,
+whose schemas begin with j_ and k_, are kept out of the fit and measured on.
 """
 
 from __future__ import annotations

@@ -32,31 +32,10 @@ from clew.store.index.names import schema_words
 from clew.store.index.tokens import stem
 
 HELD_OUT = ("j_", "k_")
-SYLLABLES = [
-    "ka",
-    "zu",
-    "fli",
-    "bro",
-    "ste",
-    "mon",
-    "dra",
-    "vi",
-    "que",
-    "lo",
-    "sha",
-    "pri",
-    "no",
-    "thu",
-    "gam",
-    "xi",
-    "wel",
-    "osk",
-    "ur",
-    "ynt",
-    "alf",
-    "ed",
-    "mi",
-]
+SYLLABLES = (
+    "ka", "zu", "fli", "bro", "ste", "mon", "dra", "vi", "que", "lo", "sha", "pri", "no", "thu", "gam", "xi", "wel",
+    "osk", "ur", "ynt", "alf", "ed", "mi",
+)  # fmt: skip
 ENDINGS = ("itis", "osis", "ine", "ium", "er", "son", "berg", "ville", "a")
 PENALTY = 300.0
 """Of the squared weights, with features of unit variance."""

@@ -2,9 +2,9 @@
 
 usage: python benchmarks/unknown_names.py BASE.kb=QUESTIONS.jsonl … [--each 10] [--seed 0] [--show]
 
-In each question that is answered rightly, one name that the base has just so is replaced: by a made-up word, by a name of
-another of the bases, by a plain English noun (none of them a name of the base), and by itself misspelled. The first three
-should be reported as unknown, the last should be answered as before.
+In each question that is answered rightly, one name that the base has just so is replaced: by a made-up word, by a
+name of another of the bases, by a plain English noun (none of them a name of the base), and by itself misspelled. The
+first three should be reported as unknown, the last should be answered as before.
 """
 
 from __future__ import annotations
@@ -27,13 +27,38 @@ from clew.lab.evaluation.judging import score
 from clew.store.index.tokens import normalise
 
 NOUNS = (
-    "red deer", "wooden spoon", "bicycle", "umbrella", "kitchen table", "polar bear", "trombone", "lighthouse", "tea kettle",
-    "pine tree", "garden hose", "chess piece", "goldfish", "parachute", "snowman", "leather boot", "walnut", "hammock",
-    "paper plane", "steam engine", "blackbird", "pumpkin", "doorbell", "accordion", "sailing boat", "velvet curtain", "acorn",
-    "rubber duck", "candlestick", "grey heron", "hot air balloon", "porridge", "skateboard", "wool sweater", "picnic basket",
-    "sunflower", "toothbrush", "tractor", "fountain pen", "wild boar",
+    "red deer", "wooden spoon", "bicycle", "umbrella", "kitchen table", "polar bear", "trombone", "lighthouse",
+    "tea kettle", "pine tree", "garden hose", "chess piece", "goldfish", "parachute", "snowman", "leather boot",
+    "walnut", "hammock", "paper plane", "steam engine", "blackbird", "pumpkin", "doorbell", "accordion",
+    "sailing boat", "velvet curtain", "acorn", "rubber duck", "candlestick", "grey heron", "hot air balloon",
+    "porridge", "skateboard", "wool sweater", "picnic basket", "sunflower", "toothbrush", "tractor", "fountain pen",
+    "wild boar",
 )  # fmt: skip
-STARTS, VOWELS, ENDS = ["b", "bl", "c", "cr", "d", "dr", "f", "fl", "g", "gr", "h", "j", "k", "l", "m", "n", "p", "pl", "qu", "r", "s", "sk", "sn", "t", "tr", "v", "w", "z"], "aeiou", ["b", "ck", "d", "ft", "g", "l", "m", "n", "nd", "p", "rk", "s", "st", "t", "x"]  # fmt: skip
+STARTS = (
+    "b",
+    "bl",
+    "c",
+    "cr",
+    "d",
+    "dr",
+    "f",
+    "fl",
+    "g",
+    "gr",
+    "h",
+    "j",
+    "k",
+    "l",
+    "m",
+    "n",
+    "p",
+    "qu",
+    "r",
+    "sk",
+    "tr",
+)
+VOWELS = "aeiou"
+ENDS = ("b", "ck", "d", "ft", "g", "l", "m", "n", "nd", "p", "rk", "s", "st", "t", "x")
 
 
 @dataclass(frozen=True)

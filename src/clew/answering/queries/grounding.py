@@ -118,22 +118,21 @@ def _ground(constant: Constant, names: Names, unmatched: Unmatched) -> Grounding
     exact = spelled or exact  # a name spelled just so is meant before one that differs in case or accents
     if exact:
         return Grounding(constant, tuple(exact), tuple(link for link in inside if link not in exact))
-    is_taken = is_likely or unmatched == "vector"
-    chosen = tuple(link for link in inside if is_taken and form_of(link.alias) == form_of(inside[0].alias))
+    nearest = inside[:1] if unmatched == "vector" else ()
+    same = [link for link in inside if is_likely and form_of(link.alias) == form_of(inside[0].alias)]
+    chosen = tuple(same) or tuple(nearest)
     return Grounding(constant, chosen, tuple(link for link in inside if link not in chosen))
 
 
 def unknown_names(query: TripletQuery, names: Names) -> tuple[UnknownName, ...]:
     """The constants of a query, and of those that may be satisfied instead, that stand for nothing in the base."""
-    found = {
-        constant.text: grounding.alternatives
-        for one in (query, *query.either)
-        for constant, grounding in ground(one, names).items()
-        if not grounding.links
-    }
+    constants = dict.fromkeys(constant for one in (query, *query.either) for constant in one.constants())
+    inexact = [one for one in constants if not any(link.how == "exact" for link in names.link(one.text, k=1))]
+    lacking = [one for one in (_ground(constant, names, "drop") for constant in inexact) if not one.links]
+    near = [[link.alias for link in one.alternatives if link.how != "vector"] for one in lacking]
     return tuple(
-        UnknownName(text, tuple(dict.fromkeys(link.alias for link in near if link.how != "vector"))[:CLOSE])
-        for text, near in found.items()
+        UnknownName(one.constant.text, tuple(dict.fromkeys(close))[:CLOSE])
+        for one, close in zip(lacking, near, strict=True)
     )
 
 

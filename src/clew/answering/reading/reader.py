@@ -36,7 +36,7 @@ from clew.answering.reading.quantities import Quantity, joint, quantities
 from clew.answering.reading.said_values import SaidValues, denials
 from clew.answering.reading.scoring import Labels, Scorer, Span, lettered, masked, shared_words
 from clew.answering.reading.touched import TouchedSchemas, is_huge
-from clew.answering.reading.unknown import NameWords, unknown_spans, with_neighbours
+from clew.answering.reading.unknown import SPELLED_ALIKE, NameWords, unknown_spans, with_neighbours
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.schema import Schema
 from clew.core.types import Direction, NodeSet, UnknownName
@@ -215,7 +215,7 @@ class LearnedReader:
         """The names that the base does not have; words that must be a name are linked by a less like spelling first."""
         question, texts = known.question, [text for text in marked if text not in {one.text for one in known.named}]
         if not texts:
-            spans = unknown_spans(question, known.words, self._schema_words)
+            spans = unknown_spans(question, known.words, self._schema_words) or self._spelled_alike(known)
             added = [one for span in spans if (one := self._as_name(known, *span)) is not None]
             if added:
                 apart = [one for one in known.named if not any(one.start < a.end and a.start < one.end for a in added)]
@@ -226,6 +226,13 @@ class LearnedReader:
         unknown = tuple(UnknownName(text, close_names(text, self.names)) for text in texts)
         left = 1 - max((word.likely for word in known.words), default=0.0)
         return replace(known, unknown=unknown, certainty=known.certainty * left)
+
+    def _spelled_alike(self, known: Understanding) -> list[tuple[int, int]]:
+        """Everyday words that may be names and that are spelled just as one, such as a module called "re"."""
+        doubtful = [(one.start, one.end) for one in known.words if one.likely >= SPELLED_ALIKE]
+        links = [self.names.link(known.question[start:end], k=1) for start, end in doubtful]
+        is_name = [any(link.how == "exact" and link.score == 1.0 for link in some) for some in links]
+        return [span for span, is_spelled in zip(doubtful, is_name, strict=True) if is_spelled]
 
     def _without_known_words(self, known: Understanding) -> Understanding:
         """Words of texts that may answer are known, and so are those of names that were linked for certain."""

@@ -27,6 +27,8 @@ NAME = 0.5
 """Minimum probability that a word belongs to a name."""
 BESIDE = 0.2
 """Minimum probability for a word beside such a word."""
+SPELLED_ALIKE = 0.05
+"""Minimum probability for a word that is spelled just as a name of the base."""
 REPLACED = re.compile(r"\b[A-H] \( [^)]*\)|\bnumber \d+ \( [^)]*\)")
 """Letters and numbers that stand for names and quantities in a question as it is read."""
 JOINING = frozenset({"and", "or", "nor"})

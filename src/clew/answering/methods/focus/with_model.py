@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from clew.answering.methods.focus.tiers import finished
+from clew.answering.methods.focus.unknown import with_known_names
 from clew.answering.methods.role_choice import reader_of, reader_parser
 from clew.core import trace
 from clew.core.roles import Parse, Reading, Source
@@ -43,7 +44,10 @@ def read_twice(question: str, tools: OpenBase, certain: float = CERTAIN) -> Pars
 
 
 def _decide(ours: Parse, theirs: Parse, tools: OpenBase) -> tuple[Parse, str]:
-    sure = ours.certainty or 0.0
+    sure, theirs = ours.certainty or 0.0, with_known_names(theirs, tools.names)
+    if theirs.unknown:
+        stands = ours if sure >= STANDS and not ours.unknown else theirs
+        return stands, "the model's query names what the base does not have"
     if theirs.certainty == 0.0:
         return (ours if sure >= STANDS else replace(ours, certainty=0.0)), "the model sees no answer"
     found, other = _outcome(ours, tools), _outcome(theirs, tools)
@@ -53,7 +57,7 @@ def _decide(ours: Parse, theirs: Parse, tools: OpenBase) -> tuple[Parse, str]:
         stands = ours if found is not None and sure >= STANDS else replace(theirs, certainty=min(sure, ALONE))
         return stands, "the model's query finds nothing"
     if found == other:
-        return replace(ours, certainty=AGREED, is_loose=False), "both agree"
+        return replace(ours, certainty=AGREED, is_loose=False, unknown=()), "both agree"
     is_loose = bool(theirs.query.unexplained)
     return replace(theirs, certainty=ALONE, alternatives=(ours.query,), is_loose=is_loose), "the model's query stands"
 
