@@ -164,7 +164,9 @@ def _made_up(described: dict[str, Any], queries: str, chance: random.Random) -> 
     asked += re.findall(rf"{name}: *['\"]([^'\"]+)['\"]", queries)
     if kind in ("INTEGER", "FLOAT"):
         bounds = [str(described.get(name, "")) for name in ("min", "max")]
-        low, high = (float(one) if re.fullmatch(r"-?\d+(\.\d+)?", one) else at for one, at in zip(bounds, (0, 100), strict=True))
+        low, high = (
+            float(one) if re.fullmatch(r"-?\d+(\.\d+)?", one) else at for one, at in zip(bounds, (0, 100), strict=True)
+        )
         value = chance.uniform(low, high)
         near = [float(one) for one in asked if re.fullmatch(r"-?\d+(\.\d+)?", one.strip())]
         value = chance.choice(near) + chance.choice((-1, 0, 1, 2)) if near and chance.random() < 0.5 else value

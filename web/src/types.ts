@@ -32,6 +32,7 @@ export interface Ask {
   evidence: Evidence[];
   query: Query;
   dropped: string[];
+  unknown: Unknown[];
   notes: string[];
   fallbacks: Fallback[];
   seconds: number;
@@ -523,6 +524,12 @@ export interface Type {
 /** What a model has written so far of an answer; the run takes its place, and may say something else. */
 export interface Unchecked {
   text: string;
+}
+
+/** A name in the question that the base does not have, and names of like spelling that it has. */
+export interface Unknown {
+  text: string;
+  close: string[];
 }
 
 /** What an admin changes of a user; what is left out stays. */

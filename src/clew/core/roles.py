@@ -18,6 +18,7 @@ from typing import Protocol
 
 from clew.core.query import TripletQuery
 from clew.core.schema import Schema
+from clew.core.types import UnknownName
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Parse:
     """How likely the best reading is right, 0..1, where the parser can tell."""
     is_loose: bool = False
     """Whether the reading may miss the point, since it accounts for little of the question."""
+    unknown: tuple[UnknownName, ...] = ()
+    """Names in the question that the base does not have."""
 
 
 class TripletParser(Protocol):

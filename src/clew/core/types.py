@@ -366,6 +366,19 @@ class Fallback:
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownName:
+    """A name in a question that the base does not have, as written, and names of like spelling that it has."""
+
+    text: str
+    close: tuple[str, ...] = ()
+
+    def to_text(self) -> str:
+        """Say that the name is unknown, and which names are close."""
+        close = f" Close names: {', '.join(self.close)}." if self.close else ""
+        return f"I do not know “{self.text}” here.{close}"
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The ranked candidates for a question, each with its evidence, and how they were found."""
 
@@ -396,6 +409,8 @@ class Answer:
     rows: tuple[tuple[Cell, ...], ...] = ()
     answer_count: int | None = None
     """How many of the first candidates are the answer; None where they are only ranked, and nothing was checked."""
+    unknown: tuple[UnknownName, ...] = ()
+    """Names in the question that the base does not have; then nothing else is answered."""
 
     @property
     def state(self) -> State:
@@ -490,6 +505,7 @@ class Answer:
             "evidence": [piece.to_dict() for piece in self.evidence],
             "query": dict(self.query),
             "dropped": list(self.dropped),
+            "unknown": [{"text": one.text, "close": list(one.close)} for one in self.unknown],
             "notes": list(self.notes),
             "seconds": round(self.seconds, 6),
         }

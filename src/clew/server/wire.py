@@ -239,6 +239,13 @@ class QueryReply(_Partial):
     cypher: str | None = None
 
 
+class UnknownReply(Reply):
+    """A name in the question that the base does not have, and names of like spelling that it has."""
+
+    text: str
+    close: tuple[str, ...] = ()
+
+
 class AskReply(Reply):
     """A finished run: the answers, the query behind them, the trace and the cost."""
 
@@ -269,6 +276,8 @@ class AskReply(Reply):
     query: QueryReply = QueryReply()
     dropped: tuple[str, ...] = ()
     """Words of the question and requirements that were not used."""
+    unknown: tuple[UnknownReply, ...] = ()
+    """Names that the base does not have; then nothing is answered."""
     notes: tuple[str, ...] = ()
     fallbacks: tuple[FallbackReply, ...] = ()
     seconds: float

@@ -5,7 +5,7 @@ A constant may stand for what is below it in a hierarchy as well: a relation tha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -14,8 +14,11 @@ from typing import Literal
 from clew.answering.queries.problem import OPPOSITE, Constraint, Filter, Problem, condition_filter
 from clew.core.query import Constant, Term, Triplet, TripletQuery, Variable
 from clew.core.schema import Relation, Schema, leads_down
-from clew.core.types import EMPTY, Direction, NodeSet
+from clew.core.types import EMPTY, Direction, NodeSet, UnknownName
 from clew.store.graph.protocol import KnowledgeBase, Linked
+from clew.store.index.linking import LINKED as LIKELY
+from clew.store.index.linking import link_probability
+from clew.store.index.name_table import form_of
 from clew.store.index.protocol import Link, Names
 
 
@@ -63,10 +66,10 @@ DirectionRule = Literal["any", "strict"]
 Unmatched = Literal["vector", "drop"]
 LINKED = 12
 """Nodes that a name may stand for, the likeliest first."""
+CLOSE = 3
+"""Maximum number of close names that are shown for an unknown one."""
 NAMESAKES = 1000
 """Nodes that one name stands for, where all of the likeliest bear just that one."""
-SURE = 0.95
-"""From this similarity on a fuzzy match counts as the same name."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +90,10 @@ class Grounding:
 Groundings = Mapping[Constant, Grounding]
 
 
-def ground(query: TripletQuery, names: Names, *, unmatched: Unmatched = "vector") -> Groundings:
-    """Exact names first, inside the stated type before outside it; then near names; then the nearest by meaning.
+def ground(query: TripletQuery, names: Names, *, unmatched: Unmatched = "drop") -> Groundings:
+    """Exact names first, then likely ones of like spelling, both of the stated type; then exact names of other types.
 
+    A constant without any stands for nothing or, with `unmatched="vector"`, for the nearest node by meaning.
     Deviation from the paper: an alias of several nodes stands for all of them.
     """
     return {constant: _ground(constant, names, unmatched) for constant in query.constants()}
@@ -100,17 +104,29 @@ def _ground(constant: Constant, names: Names, unmatched: Unmatched) -> Grounding
     if len(inside) == LINKED and all(link.how == "exact" for link in inside):
         inside = names.link(constant.text, type=constant.type, k=NAMESAKES)
     exact = [link for link in inside if link.how == "exact"]
-    anywhere: Sequence[Link] = ()
-    if not exact and constant.type is not None:
-        anywhere = [link for link in names.link(constant.text, k=LINKED) if link.how == "exact"]
-        exact = list(anywhere)
+    is_likely = not exact and link_probability(constant.text, inside) >= LIKELY
+    if not exact and not is_likely and constant.type is not None:
+        exact = [link for link in names.link(constant.text, k=NAMESAKES) if link.how == "exact"]
     spelled = [link for link in exact if link.score == 1.0]
     exact = spelled or exact  # a name spelled just so is meant before one that differs in case or accents
     if exact:
         return Grounding(constant, tuple(exact), tuple(link for link in inside if link not in exact))
-    sure = [link for link in inside if link.how == "fuzzy" and link.score >= SURE]
-    chosen = tuple(sure[:1]) or (tuple(inside[:1]) if unmatched == "vector" else ())
+    nearest = inside[:1] if unmatched == "vector" else ()
+    same = [link for link in inside if is_likely and form_of(link.alias) == form_of(inside[0].alias)]
+    chosen = tuple(same) or tuple(nearest)
     return Grounding(constant, chosen, tuple(link for link in inside if link not in chosen))
+
+
+def unknown_names(query: TripletQuery, names: Names) -> tuple[UnknownName, ...]:
+    """The constants of a query, and of those that may be satisfied instead, that stand for nothing in the base."""
+    constants = dict.fromkeys(constant for one in (query, *query.either) for constant in one.constants())
+    inexact = [one for one in constants if not any(link.how == "exact" for link in names.link(one.text, k=1))]
+    lacking = [one for one in (_ground(constant, names, "drop") for constant in inexact) if not one.links]
+    near = [[link.alias for link in one.alternatives if link.how != "vector"] for one in lacking]
+    return tuple(
+        UnknownName(one.constant.text, tuple(dict.fromkeys(close))[:CLOSE])
+        for one, close in zip(lacking, near, strict=True)
+    )
 
 
 def widened(groundings: Groundings, size: int, constants: Collection[Constant]) -> Groundings:

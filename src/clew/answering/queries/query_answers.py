@@ -27,11 +27,24 @@ from clew.answering.queries.algebra.values import (
     walk,
 )
 from clew.answering.queries.algebra.words import words
-from clew.answering.queries.grounding import below, ground, hierarchies
+from clew.answering.queries.grounding import below, ground, hierarchies, unknown_names
 from clew.answering.queries.wording import kind_in_words
 from clew.core.query import Constant, TripletQuery, Variable
 from clew.core.schema import Schema
-from clew.core.types import Answer, Candidate, Cell, Evidence, Fact, Judgement, NodeRef, NodeSet, Path, Triple, Value
+from clew.core.types import (
+    Answer,
+    Candidate,
+    Cell,
+    Evidence,
+    Fact,
+    Judgement,
+    NodeRef,
+    NodeSet,
+    Path,
+    Triple,
+    UnknownName,
+    Value,
+)
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.protocol import Names
 
@@ -46,7 +59,7 @@ class Executed:
     asked: AnyQuery
     query: AnyQuery
     result: Result
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[UnknownName, ...] = ()
     """Names in the query that the base does not have. The query is not executed then."""
 
     @property
@@ -76,11 +89,11 @@ def run_query(kb: KnowledgeBase, names: Names, query: AnyQuery, *, kinds: bool =
     """
     check(query, kb.schema)
     named = {one: Constant(one.text, one.type) for one in constants(query)}
-    groundings = ground(TripletQuery((), Variable("x"), among=tuple(named.values())), names)
-    nodes = {one: groundings[constant].nodes for one, constant in named.items()}
-    unknown = tuple(one.text for one, found in nodes.items() if not len(found))
-    if unknown:
+    every = TripletQuery((), Variable("x"), among=tuple(named.values()))
+    if unknown := unknown_names(every, names):
         return Executed(query, query, Result((), (), []), unknown)
+    groundings = ground(every, names)
+    nodes = {one: groundings[constant].nodes for one, constant in named.items()}
     wide = with_kinds(query, kb.schema) if kinds else query
     ready = linked(wide, lambda one: tuple(ref.key for ref in kb.refs(nodes[one].array)))
     return Executed(query, ready, execute(kb, ready))
@@ -124,6 +137,9 @@ def relations_and_attributes(query: AnyQuery) -> tuple[frozenset[str | None], fr
 
 def answer_query(kb: KnowledgeBase, question: str, executed: Executed) -> Answer:
     """Rows and columns, the nodes of the first column as matches, or the only cell as the value."""
+    if executed.unknown:
+        text = " ".join(one.to_text() for one in executed.unknown)
+        return Answer(question, text=text, answer_count=0, unknown=executed.unknown)
     result, refs, value = executed.result, executed.refs, executed.value
     rows = tuple(tuple(map(_cell, row)) for row in result.rows)
     places: dict[int, Sequence[Any]] = {}

@@ -29,6 +29,16 @@ LONGEST_QUESTION, LONGEST_OPTION = 64, 60
 LEAST_PRIOR = -20.0
 
 
+@dataclass(frozen=True, slots=True)
+class ReadQuestion:
+    """A question as it was read beside an option: its text, and a vector for each of its tokens."""
+
+    text: str
+    offsets: Sequence[tuple[int, int]]
+    """First and last character of each token."""
+    states: Floats
+
+
 @dataclass(frozen=True)
 class Encoders:
     """Opened at the first use; `folder` holds meaning.onnx, choice.onnx, heads.npz and card.json."""
@@ -77,27 +87,42 @@ class Encoders:
         budget: int,
         weight: float = 1.0,
     ) -> Floats:
-        """Log-probabilities: first that none is right, then of as many options as `budget` tokens allow.
+        """Log-probabilities: first that none is right, then of as many options as `budget` tokens allow."""
+        return self.read_options(questions, options, priors, shared, budget, weight)[0]
+
+    def read_options(
+        self,
+        questions: Sequence[str],
+        options: Sequence[str],
+        priors: Sequence[float],
+        shared: Sequence[tuple[float, float]],
+        budget: int,
+        weight: float = 1.0,
+    ) -> tuple[Floats, list[ReadQuestion]]:
+        """Log-probabilities as `choose` returns them, and the question as it was read beside each option.
 
         Each option is read beside the question as it is taken there; what that says is added to what was thought of it
         before (`priors`), and to the words that both have (`shared`). `weight` is what the reading counts.
         """
-        asked = [found.ids[1:-1][:LONGEST_QUESTION] for found in self._tokenizer.encode_batch(list(questions))]
+        asked = self._tokenizer.encode_batch(list(questions))
         found = [found.ids[1:-1][:LONGEST_OPTION] for found in self._tokenizer.encode_batch(list(options))]
         heads, spent = self.heads, 0
         scores: list[float] = []
-        for question, option, prior, words in zip(asked, found, priors, shared, strict=True):
+        read_as: list[ReadQuestion] = []
+        for text, tokens, option, prior, words in zip(questions, asked, found, priors, shared, strict=True):
+            question = tokens.ids[1:-1][:LONGEST_QUESTION]
             ids = [FIRST_TOKEN, *question, LAST_TOKEN, *option, LAST_TOKEN]
             spent += len(ids)
             if scores and spent > budget:
                 break
-            hidden = self._encoded(self._choice, ids, np.arange(len(ids)) >= len(question) + 2)[0, 0]
-            read = float(hidden @ heads["option"] + heads["option_bias"][0])
+            states = self._encoded(self._choice, ids, np.arange(len(ids)) >= len(question) + 2)[0]
+            read_as.append(ReadQuestion(text, tokens.offsets[1 : len(question) + 1], states[1 : len(question) + 1]))
+            read = float(states[0] @ heads["option"] + heads["option_bias"][0])
             known = np.array([max(prior, LEAST_PRIOR), *words], dtype=np.float32)
             scores.append(weight * read + float(known @ heads["option_known"]))
         none = float(heads["none"][0] + heads["none"][1] * max(max(priors, default=LEAST_PRIOR), LEAST_PRIOR))
         every = np.array([none, *scores], dtype=np.float32)
-        return round_network(every - np.logaddexp.reduce(every))
+        return round_network(every - np.logaddexp.reduce(every)), read_as
 
     def _encoded(self, session: Any, ids: Sequence[int], second: NDArray[np.bool_] | None = None) -> Floats:
         types = np.zeros((1, len(ids)), dtype=np.int64) if second is None else second[None].astype(np.int64)

@@ -9,7 +9,18 @@ import numpy as np
 from clew.answering.reading.mentions import Named, Sense
 from clew.answering.reading.plan import Plan
 from clew.answering.reading.quantities import Quantity
+from clew.core.types import UnknownName
 from clew.store.index.tokens import stop_words, terms, tokenise
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of the question that nothing was linked to, with the probability that it belongs to a name."""
+
+    start: int
+    end: int
+    text: str
+    likely: float
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,10 @@ class Understanding:
     certainty: float = 0.0
     """How likely the first meaning is right."""
     is_english: bool = True
+    words: tuple[Word, ...] = ()
+    """The words that nothing was linked to."""
+    unknown: tuple[UnknownName, ...] = ()
+    """Names that the base does not have."""
 
 
 def explained_part(question: str, meaning: Meaning) -> float:

@@ -10,6 +10,8 @@ from importlib.resources import files
 
 from clew.core.types import NodeSet
 from clew.store.graph.protocol import Explorable
+from clew.store.index.linking import LINKED, link_probability
+from clew.store.index.name_table import form_of
 from clew.store.index.protocol import Link, Mention, Names
 
 MARKED = re.compile(r"\[([^\[\]]+)\]")
@@ -20,6 +22,10 @@ ALIKE = 0.86
 FEW = 3
 """What begins more names than these stands for none of them, unless it is written like a name."""
 MOST_NAMED = 5
+DERIVED = 0.3
+"""Minimum probability of a link in a running text, where a word may be made from a name."""
+CLOSE = 3
+"""Maximum number of close names that are shown for an unknown one."""
 MOST_MARKED = 20
 """Brackets that are looked at; what they name counts like other names."""
 PEOPLE = 0.95
@@ -47,6 +53,8 @@ class Named:
     end: int
     text: str
     senses: tuple[Sense, ...]
+    is_certain: bool = False
+    """Whether it must be a name, whatever its spelling."""
 
     @property
     def is_exact(self) -> bool:
@@ -57,7 +65,10 @@ class Named:
     def is_doubtful(self) -> bool:
         """Whether it may be no name at all: misspelt, or a word in small letters where the name has capitals."""
         link = self.senses[0].links[0]
-        return link.how != "exact" or (self.text.islower() and " " not in self.text and not link.alias.islower())
+        return not self.is_certain and (link.how != "exact" or self._is_plain_word(link))
+
+    def _is_plain_word(self, link: Link) -> bool:
+        return self.text.islower() and " " not in self.text and not link.alias.islower()
 
 
 def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[Named]]:
@@ -68,12 +79,27 @@ def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[N
         for count, match in enumerate(marked[:MOST_MARKED]):
             moved.append(Mention(match.start() - 2 * count, match.end() - 2 * count - 2, match[1], ()))
         plain = MARKED.sub(r"\1", question)
-        found = [Mention(one.start, one.end, one.text, tuple(names.link(one.text, k=LINKS))) for one in moved]
-        return plain, [_named(mention, kb) for mention in found if mention.links][:MOST_NAMED]
+        found = [linked(plain, one.start, one.end, kb, names) for one in moved]
+        return plain, [one for one in found if one is not None][:MOST_NAMED]
     named = [_named(mention, kb) for mention in names.mentions(question) if _is_name(mention)]
     for people in _peoples(question, kb, names):
         named = _with_people(named, people)
     return question, named[:MOST_NAMED]
+
+
+def linked(text: str, start: int, end: int, kb: Explorable, names: Names) -> Named | None:
+    """A span that must be a name, or None if no link is likely enough."""
+    links = names.link(text[start:end], k=LINKS)
+    if link_probability(text[start:end], links) < LINKED:
+        return None
+    spelled = tuple(link for link in links if link.how != "vector")
+    return replace(_named(Mention(start, end, text[start:end], spelled), kb), is_certain=True)
+
+
+def close_names(text: str, names: Names) -> tuple[str, ...]:
+    """The names that are most like another one in spelling."""
+    near = [link.alias for link in names.link(text, k=LINKS) if link.how != "vector"]
+    return tuple(dict.fromkeys(near))[:CLOSE]
 
 
 @lru_cache(maxsize=1)
@@ -121,8 +147,16 @@ def _is_name(mention: Mention) -> bool:
     is_written_so = mention.text[:1].isupper() or mention.text[:1].isdecimal()
     if not mention.links or not (is_alike or is_written_so or _begins_few(mention)):
         return False
+    if _is_other_name(mention):
+        return False
     # "face" in a running text is no symbol such as FACE
     return not (mention.text.islower() and all(link.alias.isupper() for link in mention.links))
+
+
+def _is_other_name(mention: Mention) -> bool:
+    """Whether the nearest name differs too much; acronyms and parts of longer names are not compared by letters."""
+    is_part = set(form_of(mention.text).split()) <= set(form_of(mention.links[0].alias).split())
+    return not is_part and not mention.text.isupper() and link_probability(mention.text, mention.links) < DERIVED
 
 
 def _begins_few(mention: Mention) -> bool:
@@ -148,8 +182,8 @@ def _as_good(links: Sequence[Link]) -> Sequence[Link]:
 
 
 def _as_meant(links: Sequence[Link]) -> Sequence[Link]:
-    """All that bear a name that is spelled just so; of near names only the nearest, and what bears that too."""
+    """All nodes that bear a name; of near names only the nearest, with all nodes that bear it."""
     if links[0].how == "exact":
         return links
-    best = max(link.score for link in links)
-    return [link for link in links if link.score >= best - 1e-6][:1]
+    best = max(links, key=lambda link: link.score)
+    return [link for link in links if form_of(link.alias) == form_of(best.alias)]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.answering.reading.encoders import Encoders, Floats
+from clew.answering.reading.encoders import Encoders, Floats, ReadQuestion
 from clew.answering.reading.glossing import LEXICON, Gloss
 from clew.answering.reading.scoring import shared_words
 from clew.answering.reading.word_order import KEPT
@@ -53,7 +53,7 @@ class ForeignEncoders(Encoders):
         vectors = self.embedder.embed(texts, role="query") - bridge["mean"]
         return np.asarray((glossed + vectors @ bridge["matrix"] + bridge["offset"]) / 2, dtype=np.float32)
 
-    def choose(
+    def read_options(
         self,
         questions: Sequence[str],
         options: Sequence[str],
@@ -61,11 +61,11 @@ class ForeignEncoders(Encoders):
         shared: Sequence[tuple[float, float]],  # noqa: ARG002 - no words are shared before it is in English
         budget: int,
         weight: float = 1.0,
-    ) -> Floats:
-        """Log-probabilities: first that none is right, then of as many options as `budget` tokens allow."""
+    ) -> tuple[Floats, list[ReadQuestion]]:
+        """Log-probabilities and readings of the question in English words."""
         told = [self.told(question) for question in questions]
         words = [shared_words(KEPT.sub(" ", said), text) for said, text in zip(told, options, strict=True)]
-        return super().choose(told, options, priors, words, budget, weight)
+        return super().read_options(told, options, priors, words, budget, weight)
 
     @cached_property
     def _gloss(self) -> Gloss:

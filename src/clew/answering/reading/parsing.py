@@ -41,7 +41,8 @@ class LearnedParser:
     def parse(self, question: str, schema: Schema) -> Parse:  # noqa: ARG002 - the reader knows its base's schema
         """The likeliest query, others after it; one that requires nothing where nothing was understood."""
         reader = self.reader.over(question)
-        return replace(self, reader=reader).parsed(reader.read(question))
+        understanding = reader.read(question)
+        return replace(replace(self, reader=reader).parsed(understanding), unknown=understanding.unknown)
 
     def parsed(self, understanding: Understanding) -> Parse:
         """What was understood, as queries."""

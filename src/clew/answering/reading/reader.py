@@ -24,22 +24,24 @@ from pathlib import Path
 import numpy as np
 
 from clew.answering.queries.grounding import descendants, hierarchies
-from clew.answering.reading.encoders import SHIPPED, Encoders
+from clew.answering.reading.encoders import SHIPPED, Encoders, ReadQuestion
 from clew.answering.reading.extents import Extents
 from clew.answering.reading.fitted import Fitted
-from clew.answering.reading.meaning import Meaning, Understanding, explained_part, strange_words
-from clew.answering.reading.mentions import Named, Sense, find_named
+from clew.answering.reading.meaning import Meaning, Understanding, Word, explained_part, strange_words
+from clew.answering.reading.mentions import MARKED, MOST_NAMED, Named, Sense, close_names, find_named, linked
 from clew.answering.reading.other_languages import encoders_for
-from clew.answering.reading.plan import FORMS, Plan, Wording
+from clew.answering.reading.plan import FORMS, LETTERS, Plan, Wording
 from clew.answering.reading.proposals import Proposer
 from clew.answering.reading.quantities import Quantity, joint, quantities
 from clew.answering.reading.said_values import SaidValues, denials
 from clew.answering.reading.scoring import Labels, Scorer, Span, lettered, masked, shared_words
 from clew.answering.reading.touched import TouchedSchemas, is_huge
+from clew.answering.reading.unknown import SPELLED_ALIKE, NameWords, unknown_spans, with_neighbours
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.schema import Schema
-from clew.core.types import Direction, NodeSet
+from clew.core.types import Direction, NodeSet, UnknownName
 from clew.store.graph.protocol import Explorable, Joining, Way
+from clew.store.index.names import schema_words
 from clew.store.index.protocol import Names
 from clew.store.index.tokens import tokenise
 
@@ -132,6 +134,7 @@ class LearnedReader:
         self.schema = schema or kb.schema
         self.encoders = shared_encoders(weights)
         self.combiner = Combiner.open(weights)
+        self.name_words = NameWords.open(weights)
         self._remembered: dict[str, Understanding] = {}
         self._written: dict[str | None, bool] = {}
 
@@ -202,11 +205,57 @@ class LearnedReader:
         known = self._remembered.get(question)
         if known is None:
             plain, named = find_named(question, self.kb, self.names)
-            known = self.understand(plain, named)
+            known = self._with_unknown(self.understand(plain, named), MARKED.findall(question))
             if len(self._remembered) >= REMEMBERED:
                 self._remembered.clear()
             self._remembered[question] = known
         return known
+
+    def _with_unknown(self, known: Understanding, marked: Sequence[str]) -> Understanding:
+        """The names that the base does not have; words that must be a name are linked by a less like spelling first."""
+        question, texts = known.question, [text for text in marked if text not in {one.text for one in known.named}]
+        if not texts:
+            spans = unknown_spans(question, known.words, self._schema_words) or self._spelled_alike(known)
+            added = [one for span in spans if (one := self._as_name(known, *span)) is not None]
+            if added:
+                apart = [one for one in known.named if not any(one.start < a.end and a.start < one.end for a in added)]
+                known = self.understand(question, sorted([*apart, *added], key=lambda one: one.start)[:MOST_NAMED])
+            known = self._without_known_words(known)
+            spans = unknown_spans(question, known.words, self._schema_words)
+            texts = [question[start:end] for start, end in spans]
+        unknown = tuple(UnknownName(text, close_names(text, self.names)) for text in texts)
+        left = 1 - max((word.likely for word in known.words), default=0.0)
+        return replace(known, unknown=unknown, certainty=known.certainty * left)
+
+    def _spelled_alike(self, known: Understanding) -> list[tuple[int, int]]:
+        """Everyday words that may be names and that are spelled just as one, such as a module called "re"."""
+        doubtful = [(one.start, one.end) for one in known.words if one.likely >= SPELLED_ALIKE]
+        links = [self.names.link(known.question[start:end], k=1) for start, end in doubtful]
+        is_name = [any(link.how == "exact" and link.score == 1.0 for link in some) for some in links]
+        return [span for span, is_spelled in zip(doubtful, is_name, strict=True) if is_spelled]
+
+    def _without_known_words(self, known: Understanding) -> Understanding:
+        """Words of texts that may answer are known, and so are those of names that were linked for certain."""
+        certain, is_written = [one for one in known.named if one.is_certain], self.is_written_about(None)
+        left = [
+            word
+            for word in known.words
+            if not any(one.start <= word.start < one.end for one in certain)
+            and not (is_written and self.names.has_word(word.text))
+        ]
+        return replace(known, words=tuple(left))
+
+    def _as_name(self, known: Understanding, start: int, end: int) -> Named | None:
+        """What a span that must be a name is linked to: with the mentions beside it, alone, or as part of a mention.
+
+        Where texts may answer, a mention that the reader has taken for words of theirs stays that.
+        """
+        if self.is_written_about(None) and any(one.start < end and start < one.end for one in known.named):
+            return None
+        spans = dict.fromkeys((with_neighbours(known.question, start, end, known.named), (start, end)))
+        found = (linked(known.question, *span, self.kb, self.names) for span in spans)
+        within = (replace(one, is_certain=True) for one in known.named if one.start <= start and end <= one.end)
+        return next((one for one in (*found, *within) if one is not None), None)
 
     def understand(self, question: str, named: Sequence[Named]) -> Understanding:
         """What a question may mean whose names are known."""
@@ -219,7 +268,7 @@ class LearnedReader:
         pooled.sort(key=lambda option: -option.prior)
         pooled = list({(option.text, option.asked): option for option in reversed(pooled)}.values())[::-1]
         if not pooled:
-            return Understanding(question, tuple(named))
+            return Understanding(question, tuple(named), words=tuple(self._words_alone(question, named, encoders)))
         return self._chosen(question, named, pooled[:CHOSEN_AMONG], encoders)
 
     def _options(
@@ -273,7 +322,7 @@ class LearnedReader:
     def _chosen(
         self, question: str, named: Sequence[Named], options: Sequence[_Option], encoders: Encoders
     ) -> Understanding:
-        told = encoders.choose(
+        told, read = encoders.read_options(
             [option.asked for option in options],
             [option.text for option in options],
             [option.prior for option in options],
@@ -284,13 +333,37 @@ class LearnedReader:
             Meaning(one.plan, one.named, one.senses, one.numbers, float(score), one.prior, one.text, one.beyond)
             for one, score in zip(options, told[1:], strict=False)
         ]
+        words = self._name_words(question, options, read, int(np.argmax(told[1:]))) if encoders.reads_english else []
         meanings.sort(key=lambda one: -one.score)
         features = self.features(question, meanings, float(told[0]), named)
         if not encoders.reads_english:  # that its words are in no plan says nothing
             features |= {"strange": 0.0, "unexplained": 0.0}
         certainty = self.combiner.certainty(features)
         is_english = encoders.reads_english
-        return Understanding(question, tuple(named), tuple(meanings), float(told[0]), certainty, is_english)
+        none = float(told[0])
+        return Understanding(question, tuple(named), tuple(meanings), none, certainty, is_english, tuple(words))
+
+    def _words_alone(self, question: str, named: Sequence[Named], encoders: Encoders) -> list[Word]:
+        """The words of a question that no plan can be proposed for."""
+        spans = [Span(one.start, one.end, self.vocabulary.type_words(one.senses[0].type)) for one in named]
+        asked = lettered(question, spans[: len(LETTERS)], ())
+        _, read = encoders.read_options([asked], [""], [0.0], [(0.0, 0.0)], BUDGET)
+        alone = _Option(Plan("none"), tuple(named), (), (), 0.0, asked, "", "", 0.0)
+        return self._name_words(question, [alone], read, 0) if encoders.reads_english else []
+
+    def _name_words(
+        self, question: str, options: Sequence[_Option], read: Sequence[ReadQuestion], best: int
+    ) -> list[Word]:
+        """The words that the best option links to nothing, with the probability that each belongs to a name."""
+        option = options[best]
+        spans = [(one.start, one.end) for one in option.named] + [(one.start, one.end) for one in option.numbers]
+        if self.name_words is None:
+            return []
+        return self.name_words.words(question, spans, read[best], option.text, self._schema_words)
+
+    @cached_property
+    def _schema_words(self) -> frozenset[str]:
+        return schema_words(self.schema)
 
     def features(
         self, question: str, meanings: Sequence[Meaning], none: float, named: Sequence[Named]

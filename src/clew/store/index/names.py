@@ -133,6 +133,10 @@ class NameIndex:
             found = [self._mention(match, tokens, text) for match in matches if is_number(match, tokens)]
         return sorted(found, key=lambda mention: mention.start)
 
+    def has_word(self, word: str) -> bool:
+        """Whether a name, a value or a text of the base has a word."""
+        return self.table.has_word(word) or self.frequency(word) > 0
+
     # Names
 
     def _exact(self, form: int, text: str, code: int | None) -> list[Link]:
@@ -344,7 +348,7 @@ class NameIndex:
     def _is_odd(self, token: Token) -> bool:
         if len(token.text) < SHORTEST_ODD or not token.text.isalpha() or is_common(token.text, self._ignored):
             return False
-        return not self.table.has_word(token.text) and not self.frequency(token.text)
+        return not self.has_word(token.text)
 
 
 def schema_words(schema: Schema) -> frozenset[str]:

@@ -37,6 +37,10 @@ class CorrectedNames:
                 found.append(replace(mention, links=fixed))
         return found
 
+    def has_word(self, word: str) -> bool:
+        """Whether the base has a word, or a correction says what it stands for."""
+        return self.names.has_word(word) or any(word in name.casefold().split() for name in self.fixes)
+
     def _fixed(self, text: str) -> tuple[Link, ...] | None:
         wanted = text.strip().casefold()
         for name, nodes in self.fixes.items():
@@ -81,6 +85,10 @@ class RemoteNames:
                 links = tuple(Link(node, label, "exact", 1.0) for node, label in found[name])
                 taken.append(Mention(start, end, name, links))
         return sorted(taken, key=lambda mention: mention.start)
+
+    def has_word(self, word: str) -> bool:  # noqa: ARG002 - an endpoint cannot be searched for words
+        """Unknown."""
+        return False
 
     def _labelled(self, asked: Mapping[str, list[str]]) -> dict[str, list[tuple[int, str]]]:
         """For each name the nodes with one of its spellings as label; what describes a relation or a type is none."""

@@ -47,3 +47,7 @@ class Names(Protocol):
     def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:
         """The names that occur in a text: longest match first, never overlapping, in reading order."""
         ...
+
+    def has_word(self, word: str) -> bool:
+        """Whether a name, a value or a text of the base has a word."""
+        ...

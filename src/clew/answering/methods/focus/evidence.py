@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from clew.answering.methods.answering import Found
@@ -14,7 +15,7 @@ from clew.answering.queries.finishing import edge_counts
 from clew.answering.queries.grounding import Grounding, Groundings, is_usable
 from clew.answering.queries.solutions import Relaxation, Solution
 from clew.answering.queries.witnesses import witnesses
-from clew.answering.queries.wording import counted_in_words
+from clew.answering.queries.wording import counted_in_words, kind_in_words
 from clew.core.query import Constant, Term, TripletQuery, Variable
 from clew.core.types import EMPTY, Answer, Evidence, Judgement, NodeSet
 from clew.store.graph.protocol import KnowledgeBase
@@ -181,8 +182,17 @@ def with_query(answer: Answer, kb: KnowledgeBase, focus: Focus, claim: Claim, *,
     return replace(
         answer,
         query={**focus.to_json(kb), **written},
-        notes=tuple(relaxation.in_words(focus.query) for relaxation in focus.relaxations),
+        notes=(*(relaxation.in_words(focus.query) for relaxation in focus.relaxations), *_other_types(kb, focus)),
     )
+
+
+def _other_types(kb: KnowledgeBase, focus: Focus) -> Iterator[str]:
+    """Name the constants that stand for nodes of another type than the query says."""
+    told = partial(kind_in_words, kb.schema)
+    for constant, grounding in focus.groundings.items():
+        kinds = {ref.type for ref in kb.refs([link.node for link in grounding.links[:1]])} - {constant.type}
+        if constant.type is not None and kinds:
+            yield f"“{constant.text}” is a {told(kinds.pop())} here, not a {told(constant.type)}"
 
 
 def _in_words_only(written: dict[str, str], how: str) -> dict[str, str]:

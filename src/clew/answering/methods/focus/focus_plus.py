@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from clew.answering.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
 from clew.answering.methods.focus.evidence import Focus, explained_share, weighed, with_query
 from clew.answering.methods.focus.execution import Execution, first_found, near
+from clew.answering.methods.focus.unknown import unknown_answer, with_known_names
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import ParserName, can_write, parser_for, reader_of, reranker_for
 from clew.answering.queries.grounding import hierarchies
@@ -75,7 +76,10 @@ class FocusPlus(Method):
         with trace.span("1 triplets") as span:
             parse = parser_for(tools, self.parser).parse(question, tools.kb.schema)
             span.note(query=str(parse.query), alternatives=len(parse.alternatives), problem=parse.problem)
-            span.note(certainty=parse.certainty)
+            parse = with_known_names(parse, tools.names)
+            span.note(certainty=parse.certainty, unknown=[one.text for one in parse.unknown])
+        if parse.unknown:
+            return unknown_answer(question, parse.unknown)
         return self.written(self.ranked(question, parse, tools), tools)
 
     def written(self, answer: Answer, tools: OpenBase) -> Answer:

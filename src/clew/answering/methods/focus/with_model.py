@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from clew.answering.methods.focus.execution import execute
+from clew.answering.methods.focus.unknown import unknown_answer, with_known_names
 from clew.answering.methods.role_choice import reader_of, reader_parser
 from clew.answering.queries.grounding import hierarchies
 from clew.answering.queries.query_answers import Executed, answer_query, relations_and_attributes, run_query
@@ -80,6 +81,8 @@ def answer_twice(method: Ranks, question: str, tools: OpenBase) -> Answer:
             reading = read_twice(question, tools, certain)
             query = reading.query if isinstance(reading, Parse) else reading.executed.query
             span.note(query=str(query), certainty=reading.certainty)
+        if isinstance(reading, Parse) and reading.unknown:
+            return unknown_answer(question, reading.unknown), False
         if isinstance(reading, ByModel):
             return method.written(reading.answer(question, tools), tools), False
         answer = method.written(method.ranked(question, reading, tools), tools)
@@ -95,8 +98,8 @@ def answer_twice(method: Ranks, question: str, tools: OpenBase) -> Answer:
 
 def read_twice(question: str, tools: OpenBase, certain: float = CERTAIN) -> Parse | ByModel:
     """The reader's parse where it is certain; otherwise the one of the two that finds something, the model's first."""
-    ours = reader_parser(tools).parse(question, tools.kb.schema)
-    if (ours.certainty or 0.0) >= certain and not ours.is_loose:
+    ours = with_known_names(reader_parser(tools).parse(question, tools.kb.schema), tools.names)
+    if (ours.certainty or 0.0) >= certain and not ours.is_loose and not ours.unknown:
         return ours
     model = tools.required_model("reading a question twice")
     formulator = Formulator(model, tools.kb, reader_of(tools).values)
@@ -128,9 +131,9 @@ def _executed(formulated: Formulated | None, tools: OpenBase) -> tuple[Executed 
     except InputError as error:
         return None, f"{shown}It cannot be carried out: {error}"
     if executed.unknown:
-        near = {name: [link.alias for link in tools.names.link(name, k=5)] for name in executed.unknown}
+        near = {one.text: [link.alias for link in tools.names.link(one.text, k=5)] for one in executed.unknown}
         told = "; ".join(f"“{name}” is not a name here, nearest are {', '.join(names)}" for name, names in near.items())
-        return None, f"{shown}{told}."
+        return executed, f"{shown}{told}."
     if executed.is_empty and not formulated.is_truth:
         return None, f"{shown}It finds nothing. If the question can be put otherwise, write another query."
     return executed, ""
@@ -147,13 +150,16 @@ def _decide(
     if theirs.query is None:
         query = TripletQuery((), ours.query.target, unexplained=(theirs.text,))
         return Parse(query, certainty=BY_TEXT, is_loose=True), "the model says that texts tell it"
+    if executed is not None and executed.unknown:
+        stands = ours if sure >= STANDS and not ours.unknown else replace(ours, unknown=executed.unknown)
+        return stands, "the model's query names what the base does not have"
     if executed is None:
-        stands = sure >= STANDS and _outcome(ours, tools) is not None
-        return (ours if stands else replace(ours, certainty=0.0)), "the model's query finds nothing"
+        is_found = sure >= STANDS and _outcome(ours, tools) is not None
+        return (ours if is_found else replace(ours, certainty=0.0)), "the model's query finds nothing"
     by_model = ByModel(theirs, executed, ALONE)
     found, by = frozenset(ref.id for ref in executed.refs), relations_and_attributes(executed.query)
     if not theirs.text and _outcome(ours, tools) == (found if by_model.value is None else by_model.value, *by):
-        return replace(ours, certainty=AGREED, is_loose=False), "both agree"
+        return replace(ours, certainty=AGREED, is_loose=False, unknown=()), "both agree"
     return by_model, "the model's query stands"
 
 

@@ -1,0 +1,23 @@
+"""What is answered if a question names something that the base does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from clew.answering.queries.grounding import unknown_names
+from clew.core.roles import Parse
+from clew.core.types import Answer, UnknownName
+from clew.store.index.protocol import Names
+
+
+def with_known_names(parse: Parse, names: Names) -> Parse:
+    """The parse with the constants of its query that are unknown; other readings with such constants are left out."""
+    others = tuple(query for query in parse.alternatives if not unknown_names(query, names))
+    return replace(parse, alternatives=others, unknown=parse.unknown or unknown_names(parse.query, names))
+
+
+def unknown_answer(question: str, unknown: Sequence[UnknownName]) -> Answer:
+    """Nothing is put forward; the text says which names are unknown."""
+    text = " ".join(one.to_text() for one in unknown)
+    return Answer(question, text=text, answer_count=0, certainty=0.0, unknown=tuple(unknown))

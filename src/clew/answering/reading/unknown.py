@@ -1,0 +1,120 @@
+"""Names in a question that the base does not have.
+
+1  Each word gets the probability that it belongs to a name: a linear layer over the state that the choosing encoder
+   has of it beside the best plan, names that were linked replaced by letters. It was fitted over many schemas
+   (`benchmarks/fit_names.py`).
+2  Neighbouring words of names form one span. A link by spelling that is likely enough makes it a mention.
+3  All other spans are unknown, each with the names of like spelling.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rapidfuzz import fuzz, process
+
+from clew.answering.reading.encoders import Floats, ReadQuestion
+from clew.answering.reading.meaning import Word
+from clew.answering.reading.mentions import Named
+from clew.store.index.tokens import Token, stem, stop_words, terms, tokenise
+
+NAME = 0.5
+"""Minimum probability that a word belongs to a name."""
+BESIDE = 0.2
+"""Minimum probability for a word beside such a word."""
+SPELLED_ALIKE = 0.05
+"""Minimum probability for a word that is spelled just as a name of the base."""
+REPLACED = re.compile(r"\b[A-H] \( [^)]*\)|\bnumber \d+ \( [^)]*\)")
+"""Letters and numbers that stand for names and quantities in a question as it is read."""
+JOINING = frozenset({"and", "or", "nor"})
+"""Little words between two names."""
+MISSPELLED = 85
+"""Minimum similarity of a word to a word of the schema, 0..100."""
+PIECES = 4
+"""Maximum number of further word pieces that count: a word of many pieces is rare."""
+
+
+@dataclass(frozen=True)
+class NameWords:
+    """Recognises the words of names; `weights` are those of the encoder's state, then of the features below."""
+
+    weights: Floats
+    bias: float
+
+    @classmethod
+    def open(cls, folder: Path) -> NameWords | None:
+        """As fitted for the encoders in a folder, or None if they come without."""
+        file = folder / "names.json"
+        if not file.is_file():
+            return None
+        told = json.loads(file.read_text("utf-8"))
+        return cls(np.array(told["weights"], dtype=np.float32), float(told["bias"]))
+
+    def words(
+        self,
+        question: str,
+        spans: Sequence[tuple[int, int]],
+        read: ReadQuestion,
+        plan: str,
+        schema_words: Iterable[str],
+    ) -> list[Word]:
+        """The words outside of `spans`, which the letters and numbers of the question as it was read stand for."""
+        tokens, rows = word_rows(question, spans, read, plan, frozenset(map(stem, schema_words)))
+        likely = 1 / (1 + np.exp(-(rows @ self.weights + self.bias))) if tokens else []
+        return [Word(one.start, one.end, one.text, float(p)) for one, p in zip(tokens, likely, strict=True)]
+
+
+def word_rows(
+    question: str, spans: Sequence[tuple[int, int]], read: ReadQuestion, plan: str, schema_stems: frozenset[str]
+) -> tuple[list[Token], Floats]:
+    """The words of a question outside of some spans, and a row of features for each."""
+    own = [one for one in tokenise(question) if not any(start <= one.start < end for start, end in spans)]
+    replaced = [match.span() for match in REPLACED.finditer(read.text)]
+    same = [one for one in tokenise(read.text) if not any(start <= one.start < end for start, end in replaced)]
+    if [one.text for one in own] != [one.text for one in same]:
+        return [], np.zeros((0, 0), dtype=np.float32)
+    said, tokens, rows = set(terms(plan)), [], []
+    for token, place in zip(own, same, strict=True):
+        pieces = [at for at, (start, end) in enumerate(read.offsets) if start < place.end and place.start < end]
+        if pieces:
+            is_first, root = place.start == 0, stem(token.text)
+            is_capital = question[token.start].isupper() and not is_first and not question.isupper()
+            told = (is_capital, root in schema_stems, root in said, min(len(pieces) - 1, PIECES), is_first)
+            tokens.append(token)
+            rows.append(np.concatenate((read.states[pieces].mean(axis=0), np.array(told, dtype=np.float32))))
+    return tokens, np.array(rows, dtype=np.float32)
+
+
+def unknown_spans(question: str, words: Sequence[Word], schema_words: Collection[str]) -> list[tuple[int, int]]:
+    """Runs of words that are a name: with less likely words beside them, and little words between two of them."""
+    runs: list[list[Word]] = []
+    for word in words:
+        if word.likely >= (NAME if word.text in stop_words() else BESIDE):
+            between = question[runs[-1][-1].end : word.start] if runs else ","
+            if between.strip() in ("", "-", "'", *(stop_words() - JOINING)):
+                runs[-1].append(word)
+            else:
+                runs.append([word])
+    return [
+        (run[0].start, run[-1].end)
+        for run in runs
+        if max(one.likely for one in run) >= NAME and not all(_is_like(one.text, schema_words) for one in run)
+    ]
+
+
+def with_neighbours(question: str, start: int, end: int, named: Sequence[Named]) -> tuple[int, int]:
+    """A span together with the mentions right beside it."""
+    for one in named:
+        if not question[min(end, one.end) : max(start, one.start)].strip(" -"):
+            start, end = min(start, one.start), max(end, one.end)
+    return start, end
+
+
+def _is_like(word: str, schema_words: Collection[str]) -> bool:
+    """Whether a word is one of the schema, perhaps misspelled."""
+    return process.extractOne(word, schema_words, scorer=fuzz.ratio, score_cutoff=MISSPELLED) is not None

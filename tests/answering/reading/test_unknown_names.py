@@ -1,0 +1,163 @@
+"""Names that the base does not have are reported and nothing is answered; misspelled and short ones are linked."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.answering.methods.focus.unknown import with_known_names
+from clew.answering.queries.grounding import ground, unknown_names
+from clew.answering.reading.encoders import Encoders, ReadQuestion
+from clew.answering.reading.meaning import Word
+from clew.answering.reading.unknown import unknown_spans, with_neighbours
+from clew.core.query import Constant, Triplet, TripletQuery, Variable
+from clew.core.roles import Parse
+
+NODES = [
+    {"id": "m1", "name": "re", "type": "Module", "lines": 900},
+    {"id": "m2", "name": "textwrap", "type": "Module", "lines": 500},
+    {"id": "m3", "name": "tokenize", "type": "Module", "lines": 700},
+    {"id": "m4", "name": "asyncio", "type": "Module", "lines": 9000},
+    {"id": "p1", "name": "Konstanze Meyerhoff", "type": "Person"},
+    {"id": "p2", "name": "Ørjan Lindqvist", "type": "Person"},
+    {"id": "d1", "name": "Aurora", "type": "Project"},
+    {"id": "c1", "name": "Aurora", "type": "City"},
+    {"id": "c2", "name": "Aurora", "type": "City"},
+]
+EDGES = [
+    ("m2", "imports", "m1"),
+    ("m3", "imports", "m1"),
+    ("m3", "imports", "m4"),
+    ("m1", "maintained_by", "p1"),
+    ("m4", "maintained_by", "p2"),
+    ("p1", "lives_in", "c1"),
+    ("p2", "lives_in", "c2"),
+]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("modules")
+    (folder / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in NODES))
+    (folder / "edges.tsv").write_text("source\trelation\ttarget\n" + "".join("\t".join(edge) + "\n" for edge in EDGES))
+    clew.build([folder / "nodes.jsonl", folder / "edges.tsv"], folder / "modules.kb")
+    return clew.open(folder / "modules.kb")
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Which modules import florbatosis?", "florbatosis"),
+        ("Who maintains Quorvex?", "Quorvex"),
+        ("Which modules are maintained by Brunhilde Ostrander?", "Brunhilde Ostrander"),
+        ("How many modules import [florbatosis]?", "florbatosis"),
+    ],
+)
+def test_a_name_that_the_base_does_not_have_is_reported(base, question, name):
+    answer = base.ask(question)
+    assert [one.text for one in answer.unknown] == [name]
+    assert not answer.found
+    assert not answer.matches
+    assert name in answer.text
+    assert [one["text"] for one in answer.to_dict()["unknown"]] == [name]
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Who maintains asyncoi?", {"Ørjan Lindqvist"}),
+        ("Which modules are maintained by Meyerhof Konstanze?", {"re"}),
+        ("Which modules are maintained by Orjan Lindqvist?", {"asyncio"}),
+    ],
+)
+def test_misspelled_names_are_answered(base, question, names):
+    answer = base.ask(question)
+    assert not answer.unknown
+    assert {one.node.name for one in answer.matches} == names
+
+
+def test_a_short_name_that_a_node_bears_is_linked(base):
+    answer = base.ask("How many modules import re?")
+    assert not answer.unknown
+    assert answer.value == 2
+
+
+def asked(name, kind=None):
+    who, city = Variable("x", "Person"), Constant(name, kind)
+    return TripletQuery((Triplet(who, "lives_in", city),), who)
+
+
+def test_constants_of_a_query_that_stand_for_nothing_are_unknown(base):
+    names = base.tools.names
+    assert [one.text for one in unknown_names(asked("Florbatosis", "City"), names)] == ["Florbatosis"]
+    assert not unknown_names(asked("Aurorra", "City"), names)
+    parse = with_known_names(Parse(asked("Aurora", "City"), (asked("Florbatosis"),)), names)
+    assert not parse.unknown
+    assert not parse.alternatives
+
+
+def test_a_stated_type_is_respected_and_all_nodes_of_a_name_are_tried(base):
+    kb, names = base.tools.kb, base.tools.names
+    for text in ("Aurora", "Aurorra"):
+        (city,) = ground(asked(text, "City"), names).values()
+        assert {ref.key for ref in kb.refs(city.nodes.array)} == {"c1", "c2"}
+    (project,) = ground(asked("Aurora", "Project"), names).values()
+    assert {ref.key for ref in kb.refs(project.nodes.array)} == {"d1"}
+    (other,) = ground(asked("Aurora", "Module"), names).values()
+    assert len(other.nodes) == 3
+
+
+def test_only_the_method_of_the_paper_takes_the_nearest_vector(base):
+    names = base.tools.names
+    (default,) = ground(asked("Florbatosis"), names).values()
+    (paper,) = ground(asked("Florbatosis"), names, unmatched="vector").values()
+    assert not default.links
+    assert [link.how for link in paper.links] == ["vector"]
+
+
+def words(text, *likely):
+    found, start = [], 0
+    for word, value in zip(text.split(), likely, strict=True):
+        found.append(Word(start, start + len(word), word.lower(), value))
+        start += len(word) + 1
+    return found
+
+
+def test_neighbouring_words_form_one_name_and_joined_ones_two():
+    text = "who met Guild of Eloy and Xerxis"
+    spans = unknown_spans(text, words(text, 0, 0, 0.9, 0, 0.3, 0, 0.8), ())
+    assert [text[start:end] for start, end in spans] == ["Guild of Eloy", "Xerxis"]
+
+
+def test_misspelled_words_of_the_schema_are_no_names():
+    text = "most strikouts"
+    assert unknown_spans(text, words(text, 0, 0.9), ("strikeouts",)) == []
+
+
+def test_a_span_takes_in_the_mentions_right_beside_it(base):
+    named = base.tools.names.mentions("Who maintains asyncio pro today?")
+    assert with_neighbours("Who maintains asyncio pro today?", 22, 25, named) == (14, 25)
+    assert with_neighbours("Who maintains asyncio pro today?", 26, 31, named) == (26, 31)
+
+
+def test_a_question_is_read_token_by_token():
+    told, read = Encoders().read_options(["who made A ( thing )"], ["A ← made ← person"], [-1.0], [(0.0, 0.0)], 200)
+    assert len(told) == 2
+    assert isinstance(read[0], ReadQuestion)
+    assert len(read[0].offsets) == len(read[0].states)
+
+
+def test_the_command_line_names_what_it_does_not_know(run, tmp_path):
+    table = Path(__file__).parents[3] / "benchmarks" / "data" / "tables" / "msleep.csv"
+    assert run("build", table, "-o", tmp_path / "sleep.kb")[0] == 0
+    code, shown, _ = run("ask", tmp_path / "sleep.kb", "What is the order of the Florbadeer?", "--json")
+    answer = json.loads(shown)
+    assert [one["text"] for one in answer["unknown"]] == ["Florbadeer"]
+    assert not answer["found"]
+    _, shown, _ = run("ask", tmp_path / "sleep.kb", "What is the order of the Chetah?", "--json")
+    answer = json.loads(shown)
+    assert not answer["unknown"]
+    assert "Carnivora" in json.dumps(answer)
+    _, shown, _ = run("ask", tmp_path / "sleep.kb", "What is the order of the Florbadeer?")
+    assert "Florbadeer" in shown
