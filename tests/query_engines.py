@@ -1,6 +1,7 @@
 """Queries carried out by other engines."""
 
 import datetime
+import re
 from collections import Counter
 from decimal import Decimal
 
@@ -12,7 +13,7 @@ import pyoxigraph as ox
 from clew.answering.queries.algebra import cypher, sparql, sql
 from clew.answering.queries.algebra.columns import from_values, to_values
 from clew.answering.queries.algebra.lowering import CannotPrintError
-from clew.answering.queries.algebra.values import Aggregate, Edge, walk
+from clew.answering.queries.algebra.values import Aggregate, Edge, Pattern, names_used, walk
 from clew.core.types import NodeRef
 from clew.store.graph.iris import node_iri
 from clew.store.graph.rdf_export import edge_statements, statements
@@ -112,6 +113,15 @@ class Oxigraph:
 COLUMNS = {"integer": "INT64", "number": "DOUBLE", "boolean": "BOOLEAN", "list": "STRING[]", "text": "STRING"}
 
 
+def is_connected(pattern):
+    """Whether edges connect all variables of a pattern."""
+    links = [set(edge.variables) for edge in pattern.edges]
+    reached = {pattern.variables[0].name} if pattern.variables else set()
+    while more := {name for ends in links if ends & reached for name in ends} - reached:
+        reached |= more
+    return len(reached) == len(pattern.variables)
+
+
 OWN_FAULTS = ("Cannot evaluate expression with type", "was expected", "contains nested aggregation")
 """Messages of Kuzu 0.11 about what is right: internal errors, dates beside timestamps, a function of a minimum."""
 
@@ -159,6 +169,13 @@ class Kuzu:
             raise CannotPrintError("Kuzu walks in circles for ever")
         if any(isinstance(part, Edge) and part.name and not part.directed for part in walk(query)):
             raise CannotPrintError("Kuzu 0.11 gives a loop twice")
+        patterns = [part for part in walk(query) if isinstance(part, Pattern)]
+        for outer in patterns:
+            new = [(part, part.bound - {*outer.types, *outer.edge_names}) for part in outer.optional]
+            if any(not names_used(formula) & names for part, names in new for formula in part.where):
+                raise CannotPrintError("Kuzu 0.11 loses optional parts with a condition on the rest alone")
+        if re.search(r"\bq[0-9]+_", text) and not all(map(is_connected, patterns)):
+            raise CannotPrintError("Kuzu 0.11 loses rows of unconnected variables after a sub-query")
         every = [part for part in walk(query) if isinstance(part, Aggregate)]
         if any(part.distinct and (part.function != "count" or len(every) > 1) for part in every):
             raise CannotPrintError("Kuzu 0.11 mixes up distinct values with other aggregates")

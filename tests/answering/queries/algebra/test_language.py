@@ -108,3 +108,14 @@ def test_named_constants_are_linked_before_they_are_used(base):
 def test_a_query_with_too_many_solutions_ends_with_an_error(base):
     with pytest.raises(QueryTooLargeError, match="too many solutions"):
         execute(base, parse("find count(*) where (a) and (b) and (c)"), Limits(rows=100))
+
+
+def test_next_previous_and_differences_need_no_form_of_their_own(base):
+    def after(sign, word):
+        given = '(find x.key where (x) and x is node("P2"))'
+        return parse(f"find y where (y: phenotype) and y.key {sign} {given} order by y.key {word} first 1")
+
+    assert keys(execute(base, after(">", ""))) == [("P3",)]
+    assert keys(execute(base, after("<", "desc"))) == [("P1",)]
+    longer = parse('find length(a.name) - length(b.name) where (a) and (b) and a is node("BBS") and b is node("MFS")')
+    assert keys(execute(base, longer)) == [(len("Bardet-Biedl syndrome") - len("Marfan syndrome"),)]

@@ -244,12 +244,12 @@ def sort_keys(column: Column, key: Callable[[str], Any], *, descending: bool = F
 
 def row_ids(columns: Sequence[Ids], size: int) -> tuple[Ids, Ids]:
     """Number the different rows of some code columns. Return each row's number, and each number's first row."""
-    ids = np.zeros(size, np.int64)
-    for column in columns:
-        _, dense = np.unique(column, return_inverse=True)
-        ids = np.unique(ids * (int(dense.max(initial=0)) + 1) + dense, return_inverse=True)[1].astype(np.int64)
-    _, first = np.unique(ids, return_index=True)
-    return ids, first.astype(np.int64)
+    ids, first = np.zeros(size, np.int64), np.arange(min(1, size))
+    for number, column in enumerate(columns):
+        low, high = (int(column.min()), int(column.max())) if size else (0, 0)
+        combined = ids * (high - low + 1) + (column - low) if number else column  # both are below 2 ** 31
+        _, first, ids = np.unique(combined, return_index=True, return_inverse=True)
+    return ids, first
 
 
 def concatenate(first: Column, second: Column) -> Column:

@@ -6,6 +6,7 @@ values are carried along.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -80,7 +81,7 @@ class _Cypher:
 
     def whole(self, query: AnyQuery) -> list[str]:
         if isinstance(query, Query):
-            lines, shown = self.flow(query)
+            lines, shown = self.flow(query, final=True)
             return [*lines, self.returned(without_ties(query), shown)]
         if query.operation == "union":
             left, right = _Cypher(self.schema).whole(query.left), _Cypher(self.schema).whole(query.right)
@@ -107,10 +108,11 @@ class _Cypher:
         text += f" SKIP {query.skip}" if query.skip else ""
         return text + ("" if query.first is None else f" LIMIT {query.first}")
 
-    def flow(self, query: Query, *, complete: bool = False) -> tuple[list[str], str]:
+    def flow(self, query: Query, *, complete: bool = False, final: bool = False) -> tuple[list[str], str]:
         """Return the lines before the last WITH, and the last WITH: columns `c0`… and order keys `o0`….
 
         If `complete`, a query without solutions still has a row, of missing values: other rows would be lost with it.
+        The `final` query passes sub-queries on only as long as it needs them.
         """
         query = without_lists(without_ties(query))
         lines = []
@@ -123,8 +125,11 @@ class _Cypher:
                 lines += self.subquery(part, listed=False)
         scope = Scope(self.schema).inside(query.pattern)
         is_grouped = query.is_grouped
-        complete = complete or (is_grouped and not query.group and bool(self.carried))
+        later = {self.values.get(part) for part in walk(replace(query, pattern=Pattern()))}
+        needed = [name for name in self.carried if name in later or not final]
+        complete = complete or (is_grouped and not query.group and bool(needed))
         lines += self.matched(query.pattern, scope, complete)
+        self.carried = self.carried if complete or not is_grouped else needed
         names = [*self.carried, *map(_name, (*scope.types, *scope.edges))]
         for expression in query.outputs if not is_grouped else ():
             lines += self.prepared(expression, scope, names)
@@ -191,7 +196,7 @@ class _Cypher:
         inner = {name for part in pattern.optional for name in part.bound} - required.bound
         self.optional = inner
         late = [part for part in pattern.where if names_used(part) & inner or self.is_late(part, scope)]
-        tests += [self.formula(part, scope) for part in pattern.where if part not in late]
+        tests += self.tests((part for part in pattern.where if part not in late), scope)
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         names = [*self.carried, *map(_name, sorted(required.bound))]
         if complete:
@@ -210,7 +215,7 @@ class _Cypher:
             clauses, tests = self.clauses(part, seen)
             if not clauses:  # it binds nothing
                 continue
-            tests += [self.formula(formula, seen.inside(part)) for formula in part.where]
+            tests += self.tests(part.where, seen.inside(part))
             lines.append(f"OPTIONAL MATCH {', '.join(clauses)}" + (f" WHERE {' AND '.join(tests)}" if tests else ""))
             seen = seen.inside(part)
             names += [_name(name) for name in sorted(part.bound) if _name(name) not in names]
@@ -221,6 +226,10 @@ class _Cypher:
             tests = [self.formula(part, scope) for part in late]
             lines.append(f"WITH {', '.join(dict.fromkeys(names))} WHERE {' AND '.join(tests)}")
         return lines
+
+    def tests(self, formulas: Iterable[Formula], scope: Scope) -> list[str]:
+        """Return the tests that can fail: Kuzu loses rows of an optional part whose test is always true."""
+        return [test for formula in formulas if (test := self.formula(formula, scope)) != "true"]
 
     def clauses(self, pattern: Pattern, outer: Scope) -> tuple[list[str], list[str]]:
         """Return the node and edge patterns of a pattern, and tests for what they cannot say."""
