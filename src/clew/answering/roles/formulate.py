@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from clew.answering.queries.algebra.kinds import check
 from clew.answering.queries.algebra.parsing import parse
-from clew.answering.queries.algebra.values import AnyQuery
+from clew.answering.queries.algebra.values import AnyQuery, name_text
 from clew.answering.roles.parse import describe_relations, describe_type
 from clew.core import trace
 from clew.core.errors import InputError, ReplyError, SchemaError
@@ -69,7 +69,7 @@ class Formulator:
         filled = PROMPT.fill(
             question=f"{question}\n{remark}" if remark else question,
             types="\n".join(map(self._type, schema.node_types)),
-            relations=describe_relations(schema, question, self.model.context_tokens // 2),
+            relations=describe_relations(schema, question, self.model.context_tokens // 2, name_text),
         )
         asked = Ask(filled, lambda completion: read_reply(completion.text, schema), schema=SCHEMA, max_tokens=900)
         [outcome] = ask(self.model, [asked], role="parse")
@@ -83,12 +83,12 @@ class Formulator:
         names = [ref.name for ref in self.kb.refs(picked) if len(ref.name) <= LONGEST]
         shown = f", such as {'; '.join(names)}" if names else ""
         attributes = "".join(f"\n    {self._attribute(name)}" for name in kind.attributes)
-        return f"{describe_type(kind)} [{kind.count:,}{shown}]{attributes}"
+        return f"{describe_type(kind, name_text)} [{kind.count:,}{shown}]{attributes}"
 
     def _attribute(self, name: str) -> str:
         values = [value for value in self.values.get(name, ()) if len(value) <= LONGEST]
         shown = f": {', '.join(values[:MOST_VALUES])}{', …' if len(values) > MOST_VALUES else ''}" if values else ""
-        return f"{name} ({self.kb.schema.attribute_types.get(name, 'text')}){shown}"
+        return f"{name_text(name)} ({self.kb.schema.attribute_types.get(name, 'text')}){shown}"
 
 
 def read_reply(text: str, schema: Schema) -> Formulated:

@@ -7,7 +7,7 @@ is asked for a query of any form (formulate.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,19 +82,19 @@ def describe_types(schema: Schema) -> str:
     return "\n".join(map(describe_type, schema.node_types))
 
 
-def describe_type(kind: NodeType) -> str:
-    """Its name, and what the schema says about it."""
+def describe_type(kind: NodeType, written: Callable[[str], str] = str) -> str:
+    """Its name as it is to be written, and what the schema says about it."""
     about = [text for text in (kind.label if kind.label != kind.name else "", kind.description) if text]
-    return f"- {kind.name}" + (f" ({'; '.join(about)})" if about else "")
+    return f"- {written(kind.name)}" + (f" ({'; '.join(about)})" if about else "")
 
 
-def describe_relations(schema: Schema, question: str, tokens: int) -> str:
+def describe_relations(schema: Schema, question: str, tokens: int, written: Callable[[str], str] = str) -> str:
     """One line per relation and pair of types; where all do not fit, those nearest to the question's words."""
     total: dict[str, int] = {}
     for relation in schema.relations:
         total[relation.name] = total.get(relation.name, 0) + relation.count
     rows = [relation for relation in schema.relations if relation.count >= RARE_PAIR * total[relation.name]]
-    lines = [_describe(relation) for relation in rows]
+    lines = [_describe(relation, written) for relation in rows]
     if sum(map(count_tokens, lines)) <= tokens:
         return "\n".join(lines)
     asked = set(terms(question))
@@ -109,11 +109,12 @@ def describe_relations(schema: Schema, question: str, tokens: int) -> str:
     return "\n".join(lines[place] for place in sorted(kept))
 
 
-def _describe(relation: Relation) -> str:
+def _describe(relation: Relation, written: Callable[[str], str]) -> str:
     about = [relation.label] if relation.label != relation.name.replace("_", " ") else []
     about += [f"read backwards: {relation.inverse}"] if relation.inverse else []
     about += [relation.description] if relation.description else []
-    shown = f"- {relation.head} -> {relation.name} -> {relation.tail}"
+    head, name, tail = map(written, (relation.head, relation.name, relation.tail))
+    shown = f"- {head} -> {name} -> {tail}"
     return shown + (f" ({'; '.join(about)})" if about else "")
 
 
