@@ -18,7 +18,9 @@ CANDIDATES = tuple(
     Candidate(NodeRef(n, f"k{n}", f"Drug {n}", "drug"), 2.0 - n / 10, (Judgement("query", reason=SATISFIES),))
     for n in range(8)
 )
-QUOTED = Passage(NodeRef(9, "p9", "Rules", "passage"), "Dogs sleep in the winter room.", file="rules.md", start=0, end=30)
+QUOTED = Passage(
+    NodeRef(9, "p9", "Rules", "passage"), "Dogs sleep in the winter room.", file="rules.md", start=0, end=30
+)
 QUOTE = Candidate(QUOTED.node, 1.0, (QUOTED,))
 
 

@@ -39,6 +39,7 @@ export function answerList(base: BaseDetails, run: Run, look: Look, onLook: (loo
     button(one === "cards" ? t("list.cards") : t("list.table"), () => { look = one; onLook(one); draw(); element.querySelector<HTMLElement>(".looks [aria-pressed=true]")?.focus(); }, { class: "quiet", "aria-pressed": String(one === look) })));
   const draw = () => {
     fill(element, groups.map((one) => one(isText ? "cards" : look)));
+    element.querySelector(".looks")?.remove();
     element.querySelector(".group > header")?.append(looks() || "");
   };
   draw();

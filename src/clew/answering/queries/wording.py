@@ -77,11 +77,8 @@ def phrases(claim: Claim, kb: KnowledgeBase) -> dict[str, str]:
     if claim.attribute is not None:
         label, unit = attribute_words(claim.attribute)
         said |= {"attribute": label, "unit": unit}
-    edges = [edge for block in claim.blocks for edge in block.required]
-    below = dict.fromkeys(
-        one for edge in edges for end in (edge.head, edge.tail) if isinstance(end, Named) for one in end.expansions
-    )
-    said["kinds"] = hierarchy_in_words(tuple(below))
+    ends = [(edge, end) for block in claim.blocks for edge in block.required for end in (edge.head, edge.tail)]
+    said["kinds"] = next(filter(None, (_below(end, edge.relation) for edge, end in ends)), "")
     if claim.asks == "truth":
         asked = {"asked": writer.names(claim.asked)} if claim.asked is not None else {}
         said |= {"told": writer.told(claim), "instead": writer.instead(claim)} | asked
@@ -124,6 +121,13 @@ def hierarchy_in_words(expansions: tuple[Expansion, ...], *, many: bool = False)
             told = f"anything {'above' if one.upward else 'below'} {it}"
         said[told] = None
     return " or ".join(said)
+
+
+def _below(named: object, relation: str | None, *, many: bool = False) -> str:
+    """What a name stands for besides itself; nothing for "a kind of it", of which all kinds are kinds anyway."""
+    expansions = named.expansions if isinstance(named, Named) else ()
+    told = hierarchy_in_words(expansions, many=many)
+    return "" if "kind" in told and expansions[0].relation.name == relation else told
 
 
 def _verb(
@@ -338,11 +342,8 @@ class _Words:
         if more > 0 and len(names) > 1:
             names = [*names[:MOST_NAMES], f"{more} more"]
         said = f" {word} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-        below = () if isinstance(named, NodeSet) else named.expansions
-        told = hierarchy_in_words(below, many=len(names) > 1)
-        if not told or ("kind" in told and below[0].relation.name == of):  # a kind of a kind of it is a kind of it
-            return said
-        return f"{said} or {told}"
+        below = _below(named, of, many=len(names) > 1)
+        return f"{said} or {below}" if below else said
 
 
 def _by_name(edge: Requirement) -> Requirement:
