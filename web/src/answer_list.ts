@@ -9,7 +9,7 @@ import { t } from "./texts";
 
 export type Look = "cards" | "table";
 const STEP = 10, PAGE = 100, MANY = 1000; // shown at first, and then at a time; of more than MANY not all at once
-const FILTERED = 10; // of more answers than these some can be looked for
+const FILTERED = 20; // of more answers than these some can be looked for
 
 export interface Listing { element: HTMLElement; openFirst(): void }
 interface Group { title: string; answers: Answer[]; total: number; kind: string }
