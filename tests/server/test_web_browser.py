@@ -158,7 +158,7 @@ def test_a_pdf_answers_with_the_passage_itself_and_its_printed_page(page, site, 
     for question, near in (("Which goalkeeper played on the rivers?", 1), ("Quel goal Barcelona?", 0)):
         page.goto(f"{site}/#/ask?base=papers&q={question}")
         page.get_by_role("heading", name="I did not find this in these documents").wait_for()
-        assert page.get_by_role("heading", name="Other passages").count() == near
+        assert page.get_by_role("heading", name="Nearest, but not an answer").count() == near
         assert page.get_by_label("The passage that says it").count() == 0
         page.goto(f"{site}/#/documents?base=papers")
         page.locator("#upload").wait_for(state="attached")
