@@ -327,6 +327,8 @@ class _Words:
             return f"{said} the {most} {kinds}"
         if form == "noun" or (first == "has" and rest):
             return f"{be}{rest} of the {most} {kinds}"
+        if form == "be" and rest.endswith((" in", " at", " of", " within")):
+            return f"{have} the {most} {kinds}"
         verb = of_many(without_kind(label, kind_in_words(schema, own)))
         return f"{be} the one{'' if one else 's'} that the {most} {kinds} {verb}"
 
