@@ -37,7 +37,7 @@ RIGHT_TO_LEFT = """new MutationObserver(() => { document.documentElement.dir = "
 SHOWN = {
     "light": (
         *("ask", "table", "change", "conversation", "explore", "around", "printed", "documents", "bases"),
-        *("evaluations", "sign-in", "account", "team", "reference"),
+        *("evaluations", "sign-in", "account", "team", "reference", "state-found", "state-maybe", "state-not-found"),
     ),
     "dark": ("ask",),
     "phone": ("ask",),
@@ -97,7 +97,9 @@ VIEWS: dict[str, tuple[str, Step]] = {
     "table": (f"ask?base=hpo&q={MANY}&as=table", answered),
     "change": (f"ask?base=hpo&q={MANY}", changing),
     "conversation": (f"ask?base=hpo&q=which of them have cleft palate?&h={MANY}", answered),
-    "not found": ("ask?base=hpo&q=zzzzqqq blorp", answered),
+    "state-found": ("ask?base=hpo&q=Which diseases have Abnormal thumb morphology?", answered),
+    "state-maybe": ("ask?base=hpo&q=Which phenotype means abnormally long and slender fingers?", answered),
+    "state-not-found": ("ask?base=hpo&q=Which disease was discovered on Mars?", answered),
     "explore": ("explore?base=hpo&e=NCBIGene:2200&e=HP:0001166", wait("img.drawing")),
     "around": ("explore?base=hpo&e=HP:0010442", wait(".kinds button")),
     "compare": (f"compare?base=hpo&q={MARFAN}&method=bm25&other=hybrid", wait(".remarks")),

@@ -14,9 +14,9 @@ JARGON = ("substitution", "strand", "tfidf", "satisfies the query", "document 0.
 def test_the_sentence_its_certainty_and_what_was_understood_come_first(page, site):
     ask(page, site, MARFAN)
     head = page.get_by_role("region", name="Answer", exact=True)
-    assert "1 gene matches: FBN1." in head.inner_text()
-    assert "95 % sure" in head.inner_text()
-    assert "I understood: genes that are associated with disease Marfan syndrome" in head.inner_text()
+    assert re.match(r"1 gene .*Marfan syndrome: FBN1\.", head.locator(".said").inner_text())
+    assert re.search(r"9\d % sure", head.inner_text())
+    assert re.search(r"I understood: genes .*Marfan syndrome", head.inner_text())
     assert page.get_by_role("list", name="Matches", exact=True).locator("details.answer").count() == 1
     near = page.get_by_role("region", name="Not matching, but near")
     assert near.locator("details.answer").count() == 4
@@ -29,29 +29,33 @@ def test_the_sentence_its_certainty_and_what_was_understood_come_first(page, sit
 def test_scores_stay_under_details(page, site):
     ask(page, site, MARFAN)
     card = page.locator("details.answer[open]").first
-    assert "1.33" not in card.inner_text()
+    assert "score" not in card.inner_text()
     card.locator(".raw summary").click()
-    assert "score 1.33" in card.inner_text()
+    assert re.search(r"score \d", card.inner_text())
     assert "satisfies the query" in card.inner_text()
 
 
 def test_ten_are_shown_of_all_and_then_more(page, site):
     ask(page, site, MANY)
     matches = page.get_by_role("region", name="Matches", exact=True)
+    said = page.locator(".said").inner_text()
+    total = int(re.match(r"(\d+) ", said)[1])
     assert matches.locator("details.answer").count() == 10
-    assert matches.locator(".count").inner_text() == "10 of 72"
+    assert matches.locator(".count").inner_text() == f"10 of {total}"
     matches.get_by_role("button", name="Show 10 more").click()
-    assert matches.locator(".count").inner_text() == "20 of 72"
-    matches.get_by_role("button", name="Show all 72").click()
-    assert matches.locator("details.answer").count() == 72
+    assert matches.locator(".count").inner_text() == f"20 of {total}"
+    matches.get_by_role("button", name=f"Show all {total}").click()
+    assert matches.locator("details.answer").count() == total
     assert matches.get_by_role("button", name="Show").count() == 0
 
 
-def test_what_is_counted_and_not_listed_is_said(page, site):
+def test_what_is_counted_is_listed_whole(page, site):
     ask(page, site, "How many diseases present with polydactyly?")
+    total = int(re.match(r"(\d+) ", page.locator(".said").inner_text())[1])
     matches = page.get_by_role("region", name="Matches", exact=True)
-    matches.get_by_role("button", name="Show 10 more").click()
-    assert "20 of 72 are listed" in matches.inner_text()
+    assert matches.locator(".count").inner_text() == f"10 of {total}"
+    matches.get_by_role("button", name=f"Show all {total}").click()
+    assert matches.locator("details.answer").count() == total
 
 
 def test_answers_are_a_table_that_can_be_sorted_and_has_an_address(page, site):
@@ -117,9 +121,9 @@ def test_a_model_that_was_given_up_is_said_at_the_very_top_without_its_address(p
 def test_plain_questions_are_answered_as_they_are_meant(page, site):
     ask(page, site, "What are the symptoms of Marfan syndrome?")
     head = page.get_by_role("region", name="Answer", exact=True)
-    assert re.match(r"\d+ phenotypes match", head.locator(".said").inner_text())
+    assert re.match(r"\d+ phenotypes ", head.locator(".said").inner_text())
     page.get_by_role("button", name="Show all").click()
-    assert "Arachnodactyly" in page.get_by_role("list", name="Matches", exact=True).inner_text()
+    assert "Arachnodactyly" in page.get_by_role("list", name=re.compile("(M|Possible m)atches")).inner_text()
     ask(page, site, "What is Marfan syndrome?")
     head.locator(".said", has_text="Marfan syndrome is ").wait_for()
     ask(page, site, "Does Marfan syndrome present with arachnodactyly?")

@@ -9,7 +9,7 @@ VIEWS = {
     "answer": (f"ask?base=hpo&q={MARFAN}", ".follow"),
     "table": (f"ask?base=hpo&q={MANY}&as=table", ".answer-table"),
     "changed": (f"ask?base=hpo&q={MANY}&fix=polydactyly→HP:0001177&type=gene", ".changed"),
-    "nothing found": ("ask?base=hpo&q=zzzzqqq blorp", ".written.empty"),
+    "nothing found": ("ask?base=hpo&q=zzzzqqq blorp", ".written.not_found"),
     "ranked only": (f"ask?base=hpo&q={MARFAN}&method=bm25", ".follow"),
     "conversation": (f"ask?base=hpo&q=which of them have cleft palate?&h={MANY}", ".turns"),
     "refused": (f"ask?base=hpo&q={MARFAN}&method=nonsense", ".notice"),

@@ -21,8 +21,10 @@ def test_the_shipped_bundle_equals_a_fresh_build(tmp_path):
     (tmp_path / "web" / "node_modules").symlink_to(ROOT / "web" / "node_modules")
     subprocess.run(["npm", "run", "--silent", "build"], cwd=tmp_path / "web", check=True, capture_output=True)
     for name in ("main.js", "style.css"):
-        fresh = (tmp_path / "src" / "clew" / "web" / "static" / name).read_bytes()
-        assert fresh == (ROOT / "src" / "clew" / "web" / "static" / name).read_bytes(), f"npm run build in web/: {name}"
+        fresh = (tmp_path / "src" / "clew" / "server" / "static" / name).read_bytes()
+        assert fresh == (ROOT / "src" / "clew" / "server" / "static" / name).read_bytes(), (
+            f"npm run build in web/: {name}"
+        )
 
 
 STEPS = """

@@ -9,7 +9,7 @@ import { t } from "./texts";
 
 export type Look = "cards" | "table";
 const STEP = 10, PAGE = 100, MANY = 1000; // shown at first, and then at a time; of more than MANY not all at once
-const FILTERED = 10; // of more answers than these some can be looked for
+const FILTERED = 20; // of more answers than these some can be looked for
 
 export interface Listing { element: HTMLElement; openFirst(): void }
 interface Group { title: string; answers: Answer[]; total: number; kind: string }
@@ -39,6 +39,7 @@ export function answerList(base: BaseDetails, run: Run, look: Look, onLook: (loo
     button(one === "cards" ? t("list.cards") : t("list.table"), () => { look = one; onLook(one); draw(); element.querySelector<HTMLElement>(".looks [aria-pressed=true]")?.focus(); }, { class: "quiet", "aria-pressed": String(one === look) })));
   const draw = () => {
     fill(element, groups.map((one) => one(isText ? "cards" : look)));
+    element.querySelector(".looks")?.remove();
     element.querySelector(".group > header")?.append(looks() || "");
   };
   draw();

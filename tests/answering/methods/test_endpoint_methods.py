@@ -111,9 +111,7 @@ def test_a_large_endpoint_is_not_read_and_focus_plus_works_by_its_graph(films, t
     monkeypatch.setattr(sparql_schema, "MOST_NAMED", 3)
     there = opened(films[1], tmp_path)
     assert there.remote.described is None
-    answer = create("focus_plus").answer(
-        "Which films starring [Cary Grant] are directed by [Alfred Hitchcock]?", there
-    )
+    answer = create("focus_plus").answer("Which films starring [Cary Grant] are directed by [Alfred Hitchcock]?", there)
     assert {one.node.name for one in answer.matches} == {"Notorious", "Suspicion"}
     answer = create("auto").answer("Who directed [Casablanca]?", there)
     assert answer.notes[0] == "picked aligned_paths: the base is behind an endpoint that is too large to read its names"

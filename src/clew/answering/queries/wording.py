@@ -5,8 +5,9 @@ Relations are said by their display and inverse texts, attributes by their unit 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from clew.answering.queries.attributes import (
     attribute_words,
@@ -41,7 +42,7 @@ def in_words(claim: Claim, kb: KnowledgeBase) -> str:
     writer = _Words(kb)
     if claim.names_only and claim.asks in ("nodes", "value"):
         return writer.about_named(claim)
-    whole = ", or ".join(dict.fromkeys(map(writer.block, claim.blocks)))
+    whole = _either(map(writer.described, claim.blocks))
     if claim.best is not None and claim.asked is None:
         finite, is_bare = writer.best(claim.best), whole == writer.kind(claim.type)
         reduced = finite.removeprefix("are ") if is_bare else finite
@@ -66,26 +67,30 @@ def phrases(claim: Claim, kb: KnowledgeBase) -> dict[str, str]:
     said: dict[str, str] = {}
     if not claim.names_only:
         for number, one in (("one", True), ("many", False)):
-            kinds = {writer.sentence(block, one=one) for block in claim.blocks}
-            said |= {number: kinds.pop()} if len(kinds) == 1 else {}
+            said[number] = _either(writer.sentence(block, one=one) for block in claim.blocks)
     if claim.best is not None:
         said |= {"best": writer.best(claim.best, one=True), "best_many": writer.best(claim.best)}
-        blocks = {writer.block(block) for block in claim.blocks}
+        blocks = {writer.described(block) for block in claim.blocks}
         named = claim.blocks[0].only.get(claim.blocks[0].target) if claim.names_only else None
         said |= {"of": blocks.pop() if named is None else writer.names(named, "and")} if len(blocks) == 1 else {}
         said |= {"unit": attribute_words(claim.best.attribute)[1]} if claim.best.attribute else {}
     if claim.attribute is not None:
         label, unit = attribute_words(claim.attribute)
         said |= {"attribute": label, "unit": unit}
-    edges = [edge for block in claim.blocks for edge in block.required]
-    below = dict.fromkeys(
-        one for edge in edges for end in (edge.head, edge.tail) if isinstance(end, Named) for one in end.expansions
-    )
-    said["kinds"] = hierarchy_in_words(tuple(below))
+    ends = [(edge, end) for block in claim.blocks for edge in block.required for end in (edge.head, edge.tail)]
+    said["kinds"] = next(filter(None, (_below(end, edge.relation) for edge, end in ends)), "")
     if claim.asks == "truth":
         asked = {"asked": writer.names(claim.asked)} if claim.asked is not None else {}
         said |= {"told": writer.told(claim), "instead": writer.instead(claim)} | asked
     return {name: text for name, text in said.items() if text}
+
+
+def _either(texts: Iterable[str]) -> str:
+    """Texts one of which holds; the words that all begin with are said once."""
+    different = [text.split() for text in dict.fromkeys(texts)]
+    shared = sum(1 for _ in takewhile(lambda words: len({*words}) == 1, zip(*different, strict=False)))
+    shared = shared if len(different) > 1 and all(len(words) > shared for words in different) else 0
+    return " ".join([*different[0][:shared], " or ".join(" ".join(words[shared:]) for words in different)])
 
 
 def kind_in_words(schema: Schema, type: str | None) -> str:
@@ -124,6 +129,13 @@ def hierarchy_in_words(expansions: tuple[Expansion, ...], *, many: bool = False)
             told = f"anything {'above' if one.upward else 'below'} {it}"
         said[told] = None
     return " or ".join(said)
+
+
+def _below(named: object, relation: str | None, *, many: bool = False) -> str:
+    """What a name stands for besides itself; nothing for "a kind of it", of which all kinds are kinds anyway."""
+    expansions = named.expansions if isinstance(named, Named) else ()
+    told = hierarchy_in_words(expansions, many=many)
+    return "" if "kind" in told and expansions[0].relation.name == relation else told
 
 
 def _verb(
@@ -171,8 +183,9 @@ class _Words:
             return ""
         required = block.required if kinds else tuple(map(_by_name, block.required))
         is_one = len({ref.name for ref in self.kb.refs(named.array)}) == 1
-        predicate = self.predicate(replace(block, only={}, required=required), one=is_one)
-        return f"{self.names(named, 'or')} {predicate}"
+        predicate = self.described(replace(block, only={}, required=required), one=is_one, finite=True)
+        name, start = self.names(named, "or"), "that "
+        return f"{predicate.removeprefix(start)} {name}" if predicate.startswith(start) else f"{name} {predicate}"
 
     def instead(self, claim: Claim) -> str:
         """What the base says of the same thing and relation, or attribute, where it is not what was asked."""
@@ -201,19 +214,12 @@ class _Words:
         preposition = said[0].verb.split()[-1] if said[0].verb.endswith(PREPOSITIONS) else ""
         return f"{name} {said[0].verb} {said[0].other}, not {preposition} {said[1].other}".replace("  ", " ")
 
-    def block(self, block: Block) -> str:
-        return self.described(block)
-
     def sentence(self, block: Block, *, one: bool) -> str:
         """What stands behind a number: "diseases have X", or "huts opened before 1920"."""
+        predicate = self.described(block, one=one, finite=True)
+        is_noun = bool(self.limits(block, block.target)) or predicate.startswith("that ")
         kind = self.kind(block.types[block.target], one=one)
-        predicate = self.predicate(block, one=one)
-        is_plain = not (self.limits(block, block.target) or predicate.startswith("that "))
-        return f"{kind} {predicate}".strip() if is_plain else self.described(block, one=one)
-
-    def predicate(self, block: Block, *, one: bool) -> str:
-        """All that is required of the answers, as what they do; with "that" before it where another one does it."""
-        return self.described(block, one=one, finite=True)
+        return self.described(block, one=one) if is_noun else f"{kind} {predicate}".strip()
 
     def described(self, block: Block, *, one: bool = False, finite: bool = False) -> str:
         left, seen = list(block.required), {block.target}
@@ -226,24 +232,21 @@ class _Words:
                 clauses.append(self.clause(edge, variable, other(edge, variable), one=one))
             for absence in block.absences:
                 if variable in absence.edge.variables:
-                    said = other(absence.edge, variable) if absence.inner is None else self.block(absence.inner)
+                    said = other(absence.edge, variable) if absence.inner is None else self.described(absence.inner)
                     clauses.append(self.clause(absence.edge, variable, said, negated=True, one=one))
             clauses.sort(key=lambda clause: clause.is_long)  # what ends in a name first: the rest could be its own
-            parts = [
-                (verb, " and ".join(clause.other for clause in same), all(clause.is_active for clause in same))
-                for verb, same in ((verb, list(same)) for verb, same in groupby(clauses, key=lambda one: one.verb))
-            ]
-            limits = self.limits(block, variable)
+            verbs = []
+            for (verb, is_active), same in groupby(clauses, key=lambda clause: (clause.verb, clause.is_active)):
+                others = [clause.other for clause in same]
+                told = f"{verb} {(' or ' if ' not ' in f' {verb} ' else ' and ').join(others)}"
+                verbs += [told] if is_active else [f"{one} {verb}" for one in others]
+            limits, whole = self.limits(block, variable), " and ".join(verbs)
             counts = [self.count(block, count) for count in block.counts if count.variable == variable]
-            verbs = [f"{verb} {said}" if active else f"{said} {verb}" for verb, said, active in parts]
-            whole = " and ".join(verbs)
-            if finite and not limits and all(active for *_, active in parts):
-                return " ".join([whole, *counts])
-            if finite and limits and not verbs:
-                return " ".join([_finite(limits[0], one=one), *limits[1:], *counts])
+            if finite and all(clause.is_active for clause in clauses):
+                return " ".join([" and ".join([*(_finite(limit, one=one) for limit in limits), *verbs]), *counts])
             be = "is " if one else "are "
             is_short = len(verbs) == 1 and not limits and whole.startswith(be)
-            is_short = is_short and not whole.removeprefix(be).startswith(("not ", "a kind"))
+            is_short = is_short and not whole.removeprefix(be).startswith(("not ", "a ", "an ", "the "))
             behind = [whole.removeprefix(be) if is_short else f"that {whole}"] if verbs else []
             kind = [] if finite else [self.kind(block.types[variable], one=one)]
             return " ".join([*kind, *limits, *behind, *counts])
@@ -324,6 +327,8 @@ class _Words:
             return f"{said} the {most} {kinds}"
         if form == "noun" or (first == "has" and rest):
             return f"{be}{rest} of the {most} {kinds}"
+        if form == "be" and rest.endswith((" in", " at", " of", " within")):
+            return f"{have} the {most} {kinds}"
         verb = of_many(without_kind(label, kind_in_words(schema, own)))
         return f"{be} the one{'' if one else 's'} that the {most} {kinds} {verb}"
 
@@ -338,11 +343,8 @@ class _Words:
         if more > 0 and len(names) > 1:
             names = [*names[:MOST_NAMES], f"{more} more"]
         said = f" {word} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-        below = () if isinstance(named, NodeSet) else named.expansions
-        told = hierarchy_in_words(below, many=len(names) > 1)
-        if not told or ("kind" in told and below[0].relation.name == of):  # a kind of a kind of it is a kind of it
-            return said
-        return f"{said} or {told}"
+        below = _below(named, of, many=len(names) > 1)
+        return f"{said} or {below}" if below else said
 
 
 def _by_name(edge: Requirement) -> Requirement:
@@ -353,12 +355,8 @@ def _by_name(edge: Requirement) -> Requirement:
 
 def _finite(limit: str, *, one: bool) -> str:
     """A requirement behind a noun as what the noun does: "with 80 beds" → "has 80 beds"."""
-    be, have = ("is", "has") if one else ("are", "have")
-    for start, verb in (("with ", f"{have} "), ("that are ", f"{be} "), ("whose ", "")):
-        if limit.startswith(start):
-            return (
-                f"{verb}{limit.removeprefix(start)}"
-                if verb
-                else f"{have} a {limit.removeprefix(start).replace(' is ', ' of ', 1)}"
-            )
-    return f"{'was' if one else 'were'} {limit}"
+    be, have, was = ("is", "has", "was") if one else ("are", "have", "were")
+    first, _, rest = limit.partition(" ")
+    said = {"with": f"{have} {rest}", "that": f"{be} {rest.removeprefix('are ')}"}
+    said |= {"whose": f"{have} a {rest.replace(' is ', ' of ', 1)}", "among": f"{be} {limit}", "other": f"{be} {limit}"}
+    return said.get(first, f"{was} {limit}")
