@@ -151,7 +151,7 @@ def test_a_question_is_read_token_by_token():
 def test_the_command_line_names_what_it_does_not_know(run, tmp_path):
     table = Path(__file__).parents[3] / "benchmarks" / "data" / "tables" / "msleep.csv"
     assert run("build", table, "-o", tmp_path / "sleep.kb")[0] == 0
-    code, shown, _ = run("ask", tmp_path / "sleep.kb", "What is the order of the Florbadeer?", "--json")
+    _, shown, _ = run("ask", tmp_path / "sleep.kb", "What is the order of the Florbadeer?", "--json")
     answer = json.loads(shown)
     assert [one["text"] for one in answer["unknown"]] == ["Florbadeer"]
     assert not answer["found"]
