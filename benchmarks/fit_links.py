@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from fit_names import HELD_OUT, made_up
+from fit_names import made_up
 
 from clew.core.schema import NodeType, Schema
 from clew.lab.training.reader.examples import read_sources
@@ -28,6 +28,7 @@ from clew.store.index.linking import link_features
 from clew.store.index.name_table import form_of
 from clew.store.index.names import NameIndex
 
+HELD_OUT = ("j_", "k_")
 POOLED, EACH = 12, 250
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

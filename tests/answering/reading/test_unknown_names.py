@@ -9,7 +9,7 @@ import clew
 from clew.answering.methods.focus.unknown import with_known_names
 from clew.answering.queries.grounding import ground, unknown_names
 from clew.answering.reading.encoders import Encoders, ReadQuestion
-from clew.answering.reading.meaning import Word
+from clew.answering.reading.meaning import Understanding, Word
 from clew.answering.reading.unknown import unknown_spans, with_neighbours
 from clew.core.query import Constant, Triplet, TripletQuery, Variable
 from clew.core.roles import Parse
@@ -116,23 +116,29 @@ def test_only_the_method_of_the_paper_takes_the_nearest_vector(base):
     assert [link.how for link in paper.links] == ["vector"]
 
 
-def words(text, *likely):
+def read(text, *likely, certainty=1.0):
     found, start = [], 0
     for word, value in zip(text.split(), likely, strict=True):
         found.append(Word(start, start + len(word), word.lower(), value))
         start += len(word) + 1
-    return found
+    return Understanding(text, words=tuple(found), certainty=certainty)
 
 
 def test_neighbouring_words_form_one_name_and_joined_ones_two():
     text = "who met Guild of Eloy and Xerxis"
-    spans = unknown_spans(text, words(text, 0, 0, 0.9, 0, 0.3, 0, 0.8), ())
+    spans = unknown_spans(read(text, 0, 0, 0.9, 0, 0.3, 0, 0.8), ())
     assert [text[start:end] for start, end in spans] == ["Guild of Eloy", "Xerxis"]
 
 
 def test_misspelled_words_of_the_schema_are_no_names():
     text = "most strikouts"
-    assert unknown_spans(text, words(text, 0, 0.9), ("strikeouts",)) == []
+    assert unknown_spans(read(text, 0, 0.9), ("strikeouts",)) == []
+
+
+def test_less_suffices_to_call_a_name_unknown_where_nothing_would_be_put_forward():
+    text = "owners of trombones"
+    assert unknown_spans(read(text, 0, 0, 0.3, certainty=0.9), ()) == []
+    assert unknown_spans(read(text, 0, 0, 0.3, certainty=0.1), ()) == [(10, 19)]
 
 
 def test_a_span_takes_in_the_mentions_right_beside_it(base):

@@ -42,7 +42,8 @@ class LearnedParser:
         """The likeliest query, others after it; one that requires nothing where nothing was understood."""
         reader = self.reader.over(question)
         understanding = reader.read(question)
-        return replace(replace(self, reader=reader).parsed(understanding), unknown=understanding.unknown)
+        parse = replace(self, reader=reader).parsed(understanding)
+        return parse if parse.is_loose else replace(parse, unknown=understanding.unknown)  # texts may know the words
 
     def parsed(self, understanding: Understanding) -> Parse:
         """What was understood, as queries."""

@@ -36,7 +36,7 @@ from clew.answering.reading.quantities import Quantity, joint, quantities
 from clew.answering.reading.said_values import SaidValues, denials
 from clew.answering.reading.scoring import Labels, Scorer, Span, lettered, masked, shared_words
 from clew.answering.reading.touched import TouchedSchemas, is_huge
-from clew.answering.reading.unknown import SPELLED_ALIKE, NameWords, unknown_spans, with_neighbours
+from clew.answering.reading.unknown import SPELLED_ALIKE, NameWords, are_like, unknown_spans, with_neighbours
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.schema import Schema
 from clew.core.types import Direction, NodeSet, UnknownName
@@ -213,16 +213,18 @@ class LearnedReader:
 
     def _with_unknown(self, known: Understanding, marked: Sequence[str]) -> Understanding:
         """The names that the base does not have; words that must be a name are linked by a less like spelling first."""
-        question, texts = known.question, [text for text in marked if text not in {one.text for one in known.named}]
+        question, linked_texts = known.question, {one.text for one in known.named}
+        texts = [one for one in marked if one not in linked_texts and not are_like(one, self._schema_words)]
         if not texts:
-            spans = unknown_spans(question, known.words, self._schema_words) or self._spelled_alike(known)
+            spans = unknown_spans(known, self._schema_words) or self._spelled_alike(known)
             added = [one for span in spans if (one := self._as_name(known, *span)) is not None]
             if added:
                 apart = [one for one in known.named if not any(one.start < a.end and a.start < one.end for a in added)]
-                known = self.understand(question, sorted([*apart, *added], key=lambda one: one.start)[:MOST_NAMED])
-            known = self._without_known_words(known)
-            spans = unknown_spans(question, known.words, self._schema_words)
-            texts = [question[start:end] for start, end in spans]
+                again = self.understand(question, sorted([*apart, *added], key=lambda one: one.start)[:MOST_NAMED])
+                known = again if again.certainty >= known.certainty else known
+            known = self._without_words_of_texts(known)
+            spans = unknown_spans(known, self._schema_words)
+            texts = [question[a:b] for a, b in spans if not any(a < one.end and one.start < b for one in added)]
         unknown = tuple(UnknownName(text, close_names(text, self.names)) for text in texts)
         left = 1 - max((word.likely for word in known.words), default=0.0)
         return replace(known, unknown=unknown, certainty=known.certainty * left)
@@ -234,16 +236,11 @@ class LearnedReader:
         is_name = [any(link.how == "exact" and link.score == 1.0 for link in some) for some in links]
         return [span for span, is_spelled in zip(doubtful, is_name, strict=True) if is_spelled]
 
-    def _without_known_words(self, known: Understanding) -> Understanding:
-        """Words of texts that may answer are known, and so are those of names that were linked for certain."""
-        certain, is_written = [one for one in known.named if one.is_certain], self.is_written_about(None)
-        left = [
-            word
-            for word in known.words
-            if not any(one.start <= word.start < one.end for one in certain)
-            and not (is_written and self.names.has_word(word.text))
-        ]
-        return replace(known, words=tuple(left))
+    def _without_words_of_texts(self, known: Understanding) -> Understanding:
+        """Where texts may answer, their words are known: they may be requirements on these."""
+        if not self.is_written_about(None):
+            return known
+        return replace(known, words=tuple(one for one in known.words if not self.names.has_word(one.text)))
 
     def _as_name(self, known: Understanding, start: int, end: int) -> Named | None:
         """What a span that must be a name is linked to: with the mentions beside it, alone, or as part of a mention.

@@ -19,12 +19,14 @@ import numpy as np
 from rapidfuzz import fuzz, process
 
 from clew.answering.reading.encoders import Floats, ReadQuestion
-from clew.answering.reading.meaning import Word
+from clew.answering.reading.meaning import Understanding, Word
 from clew.answering.reading.mentions import Named
 from clew.store.index.tokens import Token, stem, stop_words, terms, tokenise
 
-NAME = 0.5
-"""Minimum probability that a word belongs to a name."""
+NAME = {True: 0.5, False: 0.1}
+"""Minimum probability that a word belongs to a name: if the reading is certain enough to be put forward, and if not."""
+CERTAIN = 0.2
+"""Minimum certainty of a reading that is put forward."""
 BESIDE = 0.2
 """Minimum probability for a word beside such a word."""
 SPELLED_ALIKE = 0.05
@@ -90,20 +92,21 @@ def word_rows(
     return tokens, np.array(rows, dtype=np.float32)
 
 
-def unknown_spans(question: str, words: Sequence[Word], schema_words: Collection[str]) -> list[tuple[int, int]]:
+def unknown_spans(known: Understanding, schema_words: Collection[str]) -> list[tuple[int, int]]:
     """Runs of words that are a name: with less likely words beside them, and little words between two of them."""
+    question, least = known.question, NAME[known.certainty >= CERTAIN]
     runs: list[list[Word]] = []
-    for word in words:
-        if word.likely >= (NAME if word.text in stop_words() else BESIDE):
+    for word in known.words:
+        if word.likely >= min(BESIDE, least) and word.text not in stop_words():
             between = question[runs[-1][-1].end : word.start] if runs else ","
-            if between.strip() in ("", "-", "'", *(stop_words() - JOINING)):
+            if between.strip() in ("", "-", "'", ".", *(stop_words() - JOINING)):
                 runs[-1].append(word)
             else:
                 runs.append([word])
     return [
         (run[0].start, run[-1].end)
         for run in runs
-        if max(one.likely for one in run) >= NAME and not all(_is_like(one.text, schema_words) for one in run)
+        if max(one.likely for one in run) >= least and not are_like(question[run[0].start : run[-1].end], schema_words)
     ]
 
 
@@ -115,6 +118,10 @@ def with_neighbours(question: str, start: int, end: int, named: Sequence[Named])
     return start, end
 
 
+def are_like(text: str, schema_words: Collection[str]) -> bool:
+    """Whether all words of a text are of the schema, perhaps misspelled, or little words."""
+    return all(one.text in stop_words() or _is_like(one.text, schema_words) for one in tokenise(text))
+
+
 def _is_like(word: str, schema_words: Collection[str]) -> bool:
-    """Whether a word is one of the schema, perhaps misspelled."""
     return process.extractOne(word, schema_words, scorer=fuzz.ratio, score_cutoff=MISSPELLED) is not None

@@ -10,7 +10,7 @@ from rapidfuzz.distance import OSA
 from clew.store.index.name_table import form_of
 from clew.store.index.protocol import Link
 
-LINKED = 0.6
+LINKED = 0.5
 """Minimum probability of a link; a less likely name is not known."""
 WEIGHTS = {
     "errors": -25.28, "shortness": 0.56, "is part": -5.87, "covered": 4.98, "same initial": 1.33,
