@@ -69,7 +69,7 @@ class Formulator:
         filled = PROMPT.fill(
             question=f"{question}\n{remark}" if remark else question,
             types="\n".join(map(self._type, schema.node_types)),
-            relations=describe_relations(schema, question, self.model.context_tokens // 2, name_text),
+            relations=describe_relations(schema, question, self.model.context_tokens // 2, name_text) + self._edges(),
         )
         asked = Ask(filled, lambda completion: read_reply(completion.text, schema), schema=SCHEMA, max_tokens=900)
         [outcome] = ask(self.model, [asked], role="parse")
@@ -84,6 +84,11 @@ class Formulator:
         shown = f", such as {'; '.join(names)}" if names else ""
         attributes = "".join(f"\n    {self._attribute(name)}" for name in kind.attributes)
         return f"{describe_type(kind, name_text)} [{kind.count:,}{shown}]{attributes}"
+
+    def _edges(self) -> str:
+        kinds = self.kb.schema.edge_attributes
+        shown = ", ".join(f"{name_text(name)} ({kind})" for name, kind in kinds.items())
+        return f"\nAttributes that edges may have: {shown}" if shown else ""
 
     def _attribute(self, name: str) -> str:
         values = [value for value in self.values.get(name, ()) if len(value) <= LONGEST]
