@@ -27,6 +27,7 @@ LONGEST = 96
 """Tokens of a text that are read."""
 LONGEST_QUESTION, LONGEST_OPTION = 64, 60
 LEAST_PRIOR = -20.0
+UNKNOWN_TOKEN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class ReadQuestion:
     text: str
     offsets: Sequence[tuple[int, int]]
     """First and last character of each token."""
+    ids: Sequence[int]
     states: Floats
 
 
@@ -116,13 +118,23 @@ class Encoders:
             if scores and spent > budget:
                 break
             states = self._encoded(self._choice, ids, np.arange(len(ids)) >= len(question) + 2)[0]
-            read_as.append(ReadQuestion(text, tokens.offsets[1 : len(question) + 1], states[1 : len(question) + 1]))
+            last = len(question) + 1
+            read_as.append(ReadQuestion(text, tokens.offsets[1:last], question, states[1:last]))
             read = float(states[0] @ heads["option"] + heads["option_bias"][0])
             known = np.array([max(prior, LEAST_PRIOR), *words], dtype=np.float32)
             scores.append(weight * read + float(known @ heads["option_known"]))
         none = float(heads["none"][0] + heads["none"][1] * max(max(priors, default=LEAST_PRIOR), LEAST_PRIOR))
         every = np.array([none, *scores], dtype=np.float32)
         return round_network(every - np.logaddexp.reduce(every)), read_as
+
+    def word_vectors(self, words: Sequence[str]) -> Floats:
+        """A vector of length one for every word by itself."""
+        found = self._tokenizer.encode_batch(list(words))
+        return unit(np.stack([self.pieces_vector(one.ids[1:-1]) for one in found]))
+
+    def pieces_vector(self, ids: Sequence[int]) -> Floats:
+        """The mean of the vectors of word pieces."""
+        return np.asarray(self._words.vectors(ids or [UNKNOWN_TOKEN]).mean(axis=0))
 
     def _encoded(self, session: Any, ids: Sequence[int], second: NDArray[np.bool_] | None = None) -> Floats:
         types = np.zeros((1, len(ids)), dtype=np.int64) if second is None else second[None].astype(np.int64)

@@ -36,7 +36,14 @@ from clew.answering.reading.quantities import Quantity, joint, quantities
 from clew.answering.reading.said_values import SaidValues, denials
 from clew.answering.reading.scoring import Labels, Scorer, Span, lettered, masked, shared_words
 from clew.answering.reading.touched import TouchedSchemas, is_huge
-from clew.answering.reading.unknown import SPELLED_ALIKE, NameWords, are_like, unknown_spans, with_neighbours
+from clew.answering.reading.unknown import (
+    SPELLED_ALIKE,
+    NameWords,
+    SchemaTerms,
+    are_like,
+    unknown_spans,
+    with_neighbours,
+)
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.schema import Schema
 from clew.core.types import Direction, NodeSet, UnknownName
@@ -214,16 +221,16 @@ class LearnedReader:
     def _with_unknown(self, known: Understanding, marked: Sequence[str]) -> Understanding:
         """The names that the base does not have; words that must be a name are linked by a less like spelling first."""
         question, linked_texts = known.question, {one.text for one in known.named}
-        texts = [one for one in marked if one not in linked_texts and not are_like(one, self._schema_words)]
+        texts = [one for one in marked if one not in linked_texts and not are_like(one, self._schema_terms.words)]
         if not texts:
-            spans = unknown_spans(known, self._schema_words) or self._spelled_alike(known)
+            spans = unknown_spans(known, self._schema_terms.words) or self._spelled_alike(known)
             added = [one for span in spans if (one := self._as_name(known, *span)) is not None]
             if added:
                 apart = [one for one in known.named if not any(one.start < a.end and a.start < one.end for a in added)]
                 again = self.understand(question, sorted([*apart, *added], key=lambda one: one.start)[:MOST_NAMED])
                 known = again if again.certainty >= known.certainty else known
             known = self._without_words_of_texts(known)
-            spans = unknown_spans(known, self._schema_words)
+            spans = unknown_spans(known, self._schema_terms.words)
             texts = [question[a:b] for a, b in spans if not any(a < one.end and one.start < b for one in added)]
         unknown = tuple(UnknownName(text, close_names(text, self.names)) for text in texts)
         left = 1 - max((word.likely for word in known.words), default=0.0)
@@ -330,14 +337,14 @@ class LearnedReader:
             Meaning(one.plan, one.named, one.senses, one.numbers, float(score), one.prior, one.text, one.beyond)
             for one, score in zip(options, told[1:], strict=False)
         ]
-        words = self._name_words(question, options, read, int(np.argmax(told[1:]))) if encoders.reads_english else []
+        best = int(np.argmax(told[1:]))
         meanings.sort(key=lambda one: -one.score)
         features = self.features(question, meanings, float(told[0]), named)
         if not encoders.reads_english:  # that its words are in no plan says nothing
             features |= {"strange": 0.0, "unexplained": 0.0}
         certainty = self.combiner.certainty(features)
-        is_english = encoders.reads_english
-        none = float(told[0])
+        is_english, none = encoders.reads_english, float(told[0])
+        words = self._name_words(question, options[best], read[best], certainty) if is_english else ()
         return Understanding(question, tuple(named), tuple(meanings), none, certainty, is_english, tuple(words))
 
     def _words_alone(self, question: str, named: Sequence[Named], encoders: Encoders) -> list[Word]:
@@ -346,21 +353,18 @@ class LearnedReader:
         asked = lettered(question, spans[: len(LETTERS)], ())
         _, read = encoders.read_options([asked], [""], [0.0], [(0.0, 0.0)], BUDGET)
         alone = _Option(Plan("none"), tuple(named), (), (), 0.0, asked, "", "", 0.0)
-        return self._name_words(question, [alone], read, 0) if encoders.reads_english else []
+        return self._name_words(question, alone, read[0], 0.0) if encoders.reads_english else []
 
-    def _name_words(
-        self, question: str, options: Sequence[_Option], read: Sequence[ReadQuestion], best: int
-    ) -> list[Word]:
-        """The words that the best option links to nothing, with the probability that each belongs to a name."""
-        option = options[best]
+    def _name_words(self, question: str, option: _Option, read: ReadQuestion, certainty: float) -> list[Word]:
+        """The words that an option links to nothing, with the probability that each belongs to a name."""
         spans = [(one.start, one.end) for one in option.named] + [(one.start, one.end) for one in option.numbers]
         if self.name_words is None:
             return []
-        return self.name_words.words(question, spans, read[best], option.text, self._schema_words)
+        return self.name_words.words(question, spans, read, option.text, self._schema_terms, certainty)
 
     @cached_property
-    def _schema_words(self) -> frozenset[str]:
-        return schema_words(self.schema)
+    def _schema_terms(self) -> SchemaTerms:
+        return SchemaTerms(schema_words(self.schema), self.encoders)
 
     def features(
         self, question: str, meanings: Sequence[Meaning], none: float, named: Sequence[Named]

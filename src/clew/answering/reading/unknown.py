@@ -11,22 +11,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from rapidfuzz import fuzz, process
 
-from clew.answering.reading.encoders import Floats, ReadQuestion
+from clew.answering.reading.encoders import Encoders, Floats, ReadQuestion
 from clew.answering.reading.meaning import Understanding, Word
 from clew.answering.reading.mentions import Named
 from clew.store.index.tokens import Token, stem, stop_words, terms, tokenise
 
-NAME = {True: 0.5, False: 0.1}
+NAME = {True: 0.5, False: 0.15}
 """Minimum probability that a word belongs to a name: if the reading is certain enough to be put forward, and if not."""
 CERTAIN = 0.2
 """Minimum certainty of a reading that is put forward."""
+OFFSET, BY_CERTAINTY, ROUNDING = 0.45, 0.6, 0.005
+"""How much less likely a word is a name if a reading leaves it out, in log odds: always, and by its certainty."""
 BESIDE = 0.2
 """Minimum probability for a word beside such a word."""
 SPELLED_ALIKE = 0.05
@@ -39,6 +42,28 @@ MISSPELLED = 85
 """Minimum similarity of a word to a word of the schema, 0..100."""
 PIECES = 4
 """Maximum number of further word pieces that count: a word of many pieces is rare."""
+
+
+@dataclass(frozen=True)
+class SchemaTerms:
+    """The words of a schema, which paraphrases in a question are near to."""
+
+    words: frozenset[str]
+    encoders: Encoders
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The words without their endings."""
+        return frozenset(map(stem, self.words))
+
+    def similarity(self, ids: Sequence[int]) -> float:
+        """How near a word, given by its pieces, is to the nearest of the schema."""
+        vector = self.encoders.pieces_vector(ids)
+        return float((self._vectors @ vector).max() / np.linalg.norm(vector))
+
+    @cached_property
+    def _vectors(self) -> Floats:
+        return self.encoders.word_vectors(sorted(self.words - stop_words()) or ["thing"])
 
 
 @dataclass(frozen=True)
@@ -63,16 +88,18 @@ class NameWords:
         spans: Sequence[tuple[int, int]],
         read: ReadQuestion,
         plan: str,
-        schema_words: Iterable[str],
+        schema: SchemaTerms,
+        certainty: float,
     ) -> list[Word]:
         """The words outside of `spans`, which the letters and numbers of the question as it was read stand for."""
-        tokens, rows = word_rows(question, spans, read, plan, frozenset(map(stem, schema_words)))
-        likely = 1 / (1 + np.exp(-(rows @ self.weights + self.bias))) if tokens else []
+        tokens, rows = word_rows(question, spans, read, plan, schema)
+        against = OFFSET + BY_CERTAINTY * np.log((certainty + ROUNDING) / (1 - certainty + ROUNDING))
+        likely = 1 / (1 + np.exp(against - rows @ self.weights - self.bias)) if tokens else []
         return [Word(one.start, one.end, one.text, float(p)) for one, p in zip(tokens, likely, strict=True)]
 
 
 def word_rows(
-    question: str, spans: Sequence[tuple[int, int]], read: ReadQuestion, plan: str, schema_stems: frozenset[str]
+    question: str, spans: Sequence[tuple[int, int]], read: ReadQuestion, plan: str, schema: SchemaTerms
 ) -> tuple[list[Token], Floats]:
     """The words of a question outside of some spans, and a row of features for each."""
     own = [one for one in tokenise(question) if not any(start <= one.start < end for start, end in spans)]
@@ -86,7 +113,9 @@ def word_rows(
         if pieces:
             is_first, root = place.start == 0, stem(token.text)
             is_capital = question[token.start].isupper() and not is_first and not question.isupper()
-            told = (is_capital, root in schema_stems, root in said, min(len(pieces) - 1, PIECES), is_first)
+            ids = [read.ids[at] for at in pieces]
+            told: list[float] = [is_capital, root in schema.stems, root in said, min(len(pieces) - 1, PIECES), is_first]
+            told += [schema.similarity(ids), np.log(max(ids))]  # frequent words have small ids
             tokens.append(token)
             rows.append(np.concatenate((read.states[pieces].mean(axis=0), np.array(told, dtype=np.float32))))
     return tokens, np.array(rows, dtype=np.float32)
@@ -119,9 +148,7 @@ def with_neighbours(question: str, start: int, end: int, named: Sequence[Named])
 
 
 def are_like(text: str, schema_words: Collection[str]) -> bool:
-    """Whether all words of a text are of the schema, perhaps misspelled, or little words."""
-    return all(one.text in stop_words() or _is_like(one.text, schema_words) for one in tokenise(text))
-
-
-def _is_like(word: str, schema_words: Collection[str]) -> bool:
-    return process.extractOne(word, schema_words, scorer=fuzz.ratio, score_cutoff=MISSPELLED) is not None
+    """Whether all words of a text are of the schema or little words, perhaps misspelled."""
+    known = [*schema_words, *stop_words()]
+    found = (process.extractOne(one.text, known, scorer=fuzz.ratio, score_cutoff=MISSPELLED) for one in tokenise(text))
+    return all(one is not None for one in found)
