@@ -30,11 +30,27 @@ export function groupsOf(run: Run): Group[] {
   return groups.filter((one) => one.answers.length);
 }
 
+/** An answer that is a table. */
+function rowsTable(run: Run): HTMLElement {
+  let most = PAGE;
+  const body = h("tbody", {}), below = h("div", { class: "row wrap more" });
+  const shown = (cell: Run["rows"][number][number]) => cell === null ? "" : typeof cell === "object" ? cell.name : typeof cell === "number" ? cell.toLocaleString() : String(cell);
+  const draw = () => {
+    fill(body, run.rows.slice(0, most).map((row) => h("tr", {}, row.map((cell) => h("td", { dir: "auto" }, shown(cell))))));
+    fill(below, run.rows.length > most && button(t("list.more", { count: Math.min(PAGE, run.rows.length - most) }), () => { most += PAGE; draw(); }));
+  };
+  draw();
+  return h("section", { class: "group", "aria-label": t("table.label") },
+    h("div", { class: "rows answer-table", tabindex: 0, role: "region", "aria-label": t("table.label") },
+      h("table", {}, h("thead", {}, h("tr", {}, run.columns.map((column) => h("th", { scope: "col" }, column)))), body)), below);
+}
+
 const textOf = (answer: Answer) => [answer.name, answer.type, answer.key, ...Object.values(attributesOf(answer))].join(" ").toLowerCase();
 
 export function answerList(base: BaseDetails, run: Run, look: Look, onLook: (look: Look) => void, onOpen: (answer: Answer) => void): Listing {
   const isText = isFromDocuments(run), groups = groupsOf(run).map(group);
   const element = h("div", { class: "listing" });
+  if (run.rows.length) return { element: h("div", { class: "listing" }, rowsTable(run)), openFirst: () => { if (run.answers[0]) onOpen(run.answers[0]); } };
   const looks = () => !isText && run.answers.length > 1 && h("div", { class: "looks", role: "group", "aria-label": t("list.as") }, (["cards", "table"] as const).map((one) =>
     button(one === "cards" ? t("list.cards") : t("list.table"), () => { look = one; onLook(one); draw(); element.querySelector<HTMLElement>(".looks [aria-pressed=true]")?.focus(); }, { class: "quiet", "aria-pressed": String(one === look) })));
   const draw = () => {

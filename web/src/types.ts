@@ -25,6 +25,8 @@ export interface Ask {
   matches: number | null;
   text: string | null;
   value: boolean | number | string | null;
+  columns: string[];
+  rows: ((NodeCell | boolean | number | string | null)[])[];
   state: "found" | "maybe" | "not_found";
   found: boolean;
   certainty: number | null;
@@ -345,6 +347,13 @@ export interface NewUser {
   asks_per_day?: number | null;
   active?: boolean | null;
   name: string;
+}
+
+/** A node in a row. */
+export interface NodeCell {
+  key: string;
+  name: string;
+  type: string;
 }
 
 /** Everything about one node. */

@@ -246,6 +246,14 @@ class UnknownReply(Reply):
     close: tuple[str, ...] = ()
 
 
+class NodeCell(Reply):
+    """A node in a row."""
+
+    key: str
+    name: str
+    type: str
+
+
 class AskReply(Reply):
     """A finished run: the answers, the query behind them, the trace and the cost."""
 
@@ -264,6 +272,9 @@ class AskReply(Reply):
     text: str | None = None
     value: bool | int | float | str | None = None
     """A number, true or false, or the value of an attribute, where the question asks for one."""
+    columns: tuple[str, ...] = ()
+    """What the cells of each row are, where the answer is a table."""
+    rows: tuple[tuple[NodeCell | bool | int | float | str | None, ...], ...] = ()
     state: State = "found"
     """Whether an answer was found, may have been found, or was not found."""
     found: bool = True
