@@ -106,8 +106,13 @@ class ByName:
         found = [ref for ref in self.refs if ref.name == text and type in (None, ref.type)]
         return tuple(Link(ref.id, text, "exact", 1.0) for ref in found[:k])
 
+    spelled = link
+
     def mentions(self, text: str, *, fuzzy: bool = True) -> tuple[()]:  # noqa: ARG002 - nothing is mentioned
         return ()
+
+    def has_word(self, word: str) -> bool:  # noqa: ARG002 - no texts are read
+        return False
 
 
 # Queries

@@ -10,7 +10,7 @@ from clew.answering.methods.focus.unknown import with_known_names
 from clew.answering.queries.grounding import ground, unknown_names
 from clew.answering.reading.encoders import Encoders, ReadQuestion
 from clew.answering.reading.meaning import Understanding, Word
-from clew.answering.reading.unknown import unknown_spans, with_neighbours
+from clew.answering.reading.unknown import NameWords, SchemaTerms, unknown_spans, windows
 from clew.core.query import Constant, Triplet, TripletQuery, Variable
 from clew.core.roles import Parse
 
@@ -116,12 +116,12 @@ def test_only_the_method_of_the_paper_takes_the_nearest_vector(base):
     assert [link.how for link in paper.links] == ["vector"]
 
 
-def read(text, *likely, certainty=1.0):
+def read(text, *likely):
     found, start = [], 0
     for word, value in zip(text.split(), likely, strict=True):
         found.append(Word(start, start + len(word), word.lower(), value))
         start += len(word) + 1
-    return Understanding(text, words=tuple(found), certainty=certainty)
+    return Understanding(text, words=tuple(found))
 
 
 def test_neighbouring_words_form_one_name_and_joined_ones_two():
@@ -135,16 +135,23 @@ def test_misspelled_words_of_the_schema_are_no_names():
     assert unknown_spans(read(text, 0, 0.9), ("strikeouts",)) == []
 
 
-def test_less_suffices_to_call_a_name_unknown_where_nothing_would_be_put_forward():
-    text = "owners of trombones"
-    assert unknown_spans(read(text, 0, 0, 0.3, certainty=0.9), ()) == []
-    assert unknown_spans(read(text, 0, 0, 0.3, certainty=0.1), ()) == [(10, 19)]
+def test_a_word_is_less_likely_a_name_if_a_certain_reading_leaves_it_out():
+    encoders = Encoders()
+    _, (asked,) = encoders.read_options(["owners of trombones"], ["person"], [-1.0], [(0.0, 0.0)], 200)
+    layer, terms = NameWords.open(encoders.folder), SchemaTerms(frozenset({"person", "owner"}), encoders)
+    sure, unsure = (layer.words(asked.text, (), asked, "person", terms, certainty) for certainty in (0.9, 0.1))
+    assert [word.text for word in sure] == ["owners", "of", "trombones"]
+    assert all(one.likely < other.likely for one, other in zip(sure, unsure, strict=True))
+    assert unsure[2].likely > unsure[0].likely
 
 
-def test_a_span_takes_in_the_mentions_right_beside_it(base):
-    named = base.tools.names.mentions("Who maintains asyncio pro today?")
-    assert with_neighbours("Who maintains asyncio pro today?", 22, 25, named) == (14, 25)
-    assert with_neighbours("Who maintains asyncio pro today?", 26, 31, named) == (26, 31)
+def test_a_name_is_looked_for_around_its_likeliest_word(base):
+    text = "Who maintains asyncio pro today?"
+    known = read(text.strip("?"), 0, 0, 0, 0.9, 0)
+    spans = windows(text, 22, 25, base.tools.names.mentions(text), known.words)
+    assert [text[a:b] for a, b in spans[:2]] == ["pro", "pro today"]
+    assert (14, 25) in spans
+    assert all(a <= 22 and b >= 25 for a, b in spans)
 
 
 def test_a_question_is_read_token_by_token():

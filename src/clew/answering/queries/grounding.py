@@ -100,13 +100,14 @@ def ground(query: TripletQuery, names: Names, *, unmatched: Unmatched = "drop") 
 
 
 def _ground(constant: Constant, names: Names, unmatched: Unmatched) -> Grounding:
-    inside = names.link(constant.text, type=constant.type, k=LINKED)
+    look_up = names.link if unmatched == "vector" else names.spelled
+    inside = look_up(constant.text, type=constant.type, k=LINKED)
     if len(inside) == LINKED and all(link.how == "exact" for link in inside):
-        inside = names.link(constant.text, type=constant.type, k=NAMESAKES)
+        inside = look_up(constant.text, type=constant.type, k=NAMESAKES)
     exact = [link for link in inside if link.how == "exact"]
     is_likely = not exact and link_probability(constant.text, inside) >= LIKELY
     if not exact and not is_likely and constant.type is not None:
-        exact = [link for link in names.link(constant.text, k=NAMESAKES) if link.how == "exact"]
+        exact = [link for link in names.spelled(constant.text, k=NAMESAKES) if link.how == "exact"]
     spelled = [link for link in exact if link.score == 1.0]
     exact = spelled or exact  # a name spelled just so is meant before one that differs in case or accents
     if exact:
@@ -120,9 +121,9 @@ def _ground(constant: Constant, names: Names, unmatched: Unmatched) -> Grounding
 def unknown_names(query: TripletQuery, names: Names) -> tuple[UnknownName, ...]:
     """The constants of a query, and of those that may be satisfied instead, that stand for nothing in the base."""
     constants = dict.fromkeys(constant for one in (query, *query.either) for constant in one.constants())
-    inexact = [one for one in constants if not any(link.how == "exact" for link in names.link(one.text, k=1))]
+    inexact = [one for one in constants if not any(link.how == "exact" for link in names.spelled(one.text, k=1))]
     lacking = [one for one in (_ground(constant, names, "drop") for constant in inexact) if not one.links]
-    near = [[link.alias for link in one.alternatives if link.how != "vector"] for one in lacking]
+    near = [[link.alias for link in one.alternatives] for one in lacking]
     return tuple(
         UnknownName(one.constant.text, tuple(dict.fromkeys(close))[:CLOSE])
         for one, close in zip(lacking, near, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
@@ -79,7 +79,7 @@ def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[N
         for count, match in enumerate(marked[:MOST_MARKED]):
             moved.append(Mention(match.start() - 2 * count, match.end() - 2 * count - 2, match[1], ()))
         plain = MARKED.sub(r"\1", question)
-        found = [linked(plain, one.start, one.end, kb, names) for one in moved]
+        found = [linked(plain, [(one.start, one.end)], kb, names) for one in moved]
         return plain, [one for one in found if one is not None][:MOST_NAMED]
     named = [_named(mention, kb) for mention in names.mentions(question) if _is_name(mention)]
     for people in _peoples(question, kb, names):
@@ -87,19 +87,20 @@ def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[N
     return question, named[:MOST_NAMED]
 
 
-def linked(text: str, start: int, end: int, kb: Explorable, names: Names) -> Named | None:
-    """A span that must be a name, or None if no link is likely enough."""
-    links = names.link(text[start:end], k=LINKS)
-    if link_probability(text[start:end], links) < LINKED:
-        return None
-    spelled = tuple(link for link in links if link.how != "vector")
-    return replace(_named(Mention(start, end, text[start:end], spelled), kb), is_certain=True)
+def linked(text: str, spans: Iterable[tuple[int, int]], kb: Explorable, names: Names) -> Named | None:
+    """The likeliest link of a span that must be a name, or None if no link of any of the spans is likely enough."""
+    best, found = LINKED, None
+    for start, end in spans:
+        links = names.spelled(text[start:end], k=LINKS)
+        likely = link_probability(text[start:end], links)
+        if likely >= best:
+            best, found = likely, Mention(start, end, text[start:end], links)
+    return None if found is None else replace(_named(found, kb), is_certain=True)
 
 
 def close_names(text: str, names: Names) -> tuple[str, ...]:
     """The names that are most like another one in spelling."""
-    near = [link.alias for link in names.link(text, k=LINKS) if link.how != "vector"]
-    return tuple(dict.fromkeys(near))[:CLOSE]
+    return tuple(dict.fromkeys(link.alias for link in names.spelled(text, k=LINKS)))[:CLOSE]
 
 
 @lru_cache(maxsize=1)

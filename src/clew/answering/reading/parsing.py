@@ -22,6 +22,8 @@ EXPLAINED = 0.6
 MOST_UNEXPLAINED = {True: 3, False: 5}
 """Where less than that part of the telling words is accounted for, and more than so many are left, texts may be meant;
 fewer where nothing is named for sure."""
+UNKNOWN = 0.25
+"""Share of the unexplained words from which on unknown names leave too little to search texts for."""
 UNLIKELY = 0.02
 """A meaning less likely than this is not tried."""
 WITHOUT_NUMBER = 0.5
@@ -43,7 +45,10 @@ class LearnedParser:
         reader = self.reader.over(question)
         understanding = reader.read(question)
         parse = replace(self, reader=reader).parsed(understanding)
-        return parse if parse.is_loose else replace(parse, unknown=understanding.unknown)  # texts may know the words
+        words = sum(len(one.text.split()) for one in understanding.unknown)
+        left = sum(len(piece.split()) for piece in parse.query.unexplained)
+        is_text = parse.is_loose and words < UNKNOWN * left  # the others may tell enough
+        return parse if is_text else replace(parse, unknown=understanding.unknown)
 
     def parsed(self, understanding: Understanding) -> Parse:
         """What was understood, as queries."""

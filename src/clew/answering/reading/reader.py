@@ -42,7 +42,7 @@ from clew.answering.reading.unknown import (
     SchemaTerms,
     are_like,
     unknown_spans,
-    with_neighbours,
+    windows,
 )
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.schema import Schema
@@ -78,6 +78,8 @@ WRITTEN = 0.3
 """From this share of nodes with a text on, a question may be about texts alone."""
 MOST_STARTS = 2_000
 """What more nodes of an endpoint are joined to is read step by step."""
+DROPPED = 0.2
+"""Certainty that a reading keeps although a word that it leaves out may be a name."""
 LARGE = 200_000
 """From so many nodes on, a path is not followed only to see whether it leads anywhere."""
 
@@ -234,12 +236,13 @@ class LearnedReader:
             texts = [question[a:b] for a, b in spans if not any(a < one.end and one.start < b for one in added)]
         unknown = tuple(UnknownName(text, close_names(text, self.names)) for text in texts)
         left = 1 - max((word.likely for word in known.words), default=0.0)
-        return replace(known, unknown=unknown, certainty=known.certainty * left)
+        certainty = max(known.certainty * left, min(known.certainty, DROPPED))
+        return replace(known, unknown=unknown, certainty=certainty)
 
     def _spelled_alike(self, known: Understanding) -> list[tuple[int, int]]:
         """Everyday words that may be names and that are spelled just as one, such as a module called "re"."""
         doubtful = [(one.start, one.end) for one in known.words if one.likely >= SPELLED_ALIKE]
-        links = [self.names.link(known.question[start:end], k=1) for start, end in doubtful]
+        links = [self.names.spelled(known.question[start:end], k=1) for start, end in doubtful]
         is_name = [any(link.how == "exact" and link.score == 1.0 for link in some) for some in links]
         return [span for span, is_spelled in zip(doubtful, is_name, strict=True) if is_spelled]
 
@@ -256,10 +259,9 @@ class LearnedReader:
         """
         if self.is_written_about(None) and any(one.start < end and start < one.end for one in known.named):
             return None
-        spans = dict.fromkeys((with_neighbours(known.question, start, end, known.named), (start, end)))
-        found = (linked(known.question, *span, self.kb, self.names) for span in spans)
+        spans = windows(known.question, start, end, known.named, known.words)
         within = (replace(one, is_certain=True) for one in known.named if one.start <= start and end <= one.end)
-        return next((one for one in (*found, *within) if one is not None), None)
+        return linked(known.question, spans, self.kb, self.names) or next(within, None)
 
     def understand(self, question: str, named: Sequence[Named]) -> Understanding:
         """What a question may mean whose names are known."""

@@ -24,11 +24,11 @@ from clew.answering.reading.meaning import Understanding, Word
 from clew.answering.reading.mentions import Named
 from clew.store.index.tokens import Token, stem, stop_words, terms, tokenise
 
-NAME = {True: 0.5, False: 0.15}
+NAME = {True: 0.5, False: 0.3}
 """Minimum probability that a word belongs to a name: if the reading is certain enough to be put forward, and if not."""
 CERTAIN = 0.2
 """Minimum certainty of a reading that is put forward."""
-OFFSET, BY_CERTAINTY, ROUNDING = 0.45, 0.6, 0.005
+OFFSET, BY_CERTAINTY, ROUNDING = 0.25, 0.6, 0.005
 """How much less likely a word is a name if a reading leaves it out, in log odds: always, and by its certainty."""
 BESIDE = 0.2
 """Minimum probability for a word beside such a word."""
@@ -40,6 +40,8 @@ JOINING = frozenset({"and", "or", "nor"})
 """Little words between two names."""
 MISSPELLED = 85
 """Minimum similarity of a word to a word of the schema, 0..100."""
+BEYOND = 2
+"""Words before and after a span that may belong to the name."""
 PIECES = 4
 """Maximum number of further word pieces that count: a word of many pieces is rare."""
 
@@ -123,10 +125,10 @@ def word_rows(
 
 def unknown_spans(known: Understanding, schema_words: Collection[str]) -> list[tuple[int, int]]:
     """Runs of words that are a name: with less likely words beside them, and little words between two of them."""
-    question, least = known.question, NAME[known.certainty >= CERTAIN]
+    question = known.question
     runs: list[list[Word]] = []
     for word in known.words:
-        if word.likely >= min(BESIDE, least) and word.text not in stop_words():
+        if word.likely >= BESIDE and word.text not in stop_words():
             between = question[runs[-1][-1].end : word.start] if runs else ","
             if between.strip() in ("", "-", "'", ".", *(stop_words() - JOINING)):
                 runs[-1].append(word)
@@ -135,16 +137,37 @@ def unknown_spans(known: Understanding, schema_words: Collection[str]) -> list[t
     return [
         (run[0].start, run[-1].end)
         for run in runs
-        if max(one.likely for one in run) >= least and not are_like(question[run[0].start : run[-1].end], schema_words)
+        if max(one.likely for one in run) >= NAME[known.certainty >= CERTAIN]
+        and not are_like(question[run[0].start : run[-1].end], schema_words)
     ]
 
 
-def with_neighbours(question: str, start: int, end: int, named: Sequence[Named]) -> tuple[int, int]:
-    """A span together with the mentions right beside it."""
-    for one in named:
-        if not question[min(end, one.end) : max(start, one.start)].strip(" -"):
-            start, end = min(start, one.start), max(end, one.end)
-    return start, end
+def windows(
+    question: str, start: int, end: int, named: Sequence[Named], words: Sequence[Word]
+) -> list[tuple[int, int]]:
+    """Spans that may be the whole name: around the likeliest word of a span, with up to two more words, short first.
+
+    A mention beside the span belongs to it as a whole.
+    """
+    tokens = tokenise(question)
+    core = max((word for word in words if start <= word.start < end), key=lambda word: word.likely, default=None)
+    inside = [at for at, one in enumerate(tokens) if start <= one.start < end]
+    if core is None or not inside:
+        return [(start, end)]
+    at = next(place for place in inside if tokens[place].start == core.start)
+    firsts, lasts = range(max(0, inside[0] - BEYOND), at + 1), range(at, min(len(tokens), inside[-1] + 1 + BEYOND))
+    spans = [
+        _with_mentions(tokens[first].start, tokens[last].end, named)
+        for first in firsts
+        for last in lasts
+        if tokens[first].text not in stop_words() and tokens[last].text not in stop_words()
+    ]
+    return sorted(set(spans), key=lambda span: span[1] - span[0]) or [(start, end)]
+
+
+def _with_mentions(start: int, end: int, named: Sequence[Named]) -> tuple[int, int]:
+    over = [one for one in named if one.start < end and start < one.end]
+    return min([start, *(one.start for one in over)]), max([end, *(one.end for one in over)])
 
 
 def are_like(text: str, schema_words: Collection[str]) -> bool:

@@ -102,15 +102,22 @@ class NameIndex:
 
     def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
         """The nodes a name may stand for: exact, then of like spelling, then, where these are poor, of near meaning."""
-        code = None if type is None else self.schema.type_code[self.schema.node_type(type).name]
-        form = form_of(text)
+        links = self.spelled(text, type=type, k=k)
+        if len(links) < k and self.vectors is not None and (not links or links[0].score < SURE):
+            links += self._by_meaning(text, self._code(type), k, {link.node for link in links})
+        return links[:k]
+
+    def spelled(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
+        """The links to nodes whose names are the same or alike in spelling."""
+        form, code = form_of(text), self._code(type)
         place = self.table.find(form)
         links = [] if place is None else self._exact(place, text, code)
         if len(links) < k:
             links += self._like(form, code, k, {link.node for link in links})
-        if len(links) < k and self.vectors is not None and (not links or links[0].score < SURE):
-            links += self._by_meaning(text, code, k, {link.node for link in links})
         return tuple(links[:k])
+
+    def _code(self, type: str | None) -> int | None:
+        return None if type is None else self.schema.type_code[self.schema.node_type(type).name]
 
     def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:
         """The names that occur in a text, case aside: longest match first, never overlapping, in reading order."""
@@ -186,11 +193,11 @@ class NameIndex:
         scores = SIMILAR + 0.1 * covered / lengths + 0.08 * weight / max(float(weight.max(initial=0)), 1.0)
         return list(zip(forms.tolist(), scores.tolist(), strict=True))
 
-    def _by_meaning(self, text: str, code: int | None, k: int, known: set[int]) -> list[Link]:
+    def _by_meaning(self, text: str, code: int | None, k: int, known: set[int]) -> tuple[Link, ...]:
         assert self.vectors is not None
         among = None if code is None else NodeSet(np.flatnonzero(self.types == code).astype(np.int32))
         nearest = self.vectors.search(text, k + len(known), among=among)
-        return [Link(node, self.name_of(node), "vector", score) for node, score in nearest if node not in known]
+        return tuple(Link(node, self.name_of(node), "vector", score) for node, score in nearest if node not in known)
 
     def _all_of(self, form: int, score: float, code: int | None = None) -> list[Link]:
         """The nodes of a form that is like the wanted one."""

@@ -26,6 +26,11 @@ class CorrectedNames:
         fixed = self._fixed(text)
         return self.names.link(text, type=type, k=k) if fixed is None else fixed
 
+    def spelled(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
+        """The corrected nodes, or else those of like names."""
+        fixed = self._fixed(text)
+        return self.names.spelled(text, type=type, k=k) if fixed is None else fixed
+
     def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:
         """The names in a text, those that name nothing left out."""
         found = []
@@ -72,6 +77,10 @@ class RemoteNames:
             kinds = {ref.id: ref.type for ref in self.kb.refs([link.node for link in found])}
             found = [link for link in found if kinds[link.node] == type]
         return tuple(sorted(found, key=lambda link: link.node)[:k])
+
+    def spelled(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
+        """The nodes with this label."""
+        return self.link(text, type=type, k=k)
 
     def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:  # noqa: ARG002 - endpoints compare exactly
         """Labels that occur in a text: longest match first, never overlapping, in reading order."""

@@ -44,6 +44,10 @@ class Names(Protocol):
         """The nodes a name may stand for, best first; an alias of many nodes gives them all (up to k)."""
         ...
 
+    def spelled(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
+        """The links to nodes whose names are the same or alike in spelling, whatever they mean."""
+        ...
+
     def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:
         """The names that occur in a text: longest match first, never overlapping, in reading order."""
         ...
