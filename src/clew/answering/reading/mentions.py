@@ -24,6 +24,8 @@ FEW = 3
 MOST_NAMED = 5
 DERIVED = 0.3
 """Minimum probability of a link in a running text, where a word may be made from a name."""
+PLAIN = 0.8
+"""Minimum probability of a link of words in small letters, which may be no name."""
 CLOSE = 3
 """Maximum number of close names that are shown for an unknown one."""
 MOST_MARKED = 20
@@ -67,6 +69,11 @@ class Named:
         link = self.senses[0].links[0]
         return not self.is_certain and (link.how != "exact" or self._is_plain_word(link))
 
+    @property
+    def likelihood(self) -> float:
+        """How likely it stands for its first sense, by its spelling."""
+        return link_probability(self.text, self.senses[0].links)
+
     def _is_plain_word(self, link: Link) -> bool:
         return self.text.islower() and " " not in self.text and not link.alias.islower()
 
@@ -93,7 +100,7 @@ def linked(text: str, spans: Iterable[tuple[int, int]], kb: Explorable, names: N
     for start, end in spans:
         links = names.spelled(text[start:end], k=LINKS)
         likely = link_probability(text[start:end], links)
-        if likely >= best:
+        if likely >= (max(best, PLAIN) if text[start:end].islower() else best):
             best, found = likely, Mention(start, end, text[start:end], links)
     return None if found is None else replace(_named(found, kb), is_certain=True)
 

@@ -70,6 +70,7 @@ class LearnedParser:
         is_vague = understanding.is_english and explained < EXPLAINED and left > MOST_UNEXPLAINED[is_doubtful]
         is_loose = is_vague and self.reader.is_written_about(queries[0].target.type)
         certainty = understanding.certainty * (explained if is_loose else 1.0)
+        certainty = min([certainty, *(one.likelihood for one in first.named if one.is_certain)])
         if any(map(quantities, queries[0].unexplained)):
             certainty = min(certainty, WITHOUT_NUMBER)
         return Parse(queries[0], tuple(queries[1:]), certainty=certainty, is_loose=is_loose)

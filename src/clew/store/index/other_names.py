@@ -46,6 +46,11 @@ class CorrectedNames:
         """Whether the base has a word, or a correction says what it stands for."""
         return self.names.has_word(word) or any(word in name.casefold().split() for name in self.fixes)
 
+    def is_excluded(self, text: str) -> bool:
+        """Whether a text is, or is part of, what names nothing."""
+        excluded = [name.casefold() for name, nodes in self.fixes.items() if not nodes]
+        return any(text.strip().casefold() in name for name in excluded)
+
     def _fixed(self, text: str) -> tuple[Link, ...] | None:
         wanted = text.strip().casefold()
         for name, nodes in self.fixes.items():

@@ -78,7 +78,7 @@ def test_a_question_about_text_alone_is_answered_as_words_and_meaning_answer_it(
 
 
 def test_a_question_that_names_nothing_is_answered_by_its_words(toolbox):
-    answer = ask(create("focus_plus"), "Could you recommend something long and slender?", toolbox)
+    answer = ask(create("focus_plus"), "What is long and slender?", toolbox)
     assert keys(answer)[0] == "P3"
 
 

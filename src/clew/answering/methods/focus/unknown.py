@@ -8,13 +8,17 @@ from dataclasses import replace
 from clew.answering.queries.grounding import unknown_names
 from clew.core.roles import Parse
 from clew.core.types import Answer, UnknownName
+from clew.store.index.other_names import CorrectedNames
 from clew.store.index.protocol import Names
 
 
 def with_known_names(parse: Parse, names: Names) -> Parse:
     """The parse with the constants of its query that are unknown; other readings with such constants are left out."""
     others = tuple(query for query in parse.alternatives if not unknown_names(query, names))
-    return replace(parse, alternatives=others, unknown=parse.unknown or unknown_names(parse.query, names))
+    unknown = parse.unknown or unknown_names(parse.query, names)
+    if isinstance(names, CorrectedNames):  # what the user says is no name is not reported as one
+        unknown = tuple(one for one in unknown if not names.is_excluded(one.text))
+    return replace(parse, alternatives=others, unknown=unknown)
 
 
 def unknown_answer(question: str, unknown: Sequence[UnknownName]) -> Answer:
