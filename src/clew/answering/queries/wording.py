@@ -147,7 +147,9 @@ def _verb(
     _, rest, form = verb_of(bare)
     if form == "noun" and rest.strip() not in (kind, plural(kind)):
         return of_many("has", negated=negated, one=one), f" as{rest}"
-    return (of_many("has" if form == "noun" else bare, negated=negated, one=one)), ""
+    if form == "noun":  # called like what it leads to: "have the origin Japan"
+        return f"{of_many('has', negated=negated, one=one)} the{rest}", ""
+    return of_many(bare, negated=negated, one=one), ""
 
 
 @dataclass(frozen=True)
